@@ -1,0 +1,66 @@
+# The only developer interface. Every target works on a fresh machine with python3 and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+KUBE_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kvestigate/kubernetes
+
+.DEFAULT_GOAL := help
+.PHONY: help demo install test lint types contracts unit test-real kubernetes bench docs facts lock clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# Two stamps, because a user who only runs the demo should not wait for the test tools.
+$(VENV)/.installed: requirements.lock pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --editable .
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
+	$(BIN)/python -m pip install --quiet --require-hashes -r requirements-dev.lock
+	@touch $@
+
+install: $(VENV)/.installed ## create .venv with the kvestigate command in it
+
+demo: $(VENV)/.installed ## from nothing to a first look
+	$(BIN)/kvestigate --help
+
+test: lint types contracts unit ## lint, types, import contracts, every test that needs no Kubernetes
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/mypy
+
+contracts: $(VENV)/.installed-dev
+	$(BIN)/lint-imports --no-cache
+
+unit: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -n auto
+
+kubernetes: ## build the real control plane, kubectl and etcd (needs Go; cached)
+	@tools/kubernetes/build >/dev/null
+
+test-real: $(VENV)/.installed-dev kubernetes ## every test that runs against real Kubernetes
+	$(BIN)/python -m pytest -m real
+
+bench: $(VENV)/.installed-dev kubernetes ## speed and memory beside the peers, as ratios
+	$(BIN)/python -m bench
+
+docs: $(VENV)/.installed-dev ## regenerate the command reference from --help
+	$(BIN)/python tools/docs.py
+
+facts: $(VENV)/.installed-dev ## regenerate the facts table of built-in types
+	$(BIN)/python tools/facts.py
+
+lock: ## pin every dependency with its hashes
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	    --no-emit-index-url --no-emit-find-links -o requirements.lock pyproject.toml
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	    --no-emit-index-url --no-emit-find-links -c requirements.lock -o requirements-dev.lock --group dev
+
+clean: ## remove what the other targets made here
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""asyncio parts that know no Kubernetes: supervision, queues, clocks, backoff, broadcast."""

@@ -1,0 +1,1 @@
+"""The command line: flags become options, options run an operation, results are rendered."""

@@ -1,0 +1,1 @@
+"""Pure presentation: tables, text, JSON, YAML, NDJSON, HTML. Takes values, returns text."""

@@ -1,0 +1,98 @@
+"""The values that cross the wire, and the seam between a server and whatever answers it.
+
+A `Handler` takes a `Request` and returns a `Response` or an `Upgrade`. The HTTP front calls
+it for bytes from a socket; the client's in-process transport calls the very same function
+without one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+
+class Headers:
+    """Ordered, case-insensitive, repeatable header fields."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
+        self._fields = [(name.lower(), value) for name, value in fields]
+
+    def get(self, name: str, default: str = "") -> str:
+        """The first value of `name`, which must be lower-case."""
+        for key, value in self._fields:
+            if key == name:
+                return value
+        return default
+
+    def get_all(self, name: str) -> list[str]:
+        return [value for key, value in self._fields if key == name]
+
+    def add(self, name: str, value: str) -> None:
+        self._fields.append((name.lower(), value))
+
+    def __contains__(self, name: str) -> bool:
+        return any(key == name for key, _ in self._fields)
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._fields)
+
+    def __repr__(self) -> str:
+        return f"Headers({self._fields!r})"
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """Who is at the other end of the connection."""
+
+    address: str = ""
+    """`127.0.0.1:53122`, or empty in process."""
+    certificate: bytes | None = None
+    """The verified client certificate, DER."""
+
+
+@dataclass(slots=True)
+class Request:
+    method: str
+    path: str
+    """As sent: percent-encoded, without the query."""
+    query: str = ""
+    """The raw query string, without `?`."""
+    headers: Headers = field(default_factory=Headers)
+    body: bytes = b""
+    peer: Peer = field(default_factory=Peer)
+
+
+@dataclass(slots=True)
+class Response:
+    status: int
+    headers: list[tuple[str, str]] = field(default_factory=list)
+    body: bytes | Sequence[bytes] | AsyncIterator[bytes] = b""
+    """Bytes, pieces to be sent in order, or a stream (sent chunked; closed when the client leaves)."""
+
+
+class WebSocket(Protocol):
+    """One message-oriented duplex connection, the same on both sides."""
+
+    @property
+    def subprotocol(self) -> str | None: ...
+
+    async def send(self, message: bytes | str) -> None: ...
+
+    async def receive(self) -> bytes | str | None:
+        """The next message, or None once the peer has closed."""
+
+    async def close(self, code: int = 1000, reason: str = "") -> None: ...
+
+
+@dataclass(slots=True)
+class Upgrade:
+    """Accept a WebSocket with one of the client's subprotocols and hand it to `run`."""
+
+    run: Callable[[WebSocket], Awaitable[None]]
+    subprotocol: str | None = None
+
+
+Handler = Callable[[Request], Awaitable[Response | Upgrade]]

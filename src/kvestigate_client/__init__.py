@@ -1,0 +1,1 @@
+"""The SDK that agents and trainers import: light, typed, independent of the toolkit."""
