@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
+
+from kvestigate.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,11 @@ class Resource:
     verbs: tuple[str, ...] = ()
     subresources: tuple[str, ...] = ()
     """`status`, `scale`, `log`: what may follow the object's name in a path."""
+
+    @property
+    def singular_name(self) -> str:
+        """`deployment`: the kind in lower case unless the resource says otherwise."""
+        return self.singular or self.kind.lower()
 
     @property
     def api_version(self) -> str:
@@ -47,3 +55,84 @@ class Resource:
         if subresource:
             parts.append(subresource)
         return "/".join(parts)
+
+
+class Registry:
+    """Finds resources by the names people type.
+
+    The order of the resources is the order of preference: of two groups or versions that
+    serve the same name, the earlier one is meant.
+    """
+
+    def __init__(self, resources: Iterable[Resource]) -> None:
+        self._resources = tuple(resources)
+        self._by_name: dict[str, list[Resource]] = {}
+        self._by_kind: dict[tuple[str, str, str], Resource] = {}
+        self._by_plural: dict[tuple[str, str, str], Resource] = {}
+        for resource in self._resources:
+            for name in {resource.plural, resource.singular_name, *resource.short_names}:
+                self._by_name.setdefault(name, []).append(resource)
+            self._by_kind.setdefault((resource.group, resource.version, resource.kind), resource)
+            self._by_plural[resource.group, resource.version, resource.plural] = resource
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(self._resources)
+
+    def __len__(self) -> int:
+        return len(self._resources)
+
+    def get(self, group: str, version: str, plural: str) -> Resource | None:
+        """The resource at a path."""
+        return self._by_plural.get((group, version, plural))
+
+    def for_kind(self, api_version: str, kind: str) -> Resource | None:
+        """The resource of an object with this `apiVersion` and `kind`."""
+        group, _, version = api_version.rpartition("/")
+        return self._by_kind.get((group, version, kind))
+
+    def find(self, name: str) -> list[Resource]:
+        """All resources that a name can mean, the preferred one first.
+
+        A name is a plural, singular, kind or short name in any case, alone or qualified:
+        `deploy`, `Deployment.apps`, `deployments.v1.apps`, `pods.v1.` for the core group.
+        The start of a group is enough: `roles.rbac`.
+        """
+        word, _, qualifier = name.lower().partition(".")
+        named = self._by_name.get(word, [])
+        found = _qualified(named, qualifier) if "." in name else list(named)
+        if not found:
+            raise self._unknown(name, word, named)
+        return found
+
+    def expand(self, name: str) -> list[Resource]:
+        """The resources that `get NAME` shows: the members of a category, else just one."""
+        members = [resource for resource in self._resources if name.lower() in resource.categories]
+        if not members:
+            return self.find(name)[:1]
+        preferred: dict[tuple[str, str], Resource] = {}
+        for resource in members:
+            preferred.setdefault((resource.group, resource.plural), resource)
+        return list(preferred.values())
+
+    def _unknown(self, name: str, word: str, named: Sequence[Resource]) -> UsageError:
+        import difflib  # only ever needed on the way out
+
+        if named:
+            choices = [resource.qualified for resource in named]
+        else:
+            choices = difflib.get_close_matches(word, sorted(self._by_name), n=3)
+        return UsageError(
+            f'there is no resource type "{name}"',
+            hint=f"did you mean {' or '.join(dict.fromkeys(choices))}?" if choices else None,
+        )
+
+
+def _qualified(named: Sequence[Resource], qualifier: str) -> list[Resource]:
+    """Those of the resources that `version.group`, `group` or the start of a group selects."""
+    version, dot, group = qualifier.partition(".")
+    if dot:
+        found = [it for it in named if it.version == version and it.group == group]
+        if found:
+            return found
+    exact = [it for it in named if it.group == qualifier]
+    return exact or [it for it in named if qualifier and it.group.startswith(qualifier)]
