@@ -1,0 +1,5 @@
+"""`python -m kvestigate` is `kvestigate`."""
+
+from kvestigate.cli.main import kvestigate
+
+kvestigate()

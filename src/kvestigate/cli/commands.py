@@ -1,0 +1,45 @@
+"""The one table of commands. A new group is one line here and one file beside it.
+
+`--help` reads only this table, so it costs the same however much the commands import.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+INVESTIGATE = "Investigate"
+RUN = "Run"
+SERVE = "Serve"
+LOCAL = "Local cluster"
+DIAGNOSE = "Diagnose"
+
+HEADINGS = (INVESTIGATE, RUN, SERVE, LOCAL, DIAGNOSE)
+"""In the order that `--help` shows them."""
+
+
+class Entry(NamedTuple):
+    name: str
+    target: str
+    """`module:attribute` of the click command, imported when it is called or described."""
+    summary: str
+    heading: str
+
+
+KVESTIGATE: tuple[Entry, ...] = (
+    Entry(
+        "debug",
+        "kvestigate.cli.debug:debug",
+        "How are we talking to this cluster, and what is slow about it?",
+        DIAGNOSE,
+    ),
+    Entry(
+        "completion",
+        "kvestigate.cli.completion:completion",
+        "Print the completion script for your shell.",
+        DIAGNOSE,
+    ),
+)
+
+K8S_CLI: tuple[Entry, ...] = ()
+
+K8S_COLLECT: tuple[Entry, ...] = ()

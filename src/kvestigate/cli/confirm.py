@@ -1,0 +1,79 @@
+"""The gate before every write: the plan is always shown, the change only when it is meant.
+
+A command that writes takes `--apply` and one flag that names the consequence. It prints its
+plan, calls `Confirmation.require`, and only then acts.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from kvestigate.errors import UsageError
+
+
+class Consequence(enum.Enum):
+    """What the user has to say they understand."""
+
+    MODIFIES_CLUSTER = "modifies-cluster"
+    """API objects change."""
+    MODIFIES_HOSTS = "modifies-hosts"
+    """Workspaces on the nodes' own file systems change."""
+    WRITES_TO_HOSTS = "writes-to-hosts"
+    """Files are pushed to many nodes or pods."""
+    DISRUPTS_WORKLOADS = "disrupts-workloads"
+    """Running pods are evicted."""
+
+    @property
+    def flag(self) -> str:
+        return f"--i-understand-this-{self.value}"
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """Which of the two flags of a write command were given."""
+
+    consequence: Consequence
+    apply: bool
+    understood: bool
+
+    def require(self) -> None:
+        """Pass if both flags are there; otherwise name those that are missing."""
+        missing = [
+            flag
+            for flag, given in (
+                ("--apply", self.apply),
+                (self.consequence.flag, self.understood),
+            )
+            if not given
+        ]
+        if missing:
+            flags = " ".join(missing)
+            raise UsageError(
+                f"nothing was changed: this {self.consequence.value.replace('-', ' ')}, "
+                f"and {flags} {'was' if len(missing) == 1 else 'were'} not given",
+                hint=f"if the plan above is what you want, add {flags}",
+            )
+
+
+def writes(consequence: Consequence) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the two flags; the command is given one `confirmation` instead of them."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @click.option("--apply", is_flag=True, help="Do it, instead of only showing the plan.")
+        @click.option(
+            consequence.flag, "understood", is_flag=True, help="Required together with --apply."
+        )
+        @functools.wraps(function)
+        def call(*args: Any, apply: bool, understood: bool, **kwargs: Any) -> Any:
+            confirmation = Confirmation(consequence, apply=apply, understood=understood)
+            return function(*args, confirmation=confirmation, **kwargs)
+
+        return call
+
+    return decorate

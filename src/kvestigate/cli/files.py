@@ -1,0 +1,58 @@
+"""`--json PATH`: results kept in a file that is complete or not there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kvestigate.errors import InputError
+
+F = TypeVar("F")
+
+
+def json_option(function: F) -> F:
+    """Add `--json PATH`; the command is given `json_path`."""
+    option: Any = click.option(
+        "--json",
+        "json_path",
+        metavar="PATH",
+        type=click.Path(path_type=Path),
+        help="Also write the result as JSON to PATH.",
+    )
+    decorated: F = option(function)
+    return decorated
+
+
+def keep_json(path: Path | None, result: object) -> None:
+    """Write `result` to `path`, if one was given."""
+    if path is not None:
+        from kvestigate.render.encode import to_json
+
+        write_whole(path, to_json(result))
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Replace `path` by `content` at once: a reader sees the old file or the new one."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            Path(name).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(name).unlink()
+            raise
+    except OSError as error:
+        raise InputError(
+            f"cannot write the file: {error.strerror}",
+            where=str(path),
+            hint="give a path in a directory that exists and that you may write to",
+        ) from error

@@ -1,0 +1,111 @@
+"""The global options: one list, accepted before and after every command.
+
+Each occurrence is written into one collection that the contexts of a call share, so the
+last one wins wherever it stands. `collected` freezes it into `GlobalOptions`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kvestigate.cli.parameters import duration
+
+if TYPE_CHECKING:
+    from kvestigate.client.access import AccessOptions
+
+FORMATS = ("table", "wide", "json", "yaml")
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalOptions:
+    """What the user said about the cluster and the output, whatever the command."""
+
+    kubeconfig: str | None = None
+    context: str | None = None
+    namespace: str | None = None
+    as_user: str | None = None
+    as_groups: tuple[str, ...] = ()
+    as_uid: str | None = None
+    request_timeout: float | None = None
+    """Seconds a single request may take; None leaves the client's own limits."""
+    verbose: bool = False
+    no_color: bool = False
+    output: str = "table"
+    """One of `FORMATS`."""
+
+    @property
+    def wide(self) -> bool:
+        return self.output == "wide"
+
+    def access(self) -> AccessOptions:
+        """The part that decides which cluster, and as whom."""
+        from kvestigate.client.access import AccessOptions
+
+        return AccessOptions(
+            kubeconfig=self.kubeconfig,
+            context=self.context,
+            namespace=self.namespace,
+            as_user=self.as_user,
+            as_groups=self.as_groups,
+            as_uid=self.as_uid,
+            request_timeout=self.request_timeout,
+        )
+
+
+def collected(values: dict[str, Any]) -> GlobalOptions:
+    """The options given so far."""
+    return GlobalOptions(**values)
+
+
+def global_parameters() -> list[click.Option]:
+    """Fresh parameters for one command."""
+    return [_option(*names, **attributes) for names, attributes in _GLOBAL]
+
+
+_GLOBAL: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
+    (
+        ("--kubeconfig",),
+        {"metavar": "PATH", "help": "Kubeconfig file to use instead of the default ones."},
+    ),
+    (("--context",), {"metavar": "NAME", "help": "Context of the kubeconfig to use."}),
+    (("-n", "--namespace"), {"metavar": "NAME", "help": "Namespace to work in."}),
+    (("--as", "as_user"), {"metavar": "USER", "help": "User to impersonate."}),
+    (
+        ("--as-group", "as_groups"),
+        {"metavar": "GROUP", "multiple": True, "help": "Group to impersonate; repeatable."},
+    ),
+    (("--as-uid",), {"metavar": "UID", "help": "UID to impersonate."}),
+    (
+        ("--request-timeout",),
+        {
+            "type": duration,
+            "help": "Longest a single request may take (30s, 1m30s); 0 waits for ever.",
+        },
+    ),
+    (
+        ("-o", "--output"),
+        {"type": click.Choice(FORMATS), "help": "Output format; table when not given."},
+    ),
+    (("--no-color",), {"is_flag": True, "help": "No colour, also on a terminal."}),
+    (("-v", "--verbose"), {"is_flag": True, "help": "Show requests and tracebacks on stderr."}),
+)
+
+
+def _option(*names: str, **attributes: Any) -> click.Option:
+    return click.Option(list(names), expose_value=False, callback=_collect, **attributes)
+
+
+def _collect(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+    values = context.ensure_object(dict)
+    name = parameter.name
+    if name is None or value is None or value is False or value == ():
+        return
+    if isinstance(value, tuple):
+        value = (*values.get(name, ()), *value)
+    values[name] = value
+
+
+GLOBAL_NAMES = frozenset(option.name for option in global_parameters())

@@ -1,0 +1,58 @@
+"""Where results go: one function that knows the formats, the terminal and the user's wishes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO, TypeVar
+
+from kvestigate.cli.options import GlobalOptions
+
+if TYPE_CHECKING:
+    from kvestigate.render.blocks import Block
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """What the place we print to can show."""
+
+    color: bool
+    width: int
+
+    @classmethod
+    def of(cls, stream: TextIO, environ: Mapping[str, str], *, no_color: bool = False) -> Screen:
+        """`NO_COLOR` and `--no-color` beat `FORCE_COLOR`, which beats a pipe or dumb terminal."""
+        terminal = stream.isatty() and environ.get("TERM") not in ("dumb", "unknown")
+        wanted = terminal or bool(environ.get("FORCE_COLOR"))
+        refused = no_color or bool(environ.get("NO_COLOR"))
+        return cls(color=wanted and not refused, width=shutil.get_terminal_size().columns)
+
+
+def emit(options: GlobalOptions, result: T, render: Callable[[T], Sequence[Block]]) -> None:
+    """Print `result` to stdout in the format that the user asked for."""
+    if options.output == "json":
+        from kvestigate.render.encode import to_json
+
+        sys.stdout.write(to_json(result).decode())
+    elif options.output == "yaml":
+        from kvestigate.render.encode import to_yaml
+
+        sys.stdout.write(to_yaml(result))
+    else:
+        screen = Screen.of(sys.stdout, os.environ, no_color=options.no_color)
+        sys.stdout.write(_as_text(render(result), screen, wide=options.wide))
+
+
+def _as_text(blocks: Sequence[Block], screen: Screen, *, wide: bool) -> str:
+    if screen.color:
+        from kvestigate.render.terminal import to_terminal
+
+        return to_terminal(blocks, width=screen.width, wide=wide)
+    from kvestigate.render.plain import to_text
+
+    return to_text(blocks, wide=wide)

@@ -1,0 +1,98 @@
+"""What a result looks like before anyone knows where it will be shown.
+
+A renderer turns a result into blocks; `plain` and `terminal` turn blocks into text. So each
+renderer is written once and tested without a terminal.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class Tone(enum.Enum):
+    """What a piece of text means; the terminal gives it a colour, plain text does not."""
+
+    PLAIN = "plain"
+    STRONG = "strong"
+    DIM = "dim"
+    GOOD = "good"
+    WARN = "warn"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    title: str
+    number: bool = False
+    """Right-aligned on a terminal."""
+    wide: bool = False
+    """Shown only with `-o wide`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[str | Cell]]
+    """As many cells as there are columns, the wide ones included."""
+    empty: str = ""
+    """Said instead of a header without rows: `no pods in namespace default`."""
+
+    def visible(self, *, wide: bool) -> tuple[list[Column], list[list[Cell]]]:
+        """The columns and cells that are shown."""
+        chosen = [index for index, column in enumerate(self.columns) if wide or not column.wide]
+        columns = [self.columns[index] for index in chosen]
+        return columns, [[as_cell(row[index]) for index in chosen] for row in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Names and values, one pair a line."""
+
+    pairs: Sequence[tuple[str, str | Cell]]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """One paragraph: a heading, a verdict, a note, or text that came from elsewhere."""
+
+    cell: Cell
+
+
+Block = Table | Facts | Text
+
+
+def text(words: str, tone: Tone = Tone.PLAIN) -> Text:
+    return Text(Cell(words, tone))
+
+
+def as_cell(value: str | Cell) -> Cell:
+    """The cell, safe to print: text from a cluster may carry escape sequences."""
+    cell = Cell(value) if isinstance(value, str) else value
+    return cell if cell.text.isprintable() else Cell(printable(cell.text), cell.tone)
+
+
+def printable(words: str) -> str:
+    """`words` with control characters spelled out (`^[`), newlines and tabs kept."""
+    return "".join(_spell(character) for character in words)
+
+
+def one_line(words: str) -> str:
+    """`words` as one line of a table."""
+    return " ".join(words.split("\n"))
+
+
+def _spell(character: str) -> str:
+    code = ord(character)
+    if character in "\n\t":
+        return character
+    if code < 0x20 or code == 0x7F:
+        return "^" + chr(code ^ 0x40)
+    return f"\\x{code:02x}" if 0x80 <= code < 0xA0 else character

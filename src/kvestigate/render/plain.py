@@ -1,0 +1,40 @@
+"""Blocks as plain text, for pipes and files: aligned columns, no borders, nothing cut off."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvestigate.render.blocks import Block, Facts, Table, Text, as_cell, one_line
+
+_GAP = "   "
+
+
+def to_text(blocks: Sequence[Block], *, wide: bool = False) -> str:
+    """The blocks, separated by empty lines, each line ended."""
+    parts = [part for part in (_block(block, wide=wide) for block in blocks) if part]
+    return "\n\n".join(parts) + "\n" if parts else ""
+
+
+def _block(block: Block, *, wide: bool) -> str:
+    if isinstance(block, Text):
+        return as_cell(block.cell).text
+    if isinstance(block, Facts):
+        return _align([[f"{name}:", as_cell(value).text] for name, value in block.pairs])
+    return _table(block, wide=wide)
+
+
+def _table(table: Table, *, wide: bool) -> str:
+    if not table.rows and table.empty:
+        return table.empty
+    columns, rows = table.visible(wide=wide)
+    header = [column.title.upper() for column in columns]
+    return _align([header, *([cell.text for cell in row] for row in rows)])
+
+
+def _align(rows: Sequence[Sequence[str]]) -> str:
+    lines = [[one_line(cell) for cell in row] for row in rows]
+    widths = [max(len(cell) for cell in column) for column in zip(*lines, strict=True)]
+    return "\n".join(
+        _GAP.join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
