@@ -1,0 +1,101 @@
+"""The clusters that tests run on.
+
+A test asks for one of two fixtures:
+
+- `cluster`: any cluster; the test runs once on each of `PROVIDERS`.
+- `kubernetes`: unmodified upstream Kubernetes, for what only it has (restarts, compaction,
+  static tokens). A test that uses it is marked `real` by that alone.
+
+Isolation is by `namespace`: a new one for each test, on one server a session.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from tests.upstream import binaries
+from tests.upstream.cluster import UpstreamCluster
+from tests.upstream.judge import Judge
+
+
+class Cluster(Protocol):
+    """What every provider's session fixture yields."""
+
+    @property
+    def url(self) -> str: ...
+
+    @property
+    def ca_file(self) -> Path: ...
+
+    def admin_kubeconfig(self) -> Path: ...
+
+    def judge(self) -> Judge:
+        """A plain HTTP client with all rights, independent of the code under test."""
+
+
+# The rungs of the ladder that have a server: name -> its session fixture. A provider joins by
+# one line here, and every test that asks for `cluster` then runs on it too.
+PROVIDERS = {
+    "real": pytest.param("kubernetes", marks=pytest.mark.real, id="real"),
+}
+
+_running = pytest.StashKey[str]()
+
+
+@pytest.fixture(scope="session")
+def kubernetes(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[UpstreamCluster]:
+    """etcd and kube-apiserver; `start_controllers` and `start_scheduler` are a test's to call."""
+    try:
+        found = binaries.find()
+    except binaries.BinariesMissing as missing:
+        pytest.fail(str(missing), pytrace=False)
+    with UpstreamCluster(found, tmp_path_factory.mktemp("kubernetes")) as cluster:
+        with cluster.judge() as judge, cluster.etcd() as etcd:
+            version = judge.get("/version")["gitVersion"]
+            etcd_version = etcd.get("/version")["etcdserver"]
+        request.config.stash[_running] = f"kube-apiserver {version}, etcd {etcd_version}"
+        yield cluster
+    shutil.rmtree(cluster.directory / "etcd")  # the logs stay, for as long as pytest keeps them
+
+
+@pytest.fixture(scope="session", params=list(PROVIDERS.values()))
+def cluster(request: pytest.FixtureRequest) -> Cluster:
+    provider: Cluster = request.getfixturevalue(request.param)
+    return provider
+
+
+@pytest.fixture
+def judge(cluster: Cluster) -> Iterator[Judge]:
+    with cluster.judge() as judge:
+        yield judge
+
+
+@pytest.fixture
+def namespace(judge: Judge) -> str:
+    """A new namespace that takes pods: without controllers, nobody else makes its account."""
+    name = f"test-{uuid.uuid4().hex[:10]}"
+    judge.post("/api/v1/namespaces", {"metadata": {"name": name}})
+    judge.ensure(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
+    return name
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "kubernetes" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.real)
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    if (running := config.stash.get(_running, None)) is not None:
+        terminalreporter.write_line(f"real Kubernetes: {running}")

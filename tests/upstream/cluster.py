@@ -1,0 +1,248 @@
+"""etcd, kube-apiserver and, on demand, the controllers and the scheduler of one cluster."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import ssl
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.upstream import certificates
+from tests.upstream.binaries import Binaries
+from tests.upstream.judge import Judge
+from tests.upstream.processes import PortTaken, Process, free_ports
+
+ADMIN_TOKEN = "token-of-the-admin"
+READER_TOKEN = "token-of-the-reader"
+SERVER_NAME = "kubernetes.default.svc"
+"""In the server's certificate beside 127.0.0.1: for `tls-server-name`."""
+_ATTEMPTS = 3
+
+
+class UpstreamCluster:
+    """`with UpstreamCluster(binaries, directory) as cluster:`
+
+    Authorizers, admission and token handling are those of a default cluster; everything that
+    it writes, logs included, is in `directory`.
+    """
+
+    def __init__(self, binaries: Binaries, directory: Path) -> None:
+        self.binaries = binaries
+        self.directory = directory
+        self.authority = certificates.Authority("kubernetes")
+        self._ca, self._ca_key = self.authority.pair.write(directory, "ca")
+        self._sa_public, self._sa_private = certificates.write_signing_keys(directory)
+        self._servers: dict[str, Process] = {}
+        self.port = 0
+        self.etcd_port = 0
+        self._write_tokens()
+
+    # -- life ----------------------------------------------------------------------------
+
+    def __enter__(self) -> UpstreamCluster:
+        try:
+            self._start()
+        except BaseException:
+            self.stop()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _start(self) -> None:
+        serving = self.authority.server(["localhost", SERVER_NAME], ["127.0.0.1"])
+        serving.write(self.directory, "serving")
+        for attempt in range(_ATTEMPTS):
+            self.port, self.etcd_port, peer_port = free_ports(3)
+            try:
+                self._start_etcd(peer_port)
+                self._start_apiserver()
+            except PortTaken:
+                self.stop()
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            else:
+                return
+
+    def stop(self) -> None:
+        """The last started first, so that nobody loses what it depends on."""
+        for server in reversed(self._servers.values()):
+            server.stop()
+        self._servers.clear()
+
+    def restart_apiserver(self, *, kill: bool = False) -> None:
+        """On the same port; `kill` ends it without a farewell to its clients."""
+        server = self._servers["kube-apiserver"]
+        if kill:
+            server.kill()
+        else:
+            server.stop()
+        self._start_apiserver()
+
+    def start_controllers(self) -> None:
+        """kube-controller-manager; does nothing if it runs."""
+        kubeconfig = self.kubeconfig("system:kube-controller-manager")
+        self._start_component(
+            "kube-controller-manager",
+            f"--kubeconfig={kubeconfig}",
+            f"--service-account-private-key-file={self._sa_private}",
+            f"--root-ca-file={self._ca}",
+            f"--cluster-signing-cert-file={self._ca}",
+            f"--cluster-signing-key-file={self._ca_key}",
+            "--use-service-account-credentials=true",
+            "--leader-elect=false",
+        )
+
+    def start_scheduler(self) -> None:
+        """kube-scheduler; does nothing if it runs."""
+        kubeconfig = self.kubeconfig("system:kube-scheduler")
+        self._start_component(
+            "kube-scheduler", f"--kubeconfig={kubeconfig}", "--leader-elect=false"
+        )
+
+    # -- access --------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def ca_file(self) -> Path:
+        return self._ca
+
+    def admin_kubeconfig(self) -> Path:
+        return self.kubeconfig("admin", ("system:masters",))
+
+    def judge(self, user: str = "admin", groups: tuple[str, ...] = ("system:masters",)) -> Judge:
+        return Judge(self.port, self._client_context(user, groups))
+
+    def etcd(self) -> Judge:
+        """etcd's own JSON gateway."""
+        return Judge(self.etcd_port, None)
+
+    def compact(self) -> int:
+        """Make etcd forget all history up to now; the revision that it kept."""
+        with self.etcd() as etcd:
+            status = etcd.post("/v3/maintenance/status", {})
+            revision = int(status["header"]["revision"])
+            etcd.post("/v3/kv/compaction", {"revision": str(revision), "physical": True})
+        return revision
+
+    def kubeconfig(
+        self,
+        user: str,
+        groups: tuple[str, ...] = (),
+        *,
+        credentials: dict[str, Any] | None = None,
+        connection: dict[str, Any] | None = None,
+        name: str | None = None,
+    ) -> Path:
+        """A kubeconfig file: a certificate of `user`, or whatever `credentials` say.
+
+        `connection` replaces the keys of the cluster entry that follow `server`.
+        """
+        if credentials is None:
+            pair = self.authority.client(user, groups)
+            credentials = {
+                "client-certificate-data": base64.b64encode(pair.certificate).decode(),
+                "client-key-data": base64.b64encode(pair.key).decode(),
+            }
+        if connection is None:
+            connection = {"certificate-authority": str(self._ca)}
+        document = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "upstream",
+            "contexts": [{"name": "upstream", "context": {"cluster": "upstream", "user": user}}],
+            "clusters": [{"name": "upstream", "cluster": {"server": self.url} | connection}],
+            "users": [{"name": user, "user": credentials}],
+        }
+        path = self.directory / f"{(name or user).replace(':', '-')}.kubeconfig"
+        path.write_text(yaml.safe_dump(document, sort_keys=False))
+        return path
+
+    # -- servers -------------------------------------------------------------------------
+
+    def _start_etcd(self, peer_port: int) -> None:
+        client, peer = f"http://127.0.0.1:{self.etcd_port}", f"http://127.0.0.1:{peer_port}"
+        self._run(
+            "etcd",
+            [
+                f"--data-dir={self.directory / 'etcd'}",
+                f"--listen-client-urls={client}",
+                f"--advertise-client-urls={client}",
+                f"--listen-peer-urls={peer}",
+                f"--initial-advertise-peer-urls={peer}",
+                f"--initial-cluster=default={peer}",
+                "--quota-backend-bytes=8589934592",
+                "--unsafe-no-fsync",  # the cluster is thrown away; the disk is shared
+            ],
+            self.etcd(),
+            "/health",
+        )
+
+    def _start_apiserver(self) -> None:
+        self._run(
+            "kube-apiserver",
+            [
+                f"--etcd-servers=http://127.0.0.1:{self.etcd_port}",
+                "--bind-address=127.0.0.1",
+                "--advertise-address=127.0.0.1",
+                "--endpoint-reconciler-type=none",  # refuses to publish a loopback address
+                f"--secure-port={self.port}",
+                "--service-cluster-ip-range=10.96.0.0/16",
+                f"--cert-dir={self.directory}",
+                f"--tls-cert-file={self.directory / 'serving.crt'}",
+                f"--tls-private-key-file={self.directory / 'serving.key'}",
+                f"--client-ca-file={self._ca}",
+                f"--token-auth-file={self.directory / 'tokens.csv'}",
+                "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
+                f"--service-account-key-file={self._sa_public}",
+                f"--service-account-signing-key-file={self._sa_private}",
+                "--authorization-mode=Node,RBAC",
+                "--allow-privileged=true",
+                "--event-ttl=1h",
+            ],
+            self.judge(),
+            "/readyz",
+        )
+
+    def _start_component(self, name: str, *flags: str) -> None:
+        if name in self._servers:
+            return
+        for attempt in range(_ATTEMPTS):
+            (port,) = free_ports(1)
+            listen = ["--bind-address=127.0.0.1", f"--secure-port={port}"]
+            listen.append(f"--cert-dir={self.directory / name}")
+            probe = Judge(port, ssl._create_unverified_context())
+            try:
+                self._run(name, [*flags, *listen], probe, "/healthz")
+            except PortTaken:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            else:
+                return
+
+    def _run(self, name: str, flags: list[str], probe: Judge, ready_path: str) -> None:
+        log = self.directory / f"{name}.log"
+        server = Process(name, [self.binaries.path(name), *flags], log)
+        with probe:
+            server.start(lambda: probe.answers(ready_path))
+        self._servers[name] = server
+
+    def _client_context(self, user: str, groups: tuple[str, ...]) -> ssl.SSLContext:
+        pair = self.authority.client(user, groups)
+        certificate, key = pair.write(self.directory, f"judge-{user}".replace(":", "-"))
+        context = ssl.create_default_context(cafile=str(self._ca))
+        context.load_cert_chain(certificate, key)
+        return context
+
+    def _write_tokens(self) -> None:
+        with (self.directory / "tokens.csv").open("w", newline="") as file:
+            rows = csv.writer(file)
+            rows.writerow([ADMIN_TOKEN, "token-admin", "uid-of-the-admin", "system:masters"])
+            rows.writerow([READER_TOKEN, "token-reader", "uid-of-the-reader", "readers,watchers"])
