@@ -1,0 +1,119 @@
+"""Rules that every source file keeps, checked on the files themselves."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LINES = 600
+NAMELESS = {"utils", "util", "common", "misc", "helpers", "helper"}
+SLEEPS = {("time", "sleep"), ("asyncio", "sleep"), ("anyio", "sleep")}
+# Root's home and a checkout right below / are words that a source may well hold.
+MACHINE_PATHS = [str(path) for path in (ROOT, Path.home()) if len(path.parts) > 2]
+TEXT = {"", ".py", ".md", ".toml", ".yaml", ".yml", ".json", ".txt", ".lock", ".mod", ".go"}
+
+
+def _tracked() -> list[Path]:
+    """Every file that is in the repository or about to be, without ignored ones."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).is_file()]
+
+
+FILES = _tracked()
+PYTHON = [path for path in FILES if path.suffix == ".py"]
+TESTS = [path for path in PYTHON if path.is_relative_to(ROOT / "tests")]
+PACKAGES = [path for path in PYTHON if path.name == "__init__.py"]
+
+
+def _name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_there_are_files_to_guard() -> None:
+    assert len(PYTHON) > 20
+    assert TESTS
+    assert PACKAGES
+
+
+@pytest.mark.parametrize("path", PYTHON, ids=_name)
+def test_no_file_is_too_long(path: Path) -> None:
+    lines = path.read_text().count("\n")
+    assert lines <= LINES, f"{_name(path)} has {lines} lines: split it by concept"
+
+
+def test_every_module_is_named_for_what_it_holds() -> None:
+    nameless = [
+        _name(path) for path in PYTHON if {path.stem, *path.relative_to(ROOT).parts} & NAMELESS
+    ]
+    assert not nameless
+
+
+@pytest.mark.parametrize("path", PACKAGES, ids=_name)
+def test_every_package_says_what_it_is(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text())), f"{_name(path)} has no docstring"
+
+
+def _fixed_sleeps(tree: ast.AST) -> Iterator[int]:
+    """Line numbers of `sleep(CONSTANT)`; `asyncio.sleep(0)` is a yield, not a wait."""
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if (node.module, alias.name) in SLEEPS
+    }
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(module), attr=name),
+                args=[ast.Constant(value), *_],
+            ) if (module, name) in SLEEPS and value:
+                yield node.lineno
+            case ast.Call(func=ast.Name(name), args=[ast.Constant(value), *_]) if (
+                name in imported and value
+            ):
+                yield node.lineno
+
+
+@pytest.mark.parametrize("path", TESTS, ids=_name)
+def test_no_test_sleeps_a_fixed_time(path: Path) -> None:
+    found = list(_fixed_sleeps(ast.parse(path.read_text())))
+    assert not found, f"{_name(path)}: wait for what should happen instead, lines {found}"
+
+
+@pytest.mark.parametrize(
+    ("source", "lines"),
+    [
+        ("import time\ntime.sleep(1)", [2]),
+        ("import asyncio\nasync def f():\n    await asyncio.sleep(0.1)", [3]),
+        ("from asyncio import sleep as nap\nnap(2)", [2]),
+        ("import asyncio\nasyncio.sleep(0)", []),
+        ("import asyncio\nasyncio.sleep(delay)", []),
+        ("clock.sleep(3)", []),
+    ],
+)
+def test_the_sleep_guard_sees_sleeps(source: str, lines: list[int]) -> None:
+    assert list(_fixed_sleeps(ast.parse(source))) == lines
+
+
+def test_no_file_names_a_path_of_somebodys_machine() -> None:
+    found = [
+        f"{_name(path)}: {machine}"
+        for path in FILES
+        if path.suffix in TEXT
+        for machine in MACHINE_PATHS
+        if machine in path.read_text(errors="replace")
+    ]
+    assert not found
