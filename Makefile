@@ -42,7 +42,7 @@ unit: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto
 
 kubernetes: ## build the real control plane, kubectl and etcd (needs Go; cached)
-	@tools/kubernetes/build >/dev/null
+	@test -n "$(KVESTIGATE_KUBE_BIN)" || tools/kubernetes/build >/dev/null
 
 test-real: $(VENV)/.installed-dev kubernetes ## every test that runs against real Kubernetes
 	$(BIN)/python -m pytest -m real
