@@ -70,7 +70,28 @@ class Response:
     status: int
     headers: list[tuple[str, str]] = field(default_factory=list)
     body: bytes | Sequence[bytes] | AsyncIterator[bytes] = b""
-    """Bytes, pieces to be sent in order, or a stream (sent chunked; closed when the client leaves)."""
+    """Bytes, pieces to be sent in order, or a stream (chunked; closed when the client goes)."""
+    compress: bool = True
+    """Whether a large body may be gzipped for a client that accepts it; streams never are."""
+
+
+class Incoming(Protocol):
+    """A response whose head has come and whose body is still to be read."""
+
+    @property
+    def status(self) -> int: ...
+
+    @property
+    def headers(self) -> Headers: ...
+
+    async def read(self, limit: int | None = None) -> bytes:
+        """The whole body, decoded; one longer than `limit` bytes is an error."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        """The decoded body, as it arrives."""
+
+    async def aclose(self) -> None:
+        """Give up what has not been read. Needed unless the body was read to its end."""
 
 
 class WebSocket(Protocol):
