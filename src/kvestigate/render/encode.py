@@ -50,6 +50,9 @@ def _dumper() -> type[yaml.SafeDumper]:
 
     def represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
         style = "|" if "\n" in text else None
+        if not text.replace("\n", "").isprintable():
+            # Other kinds of line ends and control characters survive only as escapes.
+            style = '"'
         return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
     Dumper.add_representer(str, represent_text)
