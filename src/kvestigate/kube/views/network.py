@@ -1,0 +1,190 @@
+"""Services, what stands behind them, and who may talk to whom."""
+
+from __future__ import annotations
+
+from msgspec import field
+
+from kvestigate.kube.views.meta import LabelSelector, Metadata, ObjectReference, View
+
+
+class ServicePort(View, frozen=True):
+    name: str = ""
+    protocol: str = "TCP"
+    port: int = 0
+    target_port: int | str = 0
+    node_port: int = 0
+
+
+class ServiceSpec(View, frozen=True):
+    type: str = ""
+    selector: dict[str, str] = field(default_factory=dict)
+    """Empty: the endpoints are made by somebody else."""
+    ports: tuple[ServicePort, ...] = ()
+    cluster_ip: str = field(name="clusterIP", default="")
+    """`None` for a headless service."""
+    cluster_ips: tuple[str, ...] = field(name="clusterIPs", default=())
+    external_ips: tuple[str, ...] = field(name="externalIPs", default=())
+    external_name: str = ""
+    publish_not_ready_addresses: bool = False
+
+
+class LoadBalancerIngress(View, frozen=True):
+    ip: str = ""
+    hostname: str = ""
+
+
+class LoadBalancerStatus(View, frozen=True):
+    ingress: tuple[LoadBalancerIngress, ...] = ()
+
+
+class ServiceStatus(View, frozen=True):
+    load_balancer: LoadBalancerStatus = LoadBalancerStatus()
+
+
+class Service(View, frozen=True):
+    metadata: Metadata = Metadata()
+    spec: ServiceSpec = ServiceSpec()
+    status: ServiceStatus = ServiceStatus()
+
+
+class EndpointAddress(View, frozen=True):
+    ip: str = ""
+    hostname: str = ""
+    node_name: str = ""
+    target_ref: ObjectReference | None = None
+
+
+class EndpointPort(View, frozen=True):
+    name: str = ""
+    port: int = 0
+    protocol: str = "TCP"
+
+
+class EndpointSubset(View, frozen=True):
+    addresses: tuple[EndpointAddress, ...] = ()
+    not_ready_addresses: tuple[EndpointAddress, ...] = ()
+    ports: tuple[EndpointPort, ...] = ()
+
+
+class Endpoints(View, frozen=True):
+    metadata: Metadata = Metadata()
+    subsets: tuple[EndpointSubset, ...] = ()
+
+
+class EndpointConditions(View, frozen=True):
+    """None is to be read as true, except for `terminating`."""
+
+    ready: bool | None = None
+    serving: bool | None = None
+    terminating: bool | None = None
+
+
+class Endpoint(View, frozen=True):
+    addresses: tuple[str, ...] = ()
+    conditions: EndpointConditions = EndpointConditions()
+    hostname: str = ""
+    node_name: str = ""
+    zone: str = ""
+    target_ref: ObjectReference | None = None
+
+
+class EndpointSlice(View, frozen=True):
+    """The label `kubernetes.io/service-name` says whose it is."""
+
+    metadata: Metadata = Metadata()
+    address_type: str = ""
+    endpoints: tuple[Endpoint, ...] = ()
+    ports: tuple[EndpointPort, ...] = ()
+
+
+class ServiceBackendPort(View, frozen=True):
+    name: str = ""
+    number: int = 0
+
+
+class IngressServiceBackend(View, frozen=True):
+    name: str = ""
+    port: ServiceBackendPort = ServiceBackendPort()
+
+
+class IngressBackend(View, frozen=True):
+    service: IngressServiceBackend | None = None
+
+
+class IngressPath(View, frozen=True):
+    path: str = ""
+    path_type: str = ""
+    backend: IngressBackend = IngressBackend()
+
+
+class IngressHttp(View, frozen=True):
+    paths: tuple[IngressPath, ...] = ()
+
+
+class IngressRule(View, frozen=True):
+    host: str = ""
+    """Empty: all hosts."""
+    http: IngressHttp = IngressHttp()
+
+
+class IngressTls(View, frozen=True):
+    hosts: tuple[str, ...] = ()
+    secret_name: str = ""
+
+
+class IngressSpec(View, frozen=True):
+    ingress_class_name: str = ""
+    default_backend: IngressBackend | None = None
+    rules: tuple[IngressRule, ...] = ()
+    tls: tuple[IngressTls, ...] = ()
+
+
+class IngressStatus(View, frozen=True):
+    load_balancer: LoadBalancerStatus = LoadBalancerStatus()
+
+
+class Ingress(View, frozen=True):
+    metadata: Metadata = Metadata()
+    spec: IngressSpec = IngressSpec()
+    status: IngressStatus = IngressStatus()
+
+
+class NetworkPolicyPort(View, frozen=True):
+    protocol: str = "TCP"
+    port: int | str | None = None
+    end_port: int | None = None
+
+
+class IpBlock(View, frozen=True):
+    cidr: str = ""
+    exceptions: tuple[str, ...] = field(name="except", default=())
+
+
+class NetworkPolicyPeer(View, frozen=True):
+    pod_selector: LabelSelector | None = None
+    namespace_selector: LabelSelector | None = None
+    ip_block: IpBlock | None = None
+
+
+class NetworkPolicyIngressRule(View, frozen=True):
+    """No peers: from anywhere. No ports: to any port."""
+
+    peers: tuple[NetworkPolicyPeer, ...] = field(name="from", default=())
+    ports: tuple[NetworkPolicyPort, ...] = ()
+
+
+class NetworkPolicyEgressRule(View, frozen=True):
+    peers: tuple[NetworkPolicyPeer, ...] = field(name="to", default=())
+    ports: tuple[NetworkPolicyPort, ...] = ()
+
+
+class NetworkPolicySpec(View, frozen=True):
+    pod_selector: LabelSelector = LabelSelector()
+    policy_types: tuple[str, ...] = ()
+    ingress: tuple[NetworkPolicyIngressRule, ...] = ()
+    egress: tuple[NetworkPolicyEgressRule, ...] = ()
+
+
+class NetworkPolicy(View, frozen=True):
+    metadata: Metadata = Metadata()
+    spec: NetworkPolicySpec = NetworkPolicySpec()
