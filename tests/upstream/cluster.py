@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import csv
 import ssl
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -236,9 +237,11 @@ class UpstreamCluster:
 
     def _client_context(self, user: str, groups: tuple[str, ...]) -> ssl.SSLContext:
         pair = self.authority.client(user, groups)
-        certificate, key = pair.write(self.directory, f"judge-{user}".replace(":", "-"))
         context = ssl.create_default_context(cafile=str(self._ca))
-        context.load_cert_chain(certificate, key)
+        with tempfile.NamedTemporaryFile(dir=self.directory) as both:
+            both.write(pair.certificate + pair.key)
+            both.flush()
+            context.load_cert_chain(both.name)
         return context
 
     def _write_tokens(self) -> None:

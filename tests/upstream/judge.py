@@ -85,7 +85,7 @@ class Judge:
     ) -> bytes:
         """The body of a successful answer. A dropped connection is opened again next time."""
         data = None if body is None else json.dumps(body)
-        headers = {"Content-Type": content_type, "Accept": "application/json"}
+        headers = {"Content-Type": content_type, "User-Agent": "judge"}
         try:
             self._connection.request(method, path, data, headers)
             response = self._connection.getresponse()
