@@ -33,6 +33,11 @@ class Consequence(enum.Enum):
     def flag(self) -> str:
         return f"--i-understand-this-{self.value}"
 
+    @property
+    def words(self) -> str:
+        """`modifies the cluster`, `writes to hosts`"""
+        return self.value.replace("-", " ").replace("cluster", "the cluster")
+
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
@@ -55,7 +60,7 @@ class Confirmation:
         if missing:
             flags = " ".join(missing)
             raise UsageError(
-                f"nothing was changed: this {self.consequence.value.replace('-', ' ')}, "
+                f"nothing was changed: this {self.consequence.words}, "
                 f"and {flags} {'was' if len(missing) == 1 else 'were'} not given",
                 hint=f"if the plan above is what you want, add {flags}",
             )
