@@ -1,0 +1,71 @@
+"""Writing renewed tokens back into the kubeconfig they came from, all or nothing."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from kvestigate.client.located import parse
+from kvestigate.errors import ConfigError
+
+
+def save_auth_provider(file: Path, user: str, config: Mapping[str, str]) -> None:
+    """Replace the `auth-provider` configuration of `user` in `file`, read anew.
+
+    The file is replaced in one step and keeps its permissions; a link keeps pointing to it.
+    Another program's lock, or a user entry that has gone, leaves the file alone.
+    """
+    target = file.resolve()
+    lock = target.with_name(target.name + ".lock")
+    try:
+        # The very lock that kubectl takes.
+        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        raise _unsaved(file, f"{lock} is there: another program is writing") from None
+    except OSError as error:
+        raise _unsaved(file, error.strerror) from None
+    try:
+        content = _with_provider(file, target.read_bytes(), user, config)
+        if content is not None:
+            _replace(target, content)
+    except OSError as error:
+        raise _unsaved(file, error.strerror) from None
+    finally:
+        lock.unlink(missing_ok=True)
+
+
+def _unsaved(file: Path, reason: str | None) -> ConfigError:
+    return ConfigError(
+        f"{file}: the renewed login could not be saved: {reason}",
+        hint="make the file and its directory writable, then log in again",
+    )
+
+
+def _with_provider(file: Path, data: bytes, user: str, config: Mapping[str, str]) -> bytes | None:
+    import yaml
+
+    document = parse(str(file), data).value
+    users = document.get("users") if isinstance(document, dict) else None
+    for entry in users or ():
+        provider = (entry.get("user") or {}).get("auth-provider")
+        if entry.get("name") == user and provider:
+            provider["config"] = dict(config)
+            return yaml.safe_dump(document, sort_keys=False, allow_unicode=True).encode()
+    return None
+
+
+def _replace(target: Path, content: bytes) -> None:
+    mode = target.stat().st_mode & 0o7777
+    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fchmod(stream.fileno(), mode)
+            os.fsync(stream.fileno())
+        Path(name).replace(target)
+    except OSError:
+        Path(name).unlink(missing_ok=True)
+        raise
