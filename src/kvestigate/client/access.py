@@ -90,6 +90,8 @@ class Access:
     """The names of the kubeconfig entries, empty when there are none."""
     source: str = ""
     """`flag --kubeconfig PATH`, `KUBECONFIG`, `default path`, `flag --server`, `in-cluster`"""
+    files: tuple[Path, ...] = ()
+    """The kubeconfig files that were read, first to last."""
     disable_compression: bool = False
     request_timeout: float | None = None
 
@@ -137,6 +139,7 @@ def resolve(
         cluster=choice.cluster.name,
         user=choice.user.name,
         source=choice.source,
+        files=choice.files,
         disable_compression=choice.cluster.disable_compression,
         request_timeout=options.request_timeout,
     )

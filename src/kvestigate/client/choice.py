@@ -65,6 +65,8 @@ class Choice:
     namespace: str
     source: str
     """`flag --kubeconfig PATH`, `KUBECONFIG`, `default path`, `flag --server`, `in-cluster`"""
+    files: tuple[Path, ...] = ()
+    """The kubeconfig files that were read, first to last."""
 
 
 def choose(
@@ -88,6 +90,7 @@ def choose(
             context=context.name if context else "",
             namespace=(context.namespace if context else "") or "default",
             source=source if config.files else "flag --server",
+            files=config.files,
         )
     return replace(
         chosen,
