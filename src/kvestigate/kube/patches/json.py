@@ -1,0 +1,223 @@
+"""JSON patch (RFC 6902) with the leniencies of the library that kube-apiserver applies it with.
+
+Those are: negative array indexes count from the end; `replace` creates a missing object key;
+`test` for null passes on a missing key; `copy` of a missing key yields null; a missing `value`
+is null; only `replace` and `test` can address the whole document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from kvestigate.errors import BadRequest, Invalid, RequestEntityTooLarge
+from kvestigate.kube.patches.equality import same
+
+MAX_OPERATIONS: Final = 10_000
+
+MAX_COPIED_BYTES: Final = 3 * 1024 * 1024
+"""Copies may double a document again and again, so their sum is limited."""
+
+_INDEX = re.compile("[+-]?[0-9]{1,18}", re.ASCII)
+
+
+def apply(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
+    """`document` with all operations applied, or an error and no change at all."""
+    if not isinstance(operations, list | tuple):
+        raise BadRequest(f"a JSON patch is an array of operations, not {_kind(operations)}")
+    if len(operations) > MAX_OPERATIONS:
+        raise RequestEntityTooLarge(
+            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
+            f"got {len(operations)}"
+        )
+    draft = _Draft(document)
+    for position, operation in enumerate(operations):
+        if not isinstance(operation, Mapping):
+            raise BadRequest(
+                f"operation {position} of the JSON patch is {_kind(operation)}, not an object"
+            )
+        try:
+            _apply_one(draft, operation)
+        except _DoesNotApply as problem:
+            raise Invalid(
+                "the server rejected our request due to an error in our request",
+                hint=f"operation {position} of the JSON patch: {problem}",
+            ) from None
+    return draft.root
+
+
+class _DoesNotApply(Exception):
+    pass
+
+
+class _Draft:
+    """A document under change: a container is copied the first time that it is written to."""
+
+    def __init__(self, root: Any) -> None:
+        self.root = root
+        self.copied_bytes = 0
+        # By identity; holding the containers keeps their identities from being reused.
+        self._own: dict[int, Any] = {}
+
+    def writable(self, path: str) -> tuple[Any, str]:
+        """The container that holds the last part of `path`, free to change, and that part."""
+        *parents, last = _parts(path)
+        self.root = container = self._owned(self.root)
+        for part in parents:
+            child = self._owned(_step_into(container, part, path))
+            if isinstance(container, dict):
+                container[part] = child
+            else:
+                container[_index(part, len(container))] = child
+            container = child
+        return container, last
+
+    def _owned(self, container: Any) -> Any:
+        if id(container) in self._own:
+            return container
+        mine = container.copy() if isinstance(container, dict | list) else container
+        self._own[id(mine)] = mine
+        return mine
+
+    def read(self, path: str) -> Any:
+        """The value at `path`; a missing key of an object reads as null."""
+        *parents, last = _parts(path)
+        container = self.root
+        for part in parents:
+            container = _step_into(container, part, path)
+        if isinstance(container, dict):
+            return container.get(last)
+        return container[_index(last, len(container))]
+
+    def share(self, value: Any) -> None:
+        """Count a value that now stands in two places, and own nothing any more."""
+        try:
+            self.copied_bytes += len(msgspec.json.encode(value))
+        except RecursionError:
+            # Copying an object into itself deepens it as fast as it grows.
+            raise _DoesNotApply("copy operations nest the document too deeply") from None
+        if self.copied_bytes > MAX_COPIED_BYTES:
+            raise _DoesNotApply(f"copy operations add more than {MAX_COPIED_BYTES} bytes")
+        self._own.clear()
+
+
+def _step_into(container: Any, part: str, path: str) -> Any:
+    if isinstance(container, dict):
+        child = container.get(part)
+    else:
+        child = container[_index(part, len(container))]
+    if not isinstance(child, dict | list):
+        raise _DoesNotApply(f"nothing to enter at {part!r} of path {path!r}")
+    return child
+
+
+def _parts(path: str) -> list[str]:
+    parts = path.split("/")
+    if len(parts) < 2:
+        raise _DoesNotApply(f"path {path!r} names no field, write it like /spec/replicas")
+    # What precedes the first slash is ignored, as the server does.
+    return [part.replace("~1", "/").replace("~0", "~") for part in parts[1:]]
+
+
+def _index(part: str, length: int) -> int:
+    if not _INDEX.fullmatch(part):
+        raise _DoesNotApply(f"{part!r} is not an index of an array")
+    index = int(part)
+    if not -length <= index < length:
+        raise _DoesNotApply(f"index {index} is outside an array of {length}")
+    return index + length if index < 0 else index
+
+
+def _apply_one(draft: _Draft, operation: Mapping[str, Any]) -> None:
+    name = operation.get("op")
+    run = _OPERATIONS.get(name) if isinstance(name, str) else None
+    if run is None:
+        raise _DoesNotApply(f"{name!r} is no operation, use one of {', '.join(_OPERATIONS)}")
+    run(draft, operation)
+
+
+def _pointer(operation: Mapping[str, Any], name: str) -> str:
+    path = operation.get(name)
+    if not isinstance(path, str):
+        raise _DoesNotApply(f"{operation.get('op')} needs {name!r}, a string")
+    return path
+
+
+def _add(draft: _Draft, operation: Mapping[str, Any]) -> None:
+    _add_value(draft, _pointer(operation, "path"), operation.get("value"))
+
+
+def _add_value(draft: _Draft, path: str, value: Any) -> None:
+    container, last = draft.writable(path)
+    if isinstance(container, dict):
+        container[last] = value
+    elif last == "-":
+        container.append(value)
+    else:
+        container.insert(_index(last, len(container) + 1), value)
+
+
+def _remove(draft: _Draft, operation: Mapping[str, Any]) -> None:
+    _remove_value(draft, _pointer(operation, "path"))
+
+
+def _remove_value(draft: _Draft, path: str) -> None:
+    container, last = draft.writable(path)
+    if isinstance(container, list):
+        del container[_index(last, len(container))]
+    elif last in container:
+        del container[last]
+    else:
+        raise _DoesNotApply(f"nothing to remove at {path!r}")
+
+
+def _replace(draft: _Draft, operation: Mapping[str, Any]) -> None:
+    path, value = _pointer(operation, "path"), operation.get("value")
+    if not path:
+        if not isinstance(value, dict | list):
+            raise _DoesNotApply("the whole document can only become an object or an array")
+        draft.root = value
+        return
+    container, last = draft.writable(path)
+    if isinstance(container, dict):
+        container[last] = value
+    else:
+        container[_index(last, len(container))] = value
+
+
+def _move(draft: _Draft, operation: Mapping[str, Any]) -> None:
+    source = _pointer(operation, "from")
+    value = draft.read(source)
+    _remove_value(draft, source)
+    _add_value(draft, _pointer(operation, "path"), value)
+
+
+def _copy(draft: _Draft, operation: Mapping[str, Any]) -> None:
+    value = draft.read(_pointer(operation, "from"))
+    path = _pointer(operation, "path")
+    draft.share(value)
+    _add_value(draft, path, value)
+
+
+def _test(draft: _Draft, operation: Mapping[str, Any]) -> None:
+    path = _pointer(operation, "path")
+    found = draft.read(path) if path else draft.root
+    if not same(found, operation.get("value")):
+        raise _DoesNotApply(f"the value at {path!r} is not the one tested for")
+
+
+_OPERATIONS: Final[Mapping[str, Callable[[_Draft, Mapping[str, Any]], None]]] = {
+    "add": _add,
+    "remove": _remove,
+    "replace": _replace,
+    "move": _move,
+    "copy": _copy,
+    "test": _test,
+}
+
+
+def _kind(value: Any) -> str:
+    return "null" if value is None else f"a JSON {type(value).__name__}"

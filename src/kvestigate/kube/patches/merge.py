@@ -1,0 +1,55 @@
+"""JSON merge patch (RFC 7386): apply one, and derive one from two documents.
+
+Where a patch brings in an array, nulls inside that array's objects are dropped as well, unless
+the array takes the place of an object: the RFC is silent there, and kube-apiserver does so.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvestigate.kube.patches.equality import same
+
+
+def apply(document: Any, patch: Any) -> Any:
+    """`document` with `patch` merged into it; null in the patch deletes."""
+    if not isinstance(patch, dict):
+        return patch if isinstance(document, dict) else _without_nulls(patch)
+    if not isinstance(document, dict):
+        return _without_nulls(patch)
+    merged = document.copy()
+    for key, value in patch.items():
+        if value is None:
+            merged.pop(key, None)
+        else:
+            merged[key] = apply(merged.get(key), value)
+    return merged
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [_without_nulls(item) for item in value]
+    return value
+
+
+def diff(old: Any, new: Any) -> Any:
+    """The smallest patch that makes `new` out of `old`; `{}` if they are alike.
+
+    A merge patch cannot say that an object's member is null: one in `new` reads as its absence.
+    """
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        return new
+    patch: dict[str, Any] = {key: None for key in old if new.get(key) is None}
+    for key, value in new.items():
+        if value is None:
+            continue
+        before = old.get(key)
+        if isinstance(before, dict) and isinstance(value, dict):
+            change = diff(before, value)
+            if change:
+                patch[key] = change
+        elif not same(before, value):
+            patch[key] = value
+    return patch
