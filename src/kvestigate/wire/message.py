@@ -20,6 +20,13 @@ class Headers:
     def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
         self._fields = [(name.lower(), value) for name, value in fields]
 
+    @classmethod
+    def parsed(cls, fields: list[tuple[str, str]]) -> Headers:
+        """From fields whose names are lower-case already; takes the list over."""
+        headers = cls.__new__(cls)
+        headers._fields = fields
+        return headers
+
     def get(self, name: str, default: str = "") -> str:
         """The first value of `name`, which must be lower-case."""
         for key, value in self._fields:
@@ -113,6 +120,7 @@ class Upgrade:
     """Accept a WebSocket with one of the client's subprotocols and hand it to `run`."""
 
     run: Callable[[WebSocket], Awaitable[None]]
+    """Learns from `receive` that the peer has gone; the WebSocket is closed when it returns."""
     subprotocol: str | None = None
 
 

@@ -118,9 +118,7 @@ class WebSocketConnection(asyncio.Protocol):
 
     async def close(self, code: int = 1000, reason: str = "") -> None:
         """The closing handshake; a peer that does not answer in time is cut off."""
-        if self._framing.state is State.OPEN:
-            self._framing.send_close(code, reason)
-            self._flush()
+        self.start_close(code, reason)
         # The peer's answer may be behind messages nobody will receive any more.
         self._messages.clear()
         if self._paused and not self._transport.is_closing():
@@ -134,6 +132,12 @@ class WebSocketConnection(asyncio.Protocol):
         except asyncio.CancelledError:
             self._transport.abort()
             raise
+
+    def start_close(self, code: int, reason: str = "") -> None:
+        """Say that we close; `receive` goes on until the peer has agreed."""
+        if self._framing.state is State.OPEN:
+            self._framing.send_close(code, reason)
+            self._flush()
 
     # asyncio.Protocol.
 

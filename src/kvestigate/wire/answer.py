@@ -1,0 +1,82 @@
+"""The bytes of a response's header, and whether its body is compressed."""
+
+from __future__ import annotations
+
+import http
+import time
+import zlib
+from collections.abc import Sequence
+from email.utils import formatdate
+
+from kvestigate.wire.message import Request
+
+_STATUS_LINES = {
+    status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n" for status in http.HTTPStatus
+}
+# The server decides these from the body and the connection.
+_FRAMING = frozenset(("content-length", "transfer-encoding", "connection", "date"))
+
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
+
+
+class BadField(ValueError):
+    """A handler's header field that would break the framing."""
+
+
+class Dates:
+    """The `date` field, formatted once a second."""
+
+    def __init__(self) -> None:
+        self._second = 0
+        self._field = ""
+
+    def field(self) -> str:
+        second = int(time.time())
+        if second != self._second:
+            self._second = second
+            self._field = f"date: {formatdate(second, usegmt=True)}\r\n"
+        return self._field
+
+
+def has_body(status: int) -> bool:
+    return status >= 200 and status not in (204, 304)
+
+
+def head(
+    status: int,
+    fields: Sequence[tuple[str, str]],
+    *,
+    framing: str,
+    connection: str = "",
+    date: str = "",
+) -> bytes:
+    """The header, `framing` being the finished field that says how long the body is."""
+    lines = [f"{name}: {value}\r\n" for name, value in fields if name.lower() not in _FRAMING]
+    own = "".join(lines)
+    if own.count("\n") != len(lines) or own.count("\r") != len(lines):
+        raise BadField("a response's header field has a line break")
+    line = _STATUS_LINES.get(status) or f"HTTP/1.1 {status} Unknown\r\n"
+    if connection:
+        connection = f"connection: {connection}\r\n"
+    try:
+        return f"{line}{own}{framing}{connection}{date}\r\n".encode("latin-1")
+    except UnicodeEncodeError as failure:
+        raise BadField("a response's header field is not Latin-1") from failure
+
+
+def accepts_gzip(request: Request) -> bool:
+    for field in request.headers.get_all("accept-encoding"):
+        for offer in field.lower().split(","):
+            coding, _, parameter = offer.partition(";")
+            if coding.strip() in ("gzip", "*"):
+                return parameter.replace(" ", "").rstrip("0") not in ("q=", "q=0.")
+    return False
+
+
+def gzipped(pieces: Sequence[bytes]) -> bytes:
+    """Compressed as fast as zlib can: bandwidth is cheaper than latency here."""
+    deflater = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS | 16)
+    parts = [deflater.compress(piece) for piece in pieces]
+    parts.append(deflater.flush())
+    return b"".join(parts)

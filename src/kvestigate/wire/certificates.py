@@ -1,0 +1,185 @@
+"""A certificate authority of our own: ECDSA P-256, PEM in and out.
+
+Importing `cryptography` takes a while, so only what makes or reads certificates does.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+_CA_DAYS = 3650
+_LEAF_DAYS = 365
+# Machines' clocks differ: a certificate made now must be valid on one that is behind.
+_BACKDATE = datetime.timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPair:
+    """A certificate and its private key, both PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+class CertificateAuthority:
+    """Issues certificates; `pair` is its own, to be kept and loaded again."""
+
+    def __init__(self, pair: KeyPair) -> None:
+        from cryptography import x509
+        from cryptography.hazmat.primitives.asymmetric import ec
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+        self.pair = pair
+        self._certificate = x509.load_pem_x509_certificate(pair.certificate)
+        key = load_pem_private_key(pair.key, password=None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey):
+            raise TypeError("the CA's key is not an elliptic-curve key")
+        self._key = key
+
+    @classmethod
+    def create(cls, common_name: str, *, now: datetime.datetime) -> CertificateAuthority:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes
+
+        key = _new_key()
+        name = _name(common_name, ())
+        builder = _builder(name, name, key, now, _CA_DAYS)
+        builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+        builder = builder.add_extension(_usage(sign_certificates=True), True)
+        builder = builder.add_extension(
+            x509.SubjectKeyIdentifier.from_public_key(key.public_key()), False
+        )
+        return cls(_pair(builder.sign(key, hashes.SHA256()), key))
+
+    def issue_server(
+        self, common_name: str, names: Sequence[str], *, now: datetime.datetime
+    ) -> KeyPair:
+        """For a server that is reached by `names`: DNS names and IP addresses."""
+        from cryptography import x509
+        from cryptography.x509.oid import ExtendedKeyUsageOID
+
+        alternatives = x509.SubjectAlternativeName([_alternative(name) for name in names])
+        return self._issue(
+            _name(common_name, ()), ExtendedKeyUsageOID.SERVER_AUTH, now, alternatives
+        )
+
+    def issue_client(
+        self, common_name: str, organizations: Sequence[str] = (), *, now: datetime.datetime
+    ) -> KeyPair:
+        from cryptography.x509.oid import ExtendedKeyUsageOID
+
+        return self._issue(_name(common_name, organizations), ExtendedKeyUsageOID.CLIENT_AUTH, now)
+
+    def _issue(
+        self,
+        subject: x509.Name,
+        purpose: x509.ObjectIdentifier,
+        now: datetime.datetime,
+        alternatives: x509.SubjectAlternativeName | None = None,
+    ) -> KeyPair:
+        from cryptography import x509
+        from cryptography.hazmat.primitives import hashes
+
+        key = _new_key()
+        builder = _builder(subject, self._certificate.subject, key, now, _LEAF_DAYS)
+        builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), True)
+        builder = builder.add_extension(_usage(sign_certificates=False), True)
+        builder = builder.add_extension(x509.ExtendedKeyUsage([purpose]), False)
+        builder = builder.add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), False
+        )
+        if alternatives is not None:
+            builder = builder.add_extension(alternatives, False)
+        return _pair(builder.sign(self._key, hashes.SHA256()), key)
+
+
+def subject_of(certificate_der: bytes) -> tuple[str, tuple[str, ...]]:
+    """Common name and organizations of a certificate."""
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    subject = x509.load_der_x509_certificate(certificate_der).subject
+    names = [str(found.value) for found in subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
+    organizations = subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)
+    return (names[0] if names else "", tuple(str(found.value) for found in organizations))
+
+
+def _new_key() -> ec.EllipticCurvePrivateKey:
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def _name(common_name: str, organizations: Sequence[str]) -> x509.Name:
+    from cryptography import x509
+    from cryptography.x509.oid import NameOID
+
+    parts = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, name) for name in organizations]
+    parts.append(x509.NameAttribute(NameOID.COMMON_NAME, common_name))
+    return x509.Name(parts)
+
+
+def _alternative(name: str) -> x509.GeneralName:
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePrivateKey,
+    now: datetime.datetime,
+    days: int,
+) -> x509.CertificateBuilder:
+    from cryptography import x509
+
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _BACKDATE)
+        .not_valid_after(now + datetime.timedelta(days=days))
+    )
+
+
+def _usage(*, sign_certificates: bool) -> x509.KeyUsage:
+    from cryptography import x509
+
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=sign_certificates,
+        crl_sign=sign_certificates,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def _pair(certificate: x509.Certificate, key: ec.EllipticCurvePrivateKey) -> KeyPair:
+    from cryptography.hazmat.primitives.serialization import (
+        Encoding,
+        NoEncryption,
+        PrivateFormat,
+    )
+
+    return KeyPair(
+        certificate.public_bytes(Encoding.PEM),
+        key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+    )

@@ -1,0 +1,208 @@
+"""Bytes from a client in, requests and refusals out. No I/O: segmentation cannot matter.
+
+llhttp is strict about what smuggling needs (two lengths, bare line feeds, folded fields, bad
+chunks); what it lets through, HTTP/0.9 and stacked transfer codings among it, is refused here.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import deque
+from dataclasses import dataclass
+
+import httptools
+
+from kvestigate.wire.limits import Limits
+from kvestigate.wire.message import Headers, Peer, Request
+
+
+class Phase(enum.Enum):
+    """What of a request has come."""
+
+    NOTHING = "nothing"
+    HEAD = "head"
+    BODY = "body"
+
+
+class Refusal(Exception):
+    """Why a request is answered without asking the handler; the connection ends with it."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class Arrival:
+    """A complete request."""
+
+    request: Request
+    keep_alive: bool
+    http_1_0: bool
+    upgrade: bool
+
+
+class Intake:
+    """Parses what one connection receives."""
+
+    def __init__(self, limits: Limits, peer: Peer) -> None:
+        self._limits = limits
+        self._peer = peer
+        self._parser = httptools.HttpRequestParser(self)
+        self.phase = Phase.NOTHING
+        self.ready: deque[Arrival] = deque()
+        self.refusal: Refusal | None = None
+        self.ended = False
+        """Whether the last request said that no other follows it."""
+        self.upgrading = False
+        self.wants_continue = False
+        """Whether the client holds its body back until it is told to go on."""
+        self.tail = b""
+        """What came behind a request to upgrade."""
+        self.on_message_begin()
+        self.phase = Phase.NOTHING
+
+    def feed(self, data: bytes) -> None:
+        if self.upgrading:
+            self.tail += data
+        if self.ended or self.refusal is not None:
+            return
+        before = self.phase
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade as upgrade:
+            self.tail = bytes(data[upgrade.args[0] :])
+        except httptools.HttpParserError as failure:
+            if not self.ended:
+                self._refuse(failure)
+        else:
+            if before is self.phase is Phase.HEAD:
+                # A field that never ends is seen by no callback.
+                self._waiting += len(data)
+                if self._waiting > self._limits.header_bytes:
+                    self.refusal = Refusal(431, "the header is too large")
+
+    def _refuse(self, failure: httptools.HttpParserError) -> None:
+        cause = failure.__context__
+        if isinstance(cause, Refusal):
+            self.refusal = cause
+        elif isinstance(failure, httptools.HttpParserInvalidMethodError):
+            self.refusal = Refusal(501, "the method is unknown")
+        else:
+            self.refusal = Refusal(400, f"malformed request: {failure}")
+
+    # The parser's callbacks.
+
+    def on_message_begin(self) -> None:
+        self.phase = Phase.HEAD
+        self.wants_continue = False
+        self._target = b""
+        self._method = ""
+        self._fields: list[tuple[str, str]] = []
+        self._size = 0
+        self._waiting = 0
+        self._hosts = 0
+        self._coding = ""
+        self._length = 0
+        self._expect = ""
+        self._pieces: list[bytes] = []
+        self._received = 0
+
+    def on_url(self, piece: bytes) -> None:
+        self._target += piece
+        if len(self._target) > self._limits.header_bytes:
+            raise Refusal(431, "the request target is too long")
+
+    def on_header(self, raw_name: bytes, raw_value: bytes) -> None:
+        self._size += len(raw_name) + len(raw_value)
+        if self._size + len(self._target) > self._limits.header_bytes:
+            raise Refusal(431, "the header is too large")
+        if self.phase is Phase.BODY:
+            return  # a trailer: nobody asked for it
+        name = raw_name.decode("latin-1").lower()
+        value = raw_value.decode("latin-1")
+        self._fields.append((name, value))
+        if len(self._fields) > self._limits.header_count:
+            raise Refusal(431, "too many header fields")
+        if name == "host":
+            self._hosts += 1
+        elif name == "content-length":
+            self._length = int(value)
+        elif name == "transfer-encoding":
+            self._coding = value.lower()
+        elif name == "expect":
+            self._expect = value.lower()
+
+    def on_headers_complete(self) -> None:
+        self._check_framing()
+        self._method = self._parser.get_method().decode("ascii")
+        self._path, self._query = _split_target(self._target, self._method)
+        self.phase = Phase.BODY
+        if self._expect:
+            if self._expect != "100-continue":
+                raise Refusal(417, f"expectation {self._expect!r} is unknown")
+            self.wants_continue = not self._http_1_0 and bool(self._length or self._coding)
+
+    def on_body(self, piece: bytes) -> None:
+        self._received += len(piece)
+        if self._received > self._limits.body_bytes:
+            raise Refusal(413, f"the body is longer than {self._limits.body_bytes} bytes")
+        self._pieces.append(piece)
+
+    def on_message_complete(self) -> None:
+        pieces = self._pieces
+        request = Request(
+            self._method,
+            self._path,
+            self._query,
+            Headers.parsed(self._fields),
+            pieces[0] if len(pieces) == 1 else b"".join(pieces),
+            self._peer,
+        )
+        keep_alive = self._parser.should_keep_alive()
+        upgrade = self._parser.should_upgrade()
+        self.ready.append(Arrival(request, keep_alive, self._http_1_0, upgrade))
+        self.upgrading = upgrade
+        self.ended = upgrade or not keep_alive
+        self.phase = Phase.NOTHING
+
+    # Rules.
+
+    def _check_framing(self) -> None:
+        version = self._parser.get_http_version()
+        self._http_1_0 = version == "1.0"
+        if version != "1.1" and not self._http_1_0:
+            raise Refusal(505, f"HTTP/{version} is not spoken here")
+        if self._hosts > 1 or (self._hosts == 0 and not self._http_1_0):
+            raise Refusal(400, "a request names exactly one host")
+        if self._coding:
+            if self._http_1_0:
+                raise Refusal(400, "HTTP/1.0 has no transfer-encoding")
+            if self._coding != "chunked":
+                raise Refusal(501, f"transfer-encoding {self._coding!r} is not supported")
+        if self._length > self._limits.body_bytes:
+            raise Refusal(413, f"the body is longer than {self._limits.body_bytes} bytes")
+        if (self._length or self._coding) and self._parser.should_upgrade():
+            # The parser takes such a body for the new protocol's bytes.
+            raise Refusal(400, "a request to upgrade has no body")
+
+
+def _split_target(target: bytes, method: str) -> tuple[str, str]:
+    text = target.decode("ascii")
+    if not text.startswith("/"):
+        text = _origin_form(text, method)
+    path, _, query = text.partition("?")
+    return path, query
+
+
+def _origin_form(target: str, method: str) -> str:
+    if target == "*" and method == "OPTIONS":
+        return target
+    scheme, separator, rest = target.partition("://")
+    if not separator or scheme.lower() not in ("http", "https"):
+        raise Refusal(400, f"request target {target!r} is not a path")
+    for position, character in enumerate(rest):
+        if character in "/?":
+            return rest[position:] if character == "/" else f"/{rest[position:]}"
+    return "/"

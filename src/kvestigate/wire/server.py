@@ -1,0 +1,82 @@
+"""An HTTP/1.1 server on asyncio: `serve` a `Handler` until `close`."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+
+from kvestigate.wire.answer import Dates
+from kvestigate.wire.limits import Limits
+from kvestigate.wire.message import Handler
+from kvestigate.wire.service import Service
+
+_BACKLOG = 1024
+
+
+class Server:
+    """Accepts connections and owns them."""
+
+    def __init__(self, handler: Handler, limits: Limits) -> None:
+        self.handler = handler
+        self.limits = limits
+        self.services: set[Service] = set()
+        self.dates = Dates()
+        self._listener: asyncio.Server
+
+    async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+        loop = asyncio.get_running_loop()
+        self._listener = await loop.create_server(
+            lambda: Service(self),
+            host,
+            port,
+            ssl=tls,
+            ssl_handshake_timeout=self.limits.handshake_timeout if tls is not None else None,
+            backlog=_BACKLOG,
+        )
+        for listening in self._listener.sockets:
+            # Accepted sockets inherit it.
+            if listening.family in (socket.AF_INET, socket.AF_INET6):
+                listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port of the first listening socket."""
+        name = self._listener.sockets[0].getsockname()
+        return name[0], name[1]
+
+    async def close(self, grace: float = 10.0) -> None:
+        """Stop accepting, finish what is being answered, end streams, close.
+
+        What is not done after `grace` seconds is cut off.
+        """
+        self._listener.close()
+        tasks = {service.task for service in self.services}
+        for service in list(self.services):
+            service.shut_down()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=grace)
+            for service in list(self.services):
+                if service.task in late:
+                    service.abort()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def __aenter__(self) -> Server:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+async def serve(
+    handler: Handler,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    tls: ssl.SSLContext | None = None,
+    limits: Limits | None = None,
+) -> Server:
+    """A server that is listening; port 0 is one that the system chooses."""
+    server = Server(handler, limits or Limits())
+    await server.listen(host, port, tls)
+    return server

@@ -1,0 +1,397 @@
+"""One client's connection to a server: requests in order, answers in the same order.
+
+One task serves a connection from its opening to its end and runs the handler itself, so a
+client that leaves cancels the handler and closes the stream it was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+import math
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, cast
+
+from kvestigate.wire import answer, handshake, websocket
+from kvestigate.wire.intake import Arrival, Intake, Phase, Refusal
+from kvestigate.wire.message import Peer, Request, Response, Upgrade
+
+if TYPE_CHECKING:
+    from kvestigate.wire.server import Server
+
+_log = logging.getLogger(__name__)
+_JOIN_BYTES = 16 * 1024
+"""Up to here copying pieces together is cheaper than a vectored write."""
+
+
+class Activity(enum.Enum):
+    """What a connection is doing."""
+
+    WAITING = "waiting"
+    HANDLING = "handling"
+    STREAMING = "streaming"
+    WEBSOCKET = "websocket"
+    CLOSING = "closing"
+
+
+class ClientGone(Exception):
+    """The client left, or was cut off, in the middle of an answer."""
+
+
+class Service(asyncio.Protocol):
+    """Serves one connection."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._limits = server.limits
+        self._loop = asyncio.get_running_loop()
+        self._activity = Activity.WAITING
+        self._wakeup: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self._deadline = math.inf
+        self._paused = False
+        self._half_closed = False
+        self._ending = False
+        self._served = False
+        self._websocket: websocket.WebSocketConnection | None = None
+
+    # asyncio.Protocol.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=self._limits.write_buffer)
+        self._tls = transport.get_extra_info("ssl_object") is not None
+        self._intake = Intake(self._limits, _peer(self._transport))
+        self._deadline = self._loop.time() + self._limits.head_timeout
+        self._timer = self._loop.call_later(self._limits.head_timeout, self._tick)
+        self.task = self._loop.create_task(self._serve())
+        self._server.services.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        if self._activity is Activity.CLOSING:
+            return
+        intake = self._intake
+        before = intake.phase
+        intake.feed(data)
+        if intake.ready or intake.refusal:
+            self._wake()
+            if len(intake.ready) > self._limits.pipeline or intake.upgrading:
+                self._pause()
+        elif self._activity is Activity.WAITING and intake.phase is not before:
+            self._expect_more()
+
+    def eof_received(self) -> bool:
+        self._half_closed = True
+        if self._activity is Activity.STREAMING or self._tls:
+            # Who watches and stops listening has gone; TLS knows no half-closed connections.
+            return False
+        answering = self._activity is Activity.HANDLING or bool(self._intake.ready)
+        self._wake()
+        return answering
+
+    def connection_lost(self, failure: Exception | None) -> None:
+        self._timer.cancel()
+        self._server.services.discard(self)
+        self.resume_writing()
+        self.task.cancel()
+
+    def pause_writing(self) -> None:
+        self._writable = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        if self._writable is not None and not self._writable.done():
+            self._writable.set_result(None)
+        self._writable = None
+
+    # Ending.
+
+    def shut_down(self) -> None:
+        """Finish what is being answered, end streams, then close."""
+        self._ending = True
+        if self._activity is Activity.WAITING:
+            self._close()
+        elif self._activity is Activity.STREAMING:
+            self.task.cancel()
+        elif self._websocket is not None:
+            self._websocket.start_close(websocket.CloseCode.GOING_AWAY, "the server stops")
+
+    def abort(self) -> None:
+        self._transport.abort()
+        self.task.cancel()
+
+    def _close(self) -> None:
+        self._activity = Activity.CLOSING
+        self._deadline = self._loop.time() + self._limits.write_timeout
+        self._transport.close()
+
+    # Deadlines. One timer a connection looks now and then; a request only sets a number.
+
+    def _tick(self) -> None:
+        left = self._deadline - self._loop.time()
+        if left > 0:
+            longest = min(self._limits.head_timeout, self._limits.body_timeout)
+            self._timer = self._loop.call_later(min(left, longest), self._tick)
+        elif self._activity is Activity.CLOSING:
+            self._transport.abort()
+        elif self._intake.phase is Phase.NOTHING:
+            self._close()
+        else:
+            part = self._intake.phase.value
+            self._intake.refusal = Refusal(408, f"the request's {part} took too long")
+            self._deadline = math.inf
+            self._timer = self._loop.call_later(self._limits.head_timeout, self._tick)
+            self._wake()
+
+    def _expect_more(self) -> None:
+        """The connection waits for a client that has begun a request."""
+        limits, phase = self._limits, self._intake.phase
+        allowed = limits.head_timeout if phase is Phase.HEAD else limits.body_timeout
+        self._deadline = self._loop.time() + allowed
+        if phase is Phase.BODY and self._intake.wants_continue:
+            self._intake.wants_continue = False
+            self._transport.write(answer.CONTINUE)
+
+    # The loop.
+
+    async def _serve(self) -> None:
+        try:
+            while not self._transport.is_closing():
+                if self._intake.ready:
+                    if not await self._answer(self._intake.ready.popleft()):
+                        break
+                elif self._intake.refusal is not None:
+                    await self._refuse(self._intake.refusal)
+                    break
+                elif self._half_closed:
+                    break
+                else:
+                    await self._wait()
+        except asyncio.CancelledError:
+            # The connection is lost, or the server aborts it: either way it ends here.
+            pass
+        except ClientGone:
+            self._transport.abort()
+        finally:
+            if self._websocket is None:
+                self._close()
+            else:
+                self._timer.cancel()
+                self._server.services.discard(self)
+
+    async def _wait(self) -> None:
+        self._activity = Activity.WAITING
+        if self._intake.phase is Phase.NOTHING:
+            if self._served:
+                self._deadline = self._loop.time() + self._limits.idle_timeout
+        else:
+            self._expect_more()
+        self._resume()
+        self._wakeup = self._loop.create_future()
+        try:
+            await self._wakeup
+        finally:
+            self._wakeup = None
+
+    async def _answer(self, arrival: Arrival) -> bool:
+        """Answer one request; whether the connection can take another."""
+        self._activity = Activity.HANDLING
+        self._deadline = math.inf
+        self._served = True
+        result = await self._handle(arrival.request)
+        if isinstance(result, Upgrade):
+            return await self._upgrade(arrival, result)
+        keep_alive = arrival.keep_alive and not arrival.upgrade and not self._ending
+        try:
+            if not isinstance(result.body, bytes | list | tuple):
+                return await self._send_stream(arrival, result, keep_alive)
+            await self._send_whole(arrival, result, keep_alive)
+        except answer.BadField:
+            _log.exception("%s %s failed", arrival.request.method, arrival.request.path)
+            await self._send_whole(arrival, _plain(500, "internal error"), keep_alive)
+        return keep_alive
+
+    async def _handle(self, request: Request) -> Response | Upgrade:
+        try:
+            return await self._server.handler(request)
+        except asyncio.CancelledError:
+            if self.task.cancelling():
+                raise
+            _log.exception("%s %s was cancelled by its handler", request.method, request.path)
+        except Exception:  # noqa: BLE001  the top level of a request: the client gets an answer
+            _log.exception("%s %s failed", request.method, request.path)
+        return _plain(500, "internal error")
+
+    async def _refuse(self, refusal: Refusal) -> None:
+        response = _plain(refusal.status, refusal.reason)
+        body = cast(bytes, response.body)
+        head = answer.head(
+            refusal.status,
+            response.headers,
+            framing=f"content-length: {len(body)}\r\n",
+            connection="close",
+            date=self._server.dates.field(),
+        )
+        self._activity = Activity.CLOSING
+        self._transport.write(head + body)
+        # Closing with input unread resets the connection, and the answer may die with it.
+        if self._transport.can_write_eof():
+            self._transport.write_eof()
+        self._resume()
+        await asyncio.sleep(self._limits.linger)
+
+    # Answers.
+
+    async def _send_whole(self, arrival: Arrival, response: Response, keep_alive: bool) -> None:
+        body = cast("bytes | Sequence[bytes]", response.body)
+        pieces: Sequence[bytes] = (body,) if isinstance(body, bytes) else body
+        length = len(body) if isinstance(body, bytes) else sum(map(len, body))
+        fields: Sequence[tuple[str, str]] = response.headers
+        if (
+            length >= self._limits.gzip_min
+            and response.compress
+            and answer.accepts_gzip(arrival.request)
+        ):
+            fields = [*fields, ("content-encoding", "gzip"), ("vary", "accept-encoding")]
+            pieces = (await asyncio.to_thread(answer.gzipped, pieces),)
+            length = len(pieces[0])
+        bodiless = not answer.has_body(response.status)
+        framing = "" if bodiless else f"content-length: {length}\r\n"
+        head = self._head(arrival, response.status, fields, framing, keep_alive)
+        if bodiless or arrival.request.method == "HEAD":
+            self._transport.write(head)
+        elif length <= _JOIN_BYTES or self._tls:
+            self._transport.write(b"".join((head, *pieces)))
+        else:
+            self._transport.writelines([head, *pieces])
+        if self._writable is not None:
+            await self._drain()
+
+    async def _send_stream(self, arrival: Arrival, response: Response, keep_alive: bool) -> bool:
+        stream = cast(AsyncIterator[bytes], response.body)
+        chunked = not arrival.http_1_0
+        keep_alive = keep_alive and chunked
+        framing = "transfer-encoding: chunked\r\n" if chunked else ""
+        self._activity = Activity.STREAMING
+        try:
+            head = self._head(arrival, response.status, response.headers, framing, keep_alive)
+            self._transport.write(head)
+            if arrival.request.method != "HEAD" and answer.has_body(response.status):
+                await self._pump(stream, chunked)
+        finally:
+            await _close_stream(stream)
+        return keep_alive and not self._ending
+
+    async def _pump(self, stream: AsyncIterator[bytes], chunked: bool) -> None:
+        write = self._transport.write
+        try:
+            if self._half_closed:
+                raise ClientGone
+            async for piece in stream:
+                if not piece:
+                    continue
+                if not chunked:
+                    write(piece)
+                elif len(piece) <= _JOIN_BYTES or self._tls:
+                    write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                else:
+                    self._transport.writelines([b"%x\r\n" % len(piece), piece, b"\r\n"])
+                if self._writable is not None:
+                    await self._drain()
+        except asyncio.CancelledError:
+            if not self._ending or self._transport.is_closing():
+                raise
+            # The server stops: a stream cut between two pieces has a proper end.
+            self.task.uncancel()
+        except ClientGone:
+            raise
+        except Exception as failure:  # the top level of a stream: only a cut can tell the client
+            _log.exception("a stream failed")
+            raise ClientGone from failure
+        if chunked:
+            write(answer.LAST_CHUNK)
+
+    def _head(
+        self,
+        arrival: Arrival,
+        status: int,
+        fields: Sequence[tuple[str, str]],
+        framing: str,
+        keep_alive: bool,
+    ) -> bytes:
+        connection = "" if keep_alive else "close"
+        if keep_alive and arrival.http_1_0:
+            connection = "keep-alive"
+        date = self._server.dates.field()
+        return answer.head(status, fields, framing=framing, connection=connection, date=date)
+
+    async def _upgrade(self, arrival: Arrival, upgrade: Upgrade) -> bool:
+        request = arrival.request
+        try:
+            fields = handshake.accept(request, upgrade.subprotocol)
+        except ValueError as failure:
+            await self._send_whole(arrival, _plain(400, str(failure)), keep_alive=False)
+            return False
+        self._transport.write(answer.head(101, fields[1:], framing="", connection="Upgrade"))
+        self._activity = Activity.WEBSOCKET
+        self._websocket = channel = websocket.take_over(
+            self._transport,
+            side=websocket.Side.SERVER,
+            subprotocol=upgrade.subprotocol,
+            received=self._intake.tail,
+            max_size=self._limits.websocket_message,
+        )
+        code = websocket.CloseCode.NORMAL_CLOSURE
+        try:
+            await upgrade.run(channel)
+        except Exception:  # noqa: BLE001  the top level of a WebSocket: the peer gets a close code
+            _log.exception("the WebSocket of %s failed", request.path)
+            code = websocket.CloseCode.INTERNAL_ERROR
+        finally:
+            await channel.close(code)
+        return False
+
+    # Flow.
+
+    async def _drain(self) -> None:
+        writable = self._writable
+        if writable is None:
+            return
+        try:
+            async with asyncio.timeout(self._limits.write_timeout):
+                await writable
+        except TimeoutError:
+            raise ClientGone from None
+
+    def _wake(self) -> None:
+        if self._wakeup is not None and not self._wakeup.done():
+            self._wakeup.set_result(None)
+
+    def _pause(self) -> None:
+        if not self._paused and not self._transport.is_closing():
+            self._paused = True
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self._paused and not self._transport.is_closing():
+            self._paused = False
+            self._transport.resume_reading()
+
+
+async def _close_stream(stream: AsyncIterator[bytes]) -> None:
+    close = getattr(stream, "aclose", None)
+    if close is not None:
+        await close()
+
+
+def _plain(status: int, text: str) -> Response:
+    fields = [("content-type", "text/plain; charset=utf-8")]
+    return Response(status, fields, text.encode(), compress=False)
+
+
+def _peer(transport: asyncio.Transport) -> Peer:
+    name = transport.get_extra_info("peername")
+    address = f"{name[0]}:{name[1]}" if isinstance(name, tuple) else ""
+    ssl_object = transport.get_extra_info("ssl_object")
+    certificate = None if ssl_object is None else ssl_object.getpeercert(binary_form=True)
+    return Peer(address, certificate)

@@ -1,0 +1,104 @@
+"""TLS contexts from PEM bytes, for clients and servers."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from kvestigate import errors
+
+
+def client_context(
+    *,
+    ca: bytes | None = None,
+    certificate: bytes | None = None,
+    key: bytes | None = None,
+    insecure: bool = False,
+) -> ssl.SSLContext:
+    """What a client trusts and shows. Everything is PEM; without `ca` the system's CAs count.
+
+    `insecure` verifies nothing, neither the chain nor the name.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif ca is None:
+        context.load_default_certs()
+    else:
+        _trust(context, ca)
+    if certificate is not None or key is not None:
+        _show(context, certificate, key)
+    return context
+
+
+def server_context(
+    *, certificate: bytes, key: bytes, client_ca: bytes | None = None
+) -> ssl.SSLContext:
+    """What a server shows; with `client_ca` it asks for client certificates, requiring none."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # Chosen by clients that offer anything; the server speaks nothing else.
+    context.set_alpn_protocols(["http/1.1"])
+    _show(context, certificate, key)
+    if client_ca is not None:
+        _trust(context, client_ca)
+        context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+def _trust(context: ssl.SSLContext, ca: bytes) -> None:
+    try:
+        context.load_verify_locations(cadata=ca.decode("ascii"))
+    except (ssl.SSLError, UnicodeDecodeError) as failure:
+        raise errors.InputError(
+            f"the CA is not a PEM certificate: {_reason(failure)}",
+            hint="it starts with -----BEGIN CERTIFICATE-----",
+        ) from failure
+
+
+def _show(context: ssl.SSLContext, certificate: bytes | None, key: bytes | None) -> None:
+    if not certificate or not key:
+        missing = "certificate" if not certificate else "key"
+        raise errors.InputError(
+            f"a certificate and its key belong together: the {missing} is missing"
+        )
+    try:
+        with _private_file(certificate + b"\n" + key) as path:
+            # A password prompt would block forever; an encrypted key fails instead.
+            context.load_cert_chain(path, password=_no_password)
+    except (ssl.SSLError, ValueError) as failure:
+        raise errors.InputError(
+            f"the certificate and key cannot be used: {_reason(failure)}",
+            hint="both are PEM, the key is not encrypted and belongs to the certificate",
+        ) from failure
+
+
+def _no_password() -> str:
+    raise ValueError("the key is encrypted")
+
+
+def _reason(failure: Exception) -> str:
+    reason = failure.reason if isinstance(failure, ssl.SSLError) else None
+    return reason.replace("_", " ").lower() if reason else str(failure)
+
+
+@contextmanager
+def _private_file(content: bytes) -> Iterator[str]:
+    """A path OpenSSL can read `content` from: in memory on Linux, else gone at once."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("tls", os.MFD_CLOEXEC)
+        try:
+            os.write(descriptor, content)
+            yield f"/proc/self/fd/{descriptor}"
+        finally:
+            os.close(descriptor)
+    else:
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            yield file.name
