@@ -21,14 +21,14 @@ FORMATS = ("table", "wide", "json", "yaml")
 
 @dataclass(frozen=True, slots=True)
 class GlobalOptions:
-    """What the user said about the cluster and the output, whatever the command."""
+    """What the user said about the cluster and the output; empty means not given."""
 
-    kubeconfig: str | None = None
-    context: str | None = None
-    namespace: str | None = None
-    as_user: str | None = None
+    kubeconfig: str = ""
+    context: str = ""
+    namespace: str = ""
+    as_user: str = ""
     as_groups: tuple[str, ...] = ()
-    as_uid: str | None = None
+    as_uid: str = ""
     request_timeout: float | None = None
     """Seconds a single request may take; None leaves the client's own limits."""
     verbose: bool = False
@@ -82,7 +82,7 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         ("--request-timeout",),
         {
             "type": duration,
-            "help": "Longest a single request may take (30s, 1m30s); 0 waits for ever.",
+            "help": "Longest a single request may take (30s, 1m30s).",
         },
     ),
     (

@@ -1,0 +1,130 @@
+"""`debug api`: one GET through our client, and everything the answer says."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+from urllib.parse import quote
+
+import msgspec
+
+from kvestigate.client.access import Access
+from kvestigate.client.call import failure
+from kvestigate.client.connect import connect
+from kvestigate.errors import ApiError, DeadlineExceeded, InputError
+from kvestigate.operation import Effect, Operation
+from kvestigate.wire.message import Headers, Request
+
+OF_INTEREST = (
+    "content-type",
+    "audit-id",
+    "cache-control",
+    "warning",
+    "retry-after",
+    "www-authenticate",
+    "x-kubernetes-pf-flowschema-uid",
+    "x-kubernetes-pf-prioritylevel-uid",
+    "server",
+    "via",
+)
+"""What tells a server from a proxy in front of it, and who throttled us."""
+
+BODY_LIMIT = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RequestOptions:
+    path: str = "/version"
+    """`/api/v1/nodes?limit=1`; percent-encoding is done where it is missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    method: str
+    path: str
+    status: int
+    head_seconds: float
+    """Until the head had come, connecting included."""
+    total_seconds: float
+    size: int
+    """Bytes of the body, decompressed."""
+    headers: dict[str, str]
+    """Those of interest."""
+    body: str
+    truncated: bool = field(default=False)
+
+    def failure(self) -> ApiError | None:
+        """The error that other commands would have made of this answer."""
+        if 200 <= self.status < 300:
+            return None
+        return failure(_request(self.path), self.status, self.body.encode())
+
+
+async def collect(access: Access, options: RequestOptions) -> Answer:
+    """One attempt, without retries: they would hide what is to be seen."""
+    request = _request(options.path)
+    started = time.perf_counter()
+    async with connect(access) as api:
+        timeout = api.exchange.timeout
+        incoming = await api.exchange.transport.send(request, timeout=timeout)
+        head = time.perf_counter()
+        try:
+            async with asyncio.timeout(timeout):
+                body = await incoming.read()
+        except TimeoutError:
+            raise DeadlineExceeded(
+                f"the body of {options.path} did not end in {timeout:g} s"
+            ) from None
+        finally:
+            await incoming.aclose()
+    done = time.perf_counter()
+    return Answer(
+        method=request.method,
+        path=options.path,
+        status=incoming.status,
+        head_seconds=head - started,
+        total_seconds=done - started,
+        size=len(body),
+        headers={
+            name: ", ".join(incoming.headers.get_all(name))
+            for name in OF_INTEREST
+            if name in incoming.headers
+        },
+        body=body[:BODY_LIMIT].decode("utf-8", "replace"),
+        truncated=len(body) > BODY_LIMIT,
+    )
+
+
+def indented(body: str) -> str:
+    """A JSON body with two spaces a level; any other as it is."""
+    try:
+        return msgspec.json.format(body, indent=2)
+    except msgspec.DecodeError:
+        return body
+
+
+def _request(target: str) -> Request:
+    if not target.startswith("/"):
+        raise InputError(
+            f"the path {target!r} does not start with /",
+            where="PATH",
+            hint=f"write /{target}; `kvestigate debug api /api/v1` lists what v1 has",
+        )
+    path, _, query = target.partition("?")
+    return Request(
+        "GET",
+        quote(path, safe="/%:@!$&'()*+,;=~"),
+        quote(query, safe="/%:@!$&'()*+,;=~?"),
+        Headers([("accept", "application/json, */*")]),
+    )
+
+
+OPERATION = Operation(
+    name="debug.api",
+    summary="GET a path through our client, with our credentials.",
+    input=RequestOptions,
+    output=Answer,
+    effect=Effect.READ,
+    handler=collect,
+)

@@ -1,0 +1,30 @@
+"""Who signed what we trust: the certificates of a CA bundle, read without judging them. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    subject: str
+    """`CN=kubernetes`"""
+    expires: str
+    """`2027-01-01 00:00 UTC`"""
+
+
+def authorities(bundle: bytes) -> tuple[Authority, ...]:
+    """One entry a certificate; empty when the bundle does not parse, which connecting reports."""
+    from cryptography import x509
+
+    try:
+        found = x509.load_pem_x509_certificates(bundle)
+    except ValueError:
+        return ()
+    return tuple(
+        Authority(
+            subject=certificate.subject.rfc4514_string(),
+            expires=f"{certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC",
+        )
+        for certificate in found
+    )

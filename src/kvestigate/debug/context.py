@@ -1,0 +1,182 @@
+"""`debug context`: which cluster, as whom, and whether the server agrees.
+
+Everything that is known without the server is known without it: a failure to reach it is
+part of the report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api
+from kvestigate.client.connect import connect
+from kvestigate.debug.authorities import Authority, authorities
+from kvestigate.errors import ConnectionFailed, KvestigateError
+from kvestigate.operation import Effect, Operation
+
+_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+
+
+@dataclass(frozen=True, slots=True)
+class ContextOptions:
+    """Nothing: the context is what is asked about."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFacts:
+    """How we know that the server is the right one."""
+
+    verified: bool
+    trust: str
+    """`the authorities of the kubeconfig`, `the system's authorities`, `nobody`"""
+    server_name: str
+    """The name expected in the certificate; empty without TLS."""
+    authorities: tuple[Authority, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who the server thinks we are."""
+
+    username: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ContextReport:
+    source: str
+    """`flag --kubeconfig PATH`, `KUBECONFIG`, `default path`, `in-cluster`"""
+    files: tuple[str, ...]
+    context: str
+    cluster: str
+    user: str
+    namespace: str
+    server: str
+    authentication: str
+    """`client certificate CN=admin, expires ...`: what is sent, without secrets."""
+    impersonation: str
+    tls: TlsFacts | None
+    """None over plain http."""
+    proxy: str
+    """Without its password."""
+    server_version: str = ""
+    platform: str = ""
+    identity: Identity | None = None
+    problem: str = ""
+    """Why there is nothing from the server, or not all."""
+
+
+async def look(access: Access) -> tuple[ContextReport, KvestigateError | None]:
+    """The report, and the failure that kept the server's part out of it."""
+    report = local_facts(access)
+    try:
+        async with connect(access) as api:
+            version = await _ask(api, "GET", "/version")
+            report = replace(
+                report,
+                server_version=str(version.get("gitVersion", "")),
+                platform=str(version.get("platform", "")),
+            )
+            return replace(report, identity=await _identity(api)), None
+    except KvestigateError as failure:
+        return replace(report, problem=failure.message), failure
+
+
+async def collect(access: Access, options: ContextOptions) -> ContextReport:
+    report, _ = await look(access)
+    return report
+
+
+def local_facts(access: Access) -> ContextReport:
+    """What is known before anything is sent."""
+    return ContextReport(
+        source=access.source,
+        files=tuple(str(file) for file in access.files),
+        context=access.context,
+        cluster=access.cluster,
+        user=access.user,
+        namespace=access.namespace,
+        server=str(access.server),
+        authentication=access.credentials.describe(),
+        impersonation=_impersonation(access),
+        tls=_tls(access),
+        proxy=_without_password(access.proxy_url or ""),
+    )
+
+
+async def _identity(api: Api) -> Identity:
+    answer = await _ask(api, "POST", _REVIEWS, _REVIEW)
+    try:
+        return msgspec.convert(answer["status"]["userInfo"], Identity)
+    except (KeyError, TypeError, msgspec.ValidationError) as odd:
+        raise _stranger(f"POST {_REVIEWS} did not answer with a SelfSubjectReview") from odd
+
+
+async def _ask(
+    api: Api, method: str, path: str, body: Mapping[str, Any] | bytes = b""
+) -> dict[str, Any]:
+    """A JSON object; whoever answers with something else is not an API server."""
+    data = await api.request(method, path, body=body)
+    try:
+        return msgspec.json.decode(data, type=dict[str, Any])
+    except msgspec.DecodeError as odd:
+        raise _stranger(f"the answer to {method} {path} is not a JSON object") from odd
+
+
+def _stranger(message: str) -> ConnectionFailed:
+    return ConnectionFailed(
+        message, hint="this may not be a Kubernetes API server, or a proxy is in the way"
+    )
+
+
+def _impersonation(access: Access) -> str:
+    who = access.impersonate
+    if who is None:
+        return ""
+    parts = [who.user, *(f"group {group}" for group in who.groups)]
+    if who.uid:
+        parts.append(f"uid {who.uid}")
+    return ", ".join(parts)
+
+
+def _tls(access: Access) -> TlsFacts | None:
+    if not access.server.secure:
+        return None
+    name = access.tls.server_name or access.server.host
+    if access.tls.insecure:
+        return TlsFacts(verified=False, trust="nobody", server_name=name)
+    if access.tls.ca is None:
+        return TlsFacts(verified=True, trust="the system's authorities", server_name=name)
+    return TlsFacts(
+        verified=True,
+        trust="the authorities of the kubeconfig",
+        server_name=name,
+        authorities=authorities(access.tls.ca),
+    )
+
+
+def _without_password(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.username is None:
+        return url
+    _, _, address = parts.netloc.rpartition("@")
+    return parts._replace(netloc=f"{parts.username}:...@{address}").geturl()
+
+
+OPERATION = Operation(
+    name="debug.context",
+    summary="Show the resolved access to the cluster, and how authentication is sent.",
+    input=ContextOptions,
+    output=ContextReport,
+    effect=Effect.READ,
+    handler=collect,
+)

@@ -1,0 +1,133 @@
+"""The reports of `debug` for people. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvestigate.debug.api import Answer, indented
+from kvestigate.debug.context import ContextReport, Identity, TlsFacts
+from kvestigate.debug.exec_url import ExecUrlReport
+from kvestigate.debug.timing import TimingReport
+from kvestigate.debug.verdict import Sample
+from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Text, Tone, text
+from kvestigate.render.human import milliseconds, size
+
+Pairs = list[tuple[str, str | Cell]]
+
+
+def context_blocks(report: ContextReport) -> Sequence[Block]:
+    """Where it comes from, where it goes, as whom, and what the server says."""
+    pairs: Pairs = [
+        ("source", report.source),
+        *(("kubeconfig", file) for file in report.files),
+        ("context", report.context or "(none)"),
+        ("cluster", report.cluster or "(none)"),
+        ("user", report.user or "(none)"),
+        ("namespace", report.namespace),
+        ("server", report.server),
+        ("authentication", report.authentication),
+    ]
+    if report.impersonation:
+        pairs.append(("impersonating", Cell(report.impersonation, Tone.WARN)))
+    pairs += [*_tls(report.tls), ("proxy", report.proxy or "(none)"), *_server(report)]
+    return [Facts(pairs)]
+
+
+def _tls(tls: TlsFacts | None) -> Pairs:
+    if tls is None:
+        return [("tls", Cell("none: plain http, credentials are not sent", Tone.WARN))]
+    if not tls.verified:
+        return [("tls", Cell("NOT VERIFIED: insecure-skip-tls-verify is set", Tone.BAD))]
+    return [
+        ("tls", f"verified for {tls.server_name} against {tls.trust}"),
+        *(("authority", f"{ca.subject}, expires {ca.expires}") for ca in tls.authorities),
+    ]
+
+
+def _server(report: ContextReport) -> Pairs:
+    pairs: Pairs = []
+    if report.server_version:
+        platform = f" ({report.platform})" if report.platform else ""
+        pairs.append(("server version", f"{report.server_version}{platform}"))
+    if report.identity:
+        pairs.append(("server sees", Cell(_identity(report.identity), Tone.GOOD)))
+    if report.problem:
+        pairs.append(("problem", Cell(report.problem, Tone.BAD)))
+    return pairs
+
+
+def _identity(identity: Identity) -> str:
+    groups = f" in {', '.join(identity.groups)}" if identity.groups else ""
+    return f"{identity.username}{groups}"
+
+
+def answer_blocks(answer: Answer) -> Sequence[Block]:
+    """The head as facts, the body as it came, JSON indented."""
+    good = 200 <= answer.status < 300
+    facts = Facts(
+        [
+            ("request", f"{answer.method} {answer.path}"),
+            ("status", Cell(str(answer.status), Tone.GOOD if good else Tone.BAD)),
+            (
+                "time",
+                f"{milliseconds(answer.total_seconds)} "
+                f"(head after {milliseconds(answer.head_seconds)})",
+            ),
+            ("size", size(answer.size)),
+            *answer.headers.items(),
+        ]
+    )
+    body = indented(answer.body).rstrip("\n")
+    blocks: list[Block] = [facts, *([text(body)] if body else [])]
+    if answer.truncated:
+        blocks.append(text("The rest of the body is left out.", Tone.WARN))
+    return blocks
+
+
+def timing_blocks(report: TimingReport) -> Sequence[Block]:
+    """A row a call, the new connection first, and the verdict."""
+    columns = (
+        Column("call"),
+        Column("connection"),
+        Column("p50", number=True),
+        Column("fastest", number=True),
+        Column("slowest", number=True),
+        Column("size", number=True),
+    )
+    rows = [_row(report.connecting, "new"), *(_row(sample, "kept") for sample in report.calls)]
+    healthy = report.verdict.startswith("healthy")
+    return [
+        text(f"{report.server}, {report.samples} samples each"),
+        Table(columns, rows),
+        Text(Cell(f"verdict: {report.verdict}", Tone.GOOD if healthy else Tone.WARN)),
+    ]
+
+
+def _row(sample: Sample, connection: str) -> list[str | Cell]:
+    if sample.problem:
+        return [sample.name, connection, "-", "-", "-", Cell(sample.problem, Tone.BAD)]
+    times = (sample.p50, sample.fastest, sample.slowest)
+    return [sample.name, connection, *(milliseconds(value) for value in times), size(sample.size)]
+
+
+def exec_url_blocks(report: ExecUrlReport) -> Sequence[Block]:
+    """Where an exec would go, and how far it gets."""
+    facts = Facts(
+        [
+            ("pod", f"{report.namespace}/{report.pod}"),
+            ("container", report.container),
+            ("node", report.node or "(not scheduled)"),
+            ("phase", report.phase),
+            ("http", report.http_url),
+            ("websocket", report.websocket_url),
+        ]
+    )
+    rows: list[list[str | Cell]] = [
+        [
+            handshake.offered,
+            Cell("yes", Tone.GOOD) if handshake.accepted else Cell("no", Tone.BAD),
+            handshake.answer,
+        ]
+        for handshake in report.handshakes
+    ]
+    return [facts, Table((Column("offered"), Column("accepted"), Column("answer")), rows)]
