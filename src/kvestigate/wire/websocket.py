@@ -45,6 +45,7 @@ class WebSocketConnection(asyncio.Protocol):
         self._paused = False
         self._fragments: list[bytes] = []
         self._text = False
+        self._leaving = False
         self._receiver: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._pongs: dict[bytes, asyncio.Future[None]] = {}
@@ -120,6 +121,7 @@ class WebSocketConnection(asyncio.Protocol):
         """The closing handshake; a peer that does not answer in time is cut off."""
         self.start_close(code, reason)
         # The peer's answer may be behind messages nobody will receive any more.
+        self._leaving = True
         self._messages.clear()
         if self._paused and not self._transport.is_closing():
             self._paused = False
@@ -205,7 +207,7 @@ class WebSocketConnection(asyncio.Protocol):
             self._queue(message)
 
     def _queue(self, message: bytes | str) -> None:
-        if self._framing.close_sent is not None:
+        if self._leaving:
             return
         self._messages.append(message)
         self._buffered += len(message)
