@@ -1,0 +1,25 @@
+"""From an access to an API that is closed when the block is left."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api
+from kvestigate.client.exchange import TIMEOUT
+from kvestigate.client.http import HttpTransport
+
+
+@asynccontextmanager
+async def connect(access: Access) -> AsyncIterator[Api]:
+    """The API server of `access`; nothing is sent before the first call."""
+    api = Api(
+        HttpTransport(access),
+        namespace=access.namespace,
+        timeout=access.request_timeout or TIMEOUT,
+    )
+    try:
+        yield api
+    finally:
+        await api.aclose()

@@ -1,0 +1,90 @@
+"""Requests and their answers: retries, deadlines, and failures as exceptions."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+
+from kvestigate import errors
+from kvestigate.client.call import Call, failure
+from kvestigate.client.retry import RetryLater, RetryPolicy, retry_after
+from kvestigate.client.transport import Transport
+from kvestigate.wire.message import Incoming, Request
+
+TIMEOUT = 60.0
+
+
+class Exchange:
+    """A transport with manners: what everything above it asks through."""
+
+    def __init__(
+        self, transport: Transport, *, policy: RetryPolicy | None = None, timeout: float = TIMEOUT
+    ) -> None:
+        self.transport = transport
+        self.policy = policy or RetryPolicy()
+        self.timeout = timeout
+        """Seconds for a whole answer, or of silence within one that streams."""
+
+    async def body(
+        self, what: Call | Request, request: Request | None = None, *, timeout: float | None = None
+    ) -> bytes:
+        """The body of a successful answer to `what`."""
+        asked = request or _request(what)
+
+        async def attempt() -> bytes:
+            incoming = await self.once(what, asked)
+            try:
+                return await incoming.read()
+            finally:
+                await incoming.aclose()
+
+        return await self.policy.run(asked, attempt, deadline=timeout or self.timeout)
+
+    @asynccontextmanager
+    async def stream(self, what: Call, request: Request | None = None) -> AsyncIterator[Incoming]:
+        """A successful answer whose body is read inside the block; leaving it closes the body."""
+        asked = request or _request(what)
+        incoming = await self.policy.run(
+            asked, lambda: self.once(what, asked), deadline=self.timeout
+        )
+        try:
+            yield incoming
+        finally:
+            await incoming.aclose()
+
+    async def once(self, what: Call | Request, request: Request) -> Incoming:
+        """One attempt: the head of a successful answer, or an exception."""
+        incoming = await self.transport.send(request, timeout=self.timeout)
+        if 200 <= incoming.status < 300:
+            return incoming
+        try:
+            error = failure(what, incoming.status, await incoming.read())
+        finally:
+            await incoming.aclose()
+        pause = retry_after(incoming.status, incoming.headers.get("retry-after"))
+        if pause is not None:
+            raise RetryLater(pause, error)
+        raise error
+
+
+async def pieces(
+    incoming: Incoming, *, silence: float, asked: Request
+) -> AsyncGenerator[bytes, None]:
+    """The body as it comes, as long as no pause in it is longer than `silence` seconds."""
+    body = aiter(incoming)
+    while True:
+        try:
+            async with asyncio.timeout(silence):
+                piece = await anext(body, None)
+        except TimeoutError as late:
+            raise errors.DeadlineExceeded(
+                f"nothing more came of {asked.method} {asked.path} for {silence:g} seconds"
+            ) from late
+        if piece is None:
+            return
+        yield piece
+
+
+def _request(what: Call | Request) -> Request:
+    return what.request() if isinstance(what, Call) else what

@@ -1,0 +1,158 @@
+"""A cache of one resource that keeps itself current, shared by all who need it.
+
+List, then watch; when the server has forgotten the version, list again and tell only what
+really changed. The cache holds typed views, never whole objects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from kvestigate import errors
+from kvestigate.aio.backoff import Backoff
+from kvestigate.client.call import Call
+from kvestigate.client.exchange import Exchange
+from kvestigate.client.listing import whole
+from kvestigate.client.watching import TRANSIENT, ChangeType, Watch
+from kvestigate.kube.views.meta import Metadata
+
+
+class Named(Protocol):
+    """A view that an informer can keep: it knows which object it is of."""
+
+    @property
+    def metadata(self) -> Metadata: ...
+
+
+V = TypeVar("V", bound=Named)
+
+
+class Key(NamedTuple):
+    """Which object: what queues hold and caches are asked for."""
+
+    namespace: str
+    """Empty for what is not in a namespace."""
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+def key_of(view: Named) -> Key:
+    return Key(view.metadata.namespace, view.metadata.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[V]):
+    """What happened to one object of the cache."""
+
+    type: ChangeType
+    key: Key
+    old: V | None
+    """None when it was added."""
+    new: V | None
+    """None when it was deleted."""
+
+
+Handler = Callable[[Change[V]], None]
+
+
+class Informer(Generic[V]):
+    """Current objects by key. `run` it in a task; wait for `synced` before relying on it."""
+
+    def __init__(self, exchange: Exchange, listing: Call, type: type[V]) -> None:
+        self.synced = asyncio.Event()
+        """Set once the first complete list is in the cache and was told to the handlers."""
+        self._exchange = exchange
+        self._listing = listing
+        self._type = type
+        self._cache: dict[Key, V] = {}
+        self._handlers: list[Handler[V]] = []
+
+    def __len__(self) -> int:
+        return len(self._cache)
+
+    def __iter__(self) -> Iterator[V]:
+        return iter(self._cache.values())
+
+    def get(self, key: Key) -> V | None:
+        return self._cache.get(key)
+
+    def subscribe(self, handler: Handler[V]) -> Callable[[], None]:
+        """Tell `handler` of every change, and first of all that is here; returns the way out.
+
+        Handlers run on the event loop between two events: they note keys, they do no work.
+        """
+        for key, view in list(self._cache.items()):
+            handler(Change("ADDED", key, None, view))
+        self._handlers.append(handler)
+        return lambda: self._handlers.remove(handler)
+
+    async def run(self, ready: Callable[[None], None] | None = None) -> None:
+        """Keep the cache current until cancelled.
+
+        Before the first sync a definite no of the server (forbidden, no such type) is raised;
+        afterwards every failure is waited out.
+        """
+        backoff = Backoff(initial=0.8, cap=30.0, jitter=1.0)
+        while True:
+            try:
+                version = await self._relist()
+                self.synced.set()
+                if ready is not None:
+                    ready(None)
+                await self._follow(version, backoff)
+            except (errors.Expired, errors.Gone):
+                pass
+            except TRANSIENT:
+                pass
+            except errors.ApiError:
+                if not self.synced.is_set():
+                    raise
+            await self._exchange.policy.clock.sleep(backoff.next())
+
+    async def _relist(self) -> str:
+        page = await whole(self._exchange, self._listing, self._type)
+        self._replace(page.items)
+        return page.metadata.resource_version
+
+    async def _follow(self, version: str, backoff: Backoff) -> None:
+        call = Call(
+            "watch",
+            self._listing.resource,
+            namespace=self._listing.namespace,
+            query=self._listing.query,
+        )
+        async with Watch(self._exchange, call, self._type, resource_version=version) as watch:
+            async for event in watch:
+                backoff.reset()
+                self._apply(event.type, event.object)
+
+    def _replace(self, views: Iterable[V]) -> None:
+        current = {key_of(view): view for view in views}
+        for key in [key for key in self._cache if key not in current]:
+            self._tell("DELETED", key, self._cache.pop(key), None)
+        for view in current.values():
+            self._apply("ADDED", view)
+
+    def _apply(self, type: ChangeType, view: V) -> None:
+        key = key_of(view)
+        old = self._cache.get(key)
+        if type == "DELETED":
+            # The server's last state is newer than ours: handlers see it as the old one.
+            if self._cache.pop(key, None) is not None:
+                self._tell("DELETED", key, view, None)
+        elif old is None:
+            self._cache[key] = view
+            self._tell("ADDED", key, None, view)
+        elif old.metadata.resource_version != view.metadata.resource_version:
+            self._cache[key] = view
+            self._tell("MODIFIED", key, old, view)
+
+    def _tell(self, type: ChangeType, key: Key, old: V | None, new: V | None) -> None:
+        change = Change(type, key, old, new)
+        for handler in list(self._handlers):
+            handler(change)
