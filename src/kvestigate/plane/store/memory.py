@@ -1,0 +1,25 @@
+"""The backend that keeps nothing: planes live as long as the process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvestigate.plane.store.errors import NoPlane
+from kvestigate.plane.store.interface import Backend, Loaded, Step
+
+
+class MemoryBackend(Backend):
+    async def open(self) -> Sequence[str]:
+        return ()
+
+    async def load(self, plane: str) -> Loaded:
+        raise NoPlane(plane)
+
+    def commit(self, steps: Sequence[Step]) -> None:
+        return None
+
+    async def tidy(self) -> bool:
+        return False
+
+    async def close(self) -> None:
+        return None

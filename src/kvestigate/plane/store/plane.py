@@ -1,0 +1,217 @@
+"""One plane: its objects, its history and those who watch it.
+
+Two states are kept. Writers are judged against `tip`, which has every write that was decided.
+Everyone else reads `state`, which has those that are durable. With the memory backend they
+are always the same.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from kvestigate.plane.store import transition
+from kvestigate.plane.store.committer import Committer, Decision
+from kvestigate.plane.store.errors import NoPlane, Refused, StoreFailed
+from kvestigate.plane.store.history import History, Journal
+from kvestigate.plane.store.interface import Appended, Pinned, Step, Trimmed, Unpinned
+from kvestigate.plane.store.model import Change, Mutation, ResourceKey
+from kvestigate.plane.store.state import PlaneState
+from kvestigate.plane.store.watch import BUFFER, Hub, Subscription
+
+
+class Plane:
+    """Made by the Store. An idle one is this object and nothing else: no task, no queue."""
+
+    __slots__ = (
+        "_closed",
+        "_committer",
+        "_history",
+        "_hub",
+        "_journal",
+        "_pins",
+        "_tip",
+        "name",
+        "state",
+    )
+
+    def __init__(
+        self,
+        history: History,
+        state: PlaneState,
+        committer: Committer,
+        journal: Journal,
+        checkpoints: dict[str, PlaneState] | None = None,
+    ) -> None:
+        self.name = history.plane
+        self.state = state
+        """Everything that is durable. Hold on to it and you have a snapshot."""
+        self._tip = state
+        self._history = history
+        self._committer = committer
+        self._journal = journal
+        self._pins = checkpoints
+        self._hub: Hub | None = None
+        self._closed = False
+
+    @property
+    def tip(self) -> PlaneState:
+        """The state by which the next write is judged. Read here to modify and write without
+        losing a race against writes that are still on their way to disk."""
+        return self._tip
+
+    @property
+    def compacted(self) -> int:
+        """The oldest revision that can be watched from."""
+        return self._history.compacted
+
+    async def commit(self, mutations: Sequence[Mutation], actor: str = "") -> list[Change]:
+        """All of the mutations, or none and Refused. Returns when they are durable.
+
+        Each gets its own revision, so that a watch can resume between any two; they become
+        visible together. A refusal is reported only when the write that caused it is durable
+        too: whoever reads after it sees what stood in the way.
+        """
+        while True:
+            self.require_open()
+            try:
+                changes, state = transition.apply(self._tip, mutations, actor, self._journal.now())
+            except Refused:
+                if await self._cause_is_durable():
+                    raise
+                continue
+            if changes:
+                await self._append(changes, state)
+            return changes
+
+    async def write(self, mutation: Mutation, actor: str = "") -> Change:
+        """Commit one mutation."""
+        return (await self.commit((mutation,), actor))[0]
+
+    async def restore(self, state: PlaneState, actor: str = "") -> list[Change]:
+        """Write what it takes to have the objects of `state` again.
+
+        Time does not run backwards: restored objects get new revisions, and watchers see the
+        way there. To have the very same bytes again, fork from the checkpoint.
+        """
+        return await self.commit(transition.way_back(self._tip, state), actor)
+
+    def events_since(self, revision: int) -> list[Change]:
+        """Every change after `revision`, or Compacted."""
+        return self._history.since(revision)
+
+    def at(self, revision: int) -> PlaneState:
+        """The plane as it was at a retained revision or checkpoint, or Compacted."""
+        if revision >= self.state.revision:
+            return self.state
+        for pinned in self.checkpoints.values():
+            if pinned.revision == revision:
+                return pinned
+        return transition.undo(self.state, self.events_since(revision), revision)
+
+    @property
+    def checkpoints(self) -> dict[str, PlaneState]:
+        return dict(self._pins or {})
+
+    async def checkpoint(self, name: str) -> PlaneState:
+        """Keep the present state under a name, over restarts; replaces one of that name."""
+        self.require_open()
+        before, state = self.checkpoints.get(name), self.state
+        self._pin(name, state)
+        await self._submit(
+            Pinned(self.name, name, state.revision), revert=lambda: self._pin(name, before)
+        )
+        return state
+
+    async def drop_checkpoint(self, name: str) -> None:
+        """Forget one; a KeyError if there is none of that name."""
+        self.require_open()
+        before = self.checkpoints[name]
+        self._pin(name, None)
+        await self._submit(Unpinned(self.name, name), revert=lambda: self._pin(name, before))
+
+    def subscribe(
+        self, resource: ResourceKey | None, since: int | None = None, limit: int = BUFFER
+    ) -> Subscription:
+        """Watch a resource, or everything (None), from after `since` or from now on.
+
+        Raises Compacted at once if the history does not reach back. `limit` is how many
+        changes may wait for the reader, on top of those it has missed at the start.
+        """
+        self.require_open()
+        present = self.state.revision
+        start = present if since is None else since
+        missed = [] if start >= present else self._history.since(start)
+        backlog = [change for change in missed if resource in (None, change.resource)]
+        if self._hub is None:
+            self._hub = Hub(present)
+        subscription = Subscription(self._hub, resource, start, backlog, limit)
+        self._hub.join(subscription, max(start, present))
+        return subscription
+
+    def ingest(self, changes: Sequence[Change], state: PlaneState) -> None:
+        """Make durable changes visible to readers and watchers."""
+        self.state = state
+        for history in self._journal.append(self._history, changes):
+            self._committer.note(Trimmed(history.plane, history.compacted))
+        if self._hub:
+            self._hub.publish(changes)
+        else:
+            self._hub = None
+
+    def require_open(self) -> None:
+        """NoPlane if it was deleted, or is about to be."""
+        if self._closed:
+            raise NoPlane(self.name)
+
+    def retire(self) -> None:
+        """From here on the plane takes no writes: its deletion is decided."""
+        self.require_open()
+        self._closed = True
+
+    def revive(self) -> None:
+        self._closed = False
+
+    def end(self, error: NoPlane | None) -> None:
+        """Let the watchers go: with an error if the plane was deleted."""
+        self._closed = True
+        self._journal.forget(self._history)
+        if self._hub is not None:
+            self._hub.end(error)
+
+    def _pin(self, name: str, state: PlaneState | None) -> None:
+        pins = self.checkpoints
+        pins.pop(name, None)
+        if state is not None:
+            pins[name] = state
+        self._pins = pins or None
+
+    async def _append(self, changes: Sequence[Change], state: PlaneState) -> None:
+        self._tip = state
+        await self._submit(
+            Appended(self.name, changes),
+            settle=lambda: self.ingest(changes, state),
+            revert=self._revert,
+        )
+
+    def _revert(self) -> None:
+        self._tip = self.state
+
+    async def _submit(
+        self,
+        step: Step,
+        *,
+        settle: Callable[[], None] = lambda: None,
+        revert: Callable[[], None],
+    ) -> None:
+        await self._committer.settled(Decision(step, settle, revert))
+
+    async def _cause_is_durable(self) -> bool:
+        """Wait for the writes under way; False when they failed and so prove nothing."""
+        last = None if self._tip is self.state else self._committer.last()
+        if last is not None:
+            try:
+                await asyncio.shield(last)
+            except StoreFailed:
+                return False
+        return True

@@ -1,0 +1,163 @@
+"""Watching a plane: changes reach every subscriber in batches, once a turn of the event loop.
+
+No task and no queue exists for a plane that nobody watches. For one that is watched, all
+changes of a turn are grouped by resource once, and each subscriber is handed the same tuple.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TypeAlias
+
+from kvestigate.plane.store.errors import Lagged, StoreError
+from kvestigate.plane.store.model import Change, ResourceKey
+
+BUFFER = 10_000
+"""Changes that may wait for a subscriber before it is cut: a few MB, nearly all of it shared."""
+
+Batch: TypeAlias = Sequence[Change]
+
+
+class Subscription:
+    """The changes of one resource (or all of them) in order, without gap or repeat.
+
+        with plane.subscribe(PODS, since=revision) as subscription:
+            async for changes in subscription: ...
+
+    It ends when closed here or when the store closes, raises Lagged when its reader is too
+    slow, and NoPlane when the plane is deleted. One reader at a time.
+    """
+
+    __slots__ = ("_batches", "_error", "_hub", "_limit", "_reached", "_size", "_waiter", "resource")
+
+    def __init__(
+        self, hub: Hub, resource: ResourceKey | None, since: int, backlog: Batch, limit: int
+    ) -> None:
+        self.resource = resource
+        self._hub: Hub | None = hub
+        self._batches: list[Batch] = [backlog] if backlog else []
+        self._size = 0
+        self._limit = limit
+        self._reached = since
+        """Changes up to here were handed out or were not asked for."""
+        self._waiter: asyncio.Future[None] | None = None
+        self._error: StoreError | None = None
+
+    @property
+    def progress(self) -> int:
+        """The reader has everything up to this revision: what a bookmark may say."""
+        if self._batches or self._hub is None:
+            return self._reached
+        return max(self._reached, self._hub.delivered)
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __aiter__(self) -> Subscription:
+        return self
+
+    async def __anext__(self) -> Batch:
+        while not self._batches:
+            if self._error is not None:
+                raise self._error
+            if self._hub is None:
+                raise StopAsyncIteration
+            self._waiter = asyncio.get_running_loop().create_future()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+        batches, self._batches, self._size = self._batches, [], 0
+        changes = batches[0] if len(batches) == 1 else [each for some in batches for each in some]
+        self._reached = max(self._reached, changes[-1].revision)
+        return changes
+
+    def close(self) -> None:
+        self.end(None)
+
+    def end(self, error: StoreError | None) -> None:
+        """Stop: with an error at once, else after what is waiting has been read."""
+        if self._hub is None:
+            return
+        self._reached = self.progress
+        self._hub.leave(self)
+        self._hub, self._error = None, error
+        if error is not None:
+            self._batches.clear()
+        self._wake()
+
+    def deliver(self, batch: Batch, reached: int) -> None:
+        """`reached`: what the subscription's own start already covers."""
+        if batch[0].revision <= reached:
+            batch = [change for change in batch if change.revision > reached]
+            if not batch:
+                return
+        self._size += len(batch)
+        if self._size > self._limit:
+            self.end(Lagged(self._limit))
+            return
+        self._batches.append(batch)
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+
+class Hub:
+    """The subscribers of one plane; exists only while there are any."""
+
+    __slots__ = ("_members", "_pending", "delivered")
+
+    def __init__(self, revision: int) -> None:
+        self.delivered = revision
+        """Of the newest change handed out to the subscribers."""
+        self._members: dict[ResourceKey | None, dict[Subscription, int]] = {}
+        """Each with the revision it started from."""
+        self._pending: list[Change] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._members)
+
+    def join(self, subscription: Subscription, covered: int) -> None:
+        self._members.setdefault(subscription.resource, {})[subscription] = covered
+
+    def leave(self, subscription: Subscription) -> None:
+        members = self._members.get(subscription.resource, {})
+        members.pop(subscription, None)
+        if not members:
+            self._members.pop(subscription.resource, None)
+
+    def publish(self, changes: Batch) -> None:
+        """Hand on, together with whatever else is published in this turn of the loop."""
+        if not self._pending:
+            asyncio.get_running_loop().call_soon(self._deliver)
+        self._pending.extend(changes)
+
+    def end(self, error: StoreError | None) -> None:
+        self._deliver()
+        for members in list(self._members.values()):
+            for subscription in list(members):
+                subscription.end(error)
+
+    def _deliver(self) -> None:
+        changes, self._pending = self._pending, []
+        if not changes:
+            return
+        self.delivered = changes[-1].revision
+        by_resource: dict[ResourceKey | None, list[Change]] = {None: changes}
+        for change in changes:
+            by_resource.setdefault(change.resource, []).append(change)
+        for resource, batch in by_resource.items():
+            for subscription, covered in list(self._members.get(resource, {}).items()):
+                subscription.deliver(batch, covered)
