@@ -45,6 +45,24 @@ class Type(enum.Enum):
     MAP = "{"
 
 
+class Ownership(enum.Enum):
+    """How server-side apply divides a value among field managers."""
+
+    WHOLE = "whole"
+    """One owner for all of it: a scalar, or a list or object marked atomic."""
+    FIELDS = "fields"
+    """Each field of an object or entry of a map on its own."""
+    SET = "set"
+    """Each value of a list of scalars on its own."""
+    KEYED = "keyed"
+    """Each element of a list of objects on its own, told apart by `Field.keys`."""
+
+
+# What a key of a list element means when it is left out. No source has defaults; this is
+# the only one that OpenAPI v3 documents give to a list's key.
+KEY_DEFAULTS = {"protocol": "TCP"}
+
+
 class Field(msgspec.Struct, frozen=True):
     """One field of a definition, or the elements of a list or map."""
 
@@ -61,6 +79,20 @@ class Field(msgspec.Struct, frozen=True):
     """Of server-side apply: `atomic`, `set`, `map` or, when nothing was said, empty."""
     keys: tuple[str, ...] = ()
     """The keys of list elements in server-side apply: `containerPort`, `protocol`."""
+
+    @property
+    def ownership(self) -> Ownership:
+        if self.type is Type.LIST:
+            # Unlike objects, a list of which nothing is said has one owner.
+            return _LISTS.get(self.topology, Ownership.WHOLE)
+        if self.topology == "atomic":
+            return Ownership.WHOLE
+        if self.type is Type.DEFINED:
+            return definition(self.definition).ownership
+        return Ownership.FIELDS if self.type is Type.MAP else Ownership.WHOLE
+
+
+_LISTS = {"set": Ownership.SET, "map": Ownership.KEYED}
 
 
 class Definition:
@@ -91,9 +123,9 @@ class Definition:
         return self._row.required
 
     @property
-    def atomic(self) -> bool:
-        """Server-side apply owns such an object as a whole."""
-        return self._row.map_type == "atomic"
+    def ownership(self) -> Ownership:
+        whole = self.scalar is not None or self._row.map_type == "atomic"
+        return Ownership.WHOLE if whole else Ownership.FIELDS
 
 
 class Subresource(msgspec.Struct, frozen=True):

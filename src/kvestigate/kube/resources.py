@@ -120,7 +120,8 @@ class Registry:
         if named:
             choices = [resource.qualified for resource in named]
         else:
-            choices = difflib.get_close_matches(word, sorted(self._by_name), n=3)
+            close = difflib.get_close_matches(word, sorted(self._by_name), n=5)
+            choices = [self._by_name[name][0].plural for name in close]
         return UsageError(
             f'there is no resource type "{name}"',
             hint=f"did you mean {' or '.join(dict.fromkeys(choices))}?" if choices else None,
