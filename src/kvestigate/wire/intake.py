@@ -68,7 +68,7 @@ class Intake:
             self.tail += data
         if self.ended or self.refusal is not None:
             return
-        before = self.phase
+        before = len(self.ready)
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade as upgrade:
@@ -77,8 +77,9 @@ class Intake:
             if not self.ended:
                 self._refuse(failure)
         else:
-            if before is self.phase is Phase.HEAD:
-                # A field that never ends is seen by no callback.
+            if self.phase is Phase.HEAD and len(self.ready) == before:
+                # A field that never ends is seen by no callback. All of this data is of one
+                # header unless a request ended in it; then counting starts with the next.
                 self._waiting += len(data)
                 if self._waiting > self._limits.header_bytes:
                     self.refusal = Refusal(431, "the header is too large")
@@ -87,8 +88,6 @@ class Intake:
         cause = failure.__context__
         if isinstance(cause, Refusal):
             self.refusal = cause
-        elif isinstance(failure, httptools.HttpParserInvalidMethodError):
-            self.refusal = Refusal(501, "the method is unknown")
         else:
             self.refusal = Refusal(400, f"malformed request: {failure}")
 

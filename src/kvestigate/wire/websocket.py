@@ -33,18 +33,19 @@ class WebSocketConnection(asyncio.Protocol):
         side: Side,
         subprotocol: str | None,
         max_size: int,
-        close_timeout: float = _CLOSE_SECONDS,
     ) -> None:
         self.subprotocol = subprotocol
         self._transport = transport
         self._framing = Protocol(side, state=State.OPEN, max_size=max_size)
-        self._close_timeout = close_timeout
+        self.close_timeout = _CLOSE_SECONDS
+        """How long a peer may take to agree to a close."""
         self._loop = asyncio.get_running_loop()
         self._messages: deque[bytes | str] = deque()
         self._buffered = 0
         self._paused = False
         self._fragments: list[bytes] = []
         self._text = False
+        self._not_text = False
         self._leaving = False
         self._receiver: asyncio.Future[None] | None = None
         self._writable: asyncio.Future[None] | None = None
@@ -83,12 +84,12 @@ class WebSocketConnection(asyncio.Protocol):
     async def receive(self) -> bytes | str | None:
         """The next message; None once the peer has closed; an error if it just went away."""
         while not self._messages:
+            if self._violation():
+                raise self._broken()
             if self._framing.close_rcvd is not None:
                 return None
-            if self._framing.parser_exc is not None and not self._lost.done():
-                raise self._broken()
             if self._lost.done():
-                if self._framing.close_sent is not None and self._framing.parser_exc is None:
+                if self._framing.close_sent is not None:
                     return None
                 raise self._broken()
             self._receiver = self._loop.create_future()
@@ -127,7 +128,7 @@ class WebSocketConnection(asyncio.Protocol):
             self._paused = False
             self._transport.resume_reading()
         try:
-            async with asyncio.timeout(self._close_timeout):
+            async with asyncio.timeout(self.close_timeout):
                 await asyncio.shield(self._lost)
         except TimeoutError:
             self._transport.abort()
@@ -202,6 +203,7 @@ class WebSocketConnection(asyncio.Protocol):
             try:
                 self._queue(message.decode())
             except UnicodeDecodeError:
+                self._not_text = True
                 self._framing.fail(CloseCode.INVALID_DATA, "text that is not UTF-8")
         else:
             self._queue(message)
@@ -227,7 +229,7 @@ class WebSocketConnection(asyncio.Protocol):
             # Both close frames are on their way, so nothing is lost by closing fully.
             self._transport.close()
         elif self._framing.close_expected() and self._cutoff is None:
-            self._cutoff = self._loop.call_later(self._close_timeout, self._transport.abort)
+            self._cutoff = self._loop.call_later(self.close_timeout, self._transport.abort)
 
     async def _drain(self) -> None:
         if self._writable is not None:
@@ -239,14 +241,20 @@ class WebSocketConnection(asyncio.Protocol):
         if self._receiver is not None and not self._receiver.done():
             self._receiver.set_result(None)
 
+    def _violation(self) -> str:
+        """How the peer broke the protocol, empty if it did not."""
+        if self._not_text:
+            return "the peer sent text that is not UTF-8"
+        broken = self._framing.parser_exc
+        return "" if broken is None or isinstance(broken, EOFError) else str(broken)
+
     def _ending(self) -> str:
         received = self._framing.close_rcvd
         if received is not None:
             return f"the peer closed it with {received}"
-        if self._framing.parser_exc is not None and not isinstance(
-            self._framing.parser_exc, EOFError
-        ):
-            return str(self._framing.parser_exc)
+        violation = self._violation()
+        if violation:
+            return violation
         if self._framing.close_sent is not None:
             return f"we closed it with {self._framing.close_sent}"
         return f"the connection was lost{f': {self._failure}' if self._failure else ''}"
