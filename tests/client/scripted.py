@@ -89,14 +89,25 @@ def event(type: str, object: Mapping[str, Any]) -> bytes:
     return json.dumps({"type": type, "object": object}).encode() + b"\n"
 
 
-def stream(*pieces: bytes, then: Callable[[], Awaitable[None]] | None = None) -> Response:
-    """A chunked answer; `then` runs after the last piece and may hold the stream open or fail."""
+def stream(
+    *pieces: bytes,
+    then: Callable[[], Awaitable[None]] | None = None,
+    ended: asyncio.Event | None = None,
+) -> Response:
+    """A chunked answer; `then` runs after the last piece and may hold the stream open or fail.
+
+    `ended` is set when the server stops sending, for whatever reason.
+    """
 
     async def body() -> AsyncIterator[bytes]:
-        for piece in pieces:
-            yield piece
-        if then is not None:
-            await then()
+        try:
+            for piece in pieces:
+                yield piece
+            if then is not None:
+                await then()
+        finally:
+            if ended is not None:
+                ended.set()
 
     return Response(200, [("content-type", "application/json")], body())
 

@@ -50,14 +50,7 @@ async def test_pieces_come_before_the_body_ends(connected: OpenTransport) -> Non
 
 async def test_leaving_a_stream_ends_it_on_the_server(connected: OpenTransport) -> None:
     ended = asyncio.Event()
-
-    async def until_left() -> None:
-        try:
-            await forever()
-        finally:
-            ended.set()
-
-    transport = await connected(Script(stream(b"first\n", then=until_left)))
+    transport = await connected(Script(stream(b"first\n", then=forever, ended=ended)))
     incoming = await transport.send(Request("GET", "/"), timeout=10)
     reading = asyncio.ensure_future(incoming.read())
     await asyncio.sleep(0)

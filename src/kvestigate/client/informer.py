@@ -13,6 +13,7 @@ from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from kvestigate import errors
 from kvestigate.aio.backoff import Backoff
+from kvestigate.aio.supervisor import Ready
 from kvestigate.client.call import Call
 from kvestigate.client.exchange import Exchange
 from kvestigate.client.listing import whole
@@ -91,7 +92,7 @@ class Informer(Generic[V]):
         self._handlers.append(handler)
         return lambda: self._handlers.remove(handler)
 
-    async def run(self, ready: Callable[[None], None] | None = None) -> None:
+    async def run(self, ready: Ready[None] | None = None) -> None:
         """Keep the cache current until cancelled.
 
         Before the first sync a definite no of the server (forbidden, no such type) is raised;
