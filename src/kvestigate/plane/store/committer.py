@@ -60,6 +60,11 @@ class Committer:
         """The newest decision that is not settled."""
         return self._queue[-1][1] if self._queue else None
 
+    async def idle(self) -> None:
+        """Wait until everything decided is durable and everything to clean is clean."""
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
     async def close(self) -> None:
         """Settle what was decided; take nothing more."""
         self._closing = True

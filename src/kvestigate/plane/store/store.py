@@ -51,6 +51,10 @@ class Store:
         self._planes.clear()
         await self._backend.close()
 
+    async def idle(self) -> None:
+        """Wait until everything written is durable and what nobody needs has been removed."""
+        await self._committer.idle()
+
     def planes(self) -> list[str]:
         """The names, sorted."""
         return sorted(self._planes)

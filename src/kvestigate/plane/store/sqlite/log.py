@@ -30,6 +30,9 @@ from kvestigate.plane.store.state import PlaneState
 
 _header = msgpack.Encoder()
 
+_WIDEST = 128
+"""Rows in one INSERT: as many statements may have to be kept prepared."""
+
 
 class Log:
     """The open database."""
@@ -64,18 +67,38 @@ class Log:
 
     def commit(self, steps: Sequence[Step]) -> None:
         """All steps in one transaction."""
-        self._db.execute("BEGIN")
         try:
-            rows: list[tuple[Any, ...]] = []
-            for step in steps:
-                rows.extend(self._enter(step))
-            _insert(self._db, "version", rows)
-            self._db.execute("COMMIT")
+            rows = self._plain_rows(steps)
+            if rows is not None:
+                _insert(self._db, "version", rows)  # one statement is its own transaction
+            else:
+                self._transact(steps)
         except BaseException:
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
             self._reload()
             raise
+
+    def _plain_rows(self, steps: Sequence[Step]) -> list[tuple[Any, ...]] | None:
+        """The rows, if all there is to do is to insert a few: the case that must be fast."""
+        rows = []
+        for step in steps:
+            if not isinstance(step, Appended) or len(rows) + len(step.changes) > _WIDEST:
+                return None
+            plane = self._numbers[step.plane]
+            for change in step.changes:
+                if change.resource not in self._resources:
+                    return None
+                rows.append(self._row(plane, change))
+        return rows
+
+    def _transact(self, steps: Sequence[Step]) -> None:
+        self._db.execute("BEGIN")
+        rows: list[tuple[Any, ...]] = []
+        for step in steps:
+            rows.extend(self._enter(step))
+        _insert(self._db, "version", rows)
+        self._db.execute("COMMIT")
 
     def tidy(self) -> bool:
         more, purged = self._cleaner.step()
@@ -192,16 +215,12 @@ def _addition(resource: ResourceKey, item: Item) -> Change:
 
 
 def _insert(db: sqlite3.Connection, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Many rows a statement: between statements the thread must win the interpreter lock back
-    from a busy event loop, which costs far more than the row does. Few sizes, so that each
-    statement is prepared once."""
-    start = 0
-    for size in (64, 8, 1):
-        while len(rows) - start >= size:
-            chunk = rows[start : start + size]
-            row = f"({', '.join('?' * len(chunk[0]))})"
-            db.execute(
-                f"INSERT INTO {table} VALUES {', '.join([row] * size)}",
-                [value for values in chunk for value in values],
-            )
-            start += size
+    """Many rows a statement: after each the thread must win the interpreter lock back from a
+    busy event loop, which takes far longer than a row does."""
+    for start in range(0, len(rows), _WIDEST):
+        chunk = rows[start : start + _WIDEST]
+        row = f"({', '.join('?' * len(chunk[0]))})"
+        db.execute(
+            f"INSERT INTO {table} VALUES {', '.join([row] * len(chunk))}",
+            [value for values in chunk for value in values],
+        )

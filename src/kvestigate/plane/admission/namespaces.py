@@ -1,0 +1,57 @@
+"""Nothing is created in a namespace that is missing or on its way out."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kvestigate.errors import Forbidden, NotFound
+from kvestigate.plane.admission.interface import Write
+from kvestigate.plane.kinds.kind import Object
+
+NAMESPACES = ("", "namespaces")
+IMMORTAL = ("default", "kube-system", "kube-public")
+
+
+class NamespaceLifecycle:
+    def admit(self, write: Write) -> None:
+        if write.kind.key == NAMESPACES:
+            if write.operation == "DELETE" and write.asked.name in IMMORTAL:
+                raise Forbidden(
+                    f'namespaces "{write.asked.name}" is forbidden: this namespace may not be '
+                    "deleted",
+                    details={"name": write.asked.name, "kind": "namespaces"},
+                )
+            return
+        if write.operation != "CREATE" or not write.kind.resource.namespaced:
+            return
+        name = write.asked.namespace
+        item = write.scene.state.get(NAMESPACES, "", name)
+        if item is None:
+            raise NotFound(
+                f'namespaces "{name}" not found', details={"name": name, "kind": "namespaces"}
+            )
+        namespace: Object = msgspec.json.decode(item.data)
+        if namespace["metadata"].get("deletionTimestamp"):
+            raise _terminating(write, name)
+
+
+def _terminating(write: Write, namespace: str) -> Forbidden:
+    resource = write.kind.resource
+    name = write.new["metadata"].get("name", "")
+    text = f"unable to create new content in namespace {namespace} because it is being terminated"
+    details = {"name": name, "kind": resource.plural}
+    if resource.group:
+        details["group"] = resource.group
+    return Forbidden(
+        f'{resource.qualified} "{name}" is forbidden: {text}',
+        details={
+            **details,
+            "causes": [
+                {
+                    "reason": "NamespaceTerminating",
+                    "message": f"namespace {namespace} is being terminated",
+                    "field": "metadata.namespace",
+                }
+            ],
+        },
+    )

@@ -1,0 +1,13 @@
+"""The admission rules, in the order in which they see a write."""
+
+from __future__ import annotations
+
+from kvestigate.plane.admission.interface import Rule, Write
+from kvestigate.plane.admission.namespaces import NamespaceLifecycle
+
+RULES: tuple[Rule, ...] = (NamespaceLifecycle(),)
+
+
+def admit(write: Write) -> None:
+    for rule in RULES:
+        rule.admit(write)

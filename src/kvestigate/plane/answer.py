@@ -1,0 +1,73 @@
+"""Responses of the API server: JSON, YAML, Status, warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from kvestigate import errors
+from kvestigate.wire.message import Response
+
+_JSON = ("content-type", "application/json")
+_NO_CACHE = ("cache-control", "no-cache, private")
+
+encode = msgspec.json.Encoder().encode
+
+
+def json_bytes(
+    body: bytes | Sequence[bytes], status: int = 200, warnings: Sequence[str] = ()
+) -> Response:
+    headers = [_NO_CACHE, _JSON]
+    if warnings:
+        headers += [("warning", f'299 - "{_quoted(text)}"') for text in warnings]
+    return Response(status, headers, body)
+
+
+def json_value(value: Any, status: int = 200, warnings: Sequence[str] = ()) -> Response:
+    return json_bytes(encode(value), status, warnings)
+
+
+def as_yaml(response: Response) -> Response:
+    """The same answer for a client that asked for YAML."""
+    import yaml
+
+    if not isinstance(response.body, bytes):
+        return response
+    text = yaml.safe_dump(msgspec.json.decode(response.body), sort_keys=False)
+    headers = [(name, value) for name, value in response.headers if name != "content-type"]
+    return Response(
+        response.status, [*headers, ("content-type", "application/yaml")], text.encode()
+    )
+
+
+def plain(text: str, status: int = 200) -> Response:
+    return Response(
+        status, [_NO_CACHE, ("content-type", "text/plain; charset=utf-8")], text.encode()
+    )
+
+
+def failure(error: errors.ApiError) -> Response:
+    response = json_value(errors.to_status(error), error.http_code)
+    if error.retry_after:
+        response.headers.append(("retry-after", str(int(error.retry_after))))
+    return response
+
+
+def success(details: dict[str, Any], code: int = 200) -> Response:
+    """The Status that answers a completed deletion."""
+    return json_value(
+        {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        },
+        code,
+    )
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")

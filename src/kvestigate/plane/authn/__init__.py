@@ -1,0 +1,1 @@
+"""Who is asking: from a request's credentials to a User."""

@@ -1,0 +1,126 @@
+"""The request body as an object, refused the way kube-apiserver refuses it. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kvestigate.errors import BadRequest, UnsupportedMediaType
+from kvestigate.kube import schema
+from kvestigate.plane.call import Call
+from kvestigate.plane.kinds.kind import Kind, Object
+
+_decode = msgspec.json.Decoder().decode
+
+ACCEPTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+
+
+def decode(call: Call) -> Object:
+    """The object in the body of a create or update, checked against the path's kind."""
+    obj = parse(call.request.body, call.request.headers.get("content-type"), call.kind)
+    check_identity(obj, call.kind)
+    if not isinstance(obj.get("metadata"), dict):
+        obj["metadata"] = {}
+    check_fields(obj, call)
+    return obj
+
+
+def parse(data: bytes, content_type: str, kind: Kind) -> Object:
+    media = content_type.partition(";")[0].strip() or "application/json"
+    if media == "application/json":
+        value = _json(data, kind)
+    elif media == "application/yaml":
+        value = _yaml(data, kind)
+    else:
+        raise UnsupportedMediaType(
+            "the body of the request was in an unknown format - accepted media types include: "
+            f"{ACCEPTED}"
+        )
+    if not isinstance(value, dict):
+        raise _unrecognized(kind, "json: cannot unmarshal into an object")
+    return value
+
+
+def check_identity(obj: Object, kind: Kind) -> None:
+    """kind and apiVersion may be left out, but not be another's."""
+    resource = kind.resource
+    found_kind, found_version = obj.get("kind") or resource.kind, obj.get("apiVersion")
+    found_version = found_version or resource.api_version
+    if found_version != resource.api_version:
+        if resource.group:
+            raise BadRequest(
+                f"the API version in the data ({found_version}) does not match the expected API "
+                f"version ({resource.api_version})"
+            )
+        raise BadRequest(
+            f'{found_kind} in version "{resource.version}" cannot be handled as a '
+            f'{resource.kind}: no kind "{found_kind}" is registered for version '
+            f'"{found_version}"'
+        )
+    if found_kind != resource.kind:
+        raise BadRequest(
+            f'{found_kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: a {resource.kind} was expected"
+        )
+    obj["kind"], obj["apiVersion"] = resource.kind, resource.api_version
+
+
+def check_fields(obj: Object, call: Call) -> None:
+    """Unknown fields and wrong types, as strictly as `fieldValidation` asks."""
+    strictness = call.asked.params.get("fieldValidation", "") or "Warn"
+    found = call.kind.problems(obj)
+    if not found:
+        return
+    resource = call.kind.resource
+    if found.mistyped or strictness == "Strict":
+        raise schema.refusal(found, kind=resource.kind, version=resource.version)
+    if strictness == "Warn":
+        call.warnings.extend(found.warnings)
+    prune(obj, found.unknown)
+
+
+def prune(obj: Any, paths: tuple[str, ...]) -> None:
+    """Drop unknown fields, as decoding into a Go struct does."""
+    for path in paths:
+        *parents, last = _steps(path)
+        place = obj
+        for step in parents:
+            place = place[step]
+        place.pop(last, None)
+
+
+def _steps(path: str) -> list[str | int]:
+    steps: list[str | int] = []
+    for part in path.split("."):
+        name, *indexes = part.split("[")
+        if name:
+            steps.append(name)
+        steps += [int(index[:-1]) for index in indexes if index[:-1].isdigit()]
+    return steps
+
+
+def _json(data: bytes, kind: Kind) -> Any:
+    try:
+        return _decode(data)
+    except msgspec.DecodeError as error:
+        shown = data[:64].decode(errors="replace") or "<empty>"
+        raise _unrecognized(kind, f"{error} ({shown})") from None
+
+
+def _yaml(data: bytes, kind: Kind) -> Any:
+    from kvestigate.errors import InputError
+    from kvestigate.kube.yaml_documents import load
+
+    try:
+        documents = load(data.decode(), source="body")
+    except (InputError, UnicodeDecodeError) as error:
+        raise _unrecognized(kind, str(error)) from None
+    return documents[0].value if documents else None
+
+
+def _unrecognized(kind: Kind, why: str) -> BadRequest:
+    return BadRequest(
+        f"the object provided is unrecognized (must be of type {kind.resource.kind}): couldn't "
+        f"get version/kind; json parse error: {why}"
+    )

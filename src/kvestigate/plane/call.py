@@ -1,0 +1,105 @@
+"""One API request on its way through a plane: everything a verb may need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+from kvestigate.aio.clock import Clock
+from kvestigate.errors import AlreadyExists, Conflict, NotFound
+from kvestigate.kube import causes
+from kvestigate.plane.authn.user import User
+from kvestigate.plane.kinds.kind import Kind, Scene
+from kvestigate.plane.negotiate import Representation
+from kvestigate.plane.request import Asked
+from kvestigate.plane.store.model import Item
+from kvestigate.plane.store.plane import Plane
+from kvestigate.plane.store.state import PlaneState
+from kvestigate.wire.message import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    plane: Plane
+    asked: Asked
+    kind: Kind
+    user: User
+    request: Request
+    form: Representation
+    clock: Clock
+    random: Random
+    """The source of uids and generated names: seeded where runs must repeat."""
+    warnings: list[str] = field(default_factory=list)
+
+    def scene(self, state: PlaneState) -> Scene:
+        return Scene(state, self.user, self.clock.now(), self.asked.subresource)
+
+    @property
+    def namespace(self) -> str:
+        """Of the object; empty for cluster-scoped ones."""
+        return self.asked.namespace if self.kind.resource.namespaced else ""
+
+    def find(self, state: PlaneState) -> Item:
+        """The object that the path names, or NotFound."""
+        item = state.get(self.kind.key, self.namespace, self.asked.name)
+        if item is None:
+            raise self.not_found()
+        return item
+
+    @property
+    def dry_run(self) -> bool:
+        value = self.asked.params.get("dryRun", "")
+        if value and value != "All":
+            cause = causes.unsupported("dryRun", [value], ["All"])
+            raise causes.reject(_OPTIONS[self.asked.verb], "meta.k8s.io", "", [cause])
+        return value == "All"
+
+    @property
+    def field_manager(self) -> str:
+        """Who changes fields: as told, else the program before the `/` of the User-Agent."""
+        told = self.asked.params.get("fieldManager", "")
+        if told:
+            return told
+        agent = self.request.headers.get("user-agent").partition("/")[0]
+        return agent[:128] or "unknown"
+
+    def not_found(self) -> NotFound:
+        return NotFound(self._say("not found"), details=self._details())
+
+    def already_exists(self, name: str) -> AlreadyExists:
+        resource = self.kind.resource
+        return AlreadyExists(
+            f'{resource.qualified} "{name}" already exists', details=self._details(name)
+        )
+
+    def conflict(self, why: str) -> Conflict:
+        return Conflict(
+            f"Operation cannot be fulfilled on {self.kind.resource.qualified} "
+            f'"{self.asked.name}": {why}',
+            details=self._details(),
+        )
+
+    def modified(self) -> Conflict:
+        return self.conflict(
+            "the object has been modified; please apply your changes to the latest version and "
+            "try again"
+        )
+
+    def _say(self, what: str) -> str:
+        return f'{self.kind.resource.qualified} "{self.asked.name}" {what}'
+
+    def _details(self, name: str | None = None) -> dict[str, str]:
+        resource = self.kind.resource
+        details = {"name": self.asked.name if name is None else name}
+        if resource.group:
+            details["group"] = resource.group
+        return {**details, "kind": resource.plural}
+
+
+_OPTIONS = {
+    "create": "CreateOptions",
+    "update": "UpdateOptions",
+    "patch": "PatchOptions",
+    "delete": "DeleteOptions",
+    "deletecollection": "DeleteOptions",
+}

@@ -1,0 +1,99 @@
+"""Stored objects in the form the client asked for: as they are, as rows, or metadata only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from kvestigate.plane import answer, tables
+from kvestigate.plane.call import Call
+from kvestigate.plane.kinds.kind import Kind
+from kvestigate.plane.negotiate import Form
+from kvestigate.plane.store.model import Item
+from kvestigate.wire.message import Response
+
+
+def one(call: Call, item: Item, status: int = 200) -> Response:
+    """An object as the whole answer."""
+    data = single(call, item)
+    response = answer.json_bytes(data, status, call.warnings)
+    return answer.as_yaml(response) if call.form.yaml else response
+
+
+def single(call: Call, item: Item) -> bytes:
+    """An object in the client's form: the answer to a GET, or what a watch event holds."""
+    form = call.form
+    if form.form is Form.OBJECT:
+        return item.data
+    if form.form is Form.TABLE:
+        include = call.asked.params.get("includeObject", "")
+        table = tables.table(call.kind, [item], form.api_version, call.clock.now(), include)
+        table["metadata"] = {"resourceVersion": str(item.revision)}
+        return answer.encode(table)
+    return answer.encode(_partial(item, form.api_version))
+
+
+def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> Response:
+    """A list as the whole answer."""
+    form = call.form
+    body: bytes | Sequence[bytes]
+    if form.form is Form.OBJECT:
+        body = _list(call.kind, items, metadata)
+    elif form.form is Form.TABLE:
+        include = call.asked.params.get("includeObject", "")
+        table = tables.table(call.kind, items, form.api_version, call.clock.now(), include)
+        body = answer.encode({**table, "metadata": metadata})
+    else:
+        body = answer.encode(
+            {
+                "kind": "PartialObjectMetadataList",
+                "apiVersion": form.api_version,
+                "metadata": metadata,
+                "items": [_partial(item, form.api_version) for item in items],
+            }
+        )
+    response = answer.json_bytes(body, 200, call.warnings)
+    if form.yaml:
+        response.body = body if isinstance(body, bytes) else b"".join(body)
+        return answer.as_yaml(response)
+    return response
+
+
+def _list(kind: Kind, items: Iterable[Item], metadata: dict[str, Any]) -> list[bytes]:
+    """The pieces of a List: stored bytes between commas, nothing parsed.
+
+    Items of built-in kinds leave out what the list's own kind says.
+    """
+    resource = kind.resource
+    start = answer.encode(
+        {
+            "kind": f"{resource.kind}List",
+            "apiVersion": resource.api_version,
+            "metadata": metadata,
+        }
+    )
+    pieces = [start[:-1], b',"items":[']
+    cut = len(kind.head) if kind.trims_list_items else 0
+    separator = b"{" if cut else b""
+    for item in items:
+        pieces += (separator, item.data[cut:])
+        separator = b",{" if cut else b","
+    pieces.append(b"]}")
+    return pieces
+
+
+def _partial(item: Item, api_version: str) -> dict[str, Any]:
+    return {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": api_version,
+        "metadata": msgspec.Raw(_metadata.decode(item.data).metadata),
+    }
+
+
+class _Metadata(msgspec.Struct):
+    metadata: msgspec.Raw
+
+
+_metadata = msgspec.json.Decoder(_Metadata)

@@ -1,0 +1,1 @@
+"""What is particular about each kind: defaults, validation, columns. Pure."""

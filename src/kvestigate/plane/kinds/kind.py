@@ -1,0 +1,115 @@
+"""What the server needs to know of one kind; the generic answers fit most of them.
+
+The verbs are generic and call these hooks; a kind that differs overrides the few it must,
+in a small file of its own, and is listed in `registry`. Objects are plain dicts here, fresh
+for each request, so hooks change them in place. Nothing in a kind does I/O: what a hook
+needs of the rest of the plane it reads from the `Scene`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from kvestigate.kube import facts, names, schema
+from kvestigate.kube.causes import Cause
+from kvestigate.kube.resources import Resource
+from kvestigate.plane.authn.user import User
+from kvestigate.plane.store.state import PlaneState
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where and when a write happens: what hooks may look at besides the object."""
+
+    state: PlaneState
+    user: User
+    now: float
+    """Unix seconds, on the plane's clock."""
+    subresource: str = ""
+
+
+class Kind:
+    """Generic behaviour of a resource with metadata, maybe a spec and maybe a status."""
+
+    counts_generations: ClassVar[bool] = False
+    """`metadata.generation` starts at 1 and grows with every change outside metadata and status."""
+    keeps_status_on_create: ClassVar[bool] = False
+    status_carries_metadata: ClassVar[bool] = False
+    """A write to `status` may also change labels and annotations."""
+    returns_deleted: ClassVar[bool] = False
+    """A deletion answers with the object instead of a Status."""
+    orphans_by_default: ClassVar[bool] = False
+    """A deletion that names no propagation policy leaves the dependents alone."""
+    updates_unconditionally: ClassVar[bool] = True
+    """An update without a resourceVersion overwrites whatever is there."""
+    creates_on_update: ClassVar[bool] = False
+    trims_list_items: ClassVar[bool] = True
+    """Items of a list leave out kind and apiVersion, as those of built-in kinds do."""
+    selectable: ClassVar[tuple[tuple[str, Callable[[Object], str]], ...]] = ()
+    """Field selectors beyond metadata.name and metadata.namespace, and how to read them."""
+
+    def __init__(self, resource: Resource) -> None:
+        self.resource = resource
+        self.key = (resource.group, resource.plural)
+        """Where the objects are kept; versions and aliases of a resource share them."""
+        self.field_names = tuple(path for path, _ in self.selectable)
+        self.has_status = "status" in resource.subresources
+        self.head = f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode()
+        """The constant start of every stored object, cut off in lists of built-in kinds."""
+
+    # -- writing -------------------------------------------------------------------------
+
+    def problems(self, obj: Object) -> schema.Problems:
+        """Unknown fields and wrong types, found before anything else is looked at."""
+        resource = self.resource
+        definition = facts.for_kind(resource.group, resource.version, resource.kind)
+        return schema.FITS if definition is None else schema.problems(obj, definition)
+
+    def default(self, obj: Object) -> None:
+        """Fill in what users may leave out."""
+
+    def on_create(self, obj: Object, scene: Scene) -> None:
+        """Set what only the server sets."""
+
+    def on_update(self, new: Object, old: Object, scene: Scene) -> None:
+        """Carry over what users cannot change."""
+
+    def name_problems(self, name: str) -> list[str]:
+        return names.subdomain_problems(name)
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return []
+
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        """What is wrong with the step from `old` to `new`; `validate` has seen `new` already."""
+        return []
+
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return []
+
+    def warnings(self, obj: Object) -> list[str]:
+        """Advice sent back in Warning headers."""
+        return []
+
+    # -- deleting ------------------------------------------------------------------------
+
+    def grace_period(self, obj: Object, asked: int | None) -> int:
+        """Seconds between the request and the removal; 0 removes at once."""
+        return 0
+
+    def on_delete(self, obj: Object, scene: Scene) -> None:
+        """Mark an object that stays a while because of its grace period or finalizers."""
+
+    def held(self, obj: Object) -> bool:
+        """Whether something else must let go before the object can be removed."""
+        return bool(obj["metadata"].get("finalizers"))
+
+    # -- reading -------------------------------------------------------------------------
+
+    def fields(self, obj: Object) -> tuple[str, ...]:
+        """What field selectors can see of this object, in the order of `selectable`."""
+        return tuple([read(obj) for _, read in self.selectable])

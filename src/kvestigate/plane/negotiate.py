@@ -1,0 +1,52 @@
+"""Which representation the client wants: the object, a Table, or metadata only. Pure."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kvestigate.errors import NotAcceptable
+
+
+class Form(enum.Enum):
+    OBJECT = "object"
+    TABLE = "Table"
+    METADATA = "PartialObjectMetadata"
+    METADATA_LIST = "PartialObjectMetadataList"
+
+
+@dataclass(frozen=True, slots=True)
+class Representation:
+    form: Form = Form.OBJECT
+    api_version: str = ""
+    """`meta.k8s.io/v1` for a transformed form."""
+    yaml: bool = False
+
+
+_JSON = frozenset({"application/json", "application/*", "*/*"})
+_FORMS = {form.value: form for form in Form if form is not Form.OBJECT}
+
+
+@lru_cache(maxsize=256)
+def negotiate(accept: str) -> Representation:
+    """The first alternative of an Accept header that we can serve."""
+    if not accept:
+        return Representation()
+    for alternative in accept.split(","):
+        media, *parameters = (part.strip() for part in alternative.split(";"))
+        options = dict(part.split("=", 1) for part in parameters if "=" in part)
+        yaml = media == "application/yaml"
+        if media not in _JSON and not yaml:
+            continue
+        if "as" not in options:
+            return Representation(yaml=yaml)
+        form = _FORMS.get(options["as"])
+        version = options.get("v", "")
+        if form and options.get("g") == "meta.k8s.io" and version in ("v1", "v1beta1"):
+            return Representation(form, f"meta.k8s.io/{version}", yaml)
+    raise NotAcceptable(
+        "only the following media types are accepted: application/json, application/yaml, "
+        "application/json;as=Table;v=v1;g=meta.k8s.io, "
+        "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+    )

@@ -1,0 +1,66 @@
+"""Objects as dicts and as the bytes that are stored and sent. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from kvestigate.plane.kinds.kind import Kind, Object
+from kvestigate.plane.store.body import HOLE
+from kvestigate.plane.store.model import Item, Put, Remove
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
+
+def read(item: Item) -> Object:
+    """A fresh dict of a stored object; the caller may change it."""
+    obj: Object = _decode(item.data)
+    return obj
+
+
+def body(obj: Object, kind: Kind) -> bytes:
+    """The bytes to store: kind and apiVersion first, a hole where the revision goes."""
+    rest = {
+        key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")
+    }
+    metadata = {**obj["metadata"], "resourceVersion": HOLE}
+    encoded = _encode({"metadata": metadata, **rest})
+    return kind.head + encoded[1:]
+
+
+def put(obj: Object, kind: Kind, expect: int) -> Put:
+    meta = obj["metadata"]
+    return Put(
+        kind.key,
+        meta.get("namespace", ""),
+        meta["name"],
+        meta["uid"],
+        body(obj, kind),
+        expect,
+        meta.get("labels") or {},
+        tuple([owner["uid"] for owner in meta.get("ownerReferences") or ()]),
+        kind.fields(obj),
+    )
+
+
+def fields_of(item: Item, kind: Kind) -> Mapping[str, Any]:
+    """What field selectors see of a stored object, without parsing it."""
+    known = {"metadata.name": item.name, "metadata.namespace": item.namespace}
+    known.update(zip(kind.field_names, item.fields, strict=False))
+    return known
+
+
+def removal(obj: Object, kind: Kind, expect: int) -> Remove:
+    meta = obj["metadata"]
+    return Remove(kind.key, meta.get("namespace", ""), meta["name"], expect, body(obj, kind))
+
+
+def same(obj: Object, item: Item) -> bool:
+    """Whether writing this object would change nothing but its revision."""
+    stored = read(item)
+    stored["metadata"].pop("resourceVersion", None)
+    meta = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
+    return {**obj, "metadata": meta} == stored

@@ -1,0 +1,116 @@
+"""The API server: from a request to an answer, through the filters that guard every route."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from random import Random
+
+from kvestigate import errors
+from kvestigate.aio.clock import Clock, WallClock
+from kvestigate.plane import answer, negotiate, request, routes, tenancy, types
+from kvestigate.plane.authn.interface import Authenticator
+from kvestigate.plane.authn.user import User
+from kvestigate.plane.authz.interface import Authorizer
+from kvestigate.plane.call import Call
+from kvestigate.plane.planes import Planes
+from kvestigate.plane.request import Asked
+from kvestigate.plane.store.plane import Plane
+from kvestigate.plane.store.store import Store
+from kvestigate.plane.subresources.registry import SUBRESOURCES
+from kvestigate.plane.verbs.create import create
+from kvestigate.plane.verbs.delete import delete, delete_collection
+from kvestigate.plane.verbs.get import get
+from kvestigate.plane.verbs.list import list_
+from kvestigate.plane.verbs.patch import patch
+from kvestigate.plane.verbs.update import update
+from kvestigate.plane.verbs.watch import watch
+from kvestigate.wire.message import Request, Response, Upgrade
+
+_log = logging.getLogger(__name__)
+
+Verb = Callable[[Call], Awaitable[Response | Upgrade]]
+
+VERBS: dict[str, Verb] = {
+    "get": get,
+    "list": list_,
+    "watch": watch,
+    "create": create,
+    "update": update,
+    "patch": patch,
+    "delete": delete,
+    "deletecollection": delete_collection,
+}
+
+
+class ApiServer:
+    """Serves every plane of a store. `handle` is a wire Handler."""
+
+    def __init__(
+        self,
+        store: Store,
+        authenticator: Authenticator,
+        authorizer: Authorizer,
+        *,
+        clock: Clock | None = None,
+        random: Random | None = None,
+    ) -> None:
+        self._clock = clock or WallClock()
+        self._random = random or Random()
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self.planes = Planes(store, self._clock.now())
+
+    async def handle(self, incoming: Request) -> Response | Upgrade:
+        try:
+            return await self._answer(incoming)
+        except errors.ApiError as error:
+            return answer.failure(error)
+        except Exception:  # noqa: BLE001 - one broken request must not take the others along
+            _log.exception("%s %s failed", incoming.method, incoming.path)
+            return answer.failure(errors.InternalError("the server could not finish the request"))
+
+    async def _answer(self, incoming: Request) -> Response | Upgrade:
+        name, path = tenancy.split(incoming.path)
+        asked = request.parse(incoming.method, path, incoming.query)
+        user = await self._authenticator.authenticate(incoming, name)
+        plane = await self.planes.open(name)
+        self._authorizer.authorize(plane.state, user, asked)
+        if not asked.resource:
+            return await routes.respond(plane, asked, incoming)
+        return await self._dispatch(plane, asked, user, incoming)
+
+    async def _dispatch(
+        self, plane: Plane, asked: Asked, user: User, incoming: Request
+    ) -> Response | Upgrade:
+        kind = types.of(plane.state).get(asked.group, asked.version, asked.resource)
+        if kind is None:
+            raise errors.NotFound("the server could not find the requested resource")
+        call = Call(
+            plane,
+            asked,
+            kind,
+            user,
+            incoming,
+            negotiate.negotiate(incoming.headers.get("accept")),
+            self._clock,
+            self._random,
+        )
+        return await _verb(call)(call)
+
+
+def _verb(call: Call) -> Verb:
+    asked, resource = call.asked, call.kind.resource
+    if asked.subresource and asked.subresource != "status":
+        verbs = SUBRESOURCES.get((*call.kind.key, asked.subresource), {})
+        if asked.subresource not in resource.subresources:
+            raise errors.NotFound("the server could not find the requested resource")
+    else:
+        allowed = resource.verbs if not asked.subresource else ("get", "update", "patch")
+        verbs = {name: verb for name, verb in VERBS.items() if name in allowed}
+    verb = verbs.get(asked.verb)
+    if verb is None:
+        raise errors.MethodNotAllowed(
+            "the server does not allow this method on the requested resource"
+        )
+    return verb

@@ -1,0 +1,1 @@
+"""Subresources other than `status`: scale, binding, eviction, token, finalize, ..."""

@@ -1,0 +1,195 @@
+"""delete and deletecollection: grace periods, finalizers, propagation, preconditions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from kvestigate.errors import BadRequest, NotFound
+from kvestigate.kube import causes
+from kvestigate.plane import answer, forms, metadata, objects, writing
+from kvestigate.plane.admission.interface import Write
+from kvestigate.plane.admission.registry import admit
+from kvestigate.plane.body import parse
+from kvestigate.plane.call import Call
+from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.selection import selection
+from kvestigate.plane.store.errors import Mismatch, Missing
+from kvestigate.plane.store.model import Item
+from kvestigate.plane.verbs.update import uid_conflict
+from kvestigate.wire.message import Response
+
+ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"
+_POLICY_FINALIZERS = {ORPHAN: "orphan", FOREGROUND: "foregroundDeletion"}
+
+
+class Preconditions(msgspec.Struct):
+    uid: str | None = None
+    resourceVersion: str | None = None
+
+
+class Options(msgspec.Struct):
+    """DeleteOptions, from the body or else the query."""
+
+    gracePeriodSeconds: int | None = None
+    preconditions: Preconditions | None = None
+    orphanDependents: bool | None = None
+    propagationPolicy: str | None = None
+    dryRun: list[str] | None = None
+
+
+async def delete(call: Call) -> Response:
+    options = read_options(call)
+    item, removed = await remove(call, options)
+    if removed and not call.kind.returns_deleted:
+        resource = call.kind.resource
+        details = {"name": item.name, "kind": resource.plural, "uid": item.uid}
+        if resource.group:
+            details = {"name": item.name, "group": resource.group, **details}
+        return answer.success(details)
+    return forms.one(call, item)
+
+
+async def delete_collection(call: Call) -> Response:
+    options = read_options(call)
+    chosen = selection(call.asked, call.kind)
+    state = call.plane.state
+    found = [
+        item
+        for item in state.collection(call.kind.key).items(chosen.namespace or None)
+        if chosen.has(item)
+    ]
+    for item in found:
+        asked = replace(call.asked, name=item.name, namespace=item.namespace)
+        try:
+            await remove(replace(call, asked=asked), options)
+        except NotFound:
+            continue
+    return forms.many(call, found, {"resourceVersion": str(state.revision)})
+
+
+async def remove(call: Call, options: Options) -> tuple[Item, bool]:
+    """Delete one object; its last form, and whether it is gone (else it is on its way)."""
+    for attempt in range(writing.CONFLICT_RETRIES):
+        state = call.plane.tip
+        item = call.find(state)
+        _check_preconditions(call, options, item)
+        obj = objects.read(item)
+        scene = call.scene(state)
+        admit(Write("DELETE", call.kind, obj, obj, call.asked, scene, call.warnings))
+        changed = _mark(call, obj, options)
+        done = writing.gone(call, obj)
+        if call.dry_run or options.dryRun:
+            return item, done
+        if not done and not changed:
+            return item, False
+        mutation = (
+            objects.removal(obj, call.kind, item.revision)
+            if done
+            else objects.put(obj, call.kind, item.revision)
+        )
+        try:
+            change = await call.plane.write(mutation, call.user.name)
+        except Mismatch:
+            if attempt == writing.CONFLICT_RETRIES - 1:
+                raise call.modified() from None
+        except Missing:
+            raise call.not_found() from None
+        else:
+            return change.item, done
+    raise AssertionError("unreachable")
+
+
+def _mark(call: Call, obj: Object, options: Options) -> bool:
+    """Give a doomed object its finalizers and its time; whether anything changed."""
+    meta = obj["metadata"]
+    before = (meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds"))
+    finalizers = _finalizers(call, meta.get("finalizers") or [], options)
+    changed = finalizers != (meta.get("finalizers") or [])
+    if finalizers:
+        meta["finalizers"] = finalizers
+    else:
+        meta.pop("finalizers", None)
+    grace = call.kind.grace_period(obj, options.gracePeriodSeconds)
+    if before[0] is not None:
+        # Already on its way: a second request can only make it go faster.
+        grace = min(grace, before[1] or 0)
+    if grace or call.kind.held(obj):
+        now = call.clock.now()
+        if before[0] is None or grace != before[1]:
+            meta["deletionTimestamp"] = metadata.timestamp(now + grace)
+            meta["deletionGracePeriodSeconds"] = grace
+            if call.kind.counts_generations and before[0] is None:
+                meta["generation"] = meta.get("generation", 0) + 1
+            call.kind.on_delete(obj, call.scene(call.plane.tip))
+            changed = True
+    else:
+        meta["deletionGracePeriodSeconds"] = 0
+    return changed
+
+
+def _finalizers(call: Call, present: list[str], options: Options) -> list[str]:
+    """The finalizers after the propagation policy has had its say."""
+    policy = options.propagationPolicy
+    if policy is None and options.orphanDependents is not None:
+        policy = ORPHAN if options.orphanDependents else BACKGROUND
+    if policy is None:
+        if any(name in present for name in _POLICY_FINALIZERS.values()):
+            return present
+        policy = ORPHAN if call.kind.orphans_by_default else BACKGROUND
+    kept = [name for name in present if name not in _POLICY_FINALIZERS.values()]
+    added = _POLICY_FINALIZERS.get(policy)
+    return [*kept, added] if added else kept
+
+
+def read_options(call: Call) -> Options:
+    data = call.request.body
+    params = call.asked.params
+    if data:
+        value = parse(data, call.request.headers.get("content-type"), call.kind)
+    else:
+        value = {}
+        if (grace := call.asked.integer("gracePeriodSeconds")) is not None:
+            value["gracePeriodSeconds"] = grace
+        if "propagationPolicy" in params:
+            value["propagationPolicy"] = params["propagationPolicy"]
+        if "orphanDependents" in params:
+            value["orphanDependents"] = call.asked.flag("orphanDependents")
+    try:
+        options = msgspec.convert(value, Options)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"invalid DeleteOptions: {error}") from None
+    _check_options(options)
+    return options
+
+
+def _check_options(options: Options) -> None:
+    found = []
+    if options.propagationPolicy is not None and options.orphanDependents is not None:
+        found.append(
+            causes.invalid(
+                "propagationPolicy",
+                options.propagationPolicy,
+                "orphanDependents and deletionPropagation cannot be both set",
+            )
+        )
+    if options.propagationPolicy not in (None, ORPHAN, FOREGROUND, BACKGROUND):
+        choices = [FOREGROUND, BACKGROUND, ORPHAN, "nil"]
+        found.append(causes.unsupported("propagationPolicy", options.propagationPolicy, choices))
+    if found:
+        raise causes.reject("DeleteOptions", "meta.k8s.io", "", found)
+
+
+def _check_preconditions(call: Call, options: Options, item: Item) -> None:
+    wanted: Any = options.preconditions
+    if wanted is None:
+        return
+    if wanted.uid and wanted.uid != item.uid:
+        raise uid_conflict(call, wanted.uid, item.uid)
+    if wanted.resourceVersion and wanted.resourceVersion != str(item.revision):
+        raise call.conflict(
+            f"Precondition failed: ResourceVersion in precondition: {wanted.resourceVersion}, "
+            f"ResourceVersion in object meta: {item.revision}"
+        )

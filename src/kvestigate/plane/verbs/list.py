@@ -1,0 +1,96 @@
+"""list: many objects at one revision, in pages that stay stable while others write."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from kvestigate.errors import BadRequest
+from kvestigate.plane import forms, versions
+from kvestigate.plane.call import Call
+from kvestigate.plane.selection import Selection, selection
+from kvestigate.plane.store.model import Item
+from kvestigate.plane.store.state import PlaneState
+from kvestigate.wire.message import Response
+
+
+class Continue(msgspec.Struct):
+    """Where the next page starts; opaque to clients."""
+
+    rv: int
+    namespace: str
+    name: str
+    v: str = "meta.k8s.io/v1"
+
+
+async def list_(call: Call) -> Response:
+    asked = call.asked
+    chosen = selection(asked, call.kind)
+    limit = asked.integer("limit") or 0
+    state, after = _start(call)
+    items, more = _page(_matching(state, chosen, after), limit)
+    metadata: dict[str, Any] = {"resourceVersion": str(state.revision)}
+    if more and items:
+        last = items[-1]
+        metadata["continue"] = _token(Continue(state.revision, last.namespace, last.name))
+        if chosen.everything:
+            metadata["remainingItemCount"] = _remaining(state, chosen, after, len(items))
+    return forms.many(call, items, metadata)
+
+
+def _start(call: Call) -> tuple[PlaneState, tuple[str, str] | None]:
+    """The state to list and the key to start after."""
+    params = call.asked.params
+    version, match = params.get("resourceVersion", ""), params.get("resourceVersionMatch", "")
+    if match and not version:
+        raise BadRequest("resourceVersionMatch is forbidden unless resourceVersion is provided")
+    if token := params.get("continue", ""):
+        if version and version != "0":
+            raise BadRequest("specifying resource version is not allowed when using continue")
+        point = _point(token)
+        return versions.exactly(call.plane, point.rv), (point.namespace, point.name)
+    exact = match == "Exact" or (version not in ("", "0") and not match and "limit" in params)
+    if exact:
+        return versions.exactly(call.plane, versions.parse(version)), None
+    versions.at_least(call.plane, version)
+    return call.plane.state, None
+
+
+def _matching(
+    state: PlaneState, chosen: Selection, after: tuple[str, str] | None
+) -> Iterator[Item]:
+    collection = state.collection(chosen.kind.key)
+    items = collection.items(chosen.namespace or None, after)
+    return items if chosen.everything else (item for item in items if chosen.has(item))
+
+
+def _page(items: Iterator[Item], limit: int) -> tuple[list[Item], bool]:
+    if not limit:
+        return list(items), False
+    page: list[Item] = []
+    for item in items:
+        if len(page) == limit:
+            return page, True
+        page.append(item)
+    return page, False
+
+
+def _remaining(
+    state: PlaneState, chosen: Selection, after: tuple[str, str] | None, sent: int
+) -> int:
+    return sum(1 for _ in _matching(state, chosen, after)) - sent
+
+
+def _token(point: Continue) -> str:
+    return urlsafe_b64encode(msgspec.json.encode(point)).decode().rstrip("=")
+
+
+def _point(token: str) -> Continue:
+    try:
+        data = urlsafe_b64decode(token + "=" * (-len(token) % 4))
+        return msgspec.json.decode(data, type=Continue)
+    except (ValueError, msgspec.DecodeError):
+        raise BadRequest("continue key is not valid: it must come from a previous list") from None

@@ -1,0 +1,78 @@
+"""patch: JSON patch, merge patch, strategic merge patch and server-side apply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from kvestigate.errors import BadRequest, UnsupportedMediaType
+from kvestigate.kube import patch_schema
+from kvestigate.kube.patches import json as json_patch
+from kvestigate.kube.patches import merge as merge_patch
+from kvestigate.kube.patches import strategic
+from kvestigate.plane import body, forms, writing
+from kvestigate.plane.call import Call
+from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.store.model import Item
+from kvestigate.plane.verbs.update import check_version
+from kvestigate.wire.message import Response
+
+JSON = "application/json-patch+json"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+
+async def patch(call: Call) -> Response:
+    media = call.request.headers.get("content-type").partition(";")[0].strip()
+    change = _decode(call, media)
+    apply = _applier(call, media, change)
+
+    def alter(current: Object, item: Item) -> Object:
+        patched = apply(current)
+        if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
+            raise BadRequest("the patch leaves no object behind")
+        check_version(call, patched["metadata"].get("resourceVersion") or "", item)
+        body.check_identity(patched, call.kind)
+        body.check_fields(patched, call)
+        return patched
+
+    item = await writing.change(call, alter, pinned=_names_version(change))
+    return forms.one(call, item)
+
+
+def _decode(call: Call, media: str) -> Any:
+    if media not in (JSON, MERGE, STRATEGIC):
+        raise UnsupportedMediaType(
+            "the body of the request was in an unknown format - accepted media types include: "
+            f"{JSON}, {MERGE}, {STRATEGIC}, {APPLY}"
+        )
+    try:
+        return msgspec.json.decode(call.request.body)
+    except msgspec.DecodeError as error:
+        raise BadRequest(f"error decoding patch: {error}") from None
+
+
+def _applier(call: Call, media: str, change: Any) -> Callable[[Object], Any]:
+    if media == JSON:
+        return lambda current: json_patch.apply(current, change)
+    if media == MERGE:
+        return lambda current: merge_patch.apply(current, change)
+    resource = call.kind.resource
+    schema = patch_schema.for_kind(resource.group, resource.version, resource.kind)
+    if schema is strategic.UNTYPED:
+        raise UnsupportedMediaType(
+            "the body of the request was in an unknown format - accepted media types include: "
+            f"{JSON}, {MERGE}, {APPLY}"
+        )
+    return lambda current: strategic.apply(current, change, schema)
+
+
+def _names_version(change: Any) -> bool:
+    """Whether the patch itself sets a resourceVersion, and so insists on one."""
+    if isinstance(change, list):
+        return any(step.get("path") == "/metadata/resourceVersion" for step in change)
+    metadata = change.get("metadata") if isinstance(change, dict) else None
+    return isinstance(metadata, dict) and bool(metadata.get("resourceVersion"))

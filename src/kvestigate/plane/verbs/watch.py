@@ -1,0 +1,153 @@
+"""watch: the changes of a resource as they happen, each framed once for all who watch."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+from kvestigate import errors
+from kvestigate.plane import answer, forms, versions
+from kvestigate.plane.call import Call
+from kvestigate.plane.negotiate import Form
+from kvestigate.plane.selection import Selection, selection
+from kvestigate.plane.store.body import fill, hollow
+from kvestigate.plane.store.errors import Compacted, StoreError
+from kvestigate.plane.store.model import Change, ChangeType, Item
+from kvestigate.plane.store.watch import Subscription
+from kvestigate.wire.message import Response
+
+BOOKMARK_SECONDS = 60.0
+DEFAULT_SECONDS = (1800, 3600)
+"""A watch that sets no limit ends somewhere in between, so that not all end together."""
+
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+async def watch(call: Call) -> Response:
+    chosen = selection(call.asked, call.kind)
+    version = call.asked.params.get("resourceVersion", "")
+    state = call.plane.state
+    initial: Iterable[Item] = ()
+    if call.asked.flag("sendInitialEvents") or version in ("", "0"):
+        initial = state.collection(call.kind.key).items(chosen.namespace or None)
+        since = state.revision
+    else:
+        since = versions.parse(version)
+    try:
+        subscription = call.plane.subscribe(call.kind.key, since)
+    except Compacted as error:
+        raise errors.Expired(error.message) from None
+    body = _stream(call, chosen, subscription, initial, since)
+    return Response(200, [("content-type", "application/json")], body, compress=False)
+
+
+async def _stream(
+    call: Call,
+    chosen: Selection,
+    subscription: Subscription,
+    initial: Iterable[Item],
+    since: int,
+) -> AsyncIterator[bytes]:
+    bookmarks = call.asked.flag("allowWatchBookmarks")
+    deadline = call.clock.now() + _duration(call)
+    with subscription:
+        if first := [_frame(call, b"ADDED", item) for item in initial if chosen.has(item)]:
+            yield b"".join(first)
+        if call.asked.flag("sendInitialEvents") and bookmarks:
+            yield _bookmark(call, since, {INITIAL_EVENTS_END: "true"})
+        while (left := deadline - call.clock.now()) > 0:
+            try:
+                async with asyncio.timeout(min(left, BOOKMARK_SECONDS)):
+                    changes = await anext(subscription)
+            except TimeoutError:
+                if bookmarks:
+                    yield _bookmark(call, subscription.progress, {})
+            except StopAsyncIteration:
+                return
+            except StoreError as error:
+                yield _error(errors.Expired(error.message))
+                return
+            else:
+                if frames := _frames(call, chosen, changes):
+                    yield frames
+
+
+def _duration(call: Call) -> float:
+    asked = call.asked.integer("timeoutSeconds")
+    return float(asked) if asked else call.random.uniform(*DEFAULT_SECONDS)
+
+
+def _frames(call: Call, chosen: Selection, changes: Iterable[Change]) -> bytes:
+    shared = chosen.everything and call.form.form is Form.OBJECT
+    if shared:
+        namespace = chosen.namespace
+        return b"".join(
+            [
+                _shared(change)
+                for change in changes
+                if not namespace or change.item.namespace == namespace
+            ]
+        )
+    framed = (_selected(call, chosen, change) for change in changes)
+    return b"".join([frame for frame in framed if frame])
+
+
+def _shared(change: Change) -> bytes:
+    frame = change.frame
+    if not isinstance(frame, bytes):
+        frame = _line(change.type.name.encode(), change.item.data)
+        change.frame = frame
+    return frame
+
+
+def _selected(call: Call, chosen: Selection, change: Change) -> bytes:
+    """The event as one who sees only the selection sees it."""
+    item, previous = change.item, change.previous
+    now = change.type is not ChangeType.DELETED and chosen.has(item)
+    before = previous is not None and chosen.has(previous)
+    if now:
+        return _frame(call, b"MODIFIED" if before else b"ADDED", item)
+    if not before or previous is None:
+        return b""
+    if change.type is ChangeType.DELETED:
+        return _frame(call, b"DELETED", item)
+    # It left the selection: what the watcher knew of it, at the revision it left.
+    data = fill(hollow(previous.data), item.revision)
+    return _frame(call, b"DELETED", _with_data(previous, data, item.revision))
+
+
+def _with_data(item: Item, data: bytes, revision: int) -> Item:
+    return Item(
+        item.namespace, item.name, item.uid, revision, item.created_revision, data, item.labels
+    )
+
+
+def _frame(call: Call, type_: bytes, item: Item) -> bytes:
+    return _line(type_, forms.single(call, item))
+
+
+def _line(type_: bytes, data: bytes) -> bytes:
+    return b'{"type":"%b","object":%b}\n' % (type_, data)
+
+
+def _bookmark(call: Call, revision: int, annotations: dict[str, str]) -> bytes:
+    resource = call.kind.resource
+    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+    if annotations:
+        metadata["annotations"] = annotations
+    obj: dict[str, Any] = {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+        "metadata": metadata,
+    }
+    if call.form.form is Form.TABLE:
+        obj = {"kind": "Table", "apiVersion": call.form.api_version, "metadata": metadata}
+        obj |= {"columnDefinitions": None, "rows": []}
+    elif call.form.form is not Form.OBJECT:
+        obj |= {"kind": "PartialObjectMetadata", "apiVersion": call.form.api_version}
+    return _line(b"BOOKMARK", answer.encode(obj))
+
+
+def _error(error: errors.ApiError) -> bytes:
+    return _line(b"ERROR", answer.encode(errors.to_status(error)))

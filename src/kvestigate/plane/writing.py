@@ -1,0 +1,162 @@
+"""What creating and updating have in common: judge an object, then commit it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kvestigate.errors import BadRequest
+from kvestigate.kube import causes
+from kvestigate.plane import metadata, objects
+from kvestigate.plane.admission.interface import Write
+from kvestigate.plane.admission.registry import admit
+from kvestigate.plane.call import Call
+from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.managed import track
+from kvestigate.plane.store.body import fill
+from kvestigate.plane.store.errors import Exists, Mismatch, Missing
+from kvestigate.plane.store.model import Item, Mutation
+from kvestigate.plane.store.state import PlaneState
+
+CONFLICT_RETRIES = 5
+"""How often a change that names no revision is tried anew on what another writer left."""
+
+
+def prepare_new(call: Call, state: PlaneState, obj: Object) -> Write:
+    """Everything that happens to a new object before it is stored."""
+    kind, scene = call.kind, call.scene(state)
+    if obj["metadata"].get("resourceVersion"):
+        raise BadRequest("resourceVersion should not be set on objects to be created")
+    check_namespace(call, obj)
+    metadata.begin(obj, kind, call.namespace, scene.now, call.random)
+    if kind.has_status and not kind.keeps_status_on_create:
+        obj.pop("status", None)
+    kind.default(obj)
+    kind.on_create(obj, scene)
+    write = Write("CREATE", kind, obj, None, call.asked, scene, call.warnings)
+    admit(write)
+    found = metadata.check(obj, kind) + kind.validate(obj, scene)
+    if found:
+        raise causes.reject(
+            kind.resource.kind, kind.resource.group, obj["metadata"].get("name", ""), found
+        )
+    call.warnings.extend(kind.warnings(obj))
+    return write
+
+
+def prepare_update(call: Call, state: PlaneState, new: Object, old: Object) -> Write:
+    """Everything that happens to a changed object before it is stored."""
+    kind, scene = call.kind, call.scene(state)
+    check_namespace(call, new)
+    metadata.carry_over(new, old)
+    status = call.asked.subresource == "status"
+    if status:
+        _only_status(new, old, keeps_metadata=not kind.status_carries_metadata)
+    elif kind.has_status:
+        _keep(new, old, "status")
+    kind.default(new)
+    kind.on_update(new, old, scene)
+    if kind.counts_generations and not status:
+        metadata.advance_generation(new, old)
+    write = Write("UPDATE", kind, new, old, call.asked, scene, call.warnings)
+    admit(write)
+    found = metadata.check(new, kind) + metadata.check_update(new, old)
+    if status:
+        found += kind.validate_status(new, old, scene)
+    else:
+        found += kind.validate(new, scene) + kind.validate_update(new, old, scene)
+    if found:
+        raise causes.reject(kind.resource.kind, kind.resource.group, new["metadata"]["name"], found)
+    return write
+
+
+def check_namespace(call: Call, obj: Object) -> None:
+    meta = obj["metadata"]
+    told = meta.get("namespace") or ""
+    if not call.kind.resource.namespaced:
+        meta.pop("namespace", None)
+    elif told and told != call.namespace:
+        raise BadRequest(
+            "the namespace of the provided object does not match the namespace sent on the request"
+        )
+
+
+async def commit_new(call: Call, write: Write) -> Item:
+    mutation = objects.put(write.new, call.kind, expect=0)
+    if call.dry_run:
+        return dry_item(call, mutation.body, mutation.name)
+    try:
+        changes = await call.plane.commit([mutation, *write.extra], call.user.name)
+    except Exists:
+        raise call.already_exists(mutation.name) from None
+    return changes[0].item
+
+
+async def change(
+    call: Call, alter: Callable[[Object, Item], Object | None], *, pinned: bool = False
+) -> Item:
+    """Read, alter, judge, write; again if another writer was faster and no revision was named.
+
+    `alter` gets a fresh dict of the stored object and returns the new one (None: no change).
+    `pinned` says that it insists on the revision it was given.
+    """
+    for attempt in range(CONFLICT_RETRIES):
+        state = call.plane.tip
+        item = call.find(state)
+        old = objects.read(item)
+        new = alter(objects.read(item), item)
+        if new is None:
+            return item
+        write = prepare_update(call, state, new, old)
+        track(call, new, old)
+        try:
+            return await _commit_change(call, write, item)
+        except Mismatch:
+            if pinned or attempt == CONFLICT_RETRIES - 1:
+                raise call.modified() from None
+        except Missing:
+            raise call.not_found() from None
+    raise AssertionError("unreachable")
+
+
+async def _commit_change(call: Call, write: Write, item: Item) -> Item:
+    new = write.new
+    if objects.same(new, item):
+        return item
+    mutation: Mutation = objects.put(new, call.kind, expect=item.revision)
+    if call.dry_run:
+        return dry_item(call, objects.body(new, call.kind), item.name)
+    if new["metadata"].get("deletionTimestamp") and gone(call, new):
+        mutation = objects.removal(new, call.kind, item.revision)
+    changes = await call.plane.commit([mutation, *write.extra], call.user.name)
+    return changes[0].item
+
+
+def gone(call: Call, obj: Object) -> bool:
+    """Whether an object on its way out has nothing left that holds it."""
+    return not call.kind.held(obj) and not obj["metadata"].get("deletionGracePeriodSeconds")
+
+
+def dry_item(call: Call, body: bytes, name: str) -> Item:
+    """What would have been stored, without a revision of its own."""
+    return Item(call.namespace, name, "", 0, 0, fill(body, call.plane.state.revision))
+
+
+def _only_status(new: Object, old: Object, *, keeps_metadata: bool) -> None:
+    status = new.get("status")
+    managed = new["metadata"].get("managedFields")
+    meta = new["metadata"] if not keeps_metadata else dict(old["metadata"])
+    if managed is not None:
+        meta["managedFields"] = managed
+    new.clear()
+    new.update({**old, "metadata": meta})
+    if status is None:
+        new.pop("status", None)
+    else:
+        new["status"] = status
+
+
+def _keep(new: Object, old: Object, field: str) -> None:
+    if field in old:
+        new[field] = old[field]
+    else:
+        new.pop(field, None)
