@@ -8,7 +8,6 @@ Lengths count UTF-8 bytes, as the server does.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from random import Random
 from typing import Final
 
@@ -89,7 +88,7 @@ _NOT_A_CONFIG_KEY = _pattern_problem(
 )
 
 
-def dns_label_problems(value: str) -> list[str]:
+def label_problems(value: str) -> list[str]:
     """RFC 1123 label: names of namespaces, containers and volumes."""
     problems = _too_long(value, LABEL_MAX)
     if not _matches_label(value):
@@ -98,7 +97,7 @@ def dns_label_problems(value: str) -> list[str]:
     return problems
 
 
-def dns_subdomain_problems(value: str) -> list[str]:
+def subdomain_problems(value: str) -> list[str]:
     """RFC 1123 subdomain: names of most objects."""
     problems = _too_long(value, SUBDOMAIN_MAX)
     if not _matches_subdomain(value):
@@ -106,7 +105,7 @@ def dns_subdomain_problems(value: str) -> list[str]:
     return problems
 
 
-def dns1035_label_problems(value: str) -> list[str]:
+def label_1035_problems(value: str) -> list[str]:
     """RFC 1035 label: a DNS label that starts with a letter, as names of Services must."""
     problems = _too_long(value, LABEL_MAX)
     if not _matches_label_1035(value):
@@ -184,11 +183,6 @@ def config_key_problems(value: str) -> list[str]:
     elif value.startswith(".."):
         problems.append("must not start with '..'")
     return problems
-
-
-def generated_base_problems(rule: Callable[[str], list[str]], base: str) -> list[str]:
-    """What `rule` finds wrong with a `generateName`, which may end in a hyphen."""
-    return rule(base[:-2] + "a" if len(base) > 1 and base.endswith("-") else base)
 
 
 def generate_name(base: str, random: Random) -> str:

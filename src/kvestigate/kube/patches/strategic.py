@@ -11,6 +11,7 @@ of merged lists and which mistakes are 400, 422 or 500, is kube-apiserver's.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -221,15 +222,19 @@ def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
     """The patch's elements must appear in the order list, in the same order."""
     if not patch or not order:
         return
+    left = deque(patch)
     if key:
-        patch = [element for element in _maps(patch) if _PATCH not in element]
-    wanted = iter(identities(order, key))
-    for identity in identities(patch, key):
-        if identity not in wanted:
-            raise ApiError(
-                f"The order in patch list:\n{shown(patch)}\n doesn't match {_ORDER} list:\n"
-                f"{shown(order)}\n"
-            )
+        left = deque(element for element in _maps(patch) if element.get(_PATCH) != "delete")
+    for identity in identities(order, key):
+        while left and key and _PATCH in left[0]:
+            left.popleft()
+        if left and identities([left[0]], key) == [identity]:
+            left.popleft()
+    if left:
+        raise ApiError(
+            f"The order in patch list:\n{shown(patch)}\n doesn't match {_ORDER} list:\n"
+            f"{shown(order)}\n"
+        )
 
 
 def _target(directive: str, prefix: str) -> str:
