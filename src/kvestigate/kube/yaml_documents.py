@@ -1,0 +1,366 @@
+"""YAML or JSON text to documents, read the way kubectl reads them.
+
+kubectl turns YAML into JSON with rules of its own, between YAML 1.1 and 1.2: `yes`, `on` and
+`y` are booleans and `010` is eight, but a date or `1:30` stays a string; keys become strings;
+`1.0` becomes `1`. Here a key given twice is an error, as it is to the server.
+
+PyYAML is slow to import, so that happens on the first call: nothing else may import it.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any
+
+from kvestigate.errors import InputError
+
+Node = Any
+"""A node of PyYAML's; its stubs do not know the attribute `id` that tells the kinds apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One document of a file."""
+
+    value: Any
+    source: str
+    """The file's name, `-` for standard input."""
+    line: int
+    """Where it begins, from 1."""
+
+    @property
+    def where(self) -> str:
+        return f"{self.source}:{self.line}"
+
+
+def load(text: str | bytes, source: str = "-") -> list[Document]:
+    """All documents of a text that are not empty. InputError says where it does not parse."""
+    if isinstance(text, bytes):
+        text = _decoded(text, source)
+    text = text.removeprefix("\ufeff")
+    if text.lstrip()[:1] not in ("{", "["):
+        return list(_Yaml(text, source).documents())
+    try:
+        return list(_json_documents(text, source))
+    except json.JSONDecodeError as error:
+        try:  # a flow mapping looks like JSON until it does not
+            return list(_Yaml(text, source).documents())
+        except InputError:
+            place = (error.lineno, error.colno)
+            raise _failure(f"not JSON: {error.msg}", text, source, *place) from error
+    except RecursionError as error:
+        raise InputError("nested too deeply", where=source) from error
+    except ValueError as error:  # Python refuses to read integers of thousands of digits
+        raise InputError("a number with too many digits", where=source) from error
+
+
+def flattened(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents, with the items in place of each `List`, `PodList` and so on."""
+    for document in documents:
+        value = document.value
+        kind = value.get("kind") if isinstance(value, dict) else None
+        if isinstance(kind, str) and kind.endswith("List") and isinstance(value.get("items"), list):
+            inherited = {}
+            if kind != "List":  # the items of a typed list may leave out what they are
+                inherited = {"apiVersion": value.get("apiVersion"), "kind": kind[: -len("List")]}
+            items = ({**inherited, **it} if isinstance(it, dict) else it for it in value["items"])
+            yield from flattened(replace(document, value=item) for item in items)
+        else:
+            yield document
+
+
+def _decoded(data: bytes, source: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        raise InputError(
+            f"not text: byte 0x{data[error.start]:02x} is not UTF-8",
+            where=f"{source}:{line}:{column}",
+            hint="save the file as UTF-8",
+        ) from error
+
+
+def _failure(message: str, text: str, source: str, line: int, column: int) -> InputError:
+    lines = text.splitlines()
+    shown = lines[min(line, len(lines)) - 1].strip() if lines else ""
+    tab = line <= len(lines) and "\t" in lines[line - 1][: column + 1]
+    return InputError(
+        f"{message}: {shown[:120]!r}" if shown else message,
+        where=f"{source}:{line}:{column}",
+        hint="indent with spaces: YAML takes no tabs there" if tab else None,
+    )
+
+
+# --- JSON ----------------------------------------------------------------------------------
+
+
+def _json_documents(text: str, source: str) -> Iterator[Document]:
+    """JSON values one after the other, as kubectl takes them."""
+    start = 0
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            seen: set[str] = set()
+            twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value] # add returns None
+            line = text.count("\n", 0, start) + 1
+            raise InputError(f'the key "{twice}" is given twice', where=f"{source}:{line}")
+        return found
+
+    decoder = json.JSONDecoder(object_pairs_hook=unique, parse_constant=_not_a_number(source))
+    while start < len(text):
+        start += len(text) - start - len(text[start:].lstrip())
+        if start == len(text):
+            return
+        value, end = decoder.raw_decode(text, start)
+        if value is not None:
+            yield Document(value, source, text.count("\n", 0, start) + 1)
+        start = end
+
+
+def _not_a_number(source: str) -> Any:
+    def refuse(name: str) -> Any:
+        raise InputError(f"{name} is no JSON number", where=source)
+
+    return refuse
+
+
+# --- YAML ----------------------------------------------------------------------------------
+
+_TAG = "tag:yaml.org,2002:"
+_PLAIN = "plain"
+"""Our own tag, for a scalar without quotes or tag: what it is depends on its text."""
+
+_BOOLEANS = {
+    **dict.fromkeys(
+        ("y", "Y", "yes", "Yes", "YES", "on", "On", "ON", "true", "True", "TRUE"), True
+    ),
+    **dict.fromkeys(
+        ("n", "N", "no", "No", "NO", "off", "Off", "OFF", "false", "False", "FALSE"), False
+    ),
+}
+_WORDS: dict[str, bool | None] = {**_BOOLEANS, **dict.fromkeys(("", "~", "null", "Null", "NULL"))}
+_NUMBER_STARTS = frozenset("+-.0123456789")
+_INTEGER = re.compile(r"[-+]?(?:0b[01]+|0x[0-9a-fA-F]+|0o?[0-7]+|0|[1-9][0-9]*)")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+
+# Far beyond what a float holds, and below what Python refuses to convert.
+_MANY_DIGITS = 400
+
+_MAX_DEPTH = 1_000
+
+# Beyond these a document is built to exhaust memory: aliases of aliases of aliases.
+_MANY_NODES = 100_000
+_ALIAS_FACTOR = 10
+
+
+@cache
+def _loader() -> Any:
+    import yaml
+
+    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+    class Loader(base):  # type: ignore[misc] # which base depends on how PyYAML was built
+        """Composes nodes; what they mean is decided here, not by PyYAML."""
+
+        def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
+            if kind is not yaml.ScalarNode:
+                return ""
+            return _PLAIN if implicit[0] else f"{_TAG}str"
+
+    return Loader
+
+
+class _Yaml:
+    """One text on its way to documents."""
+
+    def __init__(self, text: str, source: str) -> None:
+        self._text = text
+        self._source = source
+        self._open: set[int] = set()
+        self._seen: set[int] = set()
+        self._built = 0
+
+    def documents(self) -> Iterator[Document]:
+        import yaml
+
+        try:
+            self._check_depth()
+            loader = _loader()(self._text)
+            try:
+                while loader.check_node():
+                    node = loader.get_node()
+                    self._seen.clear()
+                    self._built = 0
+                    value = self._value(node)
+                    if value is not None:
+                        yield Document(value, self._source, node.start_mark.line + 1)
+            finally:
+                loader.dispose()
+        except yaml.MarkedYAMLError as error:
+            raise self._error(error.problem or "not YAML", self._mark(error)) from error
+        except yaml.reader.ReaderError as error:
+            raise self._unreadable(error.position) from error
+        except RecursionError as error:
+            raise InputError("nested too deeply", where=self._source) from error
+
+    def _check_depth(self) -> None:
+        """Refuses what would overflow the stack of the composer, which is C and has no limit.
+
+        No document is nested deeper than it has brackets plus twice its longest line's columns,
+        since block structure must indent. Only one that might be deep is parsed to find out.
+        """
+        longest = max(map(len, self._text.splitlines()), default=0)
+        if self._text.count("[") + self._text.count("{") + 2 * longest < _MAX_DEPTH:
+            return
+        loader = _loader()(self._text)
+        try:
+            depth = 0
+            while loader.check_event():
+                event = loader.get_event()
+                name = type(event).__name__
+                depth += name.endswith("StartEvent") - name.endswith("EndEvent")
+                if depth > _MAX_DEPTH:
+                    raise self._error("nested too deeply", event.start_mark)
+        finally:
+            loader.dispose()
+
+    def _unreadable(self, position: int) -> InputError:
+        before = self._text[:position]
+        line, column = before.count("\n") + 1, position - before.rfind("\n")
+        return _failure(
+            "a control character that YAML forbids", self._text, self._source, line, column
+        )
+
+    def _mark(self, error: Any) -> Any:
+        """Where it went wrong or, if that is past the last line, what was begun."""
+        mark = error.problem_mark or error.context_mark
+        if error.context_mark and not self._text[mark.index :].strip():
+            return error.context_mark
+        return mark
+
+    def _error(self, message: str, mark: Any) -> InputError:
+        line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
+        return _failure(message, self._text, self._source, line, column)
+
+    def _value(self, node: Node) -> Any:
+        if node.id == "scalar":
+            return self._scalar(node)
+        if id(node) in self._open:
+            raise self._error("an anchor that contains itself", node.start_mark)
+        self._count(node)
+        self._open.add(id(node))
+        try:
+            return self._sequence(node) if node.id == "sequence" else self._mapping(node)
+        finally:
+            self._open.discard(id(node))
+
+    def _count(self, node: Node) -> None:
+        self._built += 1
+        self._seen.add(id(node))
+        if self._built > _MANY_NODES and self._built > _ALIAS_FACTOR * len(self._seen):
+            raise self._error("aliases multiply beyond reason", node.start_mark)
+
+    def _sequence(self, node: Node) -> list[Any]:
+        return [self._value(item) for item in node.value]
+
+    def _mapping(self, node: Node) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        merged: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            if key_node.tag == _PLAIN and key_node.value == "<<":
+                self._merge(merged, value_node)
+                continue
+            key = self._key(key_node)
+            if key in found:
+                raise self._error(f'the key "{key}" is given twice', key_node.start_mark)
+            found[key] = self._value(value_node)
+        return {**merged, **found} if merged else found
+
+    def _merge(self, merged: dict[str, Any], node: Node) -> None:
+        sources = node.value if node.id == "sequence" else [node]
+        for source in sources:
+            value = self._value(source)
+            if not isinstance(value, dict):
+                raise self._error("only a mapping can be merged with <<", source.start_mark)
+            for key, inner in value.items():
+                merged.setdefault(key, inner)
+
+    def _key(self, node: Node) -> str:
+        key = self._scalar(node) if node.id == "scalar" else None
+        if isinstance(key, bool):
+            return "true" if key else "false"
+        if key is None:
+            raise self._error("a key must be a string, number or boolean", node.start_mark)
+        return key if isinstance(key, str) else str(key)
+
+    def _scalar(self, node: Node) -> Any:
+        text: str = node.value
+        tag: str = node.tag
+        if tag == _PLAIN:
+            return self._plain(node, text)
+        if tag == f"{_TAG}binary":
+            try:
+                return base64.b64decode(text).decode(errors="replace")
+            except binascii.Error as error:
+                raise self._error("!!binary without base64 data", node.start_mark) from error
+        if tag in (f"{_TAG}int", f"{_TAG}float", f"{_TAG}bool", f"{_TAG}null"):
+            return self._tagged(node, text, tag.removeprefix(_TAG))
+        return text
+
+    def _tagged(self, node: Node, text: str, wanted: str) -> Any:
+        value = self._plain(node, text)
+        types: Any = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}[wanted]
+        if not isinstance(value, types) or (isinstance(value, bool) and wanted != "bool"):
+            raise self._error(f"{text!r} is no !!{wanted}", node.start_mark)
+        return value
+
+    def _plain(self, node: Node, text: str) -> Any:
+        if text in _WORDS:
+            return _WORDS[text]
+        if text[0] not in _NUMBER_STARTS:
+            return text
+        if _NOT_FINITE.fullmatch(text):
+            raise self._error("JSON has no such number", node.start_mark)
+        number = _number(text.replace("_", ""))
+        return text if number is None else number
+
+
+def _number(text: str) -> int | float | None:
+    """The number that a plain scalar is, as Go reads and JSON writes it, or None."""
+    if len(text) < _MANY_DIGITS and _INTEGER.fullmatch(text):
+        value = _integer(text)
+        if -(2**63) <= value < 2**63:
+            return value
+        return _json_float(float(value))
+    if _FLOAT.fullmatch(text):
+        number = float(text)
+        return None if number in (float("inf"), float("-inf")) else _json_float(number)
+    return None
+
+
+def _integer(text: str) -> int:
+    digits = text.lstrip("+-").lower()
+    base = {"0x": 16, "0b": 2, "0o": 8}.get(digits[:2], 8 if digits[0] == "0" else 10)
+    value = int(digits.removeprefix("0o"), base)
+    return -value if text[0] == "-" else value
+
+
+def _json_float(number: float) -> int | float:
+    """Go writes a whole float without a fraction, and up to 21 digits without an exponent."""
+    if not number.is_integer() or abs(number) >= 1e21:
+        return number
+    digits, _, exponent = repr(number).partition("e")
+    if not exponent:
+        return int(digits.removesuffix(".0"))
+    whole, _, fraction = digits.partition(".")
+    return int(whole + fraction + "0" * (int(exponent) - len(fraction)))
