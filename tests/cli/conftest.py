@@ -1,8 +1,14 @@
-"""Running the real command line in process."""
+"""Running the real command line in process, against servers on loopback."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+import contextlib
+import json
+import ssl
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,6 +16,8 @@ import click
 import pytest
 
 from kvestigate.cli.main import KVESTIGATE_PROGRAM, run
+from kvestigate.wire.message import Handler, Request, Response
+from kvestigate.wire.server import serve
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +54,65 @@ def invoke(capsys: pytest.CaptureFixture[str]) -> Invoke:
         return Outcome(code, captured.out, captured.err)
 
     return call
+
+
+class Loopback:
+    """A server on a loopback port, in a thread beside the program under test."""
+
+    def __init__(self, handler: Handler, tls: ssl.SSLContext | None = None) -> None:
+        self._started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(handler, tls)))
+        self._thread.start()
+        self._loop, self._stop, self.port = self._started.result(timeout=10)
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.port}"
+
+    async def _serve(self, handler: Handler, tls: ssl.SSLContext | None) -> None:
+        stop = asyncio.Event()
+        server = await serve(handler, tls=tls)
+        self._started.set_result((asyncio.get_running_loop(), stop, server.address[1]))
+        await stop.wait()
+        await server.close(grace=0)
+
+    def close(self) -> None:
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join()
+
+
+Start = Callable[..., Loopback]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    """`start(handler, tls)` gives a running server that ends with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def call(handler: Handler, tls: ssl.SSLContext | None = None) -> Loopback:
+            server = Loopback(handler, tls)
+            stack.callback(server.close)
+            return server
+
+        yield call
+
+
+def answering(status: int, body: object, content_type: str = "application/json") -> Handler:
+    """A handler that says the same to everything."""
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+
+    async def handle(request: Request) -> Response:
+        return Response(status, [("content-type", content_type)], data)
+
+    return handle
+
+
+def kubeconfig(server: str, *, user: object = None, namespace: str = "", **cluster: object) -> str:
+    """A kubeconfig with one context; JSON is YAML too."""
+    context = {"cluster": "c", "user": "u"} | ({"namespace": namespace} if namespace else {})
+    return json.dumps(  # indented, so that line and column mean something
+        {
+            "clusters": [{"name": "c", "cluster": {"server": server, **cluster}}],
+            "users": [{"name": "u", "user": user or {}}],
+            "contexts": [{"name": "prod", "context": context}],
+            "current-context": "prod",
+        },
+        indent=2,
+    )

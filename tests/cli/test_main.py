@@ -49,7 +49,13 @@ async def _raise(error: BaseException) -> None:
         (errors.KvestigateError("no"), 1, "error: no\n"),
         (errors.UsageError("no", hint="do"), 2, "error: no\nhint: do\n"),
         (errors.ConfigError("no"), 3, "error: no\n"),
-        (errors.Forbidden("no"), 4, "error: no\n"),
+        (errors.Forbidden("no", hint="ask"), 4, "error: no\nhint: ask\n"),
+        (
+            errors.Unauthorized("no"),
+            4,
+            "error: no\n"
+            "hint: log in again; `kvestigate debug context` shows what is sent as credentials\n",
+        ),
         (errors.NotFound("no"), 5, "error: no\n"),
         (errors.Conflict("no"), 6, "error: no\n"),
         (errors.DeadlineExceeded("no"), 7, "error: no\n"),

@@ -18,9 +18,12 @@ SHELLS = ("bash", "zsh", "fish")
         "kvestigate completion fish > ~/.config/fish/completions/kvestigate.fish",
     ),
 )
-@click.argument("shell", type=click.Choice(SHELLS))
+@click.argument("shell", type=click.Choice(SHELLS), metavar="SHELL")
 def completion(options: GlobalOptions, shell: str) -> None:
-    """Print the completion script for your shell."""
+    """Print the completion script for your shell.
+
+    SHELL is bash, zsh or fish.
+    """
     from click.shell_completion import ShellComplete, get_completion_class
 
     root = click.get_current_context().find_root()

@@ -11,6 +11,7 @@ from kvestigate.cli.files import json_option, keep_json
 from kvestigate.cli.group import command, group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
+from kvestigate.cli.parameters import whole_number
 
 
 @group("debug")
@@ -75,7 +76,7 @@ async def api(options: GlobalOptions, path: str) -> None:
 )
 @click.option(
     "--samples",
-    type=click.IntRange(1, 1000),
+    type=whole_number(1, 1000),
     default=5,
     show_default=True,
     help="How often each call is made.",

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import click
 
-from kvestigate.errors import KvestigateError
+from kvestigate.errors import Forbidden, KvestigateError, TooManyRequests, Unauthorized
+
+# The server's own words say what is wrong, but not what to type next.
+_WAYS_OUT: dict[type[KvestigateError], str] = {
+    Unauthorized: "log in again; `kvestigate debug context` shows what is sent as credentials",
+    Forbidden: "`kvestigate debug context` shows who the server thinks you are",
+    TooManyRequests: "wait a little, or ask for less at a time",
+}
+
+
+def way_out(error: KvestigateError) -> str | None:
+    """The hint to show with an expected failure: its own, or the one for its kind."""
+    return error.hint or _WAYS_OUT.get(type(error))
 
 
 def expected(error: BaseException) -> KvestigateError | None:
@@ -18,17 +30,18 @@ def expected(error: BaseException) -> KvestigateError | None:
     return None
 
 
-def describe_usage(error: click.ClickException) -> tuple[str, str | None]:
+def describe_usage(error: click.ClickException, program: str) -> tuple[str, str]:
     """The message and the way out of a mistake that click found on the command line."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    way_out = f"`{context.command_path} --help` shows what it takes" if context else None
+    path = context.command_path if context else program
+    help_ = f"`{path} --help` shows what it takes"
     if isinstance(error, click.NoSuchOption):
         message = f"no such option {error.option_name!r}"
         near = sorted(error.possibilities or ())[:1]
-        if near and way_out:
-            return message, f"did you mean `{near[0]}`? {way_out}"
-        return message, way_out
-    return _as_sentence(error.format_message()), way_out
+        if near:
+            return message, f"did you mean `{near[0]}`? {help_}"
+        return message, help_
+    return _as_sentence(error.format_message()), help_
 
 
 def _as_sentence(message: str) -> str:

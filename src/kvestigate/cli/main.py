@@ -15,7 +15,7 @@ import click
 
 from kvestigate import __version__
 from kvestigate.cli.commands import K8S_CLI, K8S_COLLECT, KVESTIGATE, Entry
-from kvestigate.cli.failures import describe_usage, expected
+from kvestigate.cli.failures import describe_usage, expected, way_out
 from kvestigate.cli.group import LazyGroup
 from kvestigate.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
 
@@ -73,7 +73,7 @@ def run(root: click.Command, args: Sequence[str] | None = None) -> int:
         click.echo(error.format_message())
         return EXIT_OK
     except click.ClickException as error:
-        _complain(*describe_usage(error))
+        _complain(*describe_usage(error, root.name or ""))
         return EXIT_USAGE
     except (KeyboardInterrupt, click.Abort):
         return EXIT_INTERRUPTED
@@ -103,7 +103,7 @@ def _call(root: click.Command, args: Sequence[str] | None, given: dict[str, Any]
 def _fail(error: Exception, *, verbose: bool) -> int:
     failure = expected(error)
     if failure is not None:
-        _complain(failure.message, failure.hint)
+        _complain(failure.message, way_out(failure))
         return failure.exit_code
     if verbose:
         import traceback

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import click
 
@@ -19,3 +20,20 @@ def duration(value: str) -> float:
     if not _WHOLE.fullmatch(value):
         raise click.BadParameter(f"{value!r} is not a duration; write 30s, 1m30s or 500ms")
     return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(value))
+
+
+def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
+    """The type of a number from `lowest` to `highest`."""
+
+    def number(value: str) -> int:
+        try:
+            count = int(value)
+        except ValueError:
+            count = lowest - 1
+        if not lowest <= count <= highest:
+            raise click.BadParameter(
+                f"{value!r} is not a whole number from {lowest} to {highest}"
+            )
+        return count
+
+    return number

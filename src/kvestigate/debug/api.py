@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from dataclasses import dataclass, field
 from urllib.parse import quote
@@ -13,6 +14,7 @@ from kvestigate.client.access import Access
 from kvestigate.client.call import failure
 from kvestigate.client.connect import connect
 from kvestigate.errors import ApiError, DeadlineExceeded, InputError
+from kvestigate.kube.builtins import registry
 from kvestigate.operation import Effect, Operation
 from kvestigate.wire.message import Headers, Request
 
@@ -29,6 +31,8 @@ OF_INTEREST = (
     "via",
 )
 """What tells a server from a proxy in front of it, and who throttled us."""
+
+_NAMESPACE = re.compile(r"(/api/[^/]+|/apis/[^/]+/[^/]+)/namespaces/([^/]+)/([^/]+)$")
 
 BODY_LIMIT = 16 * 1024 * 1024
 
@@ -58,7 +62,10 @@ class Answer:
         """The error that other commands would have made of this answer."""
         if 200 <= self.status < 300:
             return None
-        return failure(_request(self.path), self.status, self.body.encode())
+        error = failure(_request(self.path), self.status, self.body.encode())
+        if self.status == 404 and not error.details.get("name"):
+            error.hint = near_path(self.path)
+        return error
 
 
 async def collect(access: Access, options: RequestOptions) -> Answer:
@@ -94,6 +101,28 @@ async def collect(access: Access, options: RequestOptions) -> Answer:
         body=body[:BODY_LIMIT].decode("utf-8", "replace"),
         truncated=len(body) > BODY_LIMIT,
     )
+
+
+_ROOTS = ("/api", "/apis", "/version", "/healthz", "/livez", "/readyz", "/metrics", "/openapi/v3")
+
+
+def near_path(target: str) -> str:
+    """The hint for a path that is not there: the known one that looks most like it."""
+    import difflib
+
+    path = target.partition("?")[0].rstrip("/")
+    inside = _NAMESPACE.match(path)
+    # Compared without the namespace, whose name would say nothing about the type.
+    wanted = f"{inside[1]}/{inside[3]}" if inside else path
+    known = [*_ROOTS, *(resource.path() for resource in registry())]
+    near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.75)
+    if not near or near[0] == wanted:
+        return "`kvestigate debug api /apis` lists the groups that the server has"
+    found = near[0]
+    if inside:
+        prefix, _, plural = found.rpartition("/")
+        found = f"{prefix}/namespaces/{inside[2]}/{plural}"
+    return f"did you mean {found}?"
 
 
 def indented(body: str) -> str:
