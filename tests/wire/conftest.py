@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator
 
 import pytest
@@ -14,9 +15,9 @@ from tests.wire.peers import Clients, RawServer, RawServers, Script
 async def raw_server() -> AsyncIterator[RawServers]:
     servers: list[RawServer] = []
 
-    async def start(script: Script) -> RawServer:
+    async def start(script: Script, tls: ssl.SSLContext | None = None) -> RawServer:
         server = RawServer(script)
-        await server.start()
+        await server.start(tls)
         servers.append(server)
         return server
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Awaitable, Callable
 
 from kvestigate.wire.pool import HttpClient
@@ -19,8 +20,8 @@ class RawServer:
         self.connections = 0
         self.failures: list[BaseException] = []
 
-    async def start(self) -> None:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+    async def start(self, tls: ssl.SSLContext | None = None) -> None:
+        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, ssl=tls)
         self.port: int = self._server.sockets[0].getsockname()[1]
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -48,7 +49,7 @@ class RawServer:
         assert self.failures == []
 
 
-RawServers = Callable[[Script], Awaitable[RawServer]]
+RawServers = Callable[..., Awaitable[RawServer]]
 Clients = Callable[..., HttpClient]
 
 

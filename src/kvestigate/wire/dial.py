@@ -159,10 +159,15 @@ async def _connect_tunnel(
 
 
 def parse_proxy(url: str) -> SplitResult:
-    parts = urlsplit(url)
-    if parts.scheme not in _PROXY_PORTS or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in _PROXY_PORTS and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable:
+        shown = url.rpartition("@")[2]  # never the credentials
         raise errors.InputError(
-            f"proxy {url!r} is not a proxy URL",
+            f"proxy {shown!r} is not a proxy URL",
             hint="write http://host:port, https://host:port or socks5://host:port",
         )
     return parts

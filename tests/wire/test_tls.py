@@ -1,0 +1,180 @@
+"""TLS between our client and our server: who is trusted, who is shown, what errors say."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import ssl
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from kvestigate import errors
+from kvestigate.wire import tls
+from kvestigate.wire.certificates import CertificateAuthority, KeyPair, subject_of
+from kvestigate.wire.message import Request, Response
+from kvestigate.wire.server import Server, serve
+from tests.wire.peers import Clients, RawServers
+
+SECONDS = 10.0
+NOW = datetime.datetime.now(datetime.UTC)
+LONG_AGO = NOW - datetime.timedelta(days=1000)
+CA = CertificateAuthority.create("test CA", now=NOW)
+OTHER_CA = CertificateAuthority.create("another CA", now=NOW)
+LOOPBACK = CA.issue_server("server", ["127.0.0.1", "localhost"], now=NOW)
+
+
+async def who(request: Request) -> Response:
+    certificate = request.peer.certificate
+    name, groups = subject_of(certificate) if certificate else ("nobody", ())
+    return Response(200, body=f"{name} of {','.join(groups)}".encode())
+
+
+async def serving(pair: KeyPair, client_ca: bytes | None = None) -> Server:
+    context = tls.server_context(certificate=pair.certificate, key=pair.key, client_ca=client_ca)
+    return await serve(who, tls=context)
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    async with await serving(LOOPBACK, CA.pair.certificate) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("shown", "seen"),
+    [
+        (None, b"nobody of "),
+        (CA.issue_client("ann", now=NOW), b"ann of "),
+        (CA.issue_client("ann", ["dev", "ops"], now=NOW), b"ann of dev,ops"),
+    ],
+    ids=["no certificate", "name", "name and groups"],
+)
+async def test_the_server_sees_the_clients_certificate(
+    shown: KeyPair | None, seen: bytes, server: Server, client_of: Clients
+) -> None:
+    context = tls.client_context(
+        ca=CA.pair.certificate,
+        certificate=shown.certificate if shown else None,
+        key=shown.key if shown else None,
+    )
+    client = client_of(server.address[1], tls=context)
+    assert await (await client.send(Request("GET", "/"), timeout=SECONDS)).read() == seen
+
+
+async def test_a_client_certificate_of_another_ca_is_an_error_that_says_so(
+    server: Server, client_of: Clients
+) -> None:
+    pair = OTHER_CA.issue_client("mallory", now=NOW)
+    context = tls.client_context(ca=CA.pair.certificate, certificate=pair.certificate, key=pair.key)
+    with pytest.raises(errors.ConnectionFailed):
+        await client_of(server.address[1], tls=context).send(Request("GET", "/"), timeout=SECONDS)
+
+
+@pytest.mark.parametrize(
+    ("pair", "ca", "message", "hint"),
+    [
+        (LOOPBACK, OTHER_CA, "issuer certificate", "give that CA's certificate"),
+        (CA.issue_server("x", ["other"], now=NOW), CA, "IP address mismatch", "TLS server name"),
+        (CA.issue_server("x", ["127.0.0.1"], now=LONG_AGO), CA, "expired", "clock"),
+    ],
+    ids=["other CA", "other name", "expired"],
+)
+async def test_a_certificate_that_is_not_accepted(
+    pair: KeyPair, ca: CertificateAuthority, message: str, hint: str, client_of: Clients
+) -> None:
+    async with await serving(pair) as running:
+        port = running.address[1]
+        client = client_of(port, tls=tls.client_context(ca=ca.pair.certificate))
+        with pytest.raises(errors.ConnectionFailed, match=message) as caught:
+            await client.send(Request("GET", "/"), timeout=SECONDS)
+    assert f"127.0.0.1:{port}" in caught.value.message
+    assert hint in (caught.value.hint or "")
+
+
+async def test_the_server_hostname_can_be_another(client_of: Clients) -> None:
+    async with await serving(CA.issue_server("x", ["kubernetes"], now=NOW)) as running:
+        context = tls.client_context(ca=CA.pair.certificate)
+        client = client_of(running.address[1], tls=context, server_hostname="kubernetes")
+        assert (await client.send(Request("GET", "/"), timeout=SECONDS)).status == 200
+
+
+async def test_insecure_verifies_nothing(client_of: Clients) -> None:
+    async with await serving(OTHER_CA.issue_server("x", ["other"], now=LONG_AGO)) as running:
+        client = client_of(running.address[1], tls=tls.client_context(insecure=True))
+        assert (await client.send(Request("GET", "/"), timeout=SECONDS)).status == 200
+
+
+async def test_tls_to_a_plain_server_says_so(raw_server: RawServers, client_of: Clients) -> None:
+    async def script(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    plain = await raw_server(script)
+    client = client_of(plain.port, tls=tls.client_context(insecure=True))
+    with pytest.raises(errors.ConnectionFailed, match="does not speak TLS"):
+        await client.send(Request("GET", "/"), timeout=SECONDS)
+
+
+BAD_CLIENTS: dict[str, Callable[[], ssl.SSLContext]] = {
+    "CA is not PEM": lambda: tls.client_context(ca=b"nonsense"),
+    "CA is not ASCII": lambda: tls.client_context(ca=b"\xff"),
+    "certificate without key": lambda: tls.client_context(
+        insecure=True, certificate=LOOPBACK.certificate
+    ),
+    "key without certificate": lambda: tls.client_context(insecure=True, key=LOOPBACK.key),
+    "key of another": lambda: tls.client_context(
+        insecure=True, certificate=LOOPBACK.certificate, key=CA.pair.key
+    ),
+    "not PEM": lambda: tls.client_context(insecure=True, certificate=b"a", key=b"b"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CLIENTS)
+def test_unusable_material_is_an_input_error_with_a_hint_or_the_missing_part(name: str) -> None:
+    with pytest.raises(errors.InputError) as caught:
+        BAD_CLIENTS[name]()
+    assert caught.value.hint or "missing" in caught.value.message
+
+
+def test_an_encrypted_key_is_an_error_not_a_prompt() -> None:
+    from cryptography.hazmat.primitives.serialization import (
+        BestAvailableEncryption,
+        Encoding,
+        PrivateFormat,
+        load_pem_private_key,
+    )
+
+    key = load_pem_private_key(LOOPBACK.key, None).private_bytes(
+        Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
+    )
+    with pytest.raises(errors.InputError, match="cannot be used"):
+        tls.client_context(insecure=True, certificate=LOOPBACK.certificate, key=key)
+
+
+def test_loading_a_key_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    before = open_files()
+    tls.server_context(certificate=LOOPBACK.certificate, key=LOOPBACK.key)
+    assert (list(tmp_path.iterdir()), open_files()) == ([], before)
+
+
+def open_files() -> int:
+    return psutil.Process().num_fds()
+
+
+def test_old_tls_is_not_spoken() -> None:
+    contexts = [
+        tls.client_context(insecure=True),
+        tls.server_context(certificate=LOOPBACK.certificate, key=LOOPBACK.key),
+    ]
+    assert {context.minimum_version for context in contexts} == {ssl.TLSVersion.TLSv1_2}
+
+
+def test_a_ca_can_be_kept_and_loaded_again() -> None:
+    loaded = CertificateAuthority(KeyPair(CA.pair.certificate, CA.pair.key))
+    pair = loaded.issue_client("bob", now=NOW)
+    assert subject_of(ssl.PEM_cert_to_DER_cert(pair.certificate.decode())) == ("bob", ())
