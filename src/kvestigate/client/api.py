@@ -12,24 +12,25 @@ from __future__ import annotations
 
 import enum
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from kvestigate.client.call import JSON, Call, Selection, parameters
 from kvestigate.client.exchange import TIMEOUT, Exchange
-from kvestigate.client.informer import Informer, V
 from kvestigate.client.listing import PAGE_SIZE, pages, whole
-from kvestigate.client.logs import LogOptions, log_lines
-from kvestigate.client.retry import RetryPolicy
-from kvestigate.client.streams import PortStream, Session
-from kvestigate.client.transport import Transport
 from kvestigate.client.typed import OBJECT, Body, T, decoded, encode
-from kvestigate.client.watching import Watch
 from kvestigate.kube.decode import ListPage
 from kvestigate.kube.resources import Resource
 from kvestigate.wire.message import Headers, Request
+
+if TYPE_CHECKING:  # a command that reads a list should not load what follows one
+    from kvestigate.client.informer import Informer, V
+    from kvestigate.client.logs import LogOptions
+    from kvestigate.client.retry import RetryPolicy
+    from kvestigate.client.streams import PortStream, Session
+    from kvestigate.client.transport import Transport
+    from kvestigate.client.watching import Watch
 
 PODS = Resource("", "v1", "pods", "Pod")
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
@@ -118,6 +119,8 @@ class Api:
         type: type[T] = OBJECT,
     ) -> Watch[T]:
         """Changes since `resource_version`, across reconnections; `Expired` when too old."""
+        from kvestigate.client.watching import Watch
+
         call = _collection("watch", resource, selection)
         return Watch(self.exchange, call, type, resource_version=resource_version)
 
@@ -125,6 +128,8 @@ class Api:
         self, resource: Resource, selection: Selection = EVERYTHING, *, type: type[V]
     ) -> Informer[V]:
         """A cache that keeps itself current while its `run` runs."""
+        from kvestigate.client.informer import Informer
+
         return Informer(self.exchange, _collection("list", resource, selection), type)
 
     # Writing.
@@ -304,6 +309,8 @@ class Api:
         self, pod: str, options: LogOptions | None = None, *, namespace: str | None = None
     ) -> AsyncGenerator[bytes, None]:
         """Log lines without their newlines; close the generator to stop following."""
+        from kvestigate.client.logs import LogOptions, log_lines
+
         call = self._object("get", PODS, pod, namespace, "log", accept="*/*")
         return log_lines(self.exchange, call, options or LogOptions())
 
@@ -318,6 +325,8 @@ class Api:
         tty: bool = False,
     ) -> Session:
         """Run a command in a container: `async with api.exec(...) as session`."""
+        from kvestigate.client.streams import Session
+
         query = _streams(container, stdin, tty) + tuple(("command", word) for word in command)
         return Session(self.exchange, self._object("connect", PODS, pod, namespace, "exec", query))
 
@@ -331,6 +340,8 @@ class Api:
         tty: bool = False,
     ) -> Session:
         """Join the container's own process."""
+        from kvestigate.client.streams import Session
+
         query = _streams(container, stdin, tty)
         return Session(
             self.exchange, self._object("connect", PODS, pod, namespace, "attach", query)
@@ -338,6 +349,8 @@ class Api:
 
     def port_forward(self, pod: str, port: int, *, namespace: str | None = None) -> PortStream:
         """One connection to one port: `async with api.port_forward(...) as stream`."""
+        from kvestigate.client.streams import PortStream
+
         query = parameters(ports=port)
         return PortStream(
             self.exchange, self._object("connect", PODS, pod, namespace, "portforward", query)
@@ -395,7 +408,7 @@ class Api:
         if namespace is None and isinstance(body, Mapping):
             namespace = (body.get("metadata") or {}).get("namespace")
         call = self._object(verb, resource, name, namespace, subresource)
-        return replace(call, body=encode(body), content_type=content_type)
+        return msgspec.structs.replace(call, body=encode(body), content_type=content_type)
 
     async def _typed(self, call: Call, type: type[T], query: tuple[tuple[str, str], ...] = ()) -> T:
         body = await self.exchange.body(call, call.request(*query))

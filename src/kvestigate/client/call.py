@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlencode
 
@@ -31,8 +29,7 @@ _METHODS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A verb on a resource: what the server authorises and error messages speak of."""
 
     verb: str
@@ -75,8 +72,7 @@ class Call:
         return text
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(msgspec.Struct, frozen=True):
     """Which objects of a collection: the namespace and the server-side selectors."""
 
     namespace: str | None = None
@@ -85,7 +81,7 @@ class Selection:
     """`app=web,tier!=db`"""
     fields: str = ""
     """`spec.nodeName=node-1`"""
-    extra: Mapping[str, str] = field(default_factory=dict)
+    extra: dict[str, str] = msgspec.field(default_factory=dict)
     """Further query parameters, such as `resourceVersion`."""
 
     def query(self) -> tuple[tuple[str, str], ...]:

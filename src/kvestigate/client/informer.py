@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import msgspec
 
 from kvestigate import errors
 from kvestigate.aio.backoff import Backoff
@@ -46,8 +47,7 @@ def key_of(view: Named) -> Key:
     return Key(view.metadata.namespace, view.metadata.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Change(Generic[V]):
+class Change(msgspec.Struct, Generic[V], frozen=True):
     """What happened to one object of the cache."""
 
     type: ChangeType

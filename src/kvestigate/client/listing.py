@@ -12,7 +12,6 @@ import asyncio
 import gc
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import aclosing, contextmanager
-from dataclasses import replace
 from typing import TypeVar
 
 import msgspec
@@ -155,7 +154,7 @@ class _Chain:
         call = self._call
         if token:  # the token holds the version; naming another one beside it is an error
             kept = (pair for pair in call.query if not pair[0].startswith("resourceVersion"))
-            call = replace(call, query=(*kept, ("continue", token)))
+            call = msgspec.structs.replace(call, query=(*kept, ("continue", token)))
         request = call.request(*self._limit)
 
         async def attempt() -> bytes:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+
+import msgspec
 
 from kvestigate import errors
 from kvestigate.aio.backoff import Backoff
@@ -20,8 +21,7 @@ from kvestigate.client.lines import Lines
 _SECOND = len("2006-01-02T15:04:05")
 
 
-@dataclass(frozen=True, slots=True)
-class LogOptions:
+class LogOptions(msgspec.Struct, frozen=True):
     """Which lines, and how."""
 
     container: str = ""
@@ -105,7 +105,9 @@ async def _unbroken(
             backoff.reset()
         await exchange.policy.clock.sleep(backoff.next())
         if seen.second:
-            asked = replace(options, tail=None, since_seconds=None, since_time=f"{seen.second}Z")
+            asked = msgspec.structs.replace(
+                options, tail=None, since_seconds=None, since_time=f"{seen.second}Z"
+            )
             seen.replay()
 
 

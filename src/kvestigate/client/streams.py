@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections.abc import AsyncGenerator, AsyncIterator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -41,15 +40,13 @@ class Channel(enum.IntEnum):
     CLOSE = 255
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(msgspec.Struct, frozen=True):
     channel: Channel
     """STDOUT or STDERR; with a terminal all is STDOUT."""
     data: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Completed:
+class Completed(msgspec.Struct, frozen=True):
     """A process that has ended."""
 
     exit_code: int

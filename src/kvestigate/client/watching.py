@@ -10,7 +10,6 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Generic, Literal, TypeVar, cast
 
@@ -53,8 +52,7 @@ TRANSIENT = (
 """Failures that say nothing about the request: the same one may work in a moment."""
 
 
-@dataclass(frozen=True, slots=True)
-class Event(Generic[T]):
+class Event(msgspec.Struct, Generic[T], frozen=True):
     """One change of one object."""
 
     type: ChangeType
