@@ -127,16 +127,17 @@ def field_code(schema: Json) -> str:
     return " ".join(parts)
 
 
-def compact(schema: Json) -> Json:
+def compact(name: str, schema: Json) -> Json:
     """One definition in the table's form."""
     row: Json = {}
     if "properties" in schema:
         row["f"] = {
-            name: field_code(property_schema)
-            for name, property_schema in sorted(schema["properties"].items())
+            field_name: field_code(property_schema)
+            for field_name, property_schema in sorted(schema["properties"].items())
         }
     else:
-        row["t"] = type_code(schema)
+        # Both times have one format in the schema, but the finer must have six digits.
+        row["t"] = "u" if name.endswith(".MicroTime") else type_code(schema)
     if schema.get("required"):
         row["r"] = sorted(schema["required"])
     if schema.get("x-kubernetes-map-type"):
@@ -322,7 +323,7 @@ def build() -> Json:
             # DeleteOptions and WatchEvent claim every group: once is enough for those
             if name in kept and (gvk[:2] == ("", "v1") or not name.startswith(MACHINERY))
         },
-        "definitions": {name: compact(definitions[name]) for name in sorted(kept)},
+        "definitions": {name: compact(name, definitions[name]) for name in sorted(kept)},
     }
 
 

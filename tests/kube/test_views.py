@@ -50,6 +50,7 @@ TABLED = [
 PYTHON_TYPES: dict[facts.Type, set[type]] = {
     facts.Type.STRING: {str},
     facts.Type.TIME: {datetime},
+    facts.Type.MICROTIME: {datetime},
     facts.Type.BOOLEAN: {bool},
     facts.Type.QUANTITY: {str},
     facts.Type.INT32: {int},

@@ -8,10 +8,10 @@ A field is written as its type, then how patches and server-side apply treat it:
 
     TYPE [STRATEGY[=MERGE-KEY]] [LIST-OR-MAP-TYPE[=KEY,KEY]]
 
-    s string         y base64 bytes    t time       b boolean       q quantity
-    i int32          l int64           n double     x int or string
-    o free object    * anything        #NAME        a definition
-    [TYPE  a list    {TYPE  a map from strings
+    s string    y base64 bytes    t time      u time in microseconds    b boolean
+    i int32     l int64           n double    q quantity                x int or string
+    o object    * anything        #NAME a definition
+    [TYPE  a list of these        {TYPE  a map from strings to these
 
 so `[#io.k8s.api.core.v1.Container merge=name` is the containers of a pod.
 """
@@ -32,6 +32,7 @@ class Type(enum.Enum):
     STRING = "s"
     BYTES = "y"
     TIME = "t"
+    MICROTIME = "u"
     BOOLEAN = "b"
     QUANTITY = "q"
     INT32 = "i"

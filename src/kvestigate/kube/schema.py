@@ -214,22 +214,35 @@ def _check_bytes(value: Any) -> Complaints:
         yield f"illegal base64 data at input byte {good.end() if good else 0}"
 
 
+_LAYOUT = "2006-01-02T15:04:05Z07:00"
+_MICRO_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 _TIME = re.compile(
     r"\d{4}-(?P<month>\d\d)-\d\dT(?P<hour>\d\d):(?P<minute>\d\d):(?P<second>\d\d)"
-    r"(\.\d+)?(Z|[+-]\d\d:\d\d)",
+    r"(?P<fraction>\.\d+)?(Z|[+-]\d\d:\d\d)",
     re.ASCII,
 )
 _LIMITS = {"month": (1, 12), "hour": (0, 23), "minute": (0, 59), "second": (0, 59)}
 
 
 def _check_time(value: Any) -> Complaints:
+    return _check_layout(value, _LAYOUT)
+
+
+def _check_microtime(value: Any) -> Complaints:
+    return _check_layout(value, _MICRO_LAYOUT)
+
+
+def _check_layout(value: Any, layout: str) -> Complaints:
     if not isinstance(value, str):
         yield _WRONG_TYPE
         return
     match = _TIME.fullmatch(value)
     if match is None:
-        layout = "2006-01-02T15:04:05Z07:00"
         yield f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"'
+        return
+    if layout is _MICRO_LAYOUT and len(match["fraction"] or "") != len(".000000"):
+        rest = value[match.end("second") :]
+        yield f'parsing time "{value}" as "{layout}": cannot parse "{rest}" as ".000000"'
         return
     try:
         datetime.fromisoformat(value)
@@ -263,6 +276,7 @@ _SCALAR_CHECKS: dict[Type, Callable[[Any], Complaints]] = {
     Type.STRING: _check_string,
     Type.BYTES: _check_bytes,
     Type.TIME: _check_time,
+    Type.MICROTIME: _check_microtime,
     Type.BOOLEAN: _check_boolean,
     Type.QUANTITY: _check_quantity,
     Type.INT32: _check_int32,
@@ -277,6 +291,7 @@ _GO_SCALARS = {
     Type.STRING: "string",
     Type.BYTES: "[]uint8",
     Type.TIME: "string",
+    Type.MICROTIME: "string",
     Type.BOOLEAN: "bool",
     Type.QUANTITY: "resource.Quantity",
     Type.INT32: "int32",

@@ -25,14 +25,15 @@ _DAY = (
     r"(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
     r"|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
 )
-_TIME = rf"^[0-9]{{4}}-{_DAY}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]+)?Z$"
+_MOMENT = rf"^[0-9]{{4}}-{_DAY}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 
 # The patterns are narrower than the API, which also takes `1 ` for a quantity, an array of
 # numbers for bytes and a leap day: a no is looked into again, but a yes must be certain.
 _SCALARS: dict[Type, Any] = {
     Type.STRING: str,
     Type.BYTES: Annotated[str, msgspec.Meta(pattern=_BYTES)],
-    Type.TIME: Annotated[str, msgspec.Meta(pattern=_TIME)],
+    Type.TIME: Annotated[str, msgspec.Meta(pattern=rf"{_MOMENT}(?:\.[0-9]+)?Z$")],
+    Type.MICROTIME: Annotated[str, msgspec.Meta(pattern=rf"{_MOMENT}\.[0-9]{{6}}Z$")],
     Type.BOOLEAN: bool,
     Type.QUANTITY: Annotated[str, msgspec.Meta(pattern=_QUANTITY)] | int,
     Type.INT32: _int32,
