@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
 
+import msgspec
+
 from kvestigate.client.auth.identity import describe_certificate, describe_token
 from kvestigate.client.auth.interface import Credential, Credentials, Now, wall_now
 from kvestigate.client.auth.process import Outcome, run
@@ -68,6 +70,15 @@ def stdin_is_terminal() -> bool:
         return os.isatty(0)
     except OSError:
         return False
+
+
+class _Status(msgspec.Struct, rename="camel"):
+    """The part of an `ExecCredential` that is read."""
+
+    token: str | None = None
+    client_certificate_data: str | None = None
+    client_key_data: str | None = None
+    expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
 
 class ExecPlugin:
@@ -175,19 +186,10 @@ class ExecPlugin:
         )
 
     def _read(self, stdout: bytes) -> tuple[Credential, datetime | None]:
-        import msgspec
-
-        # Built here so that only those who use a plugin pay for the decoder.
-        class Status(msgspec.Struct, rename="camel"):
-            token: str | None = None
-            client_certificate_data: str | None = None
-            client_key_data: str | None = None
-            expiration_timestamp: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
-
         try:
             answer = msgspec.json.decode(stdout)
             self._check_kind(answer)
-            status = msgspec.convert(answer.get("status"), Status | None)
+            status = msgspec.convert(answer.get("status"), _Status | None)
         except (msgspec.DecodeError, UnicodeDecodeError):
             # What it printed may be a secret: say only that it cannot be read.
             raise self._bad_answer("it did not print an ExecCredential as JSON") from None
