@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvestigate.errors import BadRequest
 from kvestigate.kube.patches import merge
 from kvestigate.kube.patches.equality import same
 
@@ -44,6 +45,16 @@ def test_apply(document: Any, patch: Any, result: Any) -> None:
     before = json.dumps([document, patch])
     assert same(merge.apply(document, patch), result)
     assert json.dumps([document, patch]) == before
+
+
+def test_an_api_server_takes_objects_only() -> None:
+    merge.require_object({})
+    with pytest.raises(BadRequest) as refusal:
+        merge.require_object([])
+    assert refusal.value.message == (
+        "error decoding patch: json: cannot unmarshal array into Go value of type "
+        "map[string]interface {}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -265,7 +265,19 @@ REJECTED = "the server rejected our request due to an error in our request"
             ApiError,
             "list element types are not identical: [[1] [true]]",
         ),
-        (finalizers("a"), {"metadata": {"finalizers": [["b"]]}}, Invalid, REJECTED),
+        (finalizers(), {"metadata": {"finalizers": [["b"]]}}, Invalid, REJECTED),
+        (
+            finalizers("a"),
+            {"metadata": {"finalizers": [["b"]]}},
+            ApiError,
+            "list element types are not identical: [[a] [[b]]]",
+        ),
+        (
+            {},
+            [1],
+            BadRequest,
+            "json: cannot unmarshal array into Go value of type map[string]interface {}",
+        ),
         (
             {"spec": {"keyless": [{"a": 1}]}},
             {"spec": {"keyless": [{"b": 1}]}},

@@ -15,6 +15,7 @@ import msgspec
 
 from kvestigate.errors import BadRequest, Invalid, RequestEntityTooLarge
 from kvestigate.kube.patches.equality import same
+from kvestigate.kube.patches.mistyped import OPERATION, OPERATIONS, mistyped
 
 MAX_OPERATIONS: Final = 10_000
 
@@ -26,19 +27,9 @@ _INDEX = re.compile("[+-]?[0-9]{1,18}", re.ASCII)
 
 def apply(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
     """`document` with all operations applied, or an error and no change at all."""
-    if not isinstance(operations, list | tuple):
-        raise BadRequest(f"a JSON patch is an array of operations, not {_kind(operations)}")
-    if len(operations) > MAX_OPERATIONS:
-        raise RequestEntityTooLarge(
-            f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, "
-            f"got {len(operations)}"
-        )
+    _check_shape(operations)
     draft = _Draft(document)
     for position, operation in enumerate(operations):
-        if not isinstance(operation, Mapping):
-            raise BadRequest(
-                f"operation {position} of the JSON patch is {_kind(operation)}, not an object"
-            )
         try:
             _apply_one(draft, operation)
         except _DoesNotApply as problem:
@@ -47,6 +38,24 @@ def apply(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
                 hint=f"operation {position} of the JSON patch: {problem}",
             ) from None
     return draft.root
+
+
+def _check_shape(operations: Any) -> None:
+    if not isinstance(operations, list):
+        raise BadRequest(f"error decoding patch: {mistyped(operations, OPERATIONS)}")
+    for operation in operations:
+        if not isinstance(operation, dict):
+            raise BadRequest(f"error decoding patch: {mistyped(operation, OPERATION)}")
+        for name in ("op", "path", "from"):
+            member = operation.get(name)
+            if member is not None and not isinstance(member, str):
+                problem = mistyped(member, f"struct field jsonPatchOp.{name} of type string")
+                raise BadRequest(f"error decoding patch: {problem}")
+    if len(operations) > MAX_OPERATIONS:
+        raise RequestEntityTooLarge(
+            "Request entity too large: The allowed maximum operations in a JSON patch is "
+            f"{MAX_OPERATIONS}, got {len(operations)}"
+        )
 
 
 class _DoesNotApply(Exception):
@@ -132,17 +141,17 @@ def _index(part: str, length: int) -> int:
 
 
 def _apply_one(draft: _Draft, operation: Mapping[str, Any]) -> None:
-    name = operation.get("op")
-    run = _OPERATIONS.get(name) if isinstance(name, str) else None
+    name = operation.get("op") or ""
+    run = _OPERATIONS.get(name)
     if run is None:
         raise _DoesNotApply(f"{name!r} is no operation, use one of {', '.join(_OPERATIONS)}")
     run(draft, operation)
 
 
 def _pointer(operation: Mapping[str, Any], name: str) -> str:
-    path = operation.get(name)
-    if not isinstance(path, str):
-        raise _DoesNotApply(f"{operation.get('op')} needs {name!r}, a string")
+    path: str | None = operation.get(name)
+    if path is None:
+        raise _DoesNotApply(f"{operation['op']} needs {name!r}")
     return path
 
 
@@ -217,7 +226,3 @@ _OPERATIONS: Final[Mapping[str, Callable[[_Draft, Mapping[str, Any]], None]]] = 
     "copy": _copy,
     "test": _test,
 }
-
-
-def _kind(value: Any) -> str:
-    return "null" if value is None else f"a JSON {type(value).__name__}"

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvestigate.errors import BadRequest
 from kvestigate.kube.patches.equality import same
+from kvestigate.kube.patches.mistyped import OBJECT, mistyped
+
+
+def require_object(patch: Any) -> None:
+    """Refuse what the RFC allows but an API server does not: a patch that is no object."""
+    if not isinstance(patch, dict):
+        raise BadRequest(f"error decoding patch: {mistyped(patch, OBJECT)}")
 
 
 def apply(document: Any, patch: Any) -> Any:

@@ -18,6 +18,7 @@ from typing import Any, Final, Protocol
 
 from kvestigate.errors import ApiError, BadRequest, Invalid
 from kvestigate.kube.patches.keyed import Identity, arrange, identities, shown
+from kvestigate.kube.patches.mistyped import OBJECT, mistyped
 
 _PATCH: Final = "$patch"
 _RETAIN: Final = "$retainKeys"
@@ -66,8 +67,16 @@ class PatchField:
 _UNTYPED_FIELD: Final = PatchField()
 
 
-def apply(original: Mapping[str, Any], patch: Mapping[str, Any], schema: PatchSchema) -> Any:
+def apply(original: Mapping[str, Any], patch: Any, schema: PatchSchema) -> dict[str, Any]:
     """`original` with `patch` merged into it under the rules of `schema`."""
+    if not isinstance(patch, dict):
+        raise BadRequest(mistyped(patch, OBJECT))
+    return _merge_map(original, patch, schema)
+
+
+def _merge_map(
+    original: Mapping[str, Any], patch: Mapping[str, Any], schema: PatchSchema
+) -> dict[str, Any]:
     if _PATCH in patch:
         return _directed(patch)
     merged = dict(original)
@@ -100,7 +109,7 @@ def _merge_field(merged: dict[str, Any], key: str, value: Any, schema: PatchSche
     current = merged.get(key)
     if isinstance(current, dict) and isinstance(value, dict):
         field = schema.field(key)
-        merged[key] = value if field.replaces else apply(current, value, field.schema)
+        merged[key] = value if field.replaces else _merge_map(current, value, field.schema)
     elif isinstance(current, list) and isinstance(value, list):
         merged[key] = _merge_list(current, value, schema.field(key))
     else:
@@ -138,7 +147,7 @@ def _merge_elements(current: list[Any], patch: list[Any], field: PatchField) -> 
         if index == len(merged):
             merged.append(element)
         else:
-            merged[index] = apply(merged[index], element, field.schema)
+            merged[index] = _merge_map(merged[index], element, field.schema)
     return merged
 
 
@@ -260,17 +269,18 @@ def _maps(elements: list[Any]) -> Iterable[Mapping[str, Any]]:
 
 def _element_type(*lists: list[Any]) -> type:
     """The one type that all elements have."""
-    kinds = {type(element) for elements in lists for element in elements}
-    if list in kinds:
+    kinds = [type(element) for elements in lists for element in elements]
+    if not kinds:
+        raise ApiError("no elements in any of the given slices")
+    kind = kinds[0]
+    if kind is list:
         raise Invalid(
             "the server rejected our request due to an error in our request",
             hint="a strategic merge patch cannot merge lists of lists",
         )
-    if not kinds:
-        raise ApiError("no elements in any of the given slices")
-    if len(kinds) > 1 or type(None) in kinds:
+    if kind is type(None) or any(other is not kind for other in kinds):
         raise ApiError(f"list element types are not identical: {shown(list(lists))}")
-    return kinds.pop()
+    return kind
 
 
 _DROPPED: Final = object()
