@@ -86,7 +86,9 @@ async def look(access: Access) -> tuple[ContextReport, KvestigateError | None]:
                 server_version=str(version.get("gitVersion", "")),
                 platform=str(version.get("platform", "")),
             )
-            return replace(report, identity=await _identity(api)), None
+            report = replace(report, identity=await _identity(api))
+            # A plugin is known by its answer once it has run.
+            return replace(report, authentication=access.credentials.describe()), None
     except KvestigateError as failure:
         return replace(report, problem=failure.message), failure
 

@@ -113,7 +113,7 @@ async def _near(api: Api, namespace: str, name: str) -> str:
     near = difflib.get_close_matches(name, names, n=1)
     if near:
         return f"did you mean {near[0]!r}?"
-    count = f"{len(names)} pods, none with a similar name" if names else "no pods"
+    count = f"{len(names)} pod(s), none with a similar name" if names else "no pods"
     return f"namespace {namespace!r} has {count}; name another with -n"
 
 

@@ -46,7 +46,8 @@ def verdict(connecting: Sample, calls: Sequence[Sample]) -> str:
             f"connecting is slow: {milliseconds(extra)} more than a call on an open connection; "
             "look at name lookup, the proxy and the credential plugin"
         )
-    slowest = max(lists, key=lambda sample: sample.p50, default=trivial)
+    answered = [sample for sample in lists if not sample.problem]
+    slowest = max(answered, key=lambda sample: sample.p50, default=trivial)
     if slowest.p50 > SLOW_LIST:
         return (
             f"large answers are slow: {slowest.name} takes {milliseconds(slowest.p50)} "
@@ -54,6 +55,6 @@ def verdict(connecting: Sample, calls: Sequence[Sample]) -> str:
         )
     return (
         f"healthy: a trivial call takes {milliseconds(trivial.p50)}, "
-        f"connecting {milliseconds(max(extra, 0.0))} more, "
-        f"{slowest.name} {milliseconds(slowest.p50)}"
+        f"connecting {milliseconds(max(extra, 0.0))} more"
+        + (f", {slowest.name} {milliseconds(slowest.p50)}" if answered else "")
     )

@@ -1,0 +1,117 @@
+"""Which cluster, as whom, and what the server says about it."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+
+import pytest
+
+from kvestigate.client.access import Access, Impersonation, Tls
+from kvestigate.client.auth.static import Anonymous
+from kvestigate.client.endpoint import parse_endpoint
+from kvestigate.debug.context import ContextOptions, Identity, collect, local_facts, look
+from kvestigate.debug.views import context_blocks
+from kvestigate.errors import ConnectionFailed, Forbidden
+from kvestigate.render.plain import to_text
+from kvestigate.wire.certificates import CertificateAuthority
+from kvestigate.wire.message import Request, Response
+from tests.debug.conftest import Reach, as_json
+
+AUTHORITY = CertificateAuthority.create(
+    "kubernetes", now=datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+)
+ACCESS = Access(parse_endpoint("https://api.example.com:6443"), Anonymous())
+
+
+def lines(access: Access) -> dict[str, str]:
+    shown = to_text(context_blocks(local_facts(access)))
+    return {
+        name: value.strip()
+        for name, _, value in (line.partition(":") for line in shown.splitlines())
+    }
+
+
+@pytest.mark.parametrize(
+    ("access", "name", "shown"),
+    [
+        (ACCESS, "tls", "verified for api.example.com against the system's authorities"),
+        (
+            replace(ACCESS, tls=Tls(ca=AUTHORITY.pair.certificate, server_name="kubernetes")),
+            "tls",
+            "verified for kubernetes against the authorities of the kubeconfig",
+        ),
+        (
+            replace(ACCESS, tls=Tls(ca=AUTHORITY.pair.certificate)),
+            "authority",
+            "CN=kubernetes, expires 2035-12-30 00:00 UTC",
+        ),
+        (
+            replace(ACCESS, tls=Tls(insecure=True)),
+            "tls",
+            "NOT VERIFIED: insecure-skip-tls-verify is set",
+        ),
+        (
+            replace(ACCESS, server=parse_endpoint("http://127.0.0.1:8080")),
+            "tls",
+            "none: plain http, credentials are not sent",
+        ),
+        (ACCESS, "proxy", "(none)"),
+        (
+            replace(ACCESS, proxy_url="http://me:secret@proxy:3128"),
+            "proxy",
+            "http://me:...@proxy:3128",
+        ),
+        (
+            replace(ACCESS, impersonate=Impersonation("jane", "7", ("dev", "ops"))),
+            "impersonating",
+            "jane, group dev, group ops, uid 7",
+        ),
+        (ACCESS, "context", "(none)"),
+        (ACCESS, "namespace", "default"),
+    ],
+)
+def test_what_is_known_without_the_server(access: Access, name: str, shown: str) -> None:
+    assert lines(access)[name] == shown
+
+
+def test_a_bundle_that_does_not_parse_does_not_stop_the_report() -> None:
+    facts = local_facts(replace(ACCESS, tls=Tls(ca=b"-----BEGIN CERTIFICATE-----\nx"))).tls
+    assert facts is not None
+    assert facts.authorities == ()
+
+
+async def test_the_server_says_who_we_are(reach: Reach) -> None:
+    async def handle(request: Request) -> Response:
+        if request.path == "/version":
+            return as_json({"gitVersion": "v1.36.4", "platform": "linux/amd64"})
+        assert request.method == "POST"
+        assert request.path == "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+        user = {"username": "jane", "groups": ["dev"], "extra": {"k": ["v"]}}
+        return as_json({"status": {"userInfo": user}}, 201)
+
+    report = await collect(await reach(handle), ContextOptions())
+    assert report.identity == Identity("jane", groups=("dev",), extra={"k": ("v",)})
+    assert (report.server_version, report.problem) == ("v1.36.4", "")
+    shown = to_text(context_blocks(report))
+    assert "server version:   v1.36.4 (linux/amd64)\n" in shown
+    assert "server sees:      jane in dev\n" in shown
+
+
+async def test_what_the_server_did_say_is_kept_when_it_then_refuses(reach: Reach) -> None:
+    async def handle(request: Request) -> Response:
+        if request.path == "/version":
+            return as_json({"gitVersion": "v1.27.0"})
+        return as_json({"kind": "Status", "reason": "Forbidden", "message": "no"}, 403)
+
+    report, failure = await look(await reach(handle))
+    assert isinstance(failure, Forbidden)
+    assert (report.server_version, report.identity, report.problem) == ("v1.27.0", None, "no")
+
+
+async def test_nobody_there_is_part_of_the_report() -> None:
+    nobody = replace(ACCESS, server=parse_endpoint("http://127.0.0.1:1"))
+    report, failure = await look(nobody)
+    assert isinstance(failure, ConnectionFailed)
+    assert report.problem == "127.0.0.1:1 refused the connection"
+    assert "problem:          127.0.0.1:1 refused the connection" in to_text(context_blocks(report))

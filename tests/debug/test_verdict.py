@@ -1,0 +1,55 @@
+"""What a set of timings says."""
+
+from __future__ import annotations
+
+import pytest
+
+from kvestigate.debug.verdict import Sample, verdict
+
+
+@pytest.mark.parametrize(
+    ("connecting", "trivial", "pods", "said"),
+    [
+        (
+            Sample("version", 0.02),
+            Sample("version", 0.002),
+            Sample("pods", 0.05, size=4_000_000),
+            "healthy: a trivial call takes 2.0 ms, connecting 18 ms more, pods 50 ms",
+        ),
+        (
+            Sample("version", 0.9),
+            Sample("version", 0.4),
+            Sample("pods", 3.0),
+            "slow network or overloaded server: a trivial call takes 400 ms on an open connection",
+        ),
+        (
+            Sample("version", 1.6),
+            Sample("version", 0.1),
+            Sample("pods", 3.0),
+            "connecting is slow: 1.5 s more than a call on an open connection; "
+            "look at name lookup, the proxy and the credential plugin",
+        ),
+        (
+            Sample("version", 0.02),
+            Sample("version", 0.01),
+            Sample("pods", 4.2, size=3 * 1024 * 1024),
+            "large answers are slow: pods takes 4.2 s for 3.0 MiB; "
+            "the server or the bandwidth is the limit",
+        ),
+        (
+            Sample("version", 0.02),
+            Sample("version", problem="Unauthorized"),
+            Sample("pods", problem="Unauthorized"),
+            "no verdict: the server refuses even a trivial call: Unauthorized",
+        ),
+        (
+            Sample("version", 0.001),
+            Sample("version", 0.002),
+            Sample("pods", problem="forbidden"),
+            "healthy: a trivial call takes 2.0 ms, connecting 0.0 ms more",
+        ),
+    ],
+    ids=["healthy", "slow", "slow to connect", "slow lists", "refused", "lists refused"],
+)
+def test_verdict(connecting: Sample, trivial: Sample, pods: Sample, said: str) -> None:
+    assert verdict(connecting, [trivial, pods]) == said
