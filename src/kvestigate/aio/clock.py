@@ -41,10 +41,10 @@ class VirtualClock:
         return self._now
 
     async def sleep(self, seconds: float) -> None:
-        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if seconds <= 0:
             await asyncio.sleep(0)
             return
+        woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), woken))
         self._arrival.set()
         await woken

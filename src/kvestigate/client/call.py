@@ -142,11 +142,6 @@ def unserved(error: errors.NotFound) -> bool:
     return not error.details.get("name")
 
 
-def raise_for(what: Call | Request, code: int, body: bytes) -> None:
-    if not 200 <= code < 300:
-        raise failure(what, code, body)
-
-
 def _bare(what: Call | Request, code: int, body: bytes) -> errors.ApiError:
     """Proxies, load balancers and unknown paths answer without a Status."""
     request = what if isinstance(what, Request) else None

@@ -133,11 +133,9 @@ class Discovery:
 
     async def _discover(self) -> list[Resource]:
         self.unavailable = []
-        core, rest = await asyncio.gather(
-            self._ask("/api", _Roots, _AGGREGATED), self._ask("/apis", _Roots, _AGGREGATED)
-        )
         resources: list[Resource] = []
-        for root in (core, rest):
+        for path in ("/api", "/apis"):
+            root = await self._ask(path, _Roots, _AGGREGATED)
             if root.kind == "APIGroupDiscoveryList":
                 resources += _aggregated(root.items)
             else:
@@ -157,8 +155,12 @@ class Discovery:
                     return []
             return list(_listed(group, version, answer.resources))
 
-        found = await asyncio.gather(*(ask(group, version) for group, version in _versions(root)))
-        return [resource for resources in found for resource in resources]
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                found = [tasks.create_task(ask(*version)) for version in _versions(root)]
+        except* errors.KvestigateError as group:
+            raise group.exceptions[0] from None
+        return [resource for task in found for resource in task.result()]
 
     async def _ask(self, path: str, type: type[S], accept: str = "application/json") -> S:
         return decode(await self._api.request("GET", path, accept=accept), type, where=path)

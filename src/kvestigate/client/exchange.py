@@ -31,15 +31,16 @@ class Exchange:
     ) -> bytes:
         """The body of a successful answer to `what`."""
         asked = request or _request(what)
+        deadline = timeout or self.timeout
 
         async def attempt() -> bytes:
-            incoming = await self.once(what, asked)
+            incoming = await self.once(what, asked, timeout=deadline)
             try:
                 return await incoming.read()
             finally:
                 await incoming.aclose()
 
-        return await self.policy.run(asked, attempt, deadline=timeout or self.timeout)
+        return await self.policy.run(asked, attempt, deadline=deadline)
 
     @asynccontextmanager
     async def stream(self, what: Call, request: Request | None = None) -> AsyncIterator[Incoming]:
@@ -53,9 +54,11 @@ class Exchange:
         finally:
             await incoming.aclose()
 
-    async def once(self, what: Call | Request, request: Request) -> Incoming:
+    async def once(
+        self, what: Call | Request, request: Request, *, timeout: float | None = None
+    ) -> Incoming:
         """One attempt: the head of a successful answer, or an exception."""
-        incoming = await self.transport.send(request, timeout=self.timeout)
+        incoming = await self.transport.send(request, timeout=timeout or self.timeout)
         if 200 <= incoming.status < 300:
             return incoming
         try:

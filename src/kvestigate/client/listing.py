@@ -72,11 +72,13 @@ async def pages(
     """
     chain = _Chain(exchange, call, limit, consistent)
     try:
-        async for body in chain.bodies():
+        # Nothing is kept past its use: a page and its bytes are the memory that a list takes.
+        while (body := await chain.next()) is not None:
             with _collector_paused():
                 page = decode_page(body, type, where=call.resource.qualified)
             del body
             yield page
+            del page
     finally:
         await chain.aclose()
 
@@ -114,10 +116,14 @@ class _Chain:
         self._fetching: set[asyncio.Task[bytes]] = set()
         self._walk = asyncio.ensure_future(self._walk_tokens())
 
-    async def bodies(self) -> AsyncIterator[bytes]:
-        while (fetch := await self._queue.get()) is not None:
-            yield await fetch
-            self._room.release()
+    async def next(self) -> bytes | None:
+        """The body of the next page, or None after the last."""
+        fetch = await self._queue.get()
+        if fetch is None:
+            return None
+        body = await fetch
+        self._room.release()
+        return body
 
     async def aclose(self) -> None:
         tasks = [self._walk, *self._fetching]

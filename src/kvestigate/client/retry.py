@@ -25,12 +25,13 @@ T = TypeVar("T")
 _SAFE = frozenset({"GET", "HEAD"})
 
 
-@dataclass(slots=True)
 class RetryLater(Exception):
     """The server refused for now and said when to come back."""
 
-    seconds: float
-    error: errors.ApiError
+    def __init__(self, seconds: float, error: errors.ApiError) -> None:
+        super().__init__(seconds, error)
+        self.seconds = seconds
+        self.error = error
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,7 +191,7 @@ async def _next(body: AsyncIterator[bytes]) -> bytes | None:
 def _version(object: Any, raw: msgspec.Raw) -> str:
     """The object's version, from what is decoded already where that has it."""
     if isinstance(object, dict):
-        version = object["metadata"]["resourceVersion"]
+        version = (object.get("metadata") or {}).get("resourceVersion")
     else:
         metadata = getattr(object, "metadata", None)
         version = getattr(metadata, "resource_version", None)
