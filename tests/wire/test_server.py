@@ -353,14 +353,18 @@ async def test_a_failing_handler_is_a_500_and_a_log_line(
                 raise asyncio.CancelledError
             case "/field":
                 return Response(200, [("x", "a\r\nb: c")])
+            case "/pieces":
+                return Response(200, body=["text"])  # type: ignore[list-item]  # the mistake
+            case "/none":
+                return None  # type: ignore[return-value]  # the mistake
         return await echo(request)
 
     client = await raw(await serving(handler))
     with caplog.at_level(logging.ERROR):
-        for path in (b"/raise", b"/cancel", b"/field"):
+        for path in (b"/raise", b"/cancel", b"/field", b"/pieces", b"/none"):
             status, _, body = await client.ask(GET % path)
             assert (status, b"secret" in body) == (500, False)
-    assert len(caplog.records) == 3
+    assert len(caplog.records) == 5
     assert (await client.ask(GET % b"/fine"))[0] == 200
 
 

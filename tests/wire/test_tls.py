@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -69,8 +70,31 @@ async def test_a_client_certificate_of_another_ca_is_an_error_that_says_so(
 ) -> None:
     pair = OTHER_CA.issue_client("mallory", now=NOW)
     context = tls.client_context(ca=CA.pair.certificate, certificate=pair.certificate, key=pair.key)
-    with pytest.raises(errors.ConnectionFailed):
+    with pytest.raises(errors.ConnectionFailed) as caught:
         await client_of(server.address[1], tls=context).send(Request("GET", "/"), timeout=SECONDS)
+    assert "client certificate" in (caught.value.hint or "")
+
+
+def refuse_in_tls(listener: socket.socket) -> None:
+    """A server that wants a client certificate and answers with an alert, as OpenSSL does."""
+    context = tls.server_context(
+        certificate=LOOPBACK.certificate, key=LOOPBACK.key, client_ca=CA.pair.certificate
+    )
+    context.verify_mode = ssl.CERT_REQUIRED
+    connection, _ = listener.accept()
+    with connection, pytest.raises(ssl.SSLError):
+        context.wrap_socket(connection, server_side=True)
+
+
+async def test_an_alert_about_the_client_certificate_is_explained(client_of: Clients) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        refusing = asyncio.create_task(asyncio.to_thread(refuse_in_tls, listener))
+        context = tls.client_context(ca=CA.pair.certificate)
+        client = client_of(listener.getsockname()[1], tls=context)
+        with pytest.raises(errors.ConnectionFailed) as caught:
+            await client.send(Request("GET", "/"), timeout=SECONDS)
+        await refusing
+    assert "certificate" in f"{caught.value.message} {caught.value.hint}"
 
 
 @pytest.mark.parametrize(

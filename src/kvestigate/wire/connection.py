@@ -14,6 +14,8 @@ from kvestigate.wire import body, dial
 from kvestigate.wire.message import Headers, Request
 
 _HEAD_LIMIT = 256 * 1024
+# In TLS 1.3 a server judges the client's certificate when the client is done, often silently.
+_SILENT_TLS_HINT = "it may not accept our client certificate, or want one"
 
 
 class Phase(enum.Enum):
@@ -48,6 +50,7 @@ class ClientConnection(asyncio.Protocol):
         self.phase = Phase.IDLE
         self.lost: asyncio.Future[None] = self._loop.create_future()
         self._idle_since = 0.0
+        self._failure: errors.ConnectionFailed | None = None
         self._what = ""
         self._method = ""
         self._parser: httptools.HttpResponseParser | None = None
@@ -72,6 +75,11 @@ class ClientConnection(asyncio.Protocol):
 
     async def exchange(self, head: bytes, request: Request) -> body.ResponseBody:
         """The answer to `request`, whose encoded head is `head`, once its own head has come."""
+        if self.transport.is_closing():
+            raise self._failure or Unanswered(
+                f"{self._origin.authority} closed the connection before {request.method}"
+                f" {request.path} was sent"
+            )
         self.phase = Phase.SENT
         self._method = request.method
         self._what = f"{request.method} {request.path}"
@@ -139,7 +147,8 @@ class ClientConnection(asyncio.Protocol):
         if self._until_close and failure is None and self.phase is Phase.BODY:
             self._complete()
         elif isinstance(failure, OSError):
-            self._break(dial.explain(failure, self._origin.authority))
+            self._failure = dial.explain(failure, self._origin.authority)
+            self._break(self._failure)
         elif self.phase is Phase.BODY:
             self._break(
                 errors.ConnectionFailed(
@@ -151,7 +160,8 @@ class ClientConnection(asyncio.Protocol):
             self._break(
                 errors.ConnectionFailed(
                     f"{self._origin.authority} closed the connection"
-                    f" without an answer to {self._what}"
+                    f" without an answer to {self._what}",
+                    hint=_SILENT_TLS_HINT if self._origin.tls is not None else None,
                 )
             )
         self.phase = Phase.CLOSED

@@ -16,7 +16,7 @@ from typing import TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from kvestigate import errors
-from kvestigate.wire import socks
+from kvestigate.wire import sockets, socks
 
 _PROXY_PORTS = {"http": 80, "https": 443, "socks5": 1080, "socks5h": 1080}
 _PROXY_HEAD_LIMIT = 64 * 1024
@@ -86,7 +86,7 @@ async def _direct(origin: Origin, factory: Callable[[], ProtocolT]) -> ProtocolT
         ssl=origin.tls,
         server_hostname=_server_hostname(origin),
     )
-    _no_delay(transport)
+    _tune(transport)
     return protocol
 
 
@@ -103,7 +103,7 @@ async def _through_proxy(origin: Origin, proxy: str, factory: Callable[[], Proto
     except OSError as failure:
         raise explain(failure, f"{host}:{port}", role="proxy ") from failure
     try:
-        _no_delay(transport)
+        _tune(transport)
         if parts.scheme.startswith("socks5"):
             credentials = _credentials(parts)
             await socks.negotiate(reader, transport, origin.host, origin.port, credentials)
@@ -191,10 +191,10 @@ def _server_hostname(origin: Origin) -> str | None:
     return None if origin.tls is None else origin.server_hostname or origin.host
 
 
-def _no_delay(transport: asyncio.BaseTransport) -> None:
+def _tune(transport: asyncio.BaseTransport) -> None:
     sock = transport.get_extra_info("socket")
-    if sock is not None and sock.family in (socket.AF_INET, socket.AF_INET6):
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if sock is not None:
+        sockets.tune(sock)
 
 
 def explain(failure: OSError, authority: str, *, role: str = "") -> errors.ConnectionFailed:

@@ -32,3 +32,8 @@ class Limits:
     gzip_min: int = 128 * 1024
     """The smallest body worth compressing."""
     websocket_message: int = 32 * 1024 * 1024
+
+    @property
+    def tick(self) -> float:
+        """How often a connection looks at its deadline, so that none is noticed late."""
+        return min(self.head_timeout, self.body_timeout, self.idle_timeout, self.write_timeout)

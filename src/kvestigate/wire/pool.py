@@ -118,7 +118,7 @@ class HttpClient:
         )
 
     async def aclose(self) -> None:
-        """Close every connection; what is still being read fails."""
+        """Close every connection but upgraded ones; what is still being read fails."""
         self._closed = True
         self._idle.clear()
         lost = [connection.lost for connection in self._open]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import ssl
 
+from kvestigate.wire import sockets
 from kvestigate.wire.answer import Dates
 from kvestigate.wire.limits import Limits
 from kvestigate.wire.message import Handler
@@ -35,9 +35,7 @@ class Server:
             backlog=_BACKLOG,
         )
         for listening in self._listener.sockets:
-            # Accepted sockets inherit it.
-            if listening.family in (socket.AF_INET, socket.AF_INET6):
-                listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sockets.tune(listening)
 
     @property
     def address(self) -> tuple[str, int]:

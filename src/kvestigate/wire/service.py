@@ -64,7 +64,7 @@ class Service(asyncio.Protocol):
         self._tls = transport.get_extra_info("ssl_object") is not None
         self._intake = Intake(self._limits, _peer(self._transport))
         self._deadline = self._loop.time() + self._limits.head_timeout
-        self._timer = self._loop.call_later(self._limits.head_timeout, self._tick)
+        self._timer = self._loop.call_later(self._limits.tick, self._tick)
         self.task = self._loop.create_task(self._serve())
         self._server.services.add(self)
 
@@ -129,10 +129,13 @@ class Service(asyncio.Protocol):
 
     def _tick(self) -> None:
         left = self._deadline - self._loop.time()
-        if left > 0:
-            longest = min(self._limits.head_timeout, self._limits.body_timeout)
-            self._timer = self._loop.call_later(min(left, longest), self._tick)
-        elif self._activity is Activity.CLOSING:
+        if left <= 0:
+            self._expire()
+            left = self._limits.tick
+        self._timer = self._loop.call_later(min(left, self._limits.tick), self._tick)
+
+    def _expire(self) -> None:
+        if self._activity is Activity.CLOSING:
             self._transport.abort()
         elif self._intake.phase is Phase.NOTHING:
             self._close()
@@ -140,7 +143,6 @@ class Service(asyncio.Protocol):
             part = self._intake.phase.value
             self._intake.refusal = Refusal(408, f"the request's {part} took too long")
             self._deadline = math.inf
-            self._timer = self._loop.call_later(self._limits.head_timeout, self._tick)
             self._wake()
 
     def _expect_more(self) -> None:
@@ -206,14 +208,17 @@ class Service(asyncio.Protocol):
             if not isinstance(result.body, bytes | list | tuple):
                 return await self._send_stream(arrival, result, keep_alive)
             await self._send_whole(arrival, result, keep_alive)
-        except answer.BadField:
+        except (answer.BadField, TypeError):  # pieces or fields of a wrong kind
             _log.exception("%s %s failed", arrival.request.method, arrival.request.path)
             await self._send_whole(arrival, _plain(500, "internal error"), keep_alive)
         return keep_alive
 
     async def _handle(self, request: Request) -> Response | Upgrade:
         try:
-            return await self._server.handler(request)
+            result = await self._server.handler(request)
+            if not isinstance(result, Response | Upgrade):
+                raise TypeError(f"the handler returned {result!r}")
+            return result
         except asyncio.CancelledError:
             if self.task.cancelling():
                 raise
