@@ -42,8 +42,29 @@ ODD = (
 )
 # Canonical beyond the largest suffix: the server drops the suffix and so writes another value.
 BEYOND = ("1000E", "1000000000000000000000")
-REFUSED = ("", " ", "1K", "1ki", "1KI", "1mi", "1.2.3", "--1", "1e", "0x10", "abc", "1Gib", "1GB")
-REFUSED += ("1,5", "1/2", "½", "1e1.5", "NaN", "Inf", "1_000", "1m1")
+REFUSED: tuple[str, ...] = (
+    "",
+    " ",
+    "1K",
+    "1ki",
+    "1KI",
+    "1mi",
+    "1.2.3",
+    "--1",
+    "1e",
+    "0x10",
+    "abc",
+    "1Gib",
+    "1GB",
+    "1,5",
+    "1/2",
+    "½",
+    "1e1.5",
+    "NaN",
+    "Inf",
+    "1_000",
+    "1m1",
+)
 # The server trims blanks, and takes a missing number for zero: rather a mistake than a wish.
 STRICTER = (" 1", "1 ", "m", "Ki", "e3", "+", "-")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import csv
+import datetime
 import ssl
 import tempfile
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from tests.upstream import certificates
+from kvestigate.wire.certificates import CertificateAuthority, KeyPair
 from tests.upstream.binaries import Binaries
 from tests.upstream.judge import Judge
 from tests.upstream.processes import PortTaken, Process, free_ports
@@ -33,9 +34,11 @@ class UpstreamCluster:
     def __init__(self, binaries: Binaries, directory: Path) -> None:
         self.binaries = binaries
         self.directory = directory
-        self.authority = certificates.Authority("kubernetes")
-        self._ca, self._ca_key = self.authority.pair.write(directory, "ca")
-        self._sa_public, self._sa_private = certificates.write_signing_keys(directory)
+        self._authority = CertificateAuthority.create("kubernetes", now=_now())
+        self._ca, self._ca_key = self._write(self._authority.pair, "ca")
+        # Service accounts only need some pair of keys, and a certificate holds a public one.
+        signer = self.client_certificate("service-accounts")
+        self._verifying_key, self._signing_key = self._write(signer, "service-accounts")
         self._servers: dict[str, Process] = {}
         self.port = 0
         self.etcd_port = 0
@@ -55,8 +58,8 @@ class UpstreamCluster:
         self.stop()
 
     def _start(self) -> None:
-        serving = self.authority.server(["localhost", SERVER_NAME], ["127.0.0.1"])
-        serving.write(self.directory, "serving")
+        names = ["localhost", SERVER_NAME, "127.0.0.1"]
+        self._write(self._authority.issue_server("kube-apiserver", names, now=_now()), "serving")
         for attempt in range(_ATTEMPTS):
             self.port, self.etcd_port, peer_port = free_ports(3)
             try:
@@ -90,7 +93,7 @@ class UpstreamCluster:
         self._start_component(
             "kube-controller-manager",
             f"--kubeconfig={kubeconfig}",
-            f"--service-account-private-key-file={self._sa_private}",
+            f"--service-account-private-key-file={self._signing_key}",
             f"--root-ca-file={self._ca}",
             f"--cluster-signing-cert-file={self._ca}",
             f"--cluster-signing-key-file={self._ca_key}",
@@ -117,6 +120,9 @@ class UpstreamCluster:
 
     def admin_kubeconfig(self) -> Path:
         return self.kubeconfig("admin", ("system:masters",))
+
+    def client_certificate(self, user: str, groups: tuple[str, ...] = ()) -> KeyPair:
+        return self._authority.issue_client(user, groups, now=_now())
 
     def judge(self, user: str = "admin", groups: tuple[str, ...] = ("system:masters",)) -> Judge:
         return Judge(self.port, self._client_context(user, groups))
@@ -147,7 +153,7 @@ class UpstreamCluster:
         `connection` replaces the keys of the cluster entry that follow `server`.
         """
         if credentials is None:
-            pair = self.authority.client(user, groups)
+            pair = self.client_certificate(user, groups)
             credentials = {
                 "client-certificate-data": base64.b64encode(pair.certificate).decode(),
                 "client-key-data": base64.b64encode(pair.key).decode(),
@@ -202,8 +208,8 @@ class UpstreamCluster:
                 f"--client-ca-file={self._ca}",
                 f"--token-auth-file={self.directory / 'tokens.csv'}",
                 "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-                f"--service-account-key-file={self._sa_public}",
-                f"--service-account-signing-key-file={self._sa_private}",
+                f"--service-account-key-file={self._verifying_key}",
+                f"--service-account-signing-key-file={self._signing_key}",
                 "--authorization-mode=Node,RBAC",
                 "--allow-privileged=true",
                 "--event-ttl=1h",
@@ -236,7 +242,7 @@ class UpstreamCluster:
         self._servers[name] = server
 
     def _client_context(self, user: str, groups: tuple[str, ...]) -> ssl.SSLContext:
-        pair = self.authority.client(user, groups)
+        pair = self.client_certificate(user, groups)
         context = ssl.create_default_context(cafile=str(self._ca))
         with tempfile.NamedTemporaryFile(dir=self.directory) as both:
             both.write(pair.certificate + pair.key)
@@ -244,8 +250,20 @@ class UpstreamCluster:
             context.load_cert_chain(both.name)
         return context
 
+    def _write(self, pair: KeyPair, name: str) -> tuple[Path, Path]:
+        """`(name.crt, name.key)`"""
+        certificate, key = self.directory / f"{name}.crt", self.directory / f"{name}.key"
+        certificate.write_bytes(pair.certificate)
+        key.write_bytes(pair.key)
+        key.chmod(0o600)
+        return certificate, key
+
     def _write_tokens(self) -> None:
         with (self.directory / "tokens.csv").open("w", newline="") as file:
             rows = csv.writer(file)
             rows.writerow([ADMIN_TOKEN, "token-admin", "uid-of-the-admin", "system:masters"])
             rows.writerow([READER_TOKEN, "token-reader", "uid-of-the-reader", "readers,watchers"])
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)

@@ -16,6 +16,7 @@ class Refused(Exception):
     def __init__(self, status: int, body: bytes) -> None:
         super().__init__(f"{status}: {body[:2000].decode(errors='replace')}")
         self.status = status
+        self.body = body
 
 
 class Judge:
