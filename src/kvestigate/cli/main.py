@@ -94,8 +94,6 @@ def _call(root: click.Command, args: Sequence[str] | None, given: dict[str, Any]
     if hasattr(outcome, "__await__"):
         import asyncio
 
-        if given.get("verbose"):
-            _log_to_stderr()
         outcome = asyncio.run(cast("Coroutine[Any, Any, int | None]", outcome))
     return outcome if isinstance(outcome, int) else EXIT_OK
 
@@ -121,13 +119,6 @@ def _complain(message: str, hint: str | None) -> None:
     click.echo(f"error: {message}", err=True)
     if hint:
         click.echo(f"hint: {hint}", err=True)
-
-
-def _log_to_stderr() -> None:
-    import logging
-
-    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(name)s: %(message)s")
-    logging.getLogger("kvestigate").setLevel(logging.DEBUG)
 
 
 def _forget_stdout() -> None:

@@ -90,7 +90,7 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         {"type": click.Choice(FORMATS), "help": "Output format; table when not given."},
     ),
     (("--no-color",), {"is_flag": True, "help": "No colour, also on a terminal."}),
-    (("-v", "--verbose"), {"is_flag": True, "help": "Show requests and tracebacks on stderr."}),
+    (("-v", "--verbose"), {"is_flag": True, "help": "Show the traceback of a defect."}),
 )
 
 
