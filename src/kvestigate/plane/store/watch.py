@@ -48,7 +48,9 @@ class Subscription:
     @property
     def progress(self) -> int:
         """The reader has everything up to this revision: what a bookmark may say."""
-        if self._batches or self._hub is None:
+        if self._batches:
+            return max(self._reached, self._batches[0][0].revision - 1)
+        if self._hub is None:
             return self._reached
         return max(self._reached, self._hub.delivered)
 
@@ -154,10 +156,10 @@ class Hub:
         changes, self._pending = self._pending, []
         if not changes:
             return
-        self.delivered = changes[-1].revision
         by_resource: dict[ResourceKey | None, list[Change]] = {None: changes}
         for change in changes:
             by_resource.setdefault(change.resource, []).append(change)
         for resource, batch in by_resource.items():
             for subscription, covered in list(self._members.get(resource, {}).items()):
                 subscription.deliver(batch, covered)
+        self.delivered = changes[-1].revision  # last: who is cut above has not had these

@@ -81,7 +81,7 @@ class Log:
 
     def _plain_rows(self, steps: Sequence[Step]) -> list[tuple[Any, ...]] | None:
         """The rows, if all there is to do is to insert a few: the case that must be fast."""
-        rows = []
+        rows: list[tuple[Any, ...]] = []
         for step in steps:
             if not isinstance(step, Appended) or len(rows) + len(step.changes) > _WIDEST:
                 return None
