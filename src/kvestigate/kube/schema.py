@@ -18,8 +18,8 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.errors import BadRequest
-from kvestigate.kube import strict
+from kvestigate.errors import BadRequest, InputError
+from kvestigate.kube import quantities, strict
 from kvestigate.kube.facts import Definition, Field, Type, definition
 
 # kube-apiserver stops collecting there.
@@ -259,13 +259,15 @@ _QUANTITY_SUFFIX = re.compile(r"[numkMGTPE]?|[KMGTPE]i|[eE][-+]?[0-9]+", re.ASCI
 
 
 def _check_quantity(value: Any) -> Complaints:
-    if type(value) in (int, float):
-        return
-    match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
-    if match is None:
-        yield f"quantities must match the regular expression '{_QUANTITY_FORM}'"
-    elif not _QUANTITY_SUFFIX.fullmatch(match[1]):
+    text = value.strip() if isinstance(value, str) else value
+    match = _QUANTITY.fullmatch(text) if isinstance(text, str) else None
+    if match and not _QUANTITY_SUFFIX.fullmatch(match[1]):
         yield "unable to parse quantity's suffix"
+        return
+    try:
+        quantities.parse(text)
+    except InputError:
+        yield f"quantities must match the regular expression '{_QUANTITY_FORM}'"
 
 
 def _check_nothing(value: Any) -> Complaints:
