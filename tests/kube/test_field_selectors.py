@@ -64,6 +64,11 @@ def test_matching(text: str, fields: dict[str, str], matches: bool) -> None:
     assert parse_fields(text).matches(fields) is matches
 
 
+def test_only_an_empty_selector_selects_everything() -> None:
+    assert parse_fields(",").selects_everything
+    assert not parse_fields("a=").selects_everything
+
+
 def test_the_value_that_a_field_must_have() -> None:
     selector = parse_fields("metadata.name=x,status.phase!=Running")
     assert selector.required("metadata.name") == "x"

@@ -52,6 +52,8 @@ def op(name: str, path: str, **members: Any) -> Operation:
         # the rest of the rules
         ({"a": 1}, [op("add", "/a", value=2)], {"a": 2}),
         ({"a": {"b": 1}}, [op("copy", "/c", source="/a")], {"a": {"b": 1}, "c": {"b": 1}}),
+        ({"a": [{"b": 1}, 2]}, [op("replace", "/a/0/b", value=3)], {"a": [{"b": 3}, 2]}),
+        ({"a": [[1], 2]}, [op("add", "/a/-2/-", value=3)], {"a": [[1, 3], 2]}),
         ({"a": 1}, [op("replace", "", value={"b": 2})], {"b": 2}),
         ({"a": 1}, [op("replace", "", value=[1])], [1]),
         ({"a": 1}, [op("test", "", value={"a": 1})], {"a": 1}),
@@ -156,10 +158,13 @@ def test_too_many_operations_are_a_413() -> None:
         json_patch.apply({}, [*operations, op("remove", "/a")])
 
 
-@pytest.mark.parametrize("target", ["/a/-", "/a/0"])
-def test_copies_that_double_a_document_are_stopped(target: str) -> None:
+@pytest.mark.parametrize(
+    ("document", "target"),
+    [({"a": ["x" * 100]}, "/a/-"), ({"a": ["x" * 100]}, "/a/0"), ({"a": {}}, "/a/a")],
+)
+def test_copies_that_swell_a_document_are_stopped(document: Any, target: str) -> None:
     with pytest.raises(Invalid) as refusal:
-        json_patch.apply({"a": ["x" * 100]}, [op("copy", target, source="/a")] * 10_000)
+        json_patch.apply(document, [op("copy", target, source="/a")] * 10_000)
     assert "copy operations" in (refusal.value.hint or "")
 
 

@@ -181,6 +181,12 @@ def test_arithmetic_keeps_the_left_notation(result: Quantity, text: str) -> None
     assert str(result) == text
 
 
+def test_only_zero_is_falsy() -> None:
+    assert not parse("0.0Ki")
+    assert parse("-1n")
+    assert repr(parse("1.5Gi")) == "Quantity('1536Mi')"
+
+
 @given(decimals)
 def test_decimal_values_are_exact_down_to_a_nano(parts: tuple[str, str]) -> None:
     wanted = exact(*parts) * 10**9

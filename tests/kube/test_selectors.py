@@ -174,6 +174,12 @@ def test_node_selector_terms_can_compare(labels: dict[str, str], matches: bool) 
     assert selectors.from_node_expressions(terms).matches(labels) is matches
 
 
+@pytest.mark.parametrize("values", [[], ["1", "2"]])
+def test_a_comparison_takes_one_value(values: list[str]) -> None:
+    with pytest.raises(InputError, match="exactly one value is required"):
+        selectors.from_node_expressions([{"key": "cpus", "operator": "Gt", "values": values}])
+
+
 keys = st.text("ab", min_size=1, max_size=1) | st.sampled_from(["in", "x.y/z"])
 values = st.sampled_from(["", "x", "y", "in", "3", "70"])
 requirements = (

@@ -160,7 +160,27 @@ def finalizers(*names: str) -> dict[str, Any]:
             {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a"]}},
             {"metadata": {}},
         ),
+        (
+            finalizers("a", "b"),
+            {"metadata": {"$deleteFromPrimitiveList/finalizers": None}},
+            {"metadata": {}},
+        ),
+        (
+            finalizers("a", "b"),
+            {"metadata": {"$deleteFromPrimitiveList/finalizers": "a"}},
+            finalizers("a", "b"),
+        ),
         # $setElementOrder
+        (
+            containers("a", "b"),
+            {
+                "spec": {
+                    "$setElementOrder/containers": named("c", "d"),
+                    "containers": [{"$patch": "replace"}, *named("c", "d")],
+                }
+            },
+            containers("c", "d"),
+        ),
         (
             containers("a", "b", "c"),
             {"spec": {"$setElementOrder/containers": named("c", "a")}},
@@ -314,6 +334,36 @@ REJECTED = "the server rejected our request due to an error in our request"
             {"spec": {"strategy": {"$retainKeys": "a"}}},
             BadRequest,
             "invalid patch format of retainKeys",
+        ),
+        (
+            containers("a"),
+            {"spec": {"$setElementOrder/containers": "a"}},
+            ApiError,
+            "expected a list, but received a",
+        ),
+        (
+            containers("a"),
+            {"spec": {"$setElementOrder/containers": named("a"), "containers": ["a"]}},
+            ApiError,
+            "expected a map, but received a",
+        ),
+        (
+            containers("a"),
+            {"spec": {"$setElementOrder/containers": ["a"]}},
+            ApiError,
+            "expected a map, but received a",
+        ),
+        (
+            containers(),
+            {"spec": {"$setElementOrder/containers": named("a")}},
+            ApiError,
+            "no elements in any of the given slices",
+        ),
+        (
+            containers("a"),
+            {"spec": {"$deleteFromPrimitiveList/containers": named("a")}},
+            ApiError,
+            "map[name:a] cannot tell the elements of a list apart",
         ),
         (
             {"spec": {"containers": [{"name": {}}]}},

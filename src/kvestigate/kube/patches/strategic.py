@@ -88,7 +88,7 @@ def _merge_map(
             _merge_in_order(merged, pending, key, schema)
     for key, value in pending.items():
         if key.startswith(_DELETE):
-            _delete_from_list(merged, _target(key, _DELETE), value, schema)
+            _delete_from_list(merged, _target(key, _DELETE), value)
         elif value is None:
             merged.pop(key, None)
         else:
@@ -178,17 +178,14 @@ def _directed_elements(
     return current, plain
 
 
-def _delete_from_list(merged: dict[str, Any], key: str, value: Any, schema: PatchSchema) -> None:
+def _delete_from_list(merged: dict[str, Any], key: str, value: Any) -> None:
     if value is None:
         merged.pop(key, None)
         return
     current = merged.get(key)
     if not isinstance(current, list) or not isinstance(value, list) or not (current or value):
         return
-    if _element_type(current, value) is dict:
-        field = schema.field(key)
-        merged[key] = _merge_list(current, value, PatchField(("merge",), field.merge_key))
-        return
+    _element_type(current, value)
     unwanted = set(identities(value))
     kept = zip(current, identities(current), strict=True)
     merged[key] = [element for element, identity in kept if identity not in unwanted]
