@@ -130,7 +130,7 @@ def _nothing_chosen(config: Config, environ: Mapping[str, str], home: Path | Non
     if variable := environ.get("KUBECONFIG"):
         paths = ", ".join(str(path) for path in split_paths(variable))
         return ConfigError(
-            f"KUBECONFIG names no file that exists: {paths or variable!r}",
+            f"KUBECONFIG names no file that exists: {paths or variable}",
             hint="correct or unset KUBECONFIG, or give --kubeconfig PATH",
         )
     looked = "the home directory is unknown" if home is None else f"no file {default_path(home)}"

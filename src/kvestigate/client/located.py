@@ -26,6 +26,10 @@ _TYPE_NAMES = {
 }
 
 
+_DEEPEST = 100
+"""Levels of nesting; a kubeconfig has about ten."""
+
+
 def type_name(value: object) -> str:
     """How messages call the type of a YAML value: `a number`."""
     return _TYPE_NAMES.get(type(value), type(value).__name__)
@@ -74,6 +78,7 @@ def parse(file: str, data: bytes) -> Document:
 
     try:
         text = data.decode("utf-8-sig")
+        _check_depth(file, text)
         loader = _loader_class()(text)
         try:
             node = loader.get_node() if loader.check_node() else None
@@ -84,12 +89,26 @@ def parse(file: str, data: bytes) -> Document:
         raise _not_yaml(file, error) from None
     except UnicodeDecodeError as error:
         raise ConfigError(f"{file}: not UTF-8 text (byte {error.start})") from None
-    except RecursionError:
-        raise ConfigError(f"{file}: nested too deeply to be a kubeconfig") from None
     except ValueError:
         # A scalar that looks like a number and is none; its text may be a secret.
         raise ConfigError(f"{file}: not YAML: a number in it cannot be read") from None
     return Document(file, node, value)
+
+
+def _check_depth(file: str, text: str) -> None:
+    """The C loader builds nodes by recursion: deep enough nesting would crash the interpreter."""
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, _loader_class()):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.DocumentEndEvent):
+            return
+        if depth > _DEEPEST:
+            raise ConfigError(f"{file}: nested too deeply to be a kubeconfig")
 
 
 def _loader_class() -> Any:
