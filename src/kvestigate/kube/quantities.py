@@ -2,10 +2,10 @@
 
 A quantity is a whole number of nano-units, because Kubernetes rounds everything finer up (away
 from zero), plus the notation it was written in, which decides how it is written back. What is
-accepted and what `str()` gives is what an API server does, except where that would harm: a bare
-suffix (`m`, which the server reads as zero), an exponent beyond 1000 and a text beyond 256
-characters are refused, and a value above the largest suffix keeps that suffix (`1000E`) where
-the server drops it and so writes another value.
+accepted and what `str()` gives is what an API server does, except where that would harm: blanks
+around it, a bare suffix (`m`, which the server reads as zero), an exponent beyond 1000 and a text
+beyond 256 characters are refused, and a value above the largest suffix keeps that suffix
+(`1000E`) where the server drops it and so writes another value.
 """
 
 from __future__ import annotations
