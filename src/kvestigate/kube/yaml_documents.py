@@ -149,7 +149,7 @@ _BOOLEANS = {
 }
 _WORDS: dict[str, bool | None] = {**_BOOLEANS, **dict.fromkeys(("", "~", "null", "Null", "NULL"))}
 _NUMBER_STARTS = frozenset("+-.0123456789")
-_INTEGER = re.compile(r"[-+]?(?:0b[01]+|0x[0-9a-fA-F]+|0o?[0-7]+|0|[1-9][0-9]*)")
+_INTEGER = re.compile(r"[-+]?(?:0[bB][01]+|0[xX][0-9a-fA-F]+|0[oO]?[0-7]+|0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
