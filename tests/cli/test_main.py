@@ -56,6 +56,7 @@ async def _raise(error: BaseException) -> None:
             "error: no\n"
             "hint: log in again; `kvestigate debug context` shows what is sent as credentials\n",
         ),
+        (errors.NotFound("pods \x1b[2J", hint="\x07"), 5, "error: pods ^[[2J\nhint: ^G\n"),
         (errors.NotFound("no"), 5, "error: no\n"),
         (errors.Conflict("no"), 6, "error: no\n"),
         (errors.DeadlineExceeded("no"), 7, "error: no\n"),

@@ -116,9 +116,12 @@ def _fail(error: Exception, *, verbose: bool) -> int:
 
 
 def _complain(message: str, hint: str | None) -> None:
-    click.echo(f"error: {message}", err=True)
+    # Messages quote servers and files, which may hold escape sequences.
+    from kvestigate.render.blocks import printable
+
+    click.echo(f"error: {printable(message)}", err=True)
     if hint:
-        click.echo(f"hint: {hint}", err=True)
+        click.echo(f"hint: {printable(hint)}", err=True)
 
 
 def _forget_stdout() -> None:
