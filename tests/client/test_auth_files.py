@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvestigate.client.auth.files import CertificateFiles, TokenFile
-from kvestigate.client.auth.interface import Credential
+from kvestigate.client.auth.interface import Credential, Credentials
 from kvestigate.client.auth.layered import Layered
 from kvestigate.client.auth.static import Anonymous, Static
 from kvestigate.errors import ConfigError
@@ -153,7 +153,7 @@ def test_descriptions_say_who_and_until_when(tmp_path: Path, clock: SetClock) ->
     file, crt = tmp_path / "token", tmp_path / "crt"
     file.write_text(token)
     crt.write_bytes(certificate)
-    cases = {
+    cases: dict[Credentials, str] = {
         Anonymous(): "no credentials",
         Static(Credential(token="opaque")): "bearer token",
         Static(Credential(token="a.b.c")): "bearer token",

@@ -216,8 +216,11 @@ def test_a_hint_names_what_there_is(wanted: str, names: list[str], hint: str) ->
 
 _SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 _KEYS = st.sampled_from(
-    "name user users clusters cluster contexts context exec env args token server config "
-    "certificate-authority-data as-user-extra auth-provider".split()
+    [
+        *("name", "user", "users", "clusters", "cluster", "contexts", "context", "config"),
+        *("exec", "env", "args", "token", "server", "as-user-extra", "auth-provider"),
+        "certificate-authority-data",
+    ]
 )
 _VALUES = st.recursive(
     _SCALARS,
