@@ -9,6 +9,9 @@ from dataclasses import dataclass
 from kvestigate.plane.store.errors import StoreFailed
 from kvestigate.plane.store.interface import Backend, Step
 
+_COMMITS = 64
+"""Cleaning waits for a pause in the writing, but not for more than this many commits."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
@@ -78,20 +81,22 @@ class Committer:
 
     async def _run(self, commit: Awaitable[None] | None) -> None:
         """Commit until there is nothing left to write and nothing left to clean."""
-        size = 1
+        size, commits = 1, 0
         try:
             while True:
-                if commit is not None and await self._succeeded(commit):
-                    self._settle(size)
+                if commit is not None:
+                    commits += 1
+                    if await self._succeeded(commit):
+                        self._settle(size)
                 # The writers just acknowledged come back in this turn; let them form a group.
                 await asyncio.sleep(0)
                 size = len(self._queue)
-                if size:
+                if size and commits < _COMMITS:
                     commit = self._backend.commit([decision.step for decision, _ in self._queue])
-                elif self._closing or not await self._more_to_tidy():
+                    continue
+                commit, commits = None, 0
+                if (self._closing and not size) or not await self._more_after_tidying():
                     return
-                else:
-                    commit = None
         finally:
             self._task = None
 
@@ -103,11 +108,11 @@ class Committer:
             return False
         return True
 
-    async def _more_to_tidy(self) -> bool:
+    async def _more_after_tidying(self) -> bool:
         try:
             more = await self._backend.tidy()
         except StoreFailed:
-            return False  # it is tried again after the next write, which reports the failure
+            more = False  # it is tried again after the next write, which reports the failure
         return more or bool(self._queue)
 
     def _settle(self, size: int) -> None:

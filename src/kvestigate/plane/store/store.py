@@ -36,7 +36,11 @@ class Store:
         """Names whose plane is being loaded, made or deleted."""
 
     async def __aenter__(self) -> Store:
-        self._planes = dict.fromkeys(await self._backend.open())
+        try:
+            self._planes = dict.fromkeys(await self._backend.open())
+        except BaseException:
+            await self._backend.close()
+            raise
         return self
 
     async def __aexit__(self, *exc: object) -> None:

@@ -19,6 +19,8 @@ class Cleaner:
         self._db = db
         self._trimmed: set[int] = set()
         self._dead: set[int] = set()
+        self.templates: set[int] = set()
+        """Nameless, but more planes may start from them."""
 
     def reload(self) -> None:
         trimmed = self._db.execute("SELECT id FROM plane WHERE cleaned < compacted")
@@ -36,6 +38,8 @@ class Cleaner:
     def step(self) -> tuple[bool, int | None]:
         """(is there more to do, the number of a plane that is gone for good)"""
         purged = None
+        if not self._dead and not self._trimmed:
+            return False, purged
         self._db.execute("BEGIN")
         try:
             if self._dead:
@@ -54,9 +58,7 @@ class Cleaner:
         """A deleted plane: all of it if nothing stands on it, else what its forks cannot see."""
         pins = self._pins(plane)
         if pins:
-            (base,) = self._db.execute("SELECT base FROM plane WHERE id = ?", (plane,)).fetchone()
-            self._remove(plane, list(unseen(self._rows(plane), View(base, 0, pins, alive=False))))
-            return None
+            return self._reduce(plane, pins)
         removed = self._db.execute(
             "DELETE FROM version WHERE id IN"
             " (SELECT id FROM version WHERE id BETWEEN ? AND ? LIMIT ?)",
@@ -70,6 +72,38 @@ class Cleaner:
         ).fetchone()
         self._release(parent)
         return plane
+
+    def _reduce(self, plane: int, pins: Sequence[int]) -> int | None:
+        """Keep what forks see; if that is just one, let it have that and be gone."""
+        (base,) = self._db.execute("SELECT base FROM plane WHERE id = ?", (plane,)).fetchone()
+        rows = self._rows(plane)
+        garbage = list(unseen(rows, View(base, 0, pins, alive=False)))
+        self._remove(plane, garbage)
+        forks = self._db.execute("SELECT id FROM plane WHERE parent = ?", (plane,)).fetchall()
+        if len(forks) > 1 or plane in self.templates or len(rows) - len(garbage) > _PIECE:
+            return None
+        self._fold(plane, forks[0][0])
+        return plane
+
+    def _fold(self, plane: int, fork: int) -> None:
+        """Move a dead plane's log below that of its only fork.
+
+        Else an agent that forks, goes on in the fork and drops the source, step by step,
+        would leave a chain as long as its walk. The revisions cannot clash: what is left of
+        the source is older than the fork.
+        """
+        self._db.execute(
+            "UPDATE version SET id = id + ? WHERE id BETWEEN ? AND ?",
+            (key(fork, 0) - key(plane, 0), key(plane, 0), key(plane + 1, 0) - 1),
+        )
+        self._db.execute(
+            "UPDATE plane SET (parent, base, loosened) ="
+            " (SELECT parent, base, 1 FROM plane WHERE id = ?) WHERE id = ?",
+            (plane, fork),
+        )
+        self._db.execute("DELETE FROM plane WHERE id = ?", (plane,))
+        (name,) = self._db.execute("SELECT name FROM plane WHERE id = ?", (fork,)).fetchone()
+        (self._trimmed if name is not None else self._dead).add(fork)
 
     def _release(self, parent: int | None) -> None:
         """One fork less stands on it."""

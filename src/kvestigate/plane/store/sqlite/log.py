@@ -55,6 +55,7 @@ class Log:
         (highest,) = self._db.execute("SELECT max(id) FROM plane").fetchone()
         self._next = (highest or 0) + 1
         self._free: list[int] = []
+        self._cleaner.templates.clear()
         self._cleaner.reload()
 
     def planes(self) -> Sequence[str]:
@@ -105,6 +106,7 @@ class Log:
         if purged is not None:
             self._reader.forget(purged)
             self._free.append(purged)
+            self._cleaner.templates.discard(purged)
             for template, number in list(self._templates.items()):
                 if number == purged:
                     del self._templates[template]
@@ -142,6 +144,7 @@ class Log:
         if origin is None:
             (origin,) = self._add([None], None, 0, compacted=template.revision)
             self._templates[template] = origin
+            self._cleaner.templates.add(origin)
             rows = [self._row(origin, _addition(*each)) for each in template]
         self._add([plane], origin, template.revision)
         return rows
