@@ -22,8 +22,7 @@ def decode(call: Call) -> Object:
     check_identity(obj, call.kind)
     if not isinstance(obj.get("metadata"), dict):
         obj["metadata"] = {}
-    check_fields(obj, call)
-    return obj
+    return normal_form(obj, call)
 
 
 def parse(data: bytes, content_type: str, kind: Kind) -> Object:
@@ -66,38 +65,17 @@ def check_identity(obj: Object, kind: Kind) -> None:
     obj["kind"], obj["apiVersion"] = resource.kind, resource.api_version
 
 
-def check_fields(obj: Object, call: Call) -> None:
-    """Unknown fields and wrong types, as strictly as `fieldValidation` asks."""
+def normal_form(obj: Object, call: Call) -> Object:
+    """The object as its type keeps it; misfits are treated as `fieldValidation` asks."""
     strictness = call.asked.params.get("fieldValidation", "") or "Warn"
     found = call.kind.problems(obj)
-    if not found:
-        return
-    resource = call.kind.resource
-    if found.mistyped or strictness == "Strict":
-        raise schema.refusal(found, kind=resource.kind, version=resource.version)
-    if strictness == "Warn":
-        call.warnings.extend(found.warnings)
-    prune(obj, found.unknown)
-
-
-def prune(obj: Any, paths: tuple[str, ...]) -> None:
-    """Drop unknown fields, as decoding into a Go struct does."""
-    for path in paths:
-        *parents, last = _steps(path)
-        place = obj
-        for step in parents:
-            place = place[step]
-        place.pop(last, None)
-
-
-def _steps(path: str) -> list[str | int]:
-    steps: list[str | int] = []
-    for part in path.split("."):
-        name, *indexes = part.split("[")
-        if name:
-            steps.append(name)
-        steps += [int(index[:-1]) for index in indexes if index[:-1].isdigit()]
-    return steps
+    if found:
+        resource = call.kind.resource
+        if found.mistyped or strictness == "Strict":
+            raise schema.refusal(found, kind=resource.kind, version=resource.version)
+        if strictness == "Warn":
+            call.warnings.extend(found.warnings)
+    return call.kind.normalised(obj)
 
 
 def _json(data: bytes, kind: Kind) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from kvestigate.kube import facts, names, schema
+from kvestigate.kube import facts, names, normal, schema
 from kvestigate.kube.causes import Cause
 from kvestigate.kube.resources import Resource
 from kvestigate.plane.authn.user import User
@@ -58,6 +58,8 @@ class Kind:
         """Where the objects are kept; versions and aliases of a resource share them."""
         self.field_names = tuple(path for path, _ in self.selectable)
         self.has_status = "status" in resource.subresources
+        self.type = facts.for_kind(resource.group, resource.version, resource.kind)
+        """What the facts table knows of the kind; None for custom resources."""
         self.head = f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode()
         """The constant start of every stored object, cut off in lists of built-in kinds."""
 
@@ -65,9 +67,11 @@ class Kind:
 
     def problems(self, obj: Object) -> schema.Problems:
         """Unknown fields and wrong types, found before anything else is looked at."""
-        resource = self.resource
-        definition = facts.for_kind(resource.group, resource.version, resource.kind)
-        return schema.FITS if definition is None else schema.problems(obj, definition)
+        return schema.FITS if self.type is None else schema.problems(obj, self.type)
+
+    def normalised(self, obj: Object) -> Object:
+        """The object as decoding it into its type and back leaves it; `problems` come first."""
+        return obj if self.type is None else normal.normalised(obj, self.type)
 
     def default(self, obj: Object) -> None:
         """Fill in what users may leave out."""

@@ -36,8 +36,7 @@ async def patch(call: Call) -> Response:
             raise BadRequest("the patch leaves no object behind")
         check_version(call, patched["metadata"].get("resourceVersion") or "", item)
         body.check_identity(patched, call.kind)
-        body.check_fields(patched, call)
-        return patched
+        return body.normal_form(patched, call)
 
     item = await writing.change(call, alter, pinned=_names_version(change))
     return forms.one(call, item)
