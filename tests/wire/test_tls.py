@@ -76,7 +76,7 @@ async def test_a_client_certificate_of_another_ca_is_an_error_that_says_so(
 
 
 def refuse_in_tls(listener: socket.socket) -> None:
-    """A server that wants a client certificate and answers with an alert, as OpenSSL does."""
+    """Wants a client certificate; its alert may be overtaken by the reset that follows it."""
     context = tls.server_context(
         certificate=LOOPBACK.certificate, key=LOOPBACK.key, client_ca=CA.pair.certificate
     )
@@ -86,7 +86,7 @@ def refuse_in_tls(listener: socket.socket) -> None:
         context.wrap_socket(connection, server_side=True)
 
 
-async def test_an_alert_about_the_client_certificate_is_explained(client_of: Clients) -> None:
+async def test_a_missing_client_certificate_is_explained(client_of: Clients) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         refusing = asyncio.create_task(asyncio.to_thread(refuse_in_tls, listener))
         context = tls.client_context(ca=CA.pair.certificate)

@@ -160,8 +160,7 @@ class ClientConnection(asyncio.Protocol):
             self._break(
                 errors.ConnectionFailed(
                     f"{self._origin.authority} closed the connection"
-                    f" without an answer to {self._what}",
-                    hint=_SILENT_TLS_HINT if self._origin.tls is not None else None,
+                    f" without an answer to {self._what}"
                 )
             )
         self.phase = Phase.CLOSED
@@ -241,7 +240,8 @@ class ClientConnection(asyncio.Protocol):
 
     def _break(self, failure: errors.ConnectionFailed) -> None:
         if self.phase is Phase.SENT:
-            failure = Unanswered(failure.message, hint=failure.hint)
+            silent = _SILENT_TLS_HINT if self._origin.tls is not None else None
+            failure = Unanswered(failure.message, hint=failure.hint or silent)
         if self._head is not None and not self._head.done():
             self._head.set_exception(failure)
         if self._body is not None:
