@@ -58,6 +58,7 @@ def _applier(call: Call, media: str, change: Any) -> Callable[[Object], Any]:
     if media == JSON:
         return lambda current: json_patch.apply(current, change)
     if media == MERGE:
+        merge_patch.require_object(change)
         return lambda current: merge_patch.apply(current, change)
     resource = call.kind.resource
     schema = patch_schema.for_kind(resource.group, resource.version, resource.kind)
@@ -72,6 +73,9 @@ def _applier(call: Call, media: str, change: Any) -> Callable[[Object], Any]:
 def _names_version(change: Any) -> bool:
     """Whether the patch itself sets a resourceVersion, and so insists on one."""
     if isinstance(change, list):
-        return any(step.get("path") == "/metadata/resourceVersion" for step in change)
+        return any(
+            isinstance(step, dict) and step.get("path") == "/metadata/resourceVersion"
+            for step in change
+        )
     metadata = change.get("metadata") if isinstance(change, dict) else None
     return isinstance(metadata, dict) and bool(metadata.get("resourceVersion"))
