@@ -148,6 +148,8 @@ async def test_failures_after_the_first_connection_are_waited_out(
         status(503, "ServiceUnavailable"),
         status(500, "InternalError"),
         status(429, "TooManyRequests"),
+        answer(b"<html>bad gateway", 502),
+        stream(b"upstream timed out\n"),
         stream(event("ERROR", failure(500, "InternalError", "etcd hiccup"))),
         stream(event("ADDED", pod("b", 6)), then=forever),
     )

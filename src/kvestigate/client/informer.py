@@ -18,7 +18,7 @@ from kvestigate.aio.supervisor import Ready
 from kvestigate.client.call import Call
 from kvestigate.client.exchange import Exchange
 from kvestigate.client.listing import whole
-from kvestigate.client.watching import TRANSIENT, ChangeType, Watch
+from kvestigate.client.watching import ChangeType, Watch, transient
 from kvestigate.kube.views.meta import Metadata
 
 
@@ -106,12 +106,8 @@ class Informer(Generic[V]):
                 if ready is not None:
                     ready(None)
                 await self._follow(version, backoff)
-            except (errors.Expired, errors.Gone):
-                pass
-            except TRANSIENT:
-                pass
-            except errors.ApiError:
-                if not self.synced.is_set():
+            except (errors.ApiError, errors.ConnectionFailed, errors.DeadlineExceeded) as error:
+                if not (self.synced.is_set() or transient(error)):
                     raise
             await self._exchange.policy.clock.sleep(backoff.next())
 

@@ -25,9 +25,9 @@ T = TypeVar("T")
 
 PAGE_SIZE = 500
 
-# One page is being read, one is on its way, one is prepared by the server. More would only
+# One page is being read, two are on their way, one is prepared by the server. More would only
 # hold more memory.
-_IN_FLIGHT = 3
+_IN_FLIGHT = 4
 
 # The head of a list is a few hundred bytes; a continue token of a custom store may be longer.
 _LONGEST_HEAD = 16 * 1024

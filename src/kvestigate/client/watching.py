@@ -40,17 +40,6 @@ watches of many clients do not all end in the same moment."""
 _SHORT = 1.0
 """A watch that ended sooner, without an event, is a server in trouble: pause before the next."""
 
-TRANSIENT = (
-    errors.ConnectionFailed,
-    errors.DeadlineExceeded,
-    errors.TooManyRequests,
-    errors.InternalError,
-    errors.ServerTimeout,
-    errors.ServiceUnavailable,
-    errors.Timeout,
-)
-"""Failures that say nothing about the request: the same one may work in a moment."""
-
 
 class Event(msgspec.Struct, Generic[T], frozen=True):
     """One change of one object."""
@@ -132,8 +121,8 @@ class Watch(Generic[T]):
                 async with aclosing(self._connection()) as events:
                     async for event in events:
                         yield event
-            except TRANSIENT:
-                if not (connected or self._heard):
+            except errors.KvestigateError as error:
+                if not transient(error) or not (connected or self._heard):
                     raise
                 pause = True
             else:
@@ -163,7 +152,11 @@ class Watch(Generic[T]):
                             yield event
 
     def _event(self, line: bytes) -> Event[T] | None:
-        envelope = _ENVELOPE.decode(line)
+        try:
+            envelope = _ENVELOPE.decode(line)
+        except msgspec.DecodeError as error:
+            # What a proxy says when it gives up on the server behind it.
+            raise errors.InternalError(f"{line[:100]!r} is not an event of {self._call}") from error
         if envelope.type == "ERROR":
             raise failure(self._call, 500, bytes(envelope.object))
         self._heard = True
@@ -196,3 +189,10 @@ def _version(object: Any, raw: msgspec.Raw) -> str:
         metadata = getattr(object, "metadata", None)
         version = getattr(metadata, "resource_version", None)
     return version or _VERSIONED.decode(raw).metadata.resource_version
+
+
+def transient(error: errors.KvestigateError) -> bool:
+    """Whether the failure says nothing about the request: the same one may work in a moment."""
+    if isinstance(error, errors.ApiError):
+        return error.http_code >= 500 or isinstance(error, errors.TooManyRequests)
+    return isinstance(error, (errors.ConnectionFailed, errors.DeadlineExceeded))
