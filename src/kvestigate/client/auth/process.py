@@ -1,7 +1,7 @@
 """Running one short program: its output, within a time limit, leaving nothing behind.
 
-On the loop's own transport rather than `asyncio.create_subprocess_exec`: on Python 3.11 that
-one never returns when it is cancelled while starting, or ended with output left unread.
+On the loop's own transport rather than `asyncio.create_subprocess_exec`, whose `wait` does not
+return for a program that was killed with output left unread.
 """
 
 from __future__ import annotations
@@ -50,13 +50,26 @@ async def run(
     An interactive program gets our terminal to read from and to write to; any other gets no
     input, and a process group of its own, so that its children end with it.
     """
-    transport, output = await _start(command, env, interactive)
+    loop = asyncio.get_running_loop()
+    transport, output = await loop.subprocess_exec(
+        lambda: _Output(loop),
+        *command,
+        env=dict(env),
+        stdin=None if interactive else DEVNULL,
+        stdout=PIPE,
+        stderr=None if interactive else PIPE,
+        start_new_session=not interactive,
+    )
+    # Asked now: some loops forget it when the program ends, which its children may outlive.
+    pid = transport.get_pid()
     try:
         async with asyncio.timeout(timeout):
             await asyncio.shield(output.ended)
     except BaseException:
         # Out of time, or cancelled.
-        await _end(transport, output, group=not interactive)
+        _kill(transport, None if interactive else pid)
+        transport.close()
+        await output.ended
         raise
     code = transport.get_returncode()
     transport.close()
@@ -64,38 +77,11 @@ async def run(
     return Outcome(code, bytes(output.pipes[1]), bytes(output.pipes[2]))
 
 
-async def _start(
-    command: Sequence[str], env: Mapping[str, str], interactive: bool
-) -> tuple[asyncio.SubprocessTransport, _Output]:
-    loop = asyncio.get_running_loop()
-    starting = asyncio.ensure_future(
-        loop.subprocess_exec(
-            lambda: _Output(loop),
-            *command,
-            env=dict(env),
-            stdin=None if interactive else DEVNULL,
-            stdout=PIPE,
-            stderr=None if interactive else PIPE,
-            start_new_session=not interactive,
-        )
-    )
+def _kill(transport: asyncio.SubprocessTransport, group: int | None) -> None:
     try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        # Starting takes moments and must not be interrupted; then there is something to end.
-        await asyncio.wait({starting})
-        if starting.exception() is None:
-            await _end(*starting.result(), group=not interactive)
-        raise
-
-
-async def _end(transport: asyncio.SubprocessTransport, output: _Output, *, group: bool) -> None:
-    try:
-        if group:
-            os.killpg(transport.get_pid(), signal.SIGKILL)
-        else:
+        if group is None:
             transport.kill()
+        else:
+            os.killpg(group, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    transport.close()
-    await output.ended
