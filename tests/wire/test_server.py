@@ -229,25 +229,50 @@ async def test_a_half_closed_client_still_gets_its_answer(serving: Servers, raw:
 
 
 @pytest.mark.parametrize(
-    ("sent", "answer"),
+    ("sent", "timeout", "answer"),
     [
-        (b"", b""),
-        (b"GET / HT", b"HTTP/1.1 408"),
-        (b"GET / HTTP/1.1\r\nHost: a\r\nX: ", b"HTTP/1.1 408"),
-        (b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc", b"HTTP/1.1 408"),
-        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", b"HTTP/1.1 200"),
+        (b"", "head_timeout", b""),
+        (b"GET / HT", "head_timeout", b"HTTP/1.1 408"),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: ", "head_timeout", b"HTTP/1.1 408"),
+        (
+            b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc",
+            "body_timeout",
+            b"HTTP/1.1 408",
+        ),
+        (b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "idle_timeout", b"HTTP/1.1 200"),
     ],
     ids=["nothing", "request line", "header", "body", "idle after an answer"],
 )
 async def test_slow_clients_are_cut_off(
-    sent: bytes, answer: bytes, serving: Servers, raw: Raws
+    sent: bytes, timeout: str, answer: bytes, serving: Servers, raw: Raws
 ) -> None:
-    server = await serving(
-        echo, head_timeout=0.05, body_timeout=0.05, idle_timeout=0.05, linger=0.01
-    )
+    server = await serving(echo, linger=0.01, **{timeout: 0.2})
     client = await raw(server)
     client.writer.write(sent)
     assert (await client.rest()).startswith(answer)
+
+
+@pytest.mark.parametrize("over", ["head", "body"])
+async def test_dripping_bytes_does_not_buy_time(over: str, serving: Servers, raw: Raws) -> None:
+    server = await serving(echo, linger=0.01, head_timeout=0.2, body_timeout=0.2)
+    client = await raw(server)
+    if over == "body":
+        client.writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999\r\n\r\n")
+    else:
+        client.writer.write(b"GET / HTTP/1.1\r\nX: ")
+
+    async def drip() -> None:
+        while True:
+            client.writer.write(b"x")
+            await asyncio.wait([asyncio.shield(answered)], timeout=0.02)
+
+    answered = asyncio.ensure_future(client.answer())
+    dripping = asyncio.create_task(drip())
+    try:
+        assert (await answered)[0] == 408
+    finally:
+        dripping.cancel()
+        await asyncio.wait([dripping])
 
 
 async def test_a_client_that_does_not_read_is_cut_off(serving: Servers, raw: Raws) -> None:

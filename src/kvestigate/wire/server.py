@@ -22,7 +22,10 @@ class Server:
         self.limits = limits
         self.services: set[Service] = set()
         self.dates = Dates()
+        self.closing = False
         self._listener: asyncio.Server
+        self.address = ("", 0)
+        """Host and port of the first listening socket."""
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
         loop = asyncio.get_running_loop()
@@ -36,18 +39,15 @@ class Server:
         )
         for listening in self._listener.sockets:
             sockets.tune(listening)
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Host and port of the first listening socket."""
         name = self._listener.sockets[0].getsockname()
-        return name[0], name[1]
+        self.address = (name[0], name[1])
 
     async def close(self, grace: float = 10.0) -> None:
         """Stop accepting, finish what is being answered, end streams, close.
 
         What is not done after `grace` seconds is cut off.
         """
+        self.closing = True
         self._listener.close()
         tasks = {service.task for service in self.services}
         for service in list(self.services):

@@ -67,6 +67,8 @@ class Service(asyncio.Protocol):
         self._timer = self._loop.call_later(self._limits.tick, self._tick)
         self.task = self._loop.create_task(self._serve())
         self._server.services.add(self)
+        if self._server.closing:  # accepted before, but its TLS handshake took until now
+            self.shut_down()
 
     def data_received(self, data: bytes) -> None:
         if self._activity is Activity.CLOSING:
