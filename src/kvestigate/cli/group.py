@@ -21,10 +21,7 @@ from kvestigate.errors import UsageError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_GLOBAL_NOTE = (
-    "-n, -o, --context, --kubeconfig and the other global options work here too: "
-    "see `kvestigate --help`."
-)
+_GLOBAL_NOTE = "Global options (-n, -o, --context, ...): see `kvestigate --help`."
 
 
 class Command(click.Command):

@@ -31,9 +31,7 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
         except ValueError:
             count = lowest - 1
         if not lowest <= count <= highest:
-            raise click.BadParameter(
-                f"{value!r} is not a whole number from {lowest} to {highest}"
-            )
+            raise click.BadParameter(f"{value!r} is not a whole number from {lowest} to {highest}")
         return count
 
     return number
