@@ -15,10 +15,11 @@ POD: dict[str, Any] = {
     "kind": "Pod",
     "metadata": {"name": "a", "labels": {"b": "c"}, "creationTimestamp": "2026-01-01T00:00:00Z"},
     "spec": {
-        "hostNetwork": False,
+        "enableServiceLinks": False,
         "containers": [{"name": "a", "image": "b", "args": ["x"], "resources": {}}],
-        "volumes": [],
+        "volumes": [{"name": "v", "emptyDir": {}}],
     },
+    "status": {},
 }
 
 
@@ -73,6 +74,7 @@ def test_unknown_fields_and_nulls_go_and_quantities_become_canonical() -> None:
                 }
             ],
         },
+        "status": {},
     }
     assert pod == before, "the argument is left alone"
 
@@ -87,15 +89,15 @@ def test_unknown_fields_and_nulls_go_and_quantities_become_canonical() -> None:
 )
 def test_times_are_in_utc_to_the_second(given: str, kept: str) -> None:
     event = {"firstTimestamp": given}
-    assert normalised(event, of_kind("", "v1", "Event")) == {"firstTimestamp": kept}
+    assert normalised(event, of_kind("", "v1", "Event"))["firstTimestamp"] == kept
 
 
 def test_fine_times_keep_six_digits() -> None:
     lease = of_kind("coordination.k8s.io", "v1", "Lease")
-    fine = {"spec": {"renewTime": "2026-01-01T00:00:00.000001Z"}}
+    fine = {"metadata": {}, "spec": {"renewTime": "2026-01-01T00:00:00.000001Z"}}
     assert normalised(fine, lease) is fine
     offset = {"spec": {"renewTime": "2026-01-01T01:00:00.500000+01:00"}}
-    assert normalised(offset, lease) == {"spec": {"renewTime": "2026-01-01T00:00:00.500000Z"}}
+    assert normalised(offset, lease)["spec"] == {"renewTime": "2026-01-01T00:00:00.500000Z"}
 
 
 @pytest.mark.parametrize(
@@ -121,5 +123,54 @@ def test_a_type_that_holds_itself() -> None:
 
 
 def test_what_has_no_schema_is_kept_whole() -> None:
-    revision = {"data": {"any": None, "list": [None]}, "revision": 1}
+    revision = {"metadata": {}, "data": {"any": None, "list": [None]}, "revision": 1}
     assert normalised(revision, of_kind("apps", "v1", "ControllerRevision")) is revision
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "kept"),
+    [
+        pytest.param(
+            "PodSpec",
+            {"hostNetwork": False, "nodeName": "", "volumes": [], "nodeSelector": {}},
+            {"containers": None},
+            id="an optional empty value is left out",
+        ),
+        pytest.param(
+            "PodSpec",
+            {"enableServiceLinks": False, "priority": 0, "runtimeClassName": "", "containers": []},
+            {
+                "enableServiceLinks": False,
+                "priority": 0,
+                "runtimeClassName": "",
+                "containers": None,
+            },
+            id="what is behind a pointer stays",
+        ),
+        pytest.param(
+            "ServicePort", {}, {"port": 0, "targetPort": 0}, id="what must be there is there"
+        ),
+        pytest.param(
+            "PodCondition",
+            {"type": "Ready", "status": "True"},
+            {"type": "Ready", "status": "True", "lastProbeTime": None, "lastTransitionTime": None},
+            id="a time that never was",
+        ),
+        pytest.param(
+            "Service",
+            {},
+            {"metadata": {}, "spec": {}, "status": {"loadBalancer": {}}},
+            id="structs are written even when empty",
+        ),
+        pytest.param(
+            "Volume",
+            {"name": "v", "emptyDir": {}},
+            {"name": "v", "emptyDir": {}},
+            id="a pointer to nothing",
+        ),
+    ],
+)
+def test_what_is_empty_follows_its_declaration(
+    kind: str, given: dict[str, Any], kept: dict[str, Any]
+) -> None:
+    assert normalised(given, facts.definition(f"io.k8s.api.core.v1.{kind}")) == kept

@@ -1,8 +1,10 @@
 """An object as a server keeps it: what decoding it into its type and back would change.
 
-Unknown fields and nulls go, quantities and times take their canonical form. What depends on
-how Go declares a field (an optional `""` or `false` that is left out again) is in no schema
-and not done here. The object must have no mistyped values: see `kube.schema`.
+Unknown fields and nulls go, quantities and times take their canonical form, and so does what
+is empty: Go leaves an optional `""`, `false` or `[]` out again unless it is declared behind a
+pointer, and always writes a struct. How each field is declared is in no schema; `zeros.json`
+beside this file says it (see `tools/zeros.py`). The object must have no mistyped values: see
+`kube.schema`.
 """
 
 from __future__ import annotations
@@ -10,7 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from kvestigate.kube import facts, quantities
 from kvestigate.kube.facts import Field, Type
@@ -28,88 +33,147 @@ _ZEROS: dict[Type, Any] = {
     Type.NUMBER: 0,
     Type.INT_OR_STRING: 0,
 }
+# What an optional field of these types is left out for, if nothing is behind a pointer.
+_DROPPED = frozenset(
+    {
+        Type.STRING,
+        Type.BYTES,
+        Type.BOOLEAN,
+        Type.INT32,
+        Type.INT64,
+        Type.NUMBER,
+        Type.LIST,
+        Type.MAP,
+    }
+)
 
 
-def normalised(value: Any, of: facts.Definition) -> Any:
+def normalised(value: dict[str, Any], of: facts.Definition) -> dict[str, Any]:
     """The object in its normal form; what is normal already is shared, not copied."""
-    return _Object(of.name)(value)
+    return _object(of.name)(value)
+
+
+def empty(of: facts.Definition) -> dict[str, Any]:
+    """The object of which nothing was said: what is always written, and nothing else."""
+    return _object(of.name)({})
 
 
 class _Object:
     """Normalises the objects of one definition. Its plan is made late: a type may hold itself."""
 
-    __slots__ = ("_name", "_plan")
+    __slots__ = ("_droppable", "_name", "_plan", "_present")
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._plan: dict[str, Normalise | None] | None = None
+        self._droppable: frozenset[str] = frozenset()
+        self._present: tuple[tuple[str, Field], ...] = ()
 
     def __call__(self, value: dict[str, Any]) -> dict[str, Any]:
-        plan = self._plan
-        if plan is None:
-            plan = self._plan = _plan(self._name)
+        plan = self._plan or self._prepare()
+        droppable = self._droppable
         changes: dict[str, Any] = {}
+        gone: list[str] = []
         for field, inner in value.items():
-            if inner is None or field not in plan:
-                changes[field] = None
+            if inner is None or field not in plan or (not inner and field in droppable):
+                gone.append(field)
                 continue
             normalise = plan[field]
             if normalise is not None:
                 kept = normalise(inner)
                 if kept is not inner:
                     changes[field] = kept
-        if not changes:
+        for field, of in self._present:
+            if not value.get(field) and (field not in value or value[field] is None or _lists(of)):
+                changes[field] = _zero(of)
+        if not changes and not gone:
             return value
-        return {field: kept for field, kept in {**value, **changes}.items() if kept is not None}
+        made = {**value, **changes}
+        for field in gone:
+            if field not in changes:
+                del made[field]
+        return made
+
+    def _prepare(self) -> dict[str, Normalise | None]:
+        fields = facts.definition(self._name).fields
+        declared = _declared().get(self._name, _Declared())
+        present, kept = declared.present.split(), declared.kept.split()
+        self._present = tuple((name, fields[name]) for name in present)
+        self._droppable = frozenset(
+            name
+            for name, field in fields.items()
+            if name not in present and name not in kept and _type(field) in _DROPPED
+        )
+        self._plan = {name: _normaliser(field) for name, field in fields.items()}
+        return self._plan
+
+
+class _Declared(msgspec.Struct, frozen=True):
+    """How Go declares the fields of one definition."""
+
+    present: str = msgspec.field(name="p", default="")
+    """Always written."""
+    kept: str = msgspec.field(name="k", default="")
+    """Behind a pointer: written whenever it was sent."""
 
 
 @cache
-def _plan(name: str) -> dict[str, Normalise | None]:
-    """How to normalise each field of a definition; None for what always is normal."""
-    return {field: _normaliser(of) for field, of in facts.definition(name).fields.items()}
+def _declared() -> dict[str, _Declared]:
+    table = Path(__file__).with_name("zeros.json").read_bytes()
+    return msgspec.json.decode(table, type=dict[str, _Declared])
+
+
+@cache
+def _object(name: str) -> _Object:
+    return _Object(name)
+
+
+def _type(field: Field) -> Type:
+    if field.type is not Type.DEFINED:
+        return field.type
+    return facts.definition(field.definition).scalar or Type.DEFINED
+
+
+def _lists(field: Field) -> bool:
+    return field.element is not None
 
 
 def _normaliser(field: Field) -> Normalise | None:
     if field.element is not None:
         each = _normaliser(field.element)
-        zero = _zero(field.element)
-        return partial(_list if field.type is Type.LIST else _map, each, zero)
-    if field.type is not Type.DEFINED:
-        return _SCALARS.get(field.type)
-    scalar = facts.definition(field.definition).scalar
-    if scalar is None:
-        return _Object(field.definition)
-    return _SCALARS.get(scalar)
+        return partial(_list if field.type is Type.LIST else _map, each, field.element)
+    scalar = _type(field)
+    return _object(field.definition) if scalar is Type.DEFINED else _SCALARS.get(scalar)
 
 
 def _zero(field: Field) -> Any:
-    """What Go makes of a null in a list or map."""
-    if field.type is not Type.DEFINED:
-        return _ZEROS.get(field.type)
-    scalar = facts.definition(field.definition).scalar
-    return {} if scalar is None else _ZEROS.get(scalar)
+    """What Go makes of a value that is not there: null for lists, maps and times."""
+    type_ = _type(field)
+    return empty(facts.definition(field.definition)) if type_ is Type.DEFINED else _ZEROS.get(type_)
 
 
-def _list(each: Normalise | None, zero: Any, value: list[Any]) -> list[Any]:
+def _list(each: Normalise | None, element: Field, value: list[Any]) -> list[Any]:
     if each is None:
-        return [zero if inner is None else inner for inner in value] if None in value else value
+        if None not in value:
+            return value
+        return [_zero(element) if inner is None else inner for inner in value]
     kept = value
     for position, inner in enumerate(value):
-        new = zero if inner is None else each(inner)
+        new = _zero(element) if inner is None else each(inner)
         if new is not inner:
             kept = list(value) if kept is value else kept
             kept[position] = new
     return kept
 
 
-def _map(each: Normalise | None, zero: Any, value: dict[str, Any]) -> dict[str, Any]:
+def _map(each: Normalise | None, element: Field, value: dict[str, Any]) -> dict[str, Any]:
     if each is None:
         if None not in value.values():
             return value
-        return {key: zero if inner is None else inner for key, inner in value.items()}
+        return {key: _zero(element) if inner is None else inner for key, inner in value.items()}
     changes = {}
     for key, inner in value.items():
-        new = zero if inner is None else each(inner)
+        new = _zero(element) if inner is None else each(inner)
         if new is not inner:
             changes[key] = new
     return {**value, **changes} if changes else value

@@ -29,7 +29,7 @@ def prepare_new(call: Call, state: PlaneState, obj: Object) -> Write:
     check_namespace(call, obj)
     metadata.begin(obj, kind, call.namespace, scene.now, call.random)
     if kind.has_status and not kind.keeps_status_on_create:
-        obj.pop("status", None)
+        kind.reset_status(obj)
     kind.default(obj)
     kind.on_create(obj, scene)
     write = Write("CREATE", kind, obj, None, call.asked, scene, call.warnings)

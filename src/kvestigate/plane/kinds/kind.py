@@ -73,6 +73,13 @@ class Kind:
         """The object as decoding it into its type and back leaves it; `problems` come first."""
         return obj if self.type is None else normal.normalised(obj, self.type)
 
+    def reset_status(self, obj: Object) -> None:
+        """Forget what a creator claims about the state of the world."""
+        obj.pop("status", None)
+        empty = {} if self.type is None else normal.empty(self.type)
+        if "status" in empty:
+            obj["status"] = empty["status"]
+
     def default(self, obj: Object) -> None:
         """Fill in what users may leave out."""
 
