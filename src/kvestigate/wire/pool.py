@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Sequence
 
 from kvestigate import errors
-from kvestigate.wire import dial, handshake, websocket
+from kvestigate.wire import dial
 from kvestigate.wire.body import ResponseBody
 from kvestigate.wire.connection import ClientConnection, Unanswered
 from kvestigate.wire.message import Headers, Incoming, Request, WebSocket
@@ -81,9 +81,12 @@ class HttpClient:
         subprotocols: Sequence[str] = (),
         *,
         timeout: float | None,
-        max_size: int = websocket.MAX_SIZE,
+        max_size: int | None = None,
     ) -> WebSocket:
         """A WebSocket on a connection of its own; raises `UpgradeRefused` if there is none."""
+        # Loading websockets takes as long as all else here, and few commands need it.
+        from kvestigate.wire import handshake, websocket
+
         offer = handshake.Offer(subprotocols)
         fields = [*request.headers, *offer.fields()]
         asked = Request("GET", request.path, request.query, Headers(fields))
@@ -114,7 +117,7 @@ class HttpClient:
             side=websocket.Side.CLIENT,
             subprotocol=subprotocol,
             received=connection.leftover,
-            max_size=max_size,
+            max_size=max_size or websocket.MAX_SIZE,
         )
 
     async def aclose(self) -> None:
