@@ -9,15 +9,24 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 
+import msgspec
+
 from kvestigate.client.access import AccessOptions, resolve
 from kvestigate.client.api import Api
 from kvestigate.client.auth.interface import Now, wall_now
 from kvestigate.client.connect import connect
 from kvestigate.kube import builtins
+from kvestigate.kube.views.meta import Metadata, View
 
 # Nothing of the environment that the tests run in may choose a cluster or a proxy.
 ENVIRONMENT = {"PATH": os.defpath}
+CONFIG_MAPS = builtins.resource("configmaps")
 REVIEWS = builtins.resource("selfsubjectreviews")
+
+
+class ConfigMap(View, frozen=True):
+    metadata: Metadata = Metadata()
+    data: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 @asynccontextmanager

@@ -23,6 +23,14 @@ class Tunnel(socketserver.ThreadingTCPServer):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
+    def cut(self) -> None:
+        """Break every connection, as a network does: without a word."""
+        for each in list(self.open):
+            try:
+                each.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass  # ended on its own
+
 
 class _Connect(socketserver.StreamRequestHandler):
     server: Tunnel
@@ -69,9 +77,5 @@ def tunnel() -> Iterator[Tunnel]:
             yield server
         finally:
             server.shutdown()
-            for each in server.open:
-                try:
-                    each.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass  # ended on its own
+            server.cut()
             thread.join()

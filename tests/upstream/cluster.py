@@ -15,7 +15,7 @@ import yaml
 from kvestigate.wire.certificates import CertificateAuthority, KeyPair
 from tests.upstream.binaries import Binaries
 from tests.upstream.judge import Judge
-from tests.upstream.processes import PortTaken, Process, free_ports
+from tests.upstream.processes import PortTaken, Process, free_ports, wait_until
 
 ADMIN_TOKEN = "token-of-the-admin"
 READER_TOKEN = "token-of-the-reader"
@@ -131,13 +131,23 @@ class UpstreamCluster:
         """etcd's own JSON gateway."""
         return Judge(self.etcd_port, None)
 
-    def compact(self) -> int:
-        """Make etcd forget all history up to now; the revision that it kept."""
-        with self.etcd() as etcd:
-            status = etcd.post("/v3/maintenance/status", {})
-            revision = int(status["header"]["revision"])
-            etcd.post("/v3/kv/compaction", {"revision": str(revision), "physical": True})
-        return revision
+    def forget(self, collection: str) -> None:
+        """Make the servers forget all history up to now, as the hourly-old is in daily life.
+
+        Compacts etcd and leaves the note by which API servers learn of it; returns when lists
+        of the collection at this path no longer come from the API server's memory either.
+        """
+        with self.judge() as judge, self.etcd() as etcd:
+            version = judge.get(f"{collection}?limit=1")["metadata"]["resourceVersion"]
+            # Nothing older than the latest is kept, so there must be something later.
+            marker = {"metadata": {"generateName": "marker-"}}
+            judge.post("/api/v1/namespaces/default/configmaps", marker)
+            revision = etcd.post("/v3/maintenance/status", {})["header"]["revision"]
+            etcd.post("/v3/kv/compaction", {"revision": revision, "physical": True})
+            note = {"key": _base64(b"compact_rev_key"), "value": _base64(revision.encode())}
+            etcd.post("/v3/kv/put", note)
+            exactly = f"{collection}?resourceVersion={version}&resourceVersionMatch=Exact&limit=1"
+            wait_until(lambda: not judge.answers(exactly), "the API server still remembers")
 
     def kubeconfig(
         self,
@@ -155,8 +165,8 @@ class UpstreamCluster:
         if credentials is None:
             pair = self.client_certificate(user, groups)
             credentials = {
-                "client-certificate-data": base64.b64encode(pair.certificate).decode(),
-                "client-key-data": base64.b64encode(pair.key).decode(),
+                "client-certificate-data": _base64(pair.certificate),
+                "client-key-data": _base64(pair.key),
             }
         if connection is None:
             connection = {"certificate-authority": str(self._ca)}
@@ -267,3 +277,7 @@ class UpstreamCluster:
 
 def _now() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC)
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()

@@ -109,3 +109,12 @@ def free_ports(count: int) -> list[int]:
         for each in held:
             each.bind(("127.0.0.1", 0))
         return [each.getsockname()[1] for each in held]
+
+
+def wait_until(happened: Callable[[], bool], otherwise: str, *, deadline: float = 60) -> None:
+    """For what a server gives no sign of; fails with `otherwise`."""
+    give_up = time.monotonic() + deadline
+    while not happened():
+        if time.monotonic() > give_up:
+            raise TimeoutError(f"{otherwise} after {deadline:g} s")
+        time.sleep(_PROBE_EVERY)
