@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
 from random import Random
 
 from kvestigate import errors
@@ -17,7 +16,7 @@ from kvestigate.plane.planes import Planes
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.store.store import Store
-from kvestigate.plane.subresources.registry import SUBRESOURCES
+from kvestigate.plane.subresources.registry import SUBRESOURCES, VIRTUAL, Verb, Verbs
 from kvestigate.plane.verbs.create import create
 from kvestigate.plane.verbs.delete import delete, delete_collection
 from kvestigate.plane.verbs.get import get
@@ -28,8 +27,6 @@ from kvestigate.plane.verbs.watch import watch
 from kvestigate.wire.message import Request, Response, Upgrade
 
 _log = logging.getLogger(__name__)
-
-Verb = Callable[[Call], Awaitable[Response | Upgrade]]
 
 VERBS: dict[str, Verb] = {
     "get": get,
@@ -101,13 +98,16 @@ class ApiServer:
 
 def _verb(call: Call) -> Verb:
     asked, resource = call.asked, call.kind.resource
+    verbs: Verbs
     if asked.subresource and asked.subresource != "status":
         verbs = SUBRESOURCES.get((*call.kind.key, asked.subresource), {})
         if asked.subresource not in resource.subresources:
             raise errors.NotFound("the server could not find the requested resource")
+    elif call.kind.key in VIRTUAL:
+        verbs = VIRTUAL[call.kind.key]
     else:
         allowed = resource.verbs if not asked.subresource else ("get", "update", "patch")
-        verbs = {name: verb for name, verb in VERBS.items() if name in allowed}
+        verbs = VERBS if asked.verb in allowed else {}
     verb = verbs.get(asked.verb)
     if verb is None:
         raise errors.MethodNotAllowed(

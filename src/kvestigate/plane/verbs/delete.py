@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import msgspec
 
@@ -75,11 +74,11 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
     for attempt in range(writing.CONFLICT_RETRIES):
         state = call.plane.tip
         item = call.find(state)
-        _check_preconditions(call, options, item)
+        check_preconditions(call, options.preconditions, item)
         obj = objects.read(item)
         scene = call.scene(state)
         admit(Write("DELETE", call.kind, obj, obj, call.asked, scene, call.warnings))
-        changed = _mark(call, obj, options)
+        changed = mark(call, obj, options)
         done = writing.gone(call, obj)
         if call.dry_run or options.dryRun:
             return item, done
@@ -102,7 +101,7 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
     raise AssertionError("unreachable")
 
 
-def _mark(call: Call, obj: Object, options: Options) -> bool:
+def mark(call: Call, obj: Object, options: Options) -> bool:
     """Give a doomed object its finalizers and its time; whether anything changed."""
     meta = obj["metadata"]
     before = (meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds"))
@@ -161,11 +160,11 @@ def read_options(call: Call) -> Options:
         options = msgspec.convert(value, Options)
     except msgspec.ValidationError as error:
         raise BadRequest(f"invalid DeleteOptions: {error}") from None
-    _check_options(options)
+    check_options(options)
     return options
 
 
-def _check_options(options: Options) -> None:
+def check_options(options: Options) -> None:
     found = []
     if options.propagationPolicy is not None and options.orphanDependents is not None:
         found.append(
@@ -182,8 +181,7 @@ def _check_options(options: Options) -> None:
         raise causes.reject("DeleteOptions", "meta.k8s.io", "", found)
 
 
-def _check_preconditions(call: Call, options: Options, item: Item) -> None:
-    wanted: Any = options.preconditions
+def check_preconditions(call: Call, wanted: Preconditions | None, item: Item) -> None:
     if wanted is None:
         return
     if wanted.uid and wanted.uid != item.uid:

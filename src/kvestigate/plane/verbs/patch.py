@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -25,21 +26,41 @@ STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A patch that was read and can be applied, again if another writer was faster."""
+
+    apply: Callable[[Object], Any]
+    names_version: bool
+    """The patch itself sets a resourceVersion, and so insists on one."""
+
+
 async def patch(call: Call) -> Response:
-    media = call.request.headers.get("content-type").partition(";")[0].strip()
-    change = _decode(call, media)
-    apply = _applier(call, media, change)
+    change = read(call)
 
     def alter(current: Object, item: Item) -> Object:
-        patched = apply(current)
-        if not isinstance(patched, dict) or not isinstance(patched.get("metadata"), dict):
-            raise BadRequest("the patch leaves no object behind")
-        check_version(call, patched["metadata"].get("resourceVersion") or "", item)
-        body.check_identity(patched, call.kind)
-        return body.normal_form(patched, call)
+        altered = patched(call, change, current)
+        check_version(call, altered["metadata"].get("resourceVersion") or "", item)
+        return altered
 
-    item = await writing.change(call, alter, pinned=_names_version(change))
+    item = await writing.change(call, alter, pinned=change.names_version)
     return forms.one(call, item)
+
+
+def read(call: Call) -> Change:
+    """The patch in the body, for objects of the call's kind."""
+    media = call.request.headers.get("content-type").partition(";")[0].strip()
+    change = _decode(call, media)
+    return Change(_applier(call, media, change), _names_version(change))
+
+
+def patched(call: Call, change: Change, current: Object) -> Object:
+    """`current` after the change, in the form of the call's kind."""
+    altered = change.apply(current)
+    if not isinstance(altered, dict) or not isinstance(altered.get("metadata"), dict):
+        raise BadRequest("the patch leaves no object behind")
+    body.check_identity(altered, call.kind)
+    return body.normal_form(altered, call)
 
 
 def _decode(call: Call, media: str) -> Any:
@@ -71,7 +92,6 @@ def _applier(call: Call, media: str, change: Any) -> Callable[[Object], Any]:
 
 
 def _names_version(change: Any) -> bool:
-    """Whether the patch itself sets a resourceVersion, and so insists on one."""
     if isinstance(change, list):
         return any(
             isinstance(step, dict) and step.get("path") == "/metadata/resourceVersion"

@@ -1,0 +1,150 @@
+"""scale: the replicas of a workload as an autoscaling/v1 Scale, whatever the workload's kind."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kvestigate.errors import BadRequest
+from kvestigate.kube import causes
+from kvestigate.kube.causes import Cause
+from kvestigate.kube.resources import Resource
+from kvestigate.kube.selectors import from_label_selector
+from kvestigate.plane import answer, body, forms, objects, writing
+from kvestigate.plane.call import Call
+from kvestigate.plane.kinds.kind import Kind, Object
+from kvestigate.plane.store.model import Item
+from kvestigate.plane.verbs import patch as patching
+from kvestigate.plane.verbs.update import check_version, uid_conflict
+from kvestigate.plane.versions import at_least
+from kvestigate.wire.message import Response
+
+SCALE = Kind(Resource("autoscaling", "v1", "scales", "Scale"))
+
+Path = tuple[str, ...]
+Verb = Callable[[Call], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Scaling:
+    """Where a kind keeps what a Scale shows."""
+
+    selector: Callable[[Object], str]
+    """The label selector of its pods as text; empty if it has none."""
+    replicas: Path = ("spec", "replicas")
+    current: Path = ("status", "replicas")
+
+
+def label_selector(obj: Object) -> str:
+    """Of kinds whose spec.selector is a LabelSelector."""
+    return str(from_label_selector((obj.get("spec") or {}).get("selector")))
+
+
+def label_map(obj: Object) -> str:
+    """Of kinds whose spec.selector is a map of labels."""
+    labels = (obj.get("spec") or {}).get("selector") or {}
+    return ",".join(f"{key}={labels[key]}" for key in sorted(labels))
+
+
+WORKLOAD = Scaling(label_selector)
+REPLICATION_CONTROLLER = Scaling(label_map)
+
+
+def verbs(scaling: Scaling) -> dict[str, Verb]:
+    """What the scale subresource of a kind answers."""
+
+    async def get(call: Call) -> Response:
+        at_least(call.plane, call.asked.params.get("resourceVersion", ""))
+        return _answer(call, call.find(call.plane.state), scaling)
+
+    async def update(call: Call) -> Response:
+        sent = body.decode(replace(call, kind=SCALE))
+        _check_name(sent, call.asked.name)
+        version = sent["metadata"].get("resourceVersion") or ""
+        item = await writing.change(
+            call, lambda obj, item: _scaled(call, obj, item, sent, scaling), pinned=bool(version)
+        )
+        return _answer(call, item, scaling)
+
+    async def patch(call: Call) -> Response:
+        judged = replace(call, kind=SCALE)
+        change = patching.read(judged)
+
+        def alter(obj: Object, item: Item) -> Object:
+            sent = patching.patched(judged, change, _scale(obj, scaling))
+            return _scaled(call, obj, item, sent, scaling)
+
+        item = await writing.change(call, alter, pinned=change.names_version)
+        return _answer(call, item, scaling)
+
+    return {"get": get, "update": update, "patch": patch}
+
+
+def _check_name(sent: Object, name: str) -> None:
+    told = sent["metadata"].get("name")
+    if not told:
+        raise BadRequest(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be "
+            "provided"
+        )
+    if told != name:
+        raise BadRequest(
+            f"the name of the object ({told}) does not match the name on the URL ({name})"
+        )
+
+
+def _scaled(call: Call, obj: Object, item: Item, sent: Object, scaling: Scaling) -> Object:
+    """The workload after a Scale was written to it."""
+    meta = sent["metadata"]
+    if meta.get("uid") and meta["uid"] != item.uid:
+        raise uid_conflict(call, meta["uid"], item.uid)
+    if found := _problems(sent):
+        raise causes.reject("Scale", "autoscaling", item.name, found)
+    check_version(call, meta.get("resourceVersion") or "", item)
+    _write(obj, scaling.replicas, (sent.get("spec") or {}).get("replicas", 0))
+    return obj
+
+
+def _problems(scale: Object) -> list[Cause]:
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if replicas >= 0:
+        return []
+    return [causes.invalid("spec.replicas", replicas, "must be greater than or equal to 0")]
+
+
+def _scale(obj: Object, scaling: Scaling) -> Object:
+    meta = obj["metadata"]
+    kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+    status: Object = {"replicas": _read(obj, scaling.current) or 0}
+    if selector := scaling.selector(obj):
+        status["selector"] = selector
+    replicas = _read(obj, scaling.replicas)
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {name: meta[name] for name in kept if name in meta},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": status,
+    }
+
+
+def _answer(call: Call, item: Item, scaling: Scaling) -> Response:
+    shown = answer.encode(_scale(objects.read(item), scaling))
+    as_item = Item(item.namespace, item.name, item.uid, item.revision, 0, shown)
+    return forms.one(replace(call, kind=SCALE), as_item)
+
+
+def _read(obj: Any, path: Path) -> Any:
+    for step in path:
+        if not isinstance(obj, dict):
+            return None
+        obj = obj.get(step)
+    return obj
+
+
+def _write(obj: Object, path: Path, value: int) -> None:
+    *parents, last = path
+    for step in parents:
+        obj = obj.setdefault(step, {})
+    obj[last] = value
