@@ -140,13 +140,16 @@ async def test_refusals_end_the_connection(
     assert await client.rest() == b""
 
 
-async def test_a_refusal_arrives_although_the_client_goes_on_sending(
+async def test_a_refused_client_that_goes_on_sending_is_not_reset(
     serving: Servers, raw: Raws
 ) -> None:
-    client = await raw(await serving(echo, body_bytes=100))
-    client.writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n")
-    client.writer.write(bytes(4_000_000))
-    assert (await client.answer())[0] == 413
+    client = await raw(await serving(echo, body_bytes=100, linger=SECONDS))
+    head = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n"
+    assert (await client.ask(head))[0] == 413
+    for _ in range(64):
+        client.writer.write(bytes(65536))
+        await client.writer.drain()
+    assert await client.rest() == b""
 
 
 async def test_chunked_request_bodies(serving: Servers, raw: Raws) -> None:
@@ -322,6 +325,37 @@ async def test_streams_to_http_1_0_end_with_the_connection(serving: Servers, raw
     _, headers, _ = await client.ask(b"GET / HTTP/1.0\r\n\r\n")
     assert "transfer-encoding" not in headers
     assert await client.rest() == b"onetwo"
+
+
+class Closable:
+    """A stream that nobody closes by accident."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def __aiter__(self) -> Closable:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self.closed:
+            raise StopAsyncIteration
+        return b"one"
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+async def test_a_stream_that_head_does_not_want_is_closed(serving: Servers, raw: Raws) -> None:
+    stream = Closable()
+
+    async def handler(request: Request) -> Response:
+        return Response(200, body=stream) if request.method == "HEAD" else await echo(request)
+
+    client = await raw(await serving(handler))
+    status, headers, _ = await client.ask(b"HEAD / HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert (status, headers["transfer-encoding"]) == (200, "chunked")
+    assert (await client.ask(GET % b"/next"))[2] == b"GET /next 0"
+    assert stream.closed
 
 
 @pytest.mark.parametrize("connection", [b"keep-alive", b"close"])
