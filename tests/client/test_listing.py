@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -133,6 +134,18 @@ async def test_a_slow_reader_is_not_run_ahead_of(connected: OpenTransport) -> No
     asked = len(server.requests)
     assert await api.request("GET", "/")
     assert len(server.requests) == asked + 1
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+async def test_the_collector_is_left_as_it_was(connected: OpenTransport, enabled: bool) -> None:
+    api = patient(await connected(Collection(25)))
+    if not enabled:
+        gc.disable()
+    try:
+        await api.list(PODS, limit=10)
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()
 
 
 EXPIRED = failure(410, "Expired", "too old") | {"metadata": {"continue": "10"}}
