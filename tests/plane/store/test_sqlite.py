@@ -19,6 +19,7 @@ from kvestigate.plane.store.transition import assemble
 from tests.contracts.store import (
     NODES,
     PODS,
+    Clock,
     MakeBackend,
     StoreContract,
     contents,
@@ -223,3 +224,40 @@ async def test_a_full_disk_refuses_writes_and_loses_none(path: Path) -> None:
     async with Store(SqliteBackend(path)) as store:
         assert exact((await store.plane("one")).state) == exact(final)
         assert contents((await store.plane("two")).state) == {}
+
+
+async def test_a_revision_is_not_given_twice_when_all_history_is_gone(path: Path) -> None:
+    clock = Clock()
+    async with Store(SqliteBackend(path), Retention(seconds=60), clock) as store:
+        plane, other = await store.create("one"), await store.create("other")
+        await plane.commit([put("a"), remove("a", 1)])
+        clock.now += 3600
+        await other.write(put("b"))
+        await store.idle()
+        assert plane.compacted == 2
+    assert rows(path, "version") == 1
+    async with Store(SqliteBackend(path), Retention(seconds=60), clock) as store:
+        plane = await store.plane("one")
+        assert (await plane.write(put("a"))).revision == 3
+
+
+async def test_what_was_deleted_after_a_fold_stays_deleted(path: Path) -> None:
+    async with Store(SqliteBackend(path), Retention(changes=2)) as store:
+        source = await store.create("source")
+        await source.write(put("x", "old"))
+        await store.fork("source", ["kept", "dropped"])
+        kept = await store.plane("kept")
+        await kept.write(put("x", "new", expect=1))
+        await kept.commit([put(f"filler-{n}") for n in range(10)])
+        await store.idle()
+        await store.delete("source")
+        await store.delete("dropped")
+        await store.idle()
+        assert contents(kept.state)[PODS, "default", "x"] == "new"
+        await kept.write(remove("x", 2))
+        await kept.commit([put(f"more-{n}") for n in range(10)])
+        await store.idle()
+    assert rows(path, "plane") == 1
+    assert rows(path, "version") == 20
+    async with Store(SqliteBackend(path)) as store:
+        assert (PODS, "default", "x") not in contents((await store.plane("kept")).state)

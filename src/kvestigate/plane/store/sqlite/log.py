@@ -72,6 +72,8 @@ class Log:
             rows = self._plain_rows(steps)
             if rows is not None:
                 _insert(self._db, "version", rows)  # one statement is its own transaction
+            elif len(steps) == 1 and self._is_one_statement(steps[0]):
+                self._enter(steps[0])
             else:
                 self._transact(steps)
         except BaseException:
@@ -92,6 +94,15 @@ class Log:
                     return None
                 rows.append(self._row(plane, change))
         return rows
+
+    def _is_one_statement(self, step: Step) -> bool:
+        match step:
+            case Forked(planes=planes):
+                return len(planes) <= _WIDEST
+            case Created(template=template):
+                return not template.revision or template in self._templates
+            case _:
+                return False
 
     def _transact(self, steps: Sequence[Step]) -> None:
         self._db.execute("BEGIN")
