@@ -16,8 +16,6 @@ def test_lines_do_not_depend_on_where_the_pieces_were_cut(text: bytes, cuts: lis
     edges = [0, *sorted(min(cut, len(text)) for cut in cuts), len(text)]
     lines = Lines()
     found = [
-        line
-        for start, end in itertools.pairwise(edges)
-        for line in lines.feed(text[start:end])
+        line for start, end in itertools.pairwise(edges) for line in lines.feed(text[start:end])
     ]
     assert [*found, lines.rest()] == text.split(b"\n")
