@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -35,6 +36,8 @@ from kvestigate.plane.store.state import PlaneState
 from kvestigate.plane.store.store import Store
 from kvestigate.plane.store.transition import assemble
 from tests.contracts.store import PODS, contents, exact, put, remove, revisions
+
+pytestmark = pytest.mark.timeout(240)  # a failure is shrunk, and that takes its time
 
 T = TypeVar("T")
 NAMES = st.sampled_from("abcd")
@@ -224,10 +227,10 @@ def _plain(state: PlaneState) -> dict[str, object]:
 
 
 TestFamilyInMemory = Family.TestCase
-TestFamilyInMemory.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestFamilyInMemory.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
 TestFamilyOnDisk = DurableFamily.TestCase
 TestFamilyOnDisk.settings = settings(
-    max_examples=25,
+    max_examples=20,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
