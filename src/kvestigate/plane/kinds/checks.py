@@ -1,0 +1,130 @@
+"""Checks that validators of many kinds share, each yielding the causes it finds. Pure.
+
+Paths are plain text (`spec.containers[0].image`): most objects are valid, and a string costs
+less to extend than to explain.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Cause
+
+Causes = Iterator[Cause]
+
+NOT_NEGATIVE = "must be greater than or equal to 0"
+POSITIVE = "must be greater than zero"
+IMMUTABLE = "field is immutable"
+INT32_MAX = 2**31 - 1
+
+
+def between(low: int, high: int) -> str:
+    return f"must be between {low} and {high}, inclusive"
+
+
+def each(path: str, value: Any, problems: Iterable[str]) -> Causes:
+    """One cause a problem with the value."""
+    for problem in problems:
+        yield causes.invalid(path, value, problem)
+
+
+def label(path: str, value: str) -> Causes:
+    return each(path, value, names.label_problems(value))
+
+
+def subdomain(path: str, value: str) -> Causes:
+    return each(path, value, names.subdomain_problems(value))
+
+
+def label_key(path: str, value: str) -> Causes:
+    return each(path, value, names.qualified_name_problems(value))
+
+
+def labels(path: str, value: Mapping[str, str]) -> Causes:
+    for key, text in value.items():
+        yield from label_key(path, key)
+        yield from each(path, text, names.label_value_problems(text))
+
+
+def annotation_keys(path: str, value: Mapping[str, str]) -> Causes:
+    for key in value:
+        yield from each(path, key, names.qualified_name_problems(key.lower()))
+
+
+def not_negative(path: str, value: int) -> Causes:
+    if value < 0:
+        yield causes.invalid(path, value, NOT_NEGATIVE)
+
+
+def port_number(path: str, value: int) -> Causes:
+    if not 1 <= value <= 65535:
+        yield causes.invalid(path, value, between(1, 65535))
+
+
+def port(path: str, value: int | str) -> Causes:
+    """The number or the name of a port."""
+    if isinstance(value, int):
+        yield from port_number(path, value)
+    else:
+        yield from each(path, value, names.port_name_problems(value))
+
+
+def one_of(path: str, value: str, allowed: Iterable[str]) -> Causes:
+    """A choice that must be made: nothing is another mistake than something else."""
+    choices = list(allowed)
+    if not value:
+        yield causes.required(path)
+    elif value not in choices:
+        yield causes.unsupported(path, value, choices)
+
+
+def immutable(path: str, new: Any, old: Any) -> Causes:
+    if new != old:
+        yield causes.invalid(path, new, IMMUTABLE)
+
+
+def address(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return None if "%" in value else ipaddress.ip_address(value)
+    except ValueError:
+        return None
+
+
+def ip(path: str, value: str) -> Causes:
+    if address(value) is None:
+        yield causes.invalid(
+            path, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
+        )
+
+
+_SETS, _PRESENCE = ("In", "NotIn"), ("Exists", "DoesNotExist")
+VALUES_NEEDED = "must be specified when `operator` is 'In' or 'NotIn'"
+VALUES_BARRED = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
+NO_OPERATOR = "not a valid selector operator"
+
+
+def label_selector(path: str, selector: Mapping[str, Any] | None) -> Causes:
+    """A LabelSelector; None is one that was not given."""
+    if selector is None:
+        return
+    yield from labels(f"{path}.matchLabels", selector.get("matchLabels") or {})
+    for index, requirement in enumerate(selector.get("matchExpressions") or ()):
+        yield from _requirement(f"{path}.matchExpressions[{index}]", requirement)
+
+
+def _requirement(path: str, requirement: Mapping[str, Any]) -> Causes:
+    operator, values = requirement.get("operator", ""), requirement.get("values") or []
+    if operator in _SETS:
+        if not values:
+            yield causes.required(f"{path}.values", VALUES_NEEDED)
+    elif operator in _PRESENCE:
+        if values:
+            yield causes.forbidden(f"{path}.values", VALUES_BARRED)
+    else:
+        yield causes.invalid(f"{path}.operator", operator, NO_OPERATOR)
+    yield from label_key(f"{path}.key", requirement.get("key", ""))
+    for index, value in enumerate(values):
+        yield from each(f"{path}.values[{index}]", value, names.label_value_problems(value))
