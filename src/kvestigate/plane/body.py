@@ -17,12 +17,13 @@ ACCEPTED = "application/json, application/yaml, application/vnd.kubernetes.proto
 
 
 def decode(call: Call) -> Object:
-    """The object in the body of a create or update, checked against the path's kind."""
-    obj = parse(call.request.body, call.request.headers.get("content-type"), call.kind)
-    check_identity(obj, call.kind)
+    """The object in the body of a create or update, checked against the path's kind and brought
+    into its stored version."""
+    obj = parse(call.request.body, call.request.headers.get("content-type"), call.served)
+    check_identity(obj, call.served)
     if not isinstance(obj.get("metadata"), dict):
         obj["metadata"] = {}
-    return normal_form(obj, call)
+    return call.served.to_stored(normal_form(obj, call))
 
 
 def parse(data: bytes, content_type: str, kind: Kind) -> Object:
@@ -68,14 +69,14 @@ def check_identity(obj: Object, kind: Kind) -> None:
 def normal_form(obj: Object, call: Call) -> Object:
     """The object as its type keeps it; misfits are treated as `fieldValidation` asks."""
     strictness = call.asked.params.get("fieldValidation", "") or "Warn"
-    found = call.kind.problems(obj)
+    found = call.served.problems(obj)
     if found:
-        resource = call.kind.resource
+        resource = call.served.resource
         if found.mistyped or strictness == "Strict":
             raise schema.refusal(found, kind=resource.kind, version=resource.version)
         if strictness == "Warn":
             call.warnings.extend(found.warnings)
-    return call.kind.normalised(obj)
+    return call.served.normalised(obj)
 
 
 def _json(data: bytes, kind: Kind) -> Any:

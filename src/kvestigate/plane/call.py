@@ -22,7 +22,8 @@ from kvestigate.wire.message import Request
 class Call:
     plane: Plane
     asked: Asked
-    kind: Kind
+    served: Kind
+    """The kind at the version that the client speaks."""
     user: User
     request: Request
     form: Representation
@@ -30,6 +31,11 @@ class Call:
     random: Random
     """The source of uids and generated names: seeded where runs must repeat."""
     warnings: list[str] = field(default_factory=list)
+
+    @property
+    def kind(self) -> Kind:
+        """The kind whose rules the objects follow, at the version in which they are stored."""
+        return self.served.stored
 
     def scene(self, state: PlaneState) -> Scene:
         return Scene(state, self.user, self.clock.now(), self.asked.subresource)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.plane import answer, tables
+from kvestigate.plane import answer, objects, tables
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.negotiate import Form
@@ -26,7 +26,7 @@ def single(call: Call, item: Item) -> bytes:
     """An object in the client's form: the answer to a GET, or what a watch event holds."""
     form = call.form
     if form.form is Form.OBJECT:
-        return item.data
+        return objects.shown(item, call.served)
     if form.form is Form.TABLE:
         include = call.asked.params.get("includeObject", "")
         table = tables.table(call.kind, [item], form.api_version, call.clock.now(), include)
@@ -40,7 +40,7 @@ def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> Respons
     form = call.form
     body: bytes | Sequence[bytes]
     if form.form is Form.OBJECT:
-        body = _list(call.kind, items, metadata)
+        body = _list(call.served, items, metadata)
     elif form.form is Form.TABLE:
         include = call.asked.params.get("includeObject", "")
         table = tables.table(call.kind, items, form.api_version, call.clock.now(), include)
@@ -78,7 +78,7 @@ def _list(kind: Kind, items: Iterable[Item], metadata: dict[str, Any]) -> list[b
     cut = len(kind.head) if kind.trims_list_items else 0
     separator = b"{" if cut else b""
     for item in items:
-        pieces += (separator, item.data[cut:])
+        pieces += (separator, objects.shown(item, kind)[cut:])
         separator = b",{" if cut else b","
     pieces.append(b"]}")
     return pieces

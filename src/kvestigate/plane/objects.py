@@ -21,6 +21,15 @@ def read(item: Item) -> Object:
     return obj
 
 
+def shown(item: Item, served: Kind) -> bytes:
+    """A stored object's JSON at the version in which it is served."""
+    if served.stored is served:
+        return item.data
+    obj = served.from_stored(read(item))
+    rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
+    return served.head + _encode(rest)[1:]
+
+
 def body(obj: Object, kind: Kind) -> bytes:
     """The bytes to store: kind and apiVersion first, a hole where the revision goes."""
     rest = {

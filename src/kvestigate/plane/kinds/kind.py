@@ -56,6 +56,8 @@ class Kind:
         self.resource = resource
         self.key = (resource.group, resource.plural)
         """Where the objects are kept; versions and aliases of a resource share them."""
+        self.stored: Kind = self
+        """The kind at the version in which the objects are kept: another one for a `View`."""
         self.field_names = tuple(path for path, _ in self.selectable)
         self.has_status = "status" in resource.subresources
         self.type = facts.for_kind(resource.group, resource.version, resource.kind)
@@ -72,6 +74,14 @@ class Kind:
     def normalised(self, obj: Object) -> Object:
         """The object as decoding it into its type and back leaves it; `problems` come first."""
         return obj if self.type is None else normal.normalised(obj, self.type)
+
+    def to_stored(self, obj: Object) -> Object:
+        """An object of this version, in its normal form, as one of the stored version."""
+        return obj
+
+    def from_stored(self, obj: Object) -> Object:
+        """A stored object as this version shows it."""
+        return obj
 
     def reset_status(self, obj: Object) -> None:
         """Forget what a creator claims about the state of the world."""

@@ -5,20 +5,31 @@ from __future__ import annotations
 from functools import cache
 
 from kvestigate.kube import builtins
+from kvestigate.kube.resources import Resource
 from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.kinds.namespaces import NamespaceKind
+from kvestigate.plane.kinds.view import View
+
+Address = tuple[str, str, str]
+"""(group, version, plural)"""
 
 KINDS: dict[tuple[str, str], type[Kind]] = {
     ("", "namespaces"): NamespaceKind,
 }
 
+VIEWS: dict[Address, tuple[type[View], Address]] = {}
+"""Versions that are kept as another, and as which."""
+
 
 @cache
-def builtin() -> dict[tuple[str, str, str], Kind]:
-    """Every built-in kind by (group, version, plural)."""
-    return {
-        (resource.group, resource.version, resource.plural): KINDS.get(
-            (resource.group, resource.plural), Kind
-        )(resource)
-        for resource in builtins.registry()
-    }
+def builtin() -> dict[Address, Kind]:
+    """Every built-in kind by its address."""
+    resources = {(it.group, it.version, it.plural): it for it in builtins.registry()}
+    kinds = {at: _kind(resource) for at, resource in resources.items() if at not in VIEWS}
+    for at, (view, stored) in VIEWS.items():
+        kinds[at] = view(resources[at], kinds[stored])
+    return {at: kinds[at] for at in resources}
+
+
+def _kind(resource: Resource) -> Kind:
+    return KINDS.get((resource.group, resource.plural), Kind)(resource)

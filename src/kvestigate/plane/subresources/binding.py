@@ -23,7 +23,7 @@ BINDING = Kind(Resource("", "v1", "bindings", "Binding"))
 
 async def create_binding(call: Call) -> Response:
     """POST pods/NAME/binding"""
-    binding = body.decode(replace(call, kind=BINDING))
+    binding = body.decode(replace(call, served=BINDING))
     if binding["metadata"].get("name") != call.asked.name:
         raise BadRequest("name in URL does not match name in Binding object")
     return await _bind(call, binding)
@@ -37,7 +37,7 @@ async def create_legacy_binding(call: Call) -> Response:
         raise BadRequest("Name parameter required.")
     pods = types.of(call.plane.state).get("", "v1", "pods")
     assert pods is not None, "pods are built in"
-    return await _bind(replace(call, kind=pods, asked=replace(call.asked, name=name)), binding)
+    return await _bind(replace(call, served=pods, asked=replace(call.asked, name=name)), binding)
 
 
 async def _bind(call: Call, binding: Object) -> Response:

@@ -62,7 +62,7 @@ def _decode(call: Call) -> Object:
     body.check_identity(eviction, EVICTION)
     if not isinstance(eviction.get("metadata"), dict):
         eviction["metadata"] = {}
-    eviction = body.normal_form(eviction, replace(call, kind=EVICTION))
+    eviction = body.normal_form(eviction, replace(call, served=EVICTION))
     if eviction["metadata"].get("name") != call.asked.name:
         raise BadRequest("name in URL does not match name in Eviction object")
     writing.check_namespace(call, eviction)

@@ -59,7 +59,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
         return _answer(call, call.find(call.plane.state), scaling)
 
     async def update(call: Call) -> Response:
-        sent = body.decode(replace(call, kind=SCALE))
+        sent = body.decode(replace(call, served=SCALE))
         _check_name(sent, call.asked.name)
         version = sent["metadata"].get("resourceVersion") or ""
         item = await writing.change(
@@ -68,7 +68,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
         return _answer(call, item, scaling)
 
     async def patch(call: Call) -> Response:
-        judged = replace(call, kind=SCALE)
+        judged = replace(call, served=SCALE)
         change = patching.read(judged)
 
         def alter(obj: Object, item: Item) -> Object:
@@ -132,7 +132,7 @@ def _scale(obj: Object, scaling: Scaling) -> Object:
 def _answer(call: Call, item: Item, scaling: Scaling) -> Response:
     shown = answer.encode(_scale(objects.read(item), scaling))
     as_item = Item(item.namespace, item.name, item.uid, item.revision, 0, shown)
-    return forms.one(replace(call, kind=SCALE), as_item)
+    return forms.one(replace(call, served=SCALE), as_item)
 
 
 def _read(obj: Any, path: Path) -> Any:

@@ -53,7 +53,7 @@ async def delete(call: Call) -> Response:
 
 async def delete_collection(call: Call) -> Response:
     options = read_options(call)
-    chosen = selection(call.asked, call.kind)
+    chosen = selection(call.asked, call.served)
     state = call.plane.state
     found = [
         item

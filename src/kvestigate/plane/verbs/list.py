@@ -28,7 +28,7 @@ class Continue(msgspec.Struct):
 
 async def list_(call: Call) -> Response:
     asked = call.asked
-    chosen = selection(asked, call.kind)
+    chosen = selection(asked, call.served)
     limit = asked.integer("limit") or 0
     state, after = _start(call)
     items, more = _page(_matching(state, chosen, after), limit)

@@ -55,12 +55,12 @@ def read(call: Call) -> Change:
 
 
 def patched(call: Call, change: Change, current: Object) -> Object:
-    """`current` after the change, in the form of the call's kind."""
-    altered = change.apply(current)
+    """`current` after the change, which speaks the client's version of the kind."""
+    altered = change.apply(call.served.from_stored(current))
     if not isinstance(altered, dict) or not isinstance(altered.get("metadata"), dict):
         raise BadRequest("the patch leaves no object behind")
-    body.check_identity(altered, call.kind)
-    return body.normal_form(altered, call)
+    body.check_identity(altered, call.served)
+    return call.served.to_stored(body.normal_form(altered, call))
 
 
 def _decode(call: Call, media: str) -> Any:
@@ -81,7 +81,7 @@ def _applier(call: Call, media: str, change: Any) -> Callable[[Object], Any]:
     if media == MERGE:
         merge_patch.require_object(change)
         return lambda current: merge_patch.apply(current, change)
-    resource = call.kind.resource
+    resource = call.served.resource
     schema = patch_schema.for_kind(resource.group, resource.version, resource.kind)
     if schema is strategic.UNTYPED:
         raise UnsupportedMediaType(

@@ -25,7 +25,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 async def watch(call: Call) -> Response:
-    chosen = selection(call.asked, call.kind)
+    chosen = selection(call.asked, call.served)
     version = call.asked.params.get("resourceVersion", "")
     state = call.plane.state
     initial: Iterable[Item] = ()
@@ -79,7 +79,8 @@ def _duration(call: Call) -> float:
 
 
 def _frames(call: Call, chosen: Selection, changes: Iterable[Change]) -> bytes:
-    shared = chosen.everything and call.form.form is Form.OBJECT
+    as_stored = call.form.form is Form.OBJECT and call.served is call.kind
+    shared = chosen.everything and as_stored
     if shared:
         namespace = chosen.namespace
         return b"".join(
@@ -132,7 +133,7 @@ def _line(type_: bytes, data: bytes) -> bytes:
 
 
 def _bookmark(call: Call, revision: int, annotations: dict[str, str]) -> bytes:
-    resource = call.kind.resource
+    resource = call.served.resource
     metadata: dict[str, Any] = {"resourceVersion": str(revision)}
     if annotations:
         metadata["annotations"] = annotations
