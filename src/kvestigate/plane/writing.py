@@ -31,9 +31,10 @@ def prepare_new(call: Call, state: PlaneState, obj: Object) -> Write:
     if kind.has_status and not kind.keeps_status_on_create:
         kind.reset_status(obj)
     kind.default(obj)
-    kind.on_create(obj, scene)
     write = Write("CREATE", kind, obj, None, call.asked, scene, call.warnings)
     admit(write)
+    # After admission: what the server derives (a pod's QoS class) depends on what rules added.
+    kind.on_create(obj, scene)
     found = metadata.check(obj, kind) + kind.validate(obj, scene)
     if found:
         raise causes.reject(
