@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kvestigate.clusters import manage as clusters
 from kvestigate.debug import api, context, exec_url, timing
 from kvestigate.operation import Operation
 
@@ -10,4 +11,7 @@ OPERATIONS: tuple[Operation, ...] = (
     api.OPERATION,
     timing.OPERATION,
     exec_url.OPERATION,
+    clusters.LIST,
+    clusters.CREATE,
+    clusters.DELETE,
 )

@@ -27,6 +27,12 @@ class Entry(NamedTuple):
 
 KVESTIGATE: tuple[Entry, ...] = (
     Entry(
+        "plane",
+        "kvestigate.cli.plane:plane",
+        "Serve complete Kubernetes control planes, thousands in one process.",
+        SERVE,
+    ),
+    Entry(
         "debug",
         "kvestigate.cli.debug:debug",
         "How are we talking to this cluster, and what is slow about it?",

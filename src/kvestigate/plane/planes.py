@@ -24,6 +24,10 @@ class Planes:
             except NoPlane:
                 pass
             try:
-                return await self.store.create(name, self._template)
+                return await self.create(name)
             except PlaneExists:
                 continue
+
+    async def create(self, name: str) -> Plane:
+        """A new plane, bootstrapped; PlaneExists if there is one of that name."""
+        return await self.store.create(name, self._template)

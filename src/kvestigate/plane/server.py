@@ -7,7 +7,7 @@ from random import Random
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock, WallClock
-from kvestigate.plane import answer, negotiate, request, routes, tenancy, types
+from kvestigate.plane import answer, fleet, negotiate, request, routes, tenancy, types
 from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz.interface import Authorizer
@@ -74,6 +74,8 @@ class ApiServer:
         plane = await self.planes.open(name)
         self._authorizer.authorize(plane.state, user, asked)
         if not asked.resource:
+            if name == tenancy.ROOT and fleet.owns(asked.path):
+                return await fleet.respond(self.planes, asked, incoming)
             return await routes.respond(plane, asked, incoming)
         return await self._dispatch(plane, asked, user, incoming)
 

@@ -1,0 +1,218 @@
+"""`kvestigate plane`: serve Kubernetes control planes, and look after those of a server."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kvestigate.cli.cluster import access_of
+from kvestigate.cli.confirm import Confirmation, Consequence, writes
+from kvestigate.cli.group import command, group
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit
+from kvestigate.errors import NoCluster, UsageError
+
+if TYPE_CHECKING:
+    from kvestigate.client.access import Access
+    from kvestigate.plane.serving import Listen, Serving
+
+F = TypeVar("F")
+
+KUBECONFIG = "admin.kubeconfig"
+
+
+@group("plane")
+def plane() -> None:
+    """Serve complete Kubernetes control planes, thousands in one process."""
+
+
+def data_option(function: F) -> F:
+    option: Any = click.option(
+        "--data",
+        metavar="DIR",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Where the server keeps planes and keys; ~/.local/state/kvestigate/plane if none.",
+    )
+    decorated: F = option(function)
+    return decorated
+
+
+@command(
+    "serve",
+    into=plane,
+    examples=(
+        "kvestigate plane serve",
+        "kvestigate plane serve --memory --listen 127.0.0.1:0",
+        "kvestigate plane serve --data /srv/planes --listen 0.0.0.0:6443",
+    ),
+)
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    default="127.0.0.1:6443",
+    show_default=True,
+    help="Where to take requests; port 0 is one that the system chooses.",
+)
+@data_option
+@click.option("--memory", is_flag=True, help="Keep no planes on disk: they end with the server.")
+@click.option("--etcd", metavar="URL", help="Keep the planes in an etcd.")
+@click.option(
+    "--auth",
+    type=click.Choice(["rbac", "none"]),
+    default="rbac",
+    show_default=True,
+    help="Who gets in: who RBAC lets in, or everyone (on loopback only).",
+)
+def serve(
+    options: GlobalOptions,
+    listen: str,
+    data: Path | None,
+    memory: bool,
+    etcd: str | None,
+    auth: str,
+) -> None:
+    """Serve planes until SIGTERM or Ctrl-C.
+
+    The root plane is at /, every other at /clusters/ID/control-plane; a plane is made when it
+    is first asked for. The owner's kubeconfig is written into the data directory.
+    """
+    from kvestigate.plane.serving import Auth, ServeOptions, run
+
+    if etcd is not None:
+        raise UsageError(
+            "--etcd: planes cannot be kept in an etcd yet",
+            hint="leave --etcd out to keep them in the data directory",
+        )
+    chosen = ServeOptions(
+        data=data or data_directory(),
+        listen=parse_listen(listen),
+        memory=memory,
+        auth=Auth(auth),
+    )
+    run(chosen, announce)
+
+
+def announce(serving: Serving) -> None:
+    click.echo(f"serving {serving.planes} planes at {serving.url}")
+    click.echo(f"kubeconfig: {serving.kubeconfig}")
+    click.echo(f"next: kubectl --kubeconfig {serving.kubeconfig} get namespaces")
+
+
+def parse_listen(text: str) -> Listen:
+    from kvestigate.plane.serving import Listen
+
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(
+            f"--listen: {text!r} is not HOST:PORT", hint="write 127.0.0.1:6443 or [::1]:6443"
+        )
+    return Listen(host, int(port))
+
+
+@command(
+    "kubeconfig",
+    into=plane,
+    examples=(
+        "kvestigate plane kubeconfig alpha > alpha.kubeconfig",
+        "kvestigate plane kubeconfig root",
+    ),
+)
+@click.argument("id")
+@data_option
+def kubeconfig(options: GlobalOptions, id: str, data: Path | None) -> None:
+    """Print a kubeconfig for the plane ID.
+
+    It holds the credentials of the server's owner. The plane is made when it is first used.
+    """
+    import yaml
+
+    from kvestigate.clusters.kubeconfig import for_plane
+
+    path = Path(options.kubeconfig) if options.kubeconfig else _kubeconfig(data)
+    try:
+        server = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise NoCluster(f"{path} cannot be read: {error}") from error
+    if not isinstance(server, dict):
+        raise NoCluster(f"{path} is no kubeconfig")
+    click.echo(yaml.safe_dump(for_plane(server, id), sort_keys=False), nl=False)
+
+
+@command("list", into=plane, examples=("kvestigate plane list", "kvestigate plane list -o json"))
+@data_option
+async def list_(options: GlobalOptions, data: Path | None) -> None:
+    """List the planes of a running server."""
+    from kvestigate.clusters.manage import Everything, list_planes
+    from kvestigate.clusters.views import planes_blocks
+
+    emit(options, await list_planes(_access(options, data), Everything()), planes_blocks)
+
+
+@command(
+    "create",
+    into=plane,
+    examples=("kvestigate plane create alpha --apply --i-understand-this-modifies-cluster",),
+)
+@click.argument("id")
+@data_option
+@writes(Consequence.MODIFIES_CLUSTER)
+async def create(
+    options: GlobalOptions, id: str, data: Path | None, confirmation: Confirmation
+) -> None:
+    """Create the plane ID on a running server."""
+    from kvestigate.clusters.manage import PlaneOptions, create_plane
+    from kvestigate.clusters.views import plane_blocks
+
+    access = _access(options, data)
+    click.echo(f"create plane {id} at {access.server}", err=True)
+    confirmation.require()
+    emit(options, await create_plane(access, PlaneOptions(id)), plane_blocks)
+
+
+@command(
+    "delete",
+    into=plane,
+    examples=("kvestigate plane delete alpha --apply --i-understand-this-modifies-cluster",),
+)
+@click.argument("id")
+@data_option
+@writes(Consequence.MODIFIES_CLUSTER)
+async def delete(
+    options: GlobalOptions, id: str, data: Path | None, confirmation: Confirmation
+) -> None:
+    """Delete the plane ID with everything in it."""
+    from kvestigate.clusters.manage import PlaneOptions, delete_plane
+
+    access = _access(options, data)
+    click.echo(f"delete plane {id} at {access.server} with everything in it", err=True)
+    confirmation.require()
+    await delete_plane(access, PlaneOptions(id))
+    click.echo(f"plane {id} is deleted")
+
+
+def data_directory() -> Path:
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "kvestigate" / "plane"
+
+
+def _access(options: GlobalOptions, data: Path | None) -> Access:
+    """The server that flags mean: a kubeconfig's, else the one with that data directory."""
+    if not options.kubeconfig and not options.context:
+        options = replace(options, kubeconfig=str(_kubeconfig(data)))
+    return access_of(options)
+
+
+def _kubeconfig(data: Path | None) -> Path:
+    directory = data or data_directory()
+    path = directory / KUBECONFIG
+    if not path.exists():
+        raise NoCluster(
+            f"no server of planes was ever started with the data directory {directory}",
+            hint="`kvestigate plane serve` starts one; --kubeconfig names the file of another",
+        )
+    return path

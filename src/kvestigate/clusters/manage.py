@@ -1,0 +1,92 @@
+"""`plane list`, `plane create` and `plane delete`: what a server of planes has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from kvestigate.client.access import Access
+from kvestigate.client.call import failure
+from kvestigate.client.connect import connect
+from kvestigate.errors import NotFound
+from kvestigate.operation import Effect, Operation
+from kvestigate.wire.message import Headers, Request
+
+PATH = "/clusters"
+
+
+@dataclass(frozen=True, slots=True)
+class Everything:
+    """No options."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneOptions:
+    id: str
+    """`alpha`: lower-case letters, digits and hyphens."""
+
+
+class Plane(msgspec.Struct, frozen=True):
+    """One plane of a server."""
+
+    id: str
+    path: str
+    """Where its API is, below the server's address: `/clusters/alpha/control-plane`."""
+
+
+class PlaneList(msgspec.Struct, frozen=True):
+    items: list[Plane]
+
+
+async def list_planes(access: Access, options: Everything) -> PlaneList:
+    return msgspec.json.decode(await _ask(access, "GET", PATH), type=PlaneList)
+
+
+async def create_plane(access: Access, options: PlaneOptions) -> Plane:
+    body = msgspec.json.encode({"id": options.id})
+    return msgspec.json.decode(await _ask(access, "POST", PATH, body), type=Plane)
+
+
+async def delete_plane(access: Access, options: PlaneOptions) -> None:
+    await _ask(access, "DELETE", f"{PATH}/{options.id}")
+
+
+async def _ask(access: Access, method: str, path: str, body: bytes = b"") -> bytes:
+    headers = Headers([("accept", "application/json"), ("content-type", "application/json")])
+    request = Request(method, path, headers=headers, body=body)
+    async with connect(access) as api:
+        incoming = await api.exchange.transport.send(request, timeout=api.exchange.timeout)
+        answer = await incoming.read()
+    if incoming.status < 300:
+        return answer
+    error = failure(request, incoming.status, answer)
+    if isinstance(error, NotFound) and error.details.get("kind") != "clusters":
+        error.hint = f"{access.server} is no server of planes; `kvestigate plane serve` is one"
+    raise error
+
+
+LIST = Operation(
+    name="plane.list",
+    summary="List the planes of a running server.",
+    input=Everything,
+    output=PlaneList,
+    effect=Effect.READ,
+    handler=list_planes,
+)
+CREATE = Operation(
+    name="plane.create",
+    summary="Create a plane on a running server.",
+    input=PlaneOptions,
+    output=Plane,
+    effect=Effect.WRITE,
+    handler=create_plane,
+)
+DELETE = Operation(
+    name="plane.delete",
+    summary="Delete a plane with everything in it.",
+    input=PlaneOptions,
+    output=type(None),
+    effect=Effect.DESTROY,
+    handler=delete_plane,
+)

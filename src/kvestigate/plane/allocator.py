@@ -1,0 +1,26 @@
+"""Memory settings of the C library that a server of large answers is better off with."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # of glibc's malloc.h
+_BYTES = 256 * 1024 * 1024
+_PAD_BYTES = 16 * 1024 * 1024
+
+
+def keep_large_blocks() -> bool:
+    """Have freed memory of large answers kept for the next one; whether that was possible.
+
+    By default glibc maps every block over 128 KB anew and returns it at once, so that each
+    LIST of a megabyte pays for hundreds of page faults.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):  # another C library
+        return False
+    wanted = ((_MMAP_THRESHOLD, _BYTES), (_TRIM_THRESHOLD, _BYTES), (_TOP_PAD, _PAD_BYTES))
+    return all(mallopt(parameter, value) == 1 for parameter, value in wanted)

@@ -1,0 +1,92 @@
+"""/clusters: which planes a server has. Asked at the root, as a user of the root plane.
+
+    GET    /clusters        the planes
+    POST   /clusters        {"id": "alpha"}: make one; 409 if it is there
+    GET    /clusters/ID     one of them
+    DELETE /clusters/ID     remove it with everything in it
+
+These are non-resource URLs of the root plane: its RBAC decides who may.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kvestigate import errors
+from kvestigate.kube.names import label_problems
+from kvestigate.plane import answer, tenancy
+from kvestigate.plane.planes import Planes
+from kvestigate.plane.request import Asked
+from kvestigate.plane.store.errors import NoPlane, PlaneExists
+from kvestigate.wire.message import Request, Response
+
+PATH = "/clusters"
+API_VERSION = "kvestigate.dev/v1"
+
+
+class _New(msgspec.Struct):
+    id: str
+
+
+def owns(path: str) -> bool:
+    return path == PATH or path.startswith(f"{PATH}/")
+
+
+async def respond(planes: Planes, asked: Asked, incoming: Request) -> Response:
+    name = asked.path.removeprefix(PATH).strip("/")
+    method = asked.method
+    if not name and method in ("GET", "HEAD"):
+        items = [_described(each) for each in planes.store.planes()]
+        listed = {"kind": "ClusterList", "apiVersion": API_VERSION, "items": items}
+        return answer.json_value(listed)
+    if not name and method == "POST":
+        return await _create(planes, incoming.body)
+    if name and method in ("GET", "HEAD"):
+        if name not in planes.store.planes():
+            raise _missing(name)
+        return answer.json_value(_cluster(name))
+    if name and method == "DELETE":
+        return await _delete(planes, name)
+    raise errors.MethodNotAllowed("the server does not allow this method on the requested resource")
+
+
+async def _create(planes: Planes, body: bytes) -> Response:
+    try:
+        name = msgspec.json.decode(body, type=_New).id
+    except msgspec.DecodeError as error:
+        raise errors.BadRequest(f'the body is not like {{"id": "alpha"}}: {error}') from None
+    if problems := label_problems(name):
+        raise errors.BadRequest(f'id: "{name}" cannot be the id of a plane: {problems[0]}')
+    try:
+        await planes.create(name)
+    except PlaneExists:
+        raise errors.AlreadyExists(
+            f'clusters "{name}" already exists', details={"name": name, "kind": "clusters"}
+        ) from None
+    return answer.json_value(_cluster(name), 201)
+
+
+async def _delete(planes: Planes, name: str) -> Response:
+    if name == tenancy.ROOT:
+        raise errors.Forbidden(f'clusters "{name}" is forbidden: the root plane cannot be deleted')
+    try:
+        await planes.store.delete(name)
+    except NoPlane:
+        raise _missing(name) from None
+    return answer.success({"name": name, "kind": "clusters"})
+
+
+def _missing(name: str) -> errors.NotFound:
+    return errors.NotFound(
+        f'clusters "{name}" not found', details={"name": name, "kind": "clusters"}
+    )
+
+
+def _cluster(name: str) -> dict[str, Any]:
+    return {"kind": "Cluster", "apiVersion": API_VERSION, **_described(name)}
+
+
+def _described(name: str) -> dict[str, str]:
+    return {"id": name, "path": tenancy.root_path(name)}

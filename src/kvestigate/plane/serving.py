@@ -1,0 +1,165 @@
+"""Assembles a server of planes and runs it until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import enum
+import ipaddress
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from kvestigate.errors import UsageError
+from kvestigate.plane.allocator import keep_large_blocks
+from kvestigate.plane.authn.interface import Authenticator
+from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
+from kvestigate.plane.authz.interface import AllowAll
+from kvestigate.plane.data_directory import ADMIN, DataDirectory
+from kvestigate.plane.server import ApiServer
+from kvestigate.plane.store.interface import Backend
+from kvestigate.plane.store.memory import MemoryBackend
+from kvestigate.plane.store.store import Store
+from kvestigate.wire.message import Request
+from kvestigate.wire.server import serve
+from kvestigate.wire.tls import server_context
+
+GRACE_SECONDS = 10.0
+"""What requests under way are given when the server stops."""
+
+
+class Auth(enum.Enum):
+    """Who gets in."""
+
+    RBAC = "rbac"
+    """Only who has credentials, to do what the plane's RBAC allows."""
+    NONE = "none"
+    """Everyone, to do everything."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    host: str = "127.0.0.1"
+    port: int = 6443
+
+    @property
+    def loopback(self) -> bool:
+        if self.host == "localhost":
+            return True
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    @property
+    def reachable(self) -> str:
+        """The address for those on this machine."""
+        return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+
+
+@dataclass(frozen=True, slots=True)
+class ServeOptions:
+    data: Path
+    listen: Listen = Listen()
+    memory: bool = False
+    """Keep the planes in memory only; keys and kubeconfig are in `data` all the same."""
+    auth: Auth = Auth.RBAC
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A server that is listening."""
+
+    url: str
+    """Of the root plane."""
+    kubeconfig: Path
+    planes: int
+    """How many there were at the start."""
+
+
+def run(options: ServeOptions, announce: Callable[[Serving], None]) -> None:
+    """Serve until SIGTERM or SIGINT; `announce` is called once when requests are taken."""
+    keep_large_blocks()
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_until_stopped(options, announce))
+
+
+@asynccontextmanager
+async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
+    """A running server for the length of the block."""
+    check(options)
+    directory = DataDirectory(options.data)
+    directory.prepare()
+    now = datetime.datetime.now(datetime.UTC)
+    authority = directory.authority(now)
+    token = directory.admin_token()
+    names = list(dict.fromkeys([options.listen.reachable, "localhost", "127.0.0.1", "::1"]))
+    pair = authority.issue_server("kvestigate", names, now=now)
+    tls = server_context(
+        certificate=pair.certificate, key=pair.key, client_ca=authority.pair.certificate
+    )
+    async with Store(_backend(options, directory)) as store:
+        api = ApiServer(store, _authenticator(options, token), AllowAll())
+        listen = options.listen
+        async with await serve(api.handle, host=listen.host, port=listen.port, tls=tls) as server:
+            host = listen.reachable
+            shown = f"[{host}]" if ":" in host else host
+            url = f"https://{shown}:{server.address[1]}"
+            directory.write_kubeconfig(url, authority, token, now)
+            yield Serving(url, directory.kubeconfig, len(store.planes()))
+
+
+def check(options: ServeOptions) -> None:
+    if options.auth is Auth.NONE and not options.listen.loopback:
+        raise UsageError(
+            f"--auth none on {options.listen.host}: anyone who reaches that address could do "
+            "everything",
+            hint="listen on 127.0.0.1, or leave out --auth none",
+        )
+
+
+async def _until_stopped(options: ServeOptions, announce: Callable[[Serving], None]) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    async with serving(options) as started:
+        announce(started)
+        await stopped.wait()
+
+
+def _backend(options: ServeOptions, directory: DataDirectory) -> Backend:
+    if options.memory:
+        return MemoryBackend()
+    from kvestigate.plane.store.sqlite.backend import SqliteBackend
+
+    return SqliteBackend(directory.database)
+
+
+def _authenticator(options: ServeOptions, token: str) -> Authenticator:
+    owner = User(ADMIN, (MASTERS, AUTHENTICATED))
+    if options.auth is Auth.NONE:
+        return _Everyone(owner)
+    return StaticTokens({digest(token): owner})
+
+
+class _Everyone:
+    """Takes whoever asks for the owner."""
+
+    def __init__(self, owner: User) -> None:
+        self._owner = owner
+
+    async def authenticate(self, request: Request, plane: str) -> User:
+        return self._owner
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:  # not on Windows
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory

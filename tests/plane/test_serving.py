@@ -1,0 +1,97 @@
+"""A whole server, from its options to its answers over TLS."""
+
+from __future__ import annotations
+
+import datetime
+import ssl
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from kvestigate.errors import UsageError
+from kvestigate.plane.data_directory import DataDirectory
+from kvestigate.plane.serving import Auth, Listen, ServeOptions, Serving, check, serving
+from kvestigate.wire.message import Headers, Request
+from kvestigate.wire.pool import HttpClient
+from kvestigate.wire.tls import client_context
+
+ANY_PORT = Listen("127.0.0.1", 0)
+
+
+def trusting(data: Path) -> ssl.SSLContext:
+    """What a client needs to know of the server and nothing of its keys."""
+    now = datetime.datetime.now(datetime.UTC)
+    return client_context(ca=DataDirectory(data).authority(now).pair.certificate)
+
+
+async def ask(started: Serving, data: Path, token: str = "", method: str = "GET") -> Any:
+    port = int(started.url.rpartition(":")[2])
+    fields = [("authorization", f"Bearer {token}")] if token else []
+    body = b'{"metadata": {"name": "kept"}}' if method == "POST" else b""
+    async with HttpClient(host="127.0.0.1", port=port, tls=trusting(data)) as client:
+        request = Request(method, "/api/v1/namespaces", headers=Headers(fields), body=body)
+        incoming = await client.send(request, timeout=10)
+        return incoming.status, msgspec.json.decode(await incoming.read())
+
+
+async def test_the_owner_gets_in_and_nobody_else(tmp_path: Path) -> None:
+    async with serving(ServeOptions(tmp_path, ANY_PORT, memory=True)) as started:
+        written = msgspec.json.decode(started.kubeconfig.read_bytes())
+        token = written["users"][0]["user"]["token"]
+
+        assert written["clusters"][0]["cluster"]["server"] == started.url
+        assert (await ask(started, tmp_path, token))[0] == 200
+        assert (await ask(started, tmp_path, "guessed"))[0] == 401
+        assert (await ask(started, tmp_path))[0] == 401
+
+
+async def test_without_authentication_everyone_does(tmp_path: Path) -> None:
+    options = ServeOptions(tmp_path, ANY_PORT, memory=True, auth=Auth.NONE)
+    async with serving(options) as started:
+        assert (await ask(started, tmp_path))[0] == 200
+
+
+@pytest.mark.parametrize(("memory", "kept"), [(False, True), (True, False)])
+async def test_planes_outlive_their_server_unless_told_otherwise(
+    tmp_path: Path, memory: bool, kept: bool
+) -> None:
+    options = ServeOptions(tmp_path, ANY_PORT, memory=memory)
+    token = ""
+    async with serving(options) as started:
+        token = DataDirectory(tmp_path).admin_token()
+        assert (await ask(started, tmp_path, token, "POST"))[0] == 201
+    async with serving(options) as started:
+        _, listed = await ask(started, tmp_path, token)
+        names = [item["metadata"]["name"] for item in listed["items"]]
+
+    assert ("kept" in names) is kept
+
+
+@pytest.mark.parametrize(
+    ("host", "allowed"),
+    [
+        ("127.0.0.1", True),
+        ("::1", True),
+        ("localhost", True),
+        ("0.0.0.0", False),
+        ("192.0.2.1", False),
+        ("example.com", False),
+    ],
+)
+def test_only_this_machine_may_do_without_authentication(host: str, allowed: bool) -> None:
+    options = ServeOptions(Path("unused"), Listen(host, 6443), auth=Auth.NONE)
+
+    if allowed:
+        check(options)
+    else:
+        with pytest.raises(UsageError, match="--auth none"):
+            check(options)
+
+
+@pytest.mark.parametrize(
+    ("host", "reachable"), [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("192.0.2.1", "192.0.2.1")]
+)
+def test_the_kubeconfig_names_an_address_that_can_be_dialled(host: str, reachable: str) -> None:
+    assert Listen(host, 1).reachable == reachable
