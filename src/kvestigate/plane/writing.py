@@ -36,6 +36,7 @@ def prepare_new(call: Call, state: PlaneState, obj: Object) -> Write:
     # After admission: what the server derives (a pod's QoS class) depends on what rules added.
     kind.on_create(obj, scene)
     found = metadata.check(obj, kind) + kind.validate(obj, scene)
+    found += kind.validate_create(obj, scene)
     if found:
         raise causes.reject(
             kind.resource.kind, kind.resource.group, obj["metadata"].get("name", ""), found

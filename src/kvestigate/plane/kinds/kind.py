@@ -105,6 +105,10 @@ class Kind:
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return []
 
+    def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
+        """What is wrong with a new object only; `validate` has seen it already."""
+        return []
+
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         """What is wrong with the step from `old` to `new`; `validate` has seen `new` already."""
         return []
