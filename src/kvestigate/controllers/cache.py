@@ -1,0 +1,203 @@
+"""What controllers know of the world: current objects by key, indexed, and true to own writes.
+
+A watch tells of a write a moment after the write was answered. A controller that looked at its
+cache in that moment would do its work twice, so what the server answers to a write enters the
+cache at once, and older news about that object is ignored. Versions decide: a watch delivers
+them in order, so once it has passed a version, it has told of everything before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, NamedTuple, cast
+
+import msgspec
+
+from kvestigate.client.informer import Named, V
+
+
+class Key(NamedTuple):
+    """Which object of which plane: what queues hold and caches are asked for."""
+
+    plane: str
+    """Empty where a manager serves just one API server."""
+    namespace: str
+    """Empty for what is not in a namespace."""
+    name: str
+
+    def sibling(self, name: str) -> Key:
+        """An object beside this one: same plane, same namespace."""
+        return Key(self.plane, self.namespace, name)
+
+    def cluster_wide(self, name: str) -> Key:
+        """An object of the same plane that is in no namespace."""
+        return Key(self.plane, "", name)
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[V]):
+    """What happened to one object."""
+
+    key: Key
+    old: V | None
+    """None when it is new."""
+    new: V | None
+    """None when it is gone."""
+
+    @property
+    def views(self) -> list[V]:
+        """The object after and before: both count for who has to look again."""
+        return [view for view in (self.new, self.old) if view is not None]
+
+
+Handler = Callable[[Change[V]], None]
+Values = Callable[[V], Iterable[str]]
+
+
+class _Index(Generic[V]):
+    def __init__(self, values: Values[V]) -> None:
+        self._values = values
+        self._found: dict[tuple[str, str], dict[Key, V]] = {}
+
+    def find(self, plane: str, value: str) -> list[V]:
+        return list(self._found.get((plane, value), {}).values())
+
+    def put(self, key: Key, view: V) -> None:
+        for value in self._values(view):
+            self._found.setdefault((key.plane, value), {})[key] = view
+
+    def drop(self, key: Key, view: V) -> None:
+        for value in self._values(view):
+            found = self._found.get((key.plane, value))
+            if found is not None and found.pop(key, None) is not None and not found:
+                del self._found[key.plane, value]
+
+
+class Cache(Generic[V]):
+    """The objects of one resource, on all planes of a manager."""
+
+    def __init__(self) -> None:
+        self._objects: dict[Key, V] = {}
+        self._indexes: dict[str, _Index[V]] = {}
+        self._handlers: list[Handler[V]] = []
+        self._seen: dict[str, int] = {}
+        self._assumed: dict[str, dict[Key, int]] = {}
+        self._doomed: dict[str, datetime] = {}
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def __iter__(self) -> Iterator[V]:
+        return iter(list(self._objects.values()))
+
+    def items(self) -> list[tuple[Key, V]]:
+        return list(self._objects.items())
+
+    def get(self, key: Key) -> V | None:
+        return self._objects.get(key)
+
+    def find(self, index: str, plane: str, value: str) -> list[V]:
+        """The objects of a plane that an index keeps under a value."""
+        return self._indexes[index].find(plane, value)
+
+    def add_index(self, name: str, values: Values[V]) -> None:
+        """Keep objects by what `values` says of them; of one name, the first wins."""
+        if name in self._indexes:
+            return
+        index = self._indexes[name] = _Index(values)
+        for key, view in self._objects.items():
+            index.put(key, view)
+
+    def subscribe(self, handler: Handler[V]) -> None:
+        self._handlers.append(handler)
+
+    # -- what a watch tells ----------------------------------------------------------------
+
+    def learn(self, key: Key, view: V) -> None:
+        """A watch or list shows an object."""
+        known = self._objects.get(key)
+        if known is None or version_of(known) <= version_of(view):
+            self._put(key, view)
+        self._confirm(key, view)
+
+    def learn_gone(self, key: Key, last: V) -> None:
+        """A watch or list no longer shows an object, `last` seen like that."""
+        known = self._objects.get(key)
+        if known is not None and known.metadata.uid == last.metadata.uid:
+            self._drop(key, known)
+        self._doomed.pop(last.metadata.uid, None)
+        self._confirm(key, last)
+
+    # -- what own writes were answered -----------------------------------------------------
+
+    def assume(self, plane: str, view: V) -> None:
+        """The server answered a write with this object."""
+        key, version = key_of(plane, view), version_of(view)
+        if version <= self._seen.get(plane, 0):
+            return  # the watch is already past it
+        known = self._objects.get(key)
+        if known is None or version_of(known) < version:
+            self._assumed.setdefault(plane, {})[key] = version
+            self._put(key, view)
+
+    def assume_doomed(self, plane: str, view: V, now: datetime) -> None:
+        """The server accepted the deletion of this object."""
+        key = key_of(plane, view)
+        known = self._objects.get(key)
+        if known is not None and known.metadata.uid == view.metadata.uid:
+            self._doomed[view.metadata.uid] = now
+            self._put(key, known)
+
+    # -- parts -----------------------------------------------------------------------------
+
+    def _confirm(self, key: Key, view: V) -> None:
+        seen = max(self._seen.get(key.plane, 0), version_of(view))
+        self._seen[key.plane] = seen
+        assumed = self._assumed.get(key.plane)
+        if not assumed:
+            return
+        assumed.pop(key, None)
+        # Passed by the watch without a word: it came and went while nobody watched.
+        for ghost in [key for key, version in assumed.items() if version < seen]:
+            del assumed[ghost]
+            if (known := self._objects.get(ghost)) is not None:
+                self._drop(ghost, known)
+
+    def _put(self, key: Key, view: V) -> None:
+        since = self._doomed.get(view.metadata.uid)
+        if since is not None and view.metadata.deletion_timestamp is None:
+            view = _leaving(view, since)
+        old = self._objects.get(key)
+        self._objects[key] = view
+        for index in self._indexes.values():
+            if old is not None:
+                index.drop(key, old)
+            index.put(key, view)
+        self._tell(Change(key, old, view))
+
+    def _drop(self, key: Key, old: V) -> None:
+        del self._objects[key]
+        for index in self._indexes.values():
+            index.drop(key, old)
+        self._tell(Change(key, old, None))
+
+    def _tell(self, change: Change[V]) -> None:
+        for handler in self._handlers:
+            handler(change)
+
+
+def key_of(plane: str, view: Named) -> Key:
+    return Key(plane, view.metadata.namespace, view.metadata.name)
+
+
+def version_of(view: Named) -> int:
+    """Versions of one resource are numbers that grow; 0 for a server that has others."""
+    version = view.metadata.resource_version
+    return int(version) if version.isdecimal() else 0
+
+
+def _leaving(view: V, since: datetime) -> V:
+    metadata = msgspec.structs.replace(view.metadata, deletion_timestamp=since)
+    return cast(V, msgspec.structs.replace(cast(Any, view), metadata=metadata))

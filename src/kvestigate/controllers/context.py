@@ -1,0 +1,175 @@
+"""What one controller is given: caches to read, a queue of its own, and writes that it sees."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from kvestigate import errors
+from kvestigate.aio.clock import Clock
+from kvestigate.aio.workqueue import WorkQueue
+from kvestigate.client.api import Api, PatchType, Propagation
+from kvestigate.client.informer import Named, V
+from kvestigate.controllers.cache import Cache, Change, Key
+from kvestigate.controllers.events import NORMAL, News, Recorder, reference
+from kvestigate.controllers.kinds import Kind
+from kvestigate.controllers.times import stamp
+from kvestigate.kube.patches import merge
+
+T = TypeVar("T")
+
+Keys = Callable[[Change[V]], Iterable[Key]]
+"""Whom a change concerns: the keys that have to be looked at again."""
+
+
+class Sources(Protocol):
+    """Where caches and connections come from: the manager."""
+
+    clock: Clock
+    recorder: Recorder
+
+    def api(self, plane: str) -> Api: ...
+
+    def cache(self, kind: Kind[V]) -> Cache[V]: ...
+
+
+class Controller(Protocol):
+    """Brings one object at a time to its wanted state."""
+
+    async def reconcile(self, key: Key) -> float | None:
+        """Do what is to be done for the object; seconds until it needs another look."""
+
+
+class Context:
+    """A controller's hands and eyes."""
+
+    def __init__(self, name: str, sources: Sources) -> None:
+        self.name = name
+        """`deployment-controller`: as events and field managers know it."""
+        self.queue: WorkQueue[Key] = WorkQueue(clock=sources.clock)
+        self._sources = sources
+
+    def now(self) -> float:
+        return self._sources.clock.now()
+
+    def api(self, plane: str) -> Api:
+        return self._sources.api(plane)
+
+    def cache(self, kind: Kind[V]) -> Cache[V]:
+        return self._sources.cache(kind)
+
+    def watch(self, kind: Kind[V], keys: Keys[V]) -> Cache[V]:
+        """Look at `keys` again whenever an object of this kind changes."""
+
+        def note(change: Change[V]) -> None:
+            for key in keys(change):
+                self.queue.add(key)
+
+        cache = self.cache(kind)
+        cache.subscribe(note)
+        return cache
+
+    # -- writing ---------------------------------------------------------------------------
+
+    async def create(self, kind: Kind[V], plane: str, body: dict[str, Any]) -> V:
+        made = await self.api(plane).create(
+            kind.resource, body, field_manager=self.name, type=kind.view
+        )
+        self.cache(kind).assume(plane, made)
+        return made
+
+    async def patch(
+        self,
+        kind: Kind[V],
+        plane: str,
+        view: Named,
+        patch: dict[str, Any],
+        *,
+        type: PatchType = PatchType.MERGE,
+        subresource: str = "",
+    ) -> V:
+        changed = await self.api(plane).patch(
+            kind.resource,
+            view.metadata.name,
+            patch,
+            type,
+            namespace=view.metadata.namespace or None,
+            subresource=subresource,
+            field_manager=self.name,
+            type=kind.view,
+        )
+        self.cache(kind).assume(plane, changed)
+        return changed
+
+    async def put_status(self, kind: Kind[V], plane: str, view: V, status: msgspec.Struct) -> bool:
+        """Write what differs from the status in `view`; whether anything did."""
+        before = getattr(view, "status")  # noqa: B009 - a bound protocol does not name it
+        if before == status:
+            return False
+        change = merge.diff(msgspec.to_builtins(before), msgspec.to_builtins(status))
+        if not change:
+            return False
+        await self.patch(kind, plane, view, {"status": change}, subresource="status")
+        return True
+
+    async def delete(
+        self,
+        kind: Kind[V],
+        plane: str,
+        view: V,
+        *,
+        propagation: Propagation | None = None,
+        grace_seconds: int | None = None,
+    ) -> bool:
+        """Delete exactly this object; False if it was gone already."""
+        metadata = view.metadata
+        try:
+            await self.api(plane).delete(
+                kind.resource,
+                metadata.name,
+                namespace=metadata.namespace or None,
+                uid=metadata.uid,
+                propagation=propagation,
+                grace_seconds=grace_seconds,
+                type=bytes,
+            )
+        except (errors.NotFound, errors.Conflict):  # a conflict: the name has a new owner
+            gone = True
+        else:
+            gone = False
+        self.cache(kind).assume_doomed(plane, view, stamp(self.now()))
+        return not gone
+
+    def tell(
+        self,
+        plane: str,
+        kind: Kind[V],
+        view: V,
+        reason: str,
+        message: str,
+        type: str = NORMAL,
+    ) -> None:
+        """Record an event about an object."""
+        about = reference(kind, view)
+        self._sources.recorder.tell(News(plane, about, self.name, type, reason, message))
+
+
+async def slow_start(work: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
+    """Do alike things in batches that double, so that what fails always fails only a few times.
+
+    The results of what was done; the first failure is raised when its batch has ended.
+    """
+    done: list[T] = []
+    size = 1
+    while len(done) < len(work):
+        batch = work[len(done) : len(done) + size]
+        results = await asyncio.gather(*(each() for each in batch), return_exceptions=True)
+        for result in results:
+            if isinstance(result, BaseException):
+                raise result
+            done.append(result)
+        size *= 2
+    return done

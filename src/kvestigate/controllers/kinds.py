@@ -1,0 +1,53 @@
+"""The resources that controllers read and write, each with the one view they all share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic
+
+from kvestigate.client.informer import V
+from kvestigate.controllers import views
+from kvestigate.kube import builtins
+from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.core import Lease, Namespace, Node
+from kvestigate.kube.views.meta import PartialObject
+from kvestigate.kube.views.network import Endpoints, EndpointSlice, Service
+from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.policy import PodDisruptionBudget
+from kvestigate.kube.views.storage import PersistentVolume, StorageClass
+
+
+@dataclass(frozen=True, slots=True)
+class Kind(Generic[V]):
+    """A resource and the part of its objects that is kept."""
+
+    resource: Resource
+    view: type[V]
+
+
+def _kind(name: str, view: type[V]) -> Kind[V]:
+    return Kind(builtins.resource(name), view)
+
+
+PODS = _kind("pods", Pod)
+NODES = _kind("nodes", Node)
+LEASES = _kind("leases", Lease)
+NAMESPACES = _kind("namespaces", Namespace)
+SERVICES = _kind("services", Service)
+ENDPOINTS = _kind("endpoints", Endpoints)
+ENDPOINT_SLICES = _kind("endpointslices", EndpointSlice)
+SERVICE_ACCOUNTS = _kind("serviceaccounts", PartialObject)
+CONFIG_MAPS = _kind("configmaps", PartialObject)
+CLAIMS = _kind("persistentvolumeclaims", views.Claim)
+VOLUMES = _kind("persistentvolumes", PersistentVolume)
+STORAGE_CLASSES = _kind("storageclasses", StorageClass)
+BUDGETS = _kind("poddisruptionbudgets", PodDisruptionBudget)
+QUOTAS = _kind("resourcequotas", views.ResourceQuota)
+REVISIONS = _kind("controllerrevisions", views.ControllerRevision)
+REPLICA_SETS = _kind("replicasets", views.ReplicaSet)
+DEPLOYMENTS = _kind("deployments", views.Deployment)
+STATEFUL_SETS = _kind("statefulsets", views.StatefulSet)
+DAEMON_SETS = _kind("daemonsets", views.DaemonSet)
+JOBS = _kind("jobs", views.Job)
+CRON_JOBS = _kind("cronjobs", views.CronJob)
+AUTOSCALERS = _kind("horizontalpodautoscalers", views.HorizontalPodAutoscaler)

@@ -1,0 +1,43 @@
+"""Objects for tests of controllers: as short as a manifest can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Object = dict[str, Any]
+
+
+def template(image: str = "web:1", app: str = "web", **spec: Any) -> Object:
+    return {
+        "metadata": {"labels": {"app": app}},
+        "spec": {"containers": [{"name": "main", "image": image}], **spec},
+    }
+
+
+def deployment(name: str = "web", replicas: int = 3, image: str = "web:1", **spec: Any) -> Object:
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": template(image, name),
+            "strategy": {
+                "type": "RollingUpdate",
+                "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
+            },
+            "progressDeadlineSeconds": 600,
+            "revisionHistoryLimit": 10,
+            **spec,
+        },
+    }
+
+
+def replica_set(name: str = "web", replicas: int = 3) -> Object:
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": template(app=name),
+        },
+    }
