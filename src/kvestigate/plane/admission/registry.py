@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from kvestigate.plane.admission.interface import Rule, Write
 from kvestigate.plane.admission.namespaces import NamespaceLifecycle
+from kvestigate.plane.admission.service_accounts import ServiceAccounts
 
-RULES: tuple[Rule, ...] = (NamespaceLifecycle(),)
+RULES: tuple[Rule, ...] = (NamespaceLifecycle(), ServiceAccounts())
 
 
 def admit(write: Write) -> None:

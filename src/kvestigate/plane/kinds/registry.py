@@ -8,6 +8,7 @@ from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.kinds.namespaces import NamespaceKind
+from kvestigate.plane.kinds.pods import PodKind
 from kvestigate.plane.kinds.view import View
 
 Address = tuple[str, str, str]
@@ -15,6 +16,7 @@ Address = tuple[str, str, str]
 
 KINDS: dict[tuple[str, str], type[Kind]] = {
     ("", "namespaces"): NamespaceKind,
+    ("", "pods"): PodKind,
 }
 
 VIEWS: dict[Address, tuple[type[View], Address]] = {}

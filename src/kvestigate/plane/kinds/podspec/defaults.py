@@ -30,6 +30,7 @@ def default_pod_spec(spec: Object) -> None:
     spec.setdefault("securityContext", {})
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("schedulerName", "default-scheduler")
+    name_account(spec, spec.get("serviceAccountName") or spec.get("serviceAccount"))
     for volume in spec.get("volumes") or ():
         default_volume(volume)
     for name in CONTAINER_LISTS:
@@ -39,6 +40,12 @@ def default_pod_spec(spec: Object) -> None:
         round_amounts(spec["overhead"])
     if "resources" in spec:
         _round_requirements(spec["resources"])
+
+
+def name_account(spec: Object, name: str | None) -> None:
+    """Set the service account; an older name of the field always says the same."""
+    if name:
+        spec["serviceAccountName"] = spec["serviceAccount"] = name
 
 
 def default_container(container: Object) -> None:

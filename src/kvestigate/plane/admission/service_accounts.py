@@ -1,0 +1,97 @@
+"""Every pod runs as a service account that exists, and can reach its token."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import msgspec
+
+from kvestigate.errors import Forbidden
+from kvestigate.kube import names
+from kvestigate.plane.admission.interface import Write
+from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.kinds.podspec.annotations import MIRROR
+from kvestigate.plane.kinds.podspec.defaults import DEFAULT_MODE, name_account
+
+PODS = ("", "pods")
+ACCOUNTS = ("", "serviceaccounts")
+MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+VOLUME = "kube-api-access-"
+# An hour and seven seconds: the odd number tells the default from a wish for an hour.
+TOKEN_SECONDS = 3607
+
+
+class ServiceAccounts:
+    def admit(self, write: Write) -> None:
+        if write.kind.key != PODS or write.operation != "CREATE" or write.asked.subresource:
+            return
+        pod = write.new
+        if MIRROR in (pod["metadata"].get("annotations") or {}):
+            if pod["spec"].get("serviceAccountName"):
+                raise _forbidden(pod, "a mirror pod may not reference service accounts")
+            return
+        name_account(pod["spec"], pod["spec"].get("serviceAccountName") or "default")
+        account = _account(write)
+        if _automounts(pod["spec"], account):
+            _mount_token(pod)
+        if not pod["spec"].get("imagePullSecrets") and account.get("imagePullSecrets"):
+            pod["spec"]["imagePullSecrets"] = account["imagePullSecrets"]
+
+
+def _account(write: Write) -> Object:
+    pod, namespace = write.new, write.asked.namespace
+    name = pod["spec"]["serviceAccountName"]
+    item = write.scene.state.get(ACCOUNTS, namespace, name)
+    if item is None:
+        why = f"error looking up service account {namespace}/{name}"
+        raise _forbidden(pod, f'{why}: serviceaccount "{name}" not found')
+    account: Object = msgspec.json.decode(item.data)
+    return account
+
+
+def _automounts(spec: Object, account: Object) -> bool:
+    wish = spec.get("automountServiceAccountToken")
+    if wish is None:
+        wish = account.get("automountServiceAccountToken", True)
+    return bool(wish)
+
+
+def _mount_token(pod: Object) -> None:
+    spec = pod["spec"]
+    volumes: list[Object] = spec.get("volumes") or []
+    named = (volume["name"] for volume in volumes if volume["name"].startswith(VOLUME))
+    present = next(named, "")
+    # Drawn from the uid, so that what follows from a pod is the same wherever it is computed.
+    name = present or names.generate_name(VOLUME, Random(pod["metadata"]["uid"]))
+    needed = False
+    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        mounts = container.get("volumeMounts") or []
+        if not any(mount.get("mountPath") == MOUNT_PATH for mount in mounts):
+            mount = {"name": name, "readOnly": True, "mountPath": MOUNT_PATH}
+            container["volumeMounts"] = [*mounts, mount]
+            needed = True
+    if needed and not present:
+        spec["volumes"] = [*volumes, {"name": name, "projected": _token_volume()}]
+
+
+def _token_volume() -> dict[str, Any]:
+    namespace = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
+    return {
+        "sources": [
+            {"serviceAccountToken": {"expirationSeconds": TOKEN_SECONDS, "path": "token"}},
+            {
+                "configMap": {
+                    "name": "kube-root-ca.crt",
+                    "items": [{"key": "ca.crt", "path": "ca.crt"}],
+                }
+            },
+            {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": namespace}]}},
+        ],
+        "defaultMode": DEFAULT_MODE,
+    }
+
+
+def _forbidden(pod: Object, why: str) -> Forbidden:
+    name = pod["metadata"].get("name", "")
+    return Forbidden(f'pods "{name}" is forbidden: {why}', details={"name": name, "kind": "pods"})

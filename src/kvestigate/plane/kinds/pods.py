@@ -1,0 +1,115 @@
+"""Pods: defaults, the few fields that may change, and their graceful end."""
+
+from __future__ import annotations
+
+from kvestigate.kube import causes
+from kvestigate.kube.causes import Cause
+from kvestigate.plane.kinds.kind import Kind, Object, Scene
+from kvestigate.plane.kinds.pod_status import keep_known, validate_pod_status
+from kvestigate.plane.kinds.pod_update import validate_pod_update
+from kvestigate.plane.kinds.podspec.annotations import validate_pod_annotations
+from kvestigate.plane.kinds.podspec.containers import validate_image
+from kvestigate.plane.kinds.podspec.defaults import (
+    default_pod_spec,
+    open_host_ports,
+    request_limits,
+)
+from kvestigate.plane.kinds.podspec.spec import validate_pod_spec
+from kvestigate.plane.kinds.podspec.warnings import hostname_warnings, warn_of_pod
+from kvestigate.plane.kinds.qos import qos_class
+from kvestigate.plane.kinds.selector_merge import merge_label_keys
+
+FINISHED = ("Succeeded", "Failed")
+
+
+def _spec(obj: Object, field: str) -> str:
+    text: str = (obj.get("spec") or {}).get(field, "")
+    return text
+
+
+def _status(obj: Object, field: str) -> str:
+    text: str = (obj.get("status") or {}).get(field, "")
+    return text
+
+
+class PodKind(Kind):
+    counts_generations = True
+    returns_deleted = True
+    status_carries_metadata = True
+    selectable = (
+        ("spec.nodeName", lambda obj: _spec(obj, "nodeName")),
+        ("spec.restartPolicy", lambda obj: _spec(obj, "restartPolicy")),
+        ("spec.schedulerName", lambda obj: _spec(obj, "schedulerName")),
+        ("spec.serviceAccountName", lambda obj: _spec(obj, "serviceAccountName")),
+        ("spec.hostNetwork", lambda obj: "true" if obj["spec"].get("hostNetwork") else "false"),
+        ("status.phase", lambda obj: _status(obj, "phase")),
+        ("status.podIP", lambda obj: _status(obj, "podIP")),
+        # Accepted, but nothing is ever compared with it.
+        ("status.podIPs", lambda obj: ""),
+        ("status.nominatedNodeName", lambda obj: _status(obj, "nominatedNodeName")),
+    )
+
+    def default(self, obj: Object) -> None:
+        spec = obj["spec"]
+        default_pod_spec(spec)
+        containers = [*(spec["containers"] or ()), *(spec.get("initContainers") or ())]
+        request_limits(containers)
+        spec.setdefault("enableServiceLinks", True)
+        if spec.get("hostNetwork"):
+            open_host_ports(containers)
+
+    def on_create(self, obj: Object, scene: Scene) -> None:
+        spec = obj["spec"]
+        obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
+        if spec.get("schedulingGates"):
+            obj["status"]["conditions"] = [
+                {
+                    "type": "PodScheduled",
+                    "status": "False",
+                    "lastProbeTime": None,
+                    "lastTransitionTime": None,
+                    "reason": "SchedulingGated",
+                    "message": "Scheduling is blocked due to non-empty scheduling gates",
+                }
+            ]
+        merge_label_keys(spec, obj["metadata"].get("labels") or {})
+
+    def on_update(self, new: Object, old: Object, scene: Scene) -> None:
+        if scene.subresource == "status":
+            keep_known(new, old)
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        meta, spec = obj["metadata"], obj["spec"]
+        annotations = meta.get("annotations") or {}
+        found = list(validate_pod_annotations("metadata.annotations", annotations, spec))
+        found += validate_pod_spec(spec, "spec", pod=meta)
+        for field in ("containers", "initContainers"):
+            for index, container in enumerate(spec.get(field) or ()):
+                found += validate_image(f"spec.{field}[{index}]", container)
+        return found
+
+    def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
+        spec = obj["spec"]
+        found = []
+        if spec.get("ephemeralContainers"):
+            found.append(causes.forbidden("spec.ephemeralContainers", "cannot be set on create"))
+        if spec.get("nodeName") and spec.get("schedulingGates"):
+            why = "cannot be set until all schedulingGates have been cleared"
+            found.append(causes.forbidden("spec.nodeName", why))
+        return found
+
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return validate_pod_update(new, old)
+
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return validate_pod_status(new, old)
+
+    def warnings(self, obj: Object) -> list[str]:
+        return hostname_warnings(obj["metadata"].get("name", "")) + warn_of_pod(obj)
+
+    def grace_period(self, obj: Object, asked: int | None) -> int:
+        spec = obj["spec"]
+        if not spec.get("nodeName") or _status(obj, "phase") in FINISHED:
+            return 0
+        wanted: int = spec.get("terminationGracePeriodSeconds", 0) if asked is None else asked
+        return 1 if wanted < 0 else wanted

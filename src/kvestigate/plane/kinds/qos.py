@@ -1,0 +1,43 @@
+"""The quality-of-service class of a pod: it follows from what its containers ask for. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvestigate.kube import quantities
+from kvestigate.kube.quantities import ZERO, Quantity
+
+Object = dict[str, Any]
+
+GUARANTEED, BURSTABLE, BEST_EFFORT = "Guaranteed", "Burstable", "BestEffort"
+_COUNTED = ("cpu", "memory")
+
+
+def qos_class(spec: Object) -> str:
+    if pod_level := spec.get("resources"):
+        asked = [pod_level]
+        guaranteed = not pod_level.get("limits") or len(_amounts(pod_level, "limits")) == 2
+    else:
+        containers = [*(spec["containers"] or ()), *(spec.get("initContainers") or ())]
+        asked = [container["resources"] for container in containers]
+        guaranteed = all(len(_amounts(each, "limits")) == 2 for each in asked)
+    requests, limits = _total(asked, "requests"), _total(asked, "limits")
+    if not requests and not limits:
+        return BEST_EFFORT
+    return GUARANTEED if guaranteed and requests == limits else BURSTABLE
+
+
+def _total(asked: list[Object], kind: str) -> dict[str, Quantity]:
+    total: dict[str, Quantity] = {}
+    for resources in asked:
+        for name, amount in _amounts(resources, kind).items():
+            total[name] = total.get(name, ZERO) + amount
+    return total
+
+
+def _amounts(resources: Object, kind: str) -> dict[str, Quantity]:
+    amounts = resources.get(kind)
+    if not amounts:
+        return {}
+    parsed = {name: quantities.parse(amounts[name]) for name in _COUNTED if name in amounts}
+    return {name: amount for name, amount in parsed.items() if amount.nanos > 0}

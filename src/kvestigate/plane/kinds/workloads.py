@@ -1,0 +1,110 @@
+"""What kinds that make pods from a template have in common. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvestigate.errors import InputError
+from kvestigate.kube import causes, names, selectors
+from kvestigate.kube.selectors import LabelSelector
+from kvestigate.plane.kinds import checks
+from kvestigate.plane.kinds.checks import Causes
+from kvestigate.plane.kinds.kind import Kind, Object, Scene
+from kvestigate.plane.kinds.podspec import validate_pod_template
+
+MISMATCH = "`selector` does not match template `labels`"
+_MORE_THAN_REPLICAS = "cannot be greater than status.replicas"
+
+
+class Workload(Kind):
+    """A kind whose spec has a template for pods."""
+
+    counts_generations = True
+    status_carries_metadata = True
+
+    def warnings(self, obj: Object) -> list[str]:
+        return name_warnings(obj["metadata"]["name"])
+
+
+def name_warnings(name: str) -> list[str]:
+    """Pods inherit the name, and a dot in a hostname surprises."""
+    problems = names.label_problems(name)
+    if not problems:
+        return []
+    return [
+        "metadata.name: this is used in Pod names and hostnames, which can result in surprising "
+        f"behavior; a DNS label is recommended: [{' '.join(problems)}]"
+    ]
+
+
+def template_labels(spec: Object) -> dict[str, str] | None:
+    labels: dict[str, str] | None = (spec["template"].get("metadata") or {}).get("labels")
+    return labels
+
+
+def parse_selector(selector: Object | None) -> LabelSelector | None:
+    """None if it does not parse; a selector that was not given selects nothing."""
+    try:
+        return selectors.from_label_selector(selector)
+    except InputError:
+        return None
+
+
+def validate_selector(spec: Object, kind: str) -> Causes:
+    """A selector that must be there and must say something."""
+    selector = spec.get("selector")
+    if selector is None:
+        yield causes.required("spec.selector")
+        return
+    yield from checks.label_selector("spec.selector", selector)
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+        yield causes.invalid("spec.selector", selector, f"empty selector is invalid for {kind}")
+
+
+def validate_replicated_template(spec: Object) -> Causes:
+    """The template of a Deployment or ReplicaSet, whose errors name the latter."""
+    selector = parse_selector(spec.get("selector"))
+    if selector is None:
+        yield causes.invalid("spec.selector", spec["selector"], "invalid label selector")
+        return
+    if not selector.selects_everything and not selector.matches(template_labels(spec) or {}):
+        path = "spec.template.metadata.labels"
+        yield causes.invalid(path, template_labels(spec), MISMATCH)
+    yield from validate_pod_template(spec["template"], "spec.template")
+    yield from validate_runs_forever(spec, "ReplicaSet")
+
+
+def validate_runs_forever(spec: Object, kind: str) -> Causes:
+    pod, path = spec["template"]["spec"], "spec.template.spec"
+    if pod["restartPolicy"] != "Always":
+        yield causes.unsupported(f"{path}.restartPolicy", pod["restartPolicy"], ["Always"])
+    if "activeDeadlineSeconds" in pod:
+        why = f"activeDeadlineSeconds in {kind} is not Supported"
+        yield causes.forbidden(f"{path}.activeDeadlineSeconds", why)
+
+
+def validate_counters(status: Object, names: Sequence[str]) -> Causes:
+    for name in names:
+        yield from checks.not_negative(f"status.{name}", status.get(name, 0))
+
+
+def validate_at_most_replicas(status: Object, names: Sequence[str]) -> Causes:
+    for name in names:
+        if status.get(name, 0) > status.get("replicas", 0):
+            yield causes.invalid(f"status.{name}", status[name], _MORE_THAN_REPLICAS)
+
+
+def validate_available(status: Object, of: str) -> Causes:
+    available = status.get("availableReplicas", 0)
+    if available > status.get("readyReplicas", 0):
+        yield causes.invalid("status.availableReplicas", available, f"cannot be greater than {of}")
+
+
+def validate_collisions(new: Object, old: Object) -> Causes:
+    count, before = new["status"].get("collisionCount"), old["status"].get("collisionCount")
+    if before is not None and (count is None or count < before):
+        yield causes.invalid("status.collisionCount", count or 0, "cannot be decremented")
+
+
+def is_status(scene: Scene) -> bool:
+    return scene.subresource == "status"
