@@ -41,8 +41,7 @@ class Cluster(Protocol):
 
 # The rungs of the ladder that have a server, each by its session fixture. A provider joins by
 # one line here, and every test that asks for `cluster` then runs on it too.
-REAL = pytest.param("kubernetes", marks=pytest.mark.real, id="real")
-PROVIDERS = [REAL]
+PROVIDERS = [pytest.param("kubernetes", marks=pytest.mark.real, id="real")]
 
 _running = pytest.StashKey[str]()
 
@@ -65,14 +64,7 @@ def kubernetes(
     shutil.rmtree(cluster.directory / "etcd")  # the logs stay, for as long as pytest keeps them
 
 
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    if "cluster" in metafunc.fixturenames:
-        # Who asks for the real one by name means that one in `namespace` and `judge` as well.
-        providers = [REAL] if "kubernetes" in metafunc.fixturenames else PROVIDERS
-        metafunc.parametrize("cluster", providers, indirect=True, scope="session")
-
-
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="session", params=PROVIDERS)
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     provider: Cluster = request.getfixturevalue(request.param)
     return provider
@@ -95,9 +87,18 @@ def namespace(judge: Judge) -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items[:] = [item for item in items if not _elsewhere(item)]
     for item in items:
         if "kubernetes" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.real)
+
+
+def _elsewhere(item: pytest.Item) -> bool:
+    """Asks for the real cluster by name, but would get its namespace on another one."""
+    if not isinstance(item, pytest.Function) or "kubernetes" not in item.fixturenames:
+        return False
+    chosen = item.callspec.params.get("cluster") if hasattr(item, "callspec") else None
+    return chosen != "kubernetes" and any(chosen in provider.values for provider in PROVIDERS)
 
 
 def pytest_terminal_summary(
