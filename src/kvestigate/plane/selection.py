@@ -44,11 +44,8 @@ def selection(asked: Asked, kind: Kind) -> Selection:
     except InputError as error:
         raise BadRequest(error.message) from None
     for term in fields.terms:
-        known = (
-            term.path in ("metadata.name", "metadata.namespace") or term.path in kind.field_names
-        )
-        if not known:
-            raise BadRequest(f"field label not supported: {term.path}")
+        if not kind.selects_by(term.path):
+            raise BadRequest(kind.field_refusal(term.path))
     if asked.name:
         # A watch on one object's path selects it by name.
         named = field_selectors.FieldTerm("metadata.name", asked.name)

@@ -65,7 +65,7 @@ def prepare_update(call: Call, state: PlaneState, new: Object, old: Object) -> W
     if status:
         found += kind.validate_status(new, old, scene)
     else:
-        found += kind.validate(new, scene) + kind.validate_update(new, old, scene)
+        found += kind.validate_changed(new, old, scene)
     if found:
         raise causes.reject(kind.resource.kind, kind.resource.group, new["metadata"]["name"], found)
     return write

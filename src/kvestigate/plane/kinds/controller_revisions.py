@@ -10,15 +10,13 @@ from kvestigate.plane.kinds.kind import Kind, Object, Scene
 
 class ControllerRevisionKind(Kind):
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(checks.not_negative("revision", obj.get("revision", 0)))
-
-    def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
+        found = list(checks.not_negative("revision", obj.get("revision", 0)))
         data = obj.get("data")
         if data is None:
-            return [causes.required("data", "data is mandatory")]
-        if not isinstance(data, dict):
-            return [causes.required("data", "data must be a valid JSON object")]
-        return []
+            found.append(causes.required("data", "data is mandatory"))
+        elif not isinstance(data, dict):
+            found.append(causes.required("data", "data must be a valid JSON object"))
+        return found
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return list(checks.immutable("data", new.get("data"), old.get("data")))

@@ -50,6 +50,9 @@ class DaemonSetKind(workloads.Workload):
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_spec(obj["spec"]))
 
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return self.validate_update(new, old, scene) + self.validate(new, scene)
+
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         selectors = new["spec"].get("selector"), old["spec"].get("selector")
         return list(checks.immutable("spec.selector", *selectors))

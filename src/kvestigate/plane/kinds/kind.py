@@ -113,6 +113,10 @@ class Kind:
         """What is wrong with the step from `old` to `new`; `validate` has seen `new` already."""
         return []
 
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        """Everything wrong with a changed object, in the order in which it is reported."""
+        return self.validate(new, scene) + self.validate_update(new, old, scene)
+
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return []
 
@@ -134,6 +138,19 @@ class Kind:
         return bool(obj["metadata"].get("finalizers"))
 
     # -- reading -------------------------------------------------------------------------
+
+    def selects_by(self, field: str) -> bool:
+        """Whether a field selector may name the field."""
+        if field == "metadata.namespace":
+            return self.resource.namespaced or not self.field_names
+        return field == "metadata.name" or field in self.field_names
+
+    def field_refusal(self, field: str) -> str:
+        """What to say to a field selector that names another field."""
+        if self.field_names:
+            return f"field label not supported: {field}"
+        known = '"metadata.name", "metadata.namespace"'
+        return f'"{field}" is not a known field selector: only {known}'
 
     def fields(self, obj: Object) -> tuple[str, ...]:
         """What field selectors can see of this object, in the order of `selectable`."""

@@ -6,15 +6,25 @@ from functools import cache
 
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
+from kvestigate.plane.kinds.controller_revisions import ControllerRevisionKind
+from kvestigate.plane.kinds.daemonsets import DaemonSetKind
+from kvestigate.plane.kinds.deployments import DeploymentKind
 from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.kinds.namespaces import NamespaceKind
 from kvestigate.plane.kinds.pods import PodKind
+from kvestigate.plane.kinds.replicasets import ReplicaSetKind
+from kvestigate.plane.kinds.statefulsets import StatefulSetKind
 from kvestigate.plane.kinds.view import View
 
 Address = tuple[str, str, str]
 """(group, version, plural)"""
 
 KINDS: dict[tuple[str, str], type[Kind]] = {
+    ("apps", "controllerrevisions"): ControllerRevisionKind,
+    ("apps", "daemonsets"): DaemonSetKind,
+    ("apps", "deployments"): DeploymentKind,
+    ("apps", "replicasets"): ReplicaSetKind,
+    ("apps", "statefulsets"): StatefulSetKind,
     ("", "namespaces"): NamespaceKind,
     ("", "pods"): PodKind,
 }

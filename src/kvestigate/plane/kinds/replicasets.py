@@ -20,8 +20,6 @@ _AT_MOST_REPLICAS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas
 
 
 class ReplicaSetKind(workloads.Workload):
-    selectable = (("status.replicas", lambda obj: str((obj["status"]).get("replicas", 0))),)
-
     def default(self, obj: Object) -> None:
         obj["spec"].setdefault("replicas", 1)
         default_pod_template(obj["spec"]["template"])

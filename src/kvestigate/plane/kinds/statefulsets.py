@@ -62,9 +62,6 @@ class StatefulSetKind(workloads.Workload):
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_spec(obj["spec"]))
 
-    def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_identity(obj["spec"]))
-
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         if _fixed(new["spec"]) == _fixed(old["spec"]):
             return []
@@ -118,21 +115,17 @@ def _spec(spec: Object) -> Causes:
         if kept not in ("Retain", "Delete"):
             path = f"spec.persistentVolumeClaimRetentionPolicy.{name}"
             yield causes.unsupported(path, kept, ["Retain", "Delete"])
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
+        yield from validate_claim_spec(f"spec.volumeClaimTemplates[{index}].spec", claim["spec"])
     yield from checks.not_negative("spec.replicas", spec["replicas"])
     yield from checks.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
     start = (spec.get("ordinals") or {}).get("start", 0)
     yield from checks.not_negative("spec.ordinals.start", start)
+    if spec["serviceName"]:
+        yield from checks.label("spec.serviceName", spec["serviceName"])
     yield from workloads.validate_selector(spec, "statefulset")
     yield from _template(spec)
     yield from workloads.validate_runs_forever(spec, "StatefulSet")
-
-
-def _identity(spec: Object) -> Causes:
-    """What can never change is judged only once."""
-    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        yield from validate_claim_spec(f"spec.volumeClaimTemplates[{index}].spec", claim["spec"])
-    if spec["serviceName"]:
-        yield from checks.label("spec.serviceName", spec["serviceName"])
 
 
 def _strategy(path: str, strategy: Object) -> Causes:

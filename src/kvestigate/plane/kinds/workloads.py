@@ -91,7 +91,7 @@ def validate_counters(status: Object, names: Sequence[str]) -> Causes:
 def validate_at_most_replicas(status: Object, names: Sequence[str]) -> Causes:
     for name in names:
         if status.get(name, 0) > status.get("replicas", 0):
-            yield causes.invalid(f"status.{name}", status[name], _MORE_THAN_REPLICAS)
+            yield causes.invalid(f"status.{name}", status.get(name, 0), _MORE_THAN_REPLICAS)
 
 
 def validate_available(status: Object, of: str) -> Causes:
