@@ -13,6 +13,8 @@ from typing import Final
 
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_SEARCH_LABEL = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+_SEARCH_DOMAIN = rf"{_SEARCH_LABEL}(\.{_SEARCH_LABEL})*"
 _LABEL_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _LABEL_VALUE = f"({_QUALIFIED})?"
@@ -20,6 +22,7 @@ _CONFIG_KEY = "[-._a-zA-Z0-9]+"
 
 _matches_label = re.compile(_LABEL).fullmatch
 _matches_subdomain = re.compile(_SUBDOMAIN).fullmatch
+_matches_search_domain = re.compile(_SEARCH_DOMAIN).fullmatch
 _matches_label_1035 = re.compile(_LABEL_1035).fullmatch
 _matches_qualified = re.compile(_QUALIFIED).fullmatch
 _matches_key = re.compile(f"(?:{_SUBDOMAIN}/)?{_QUALIFIED}").fullmatch
@@ -55,6 +58,12 @@ _NOT_A_SUBDOMAIN = _pattern_problem(
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
     "'-' or '.', and must start and end with an alphanumeric character",
     _SUBDOMAIN,
+    "example.com",
+)
+_NOT_A_SEARCH_DOMAIN = _pattern_problem(
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, "
+    "'_', '-' or '.', and must start and end with an alphanumeric character",
+    _SEARCH_DOMAIN,
     "example.com",
 )
 _NOT_A_LABEL_1035 = _pattern_problem(
@@ -103,6 +112,14 @@ def subdomain_problems(value: str) -> list[str]:
     problems = _too_long(value, SUBDOMAIN_MAX)
     if not _matches_subdomain(value):
         problems.append(_NOT_A_SUBDOMAIN)
+    return problems
+
+
+def search_domain_problems(value: str) -> list[str]:
+    """A subdomain in a resolver's search list, where underscores are common."""
+    problems = _too_long(value, SUBDOMAIN_MAX)
+    if not _matches_search_domain(value):
+        problems.append(_NOT_A_SEARCH_DOMAIN)
     return problems
 
 

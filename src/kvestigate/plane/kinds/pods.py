@@ -14,10 +14,12 @@ from kvestigate.plane.kinds.podspec.defaults import (
     open_host_ports,
     request_limits,
 )
+from kvestigate.plane.kinds.podspec.pod_level import default_pod_level
 from kvestigate.plane.kinds.podspec.spec import validate_pod_spec
 from kvestigate.plane.kinds.podspec.warnings import hostname_warnings, warn_of_pod
 from kvestigate.plane.kinds.qos import qos_class
 from kvestigate.plane.kinds.selector_merge import merge_label_keys
+from kvestigate.plane.metadata import timestamp
 
 FINISHED = ("Succeeded", "Failed")
 
@@ -54,6 +56,10 @@ class PodKind(Kind):
         default_pod_spec(spec)
         containers = [*(spec["containers"] or ()), *(spec.get("initContainers") or ())]
         request_limits(containers)
+        if "resources" in spec:
+            default_pod_level(spec)
+        if spec["terminationGracePeriodSeconds"] < 0:
+            spec["terminationGracePeriodSeconds"] = 1
         spec.setdefault("enableServiceLinks", True)
         if spec.get("hostNetwork"):
             open_host_ports(containers)
@@ -67,7 +73,7 @@ class PodKind(Kind):
                     "type": "PodScheduled",
                     "status": "False",
                     "lastProbeTime": None,
-                    "lastTransitionTime": None,
+                    "lastTransitionTime": timestamp(scene.now),
                     "reason": "SchedulingGated",
                     "message": "Scheduling is blocked due to non-empty scheduling gates",
                 }

@@ -30,8 +30,6 @@ class Surroundings:
     claims: frozenset[str]
     grace: int
     restart_policy: str
-    system: str
-    """Of `spec.os`, empty if not said."""
     host_users: bool
 
 
@@ -136,7 +134,7 @@ def _common(path: str, container: Object, around: Surroundings) -> Causes:
 def _hooks(path: str, container: Object, around: Surroundings) -> Causes:
     if "lifecycle" in container:
         yield from handlers.validate_lifecycle(
-            f"{path}.lifecycle", container["lifecycle"], around.grace, around.system
+            f"{path}.lifecycle", container["lifecycle"], around.grace
         )
     yield from handlers.validate_probes(path, container, around.grace)
 

@@ -62,9 +62,8 @@ def default_container(container: Object) -> None:
     for name in _PROBES:
         if name in container:
             _default_probe(container[name])
-    for handler in (container.get("lifecycle") or {}).values():
-        if isinstance(handler, dict) and "httpGet" in handler:
-            _default_http(handler["httpGet"])
+    if "lifecycle" in container:
+        _default_lifecycle(container["lifecycle"])
 
 
 def default_volume(volume: Object) -> None:
@@ -113,6 +112,14 @@ def _default_variable(source: Object) -> None:
         source["fieldRef"].setdefault("apiVersion", "v1")
     if "fileKeyRef" in source:
         source["fileKeyRef"].setdefault("optional", False)
+
+
+def _default_lifecycle(lifecycle: Object) -> None:
+    # Behind a feature gate that is off by default: the server forgets it.
+    lifecycle.pop("stopSignal", None)
+    for handler in lifecycle.values():
+        if "httpGet" in handler:
+            _default_http(handler["httpGet"])
 
 
 def _default_probe(probe: Object) -> None:

@@ -21,18 +21,6 @@ _NUMBERS = (
 _HEADER = "[-A-Za-z0-9]+"
 _matches_header = re.compile(_HEADER).fullmatch
 
-_SIGNALS = (
-    "ABRT ALRM BUS CHLD CLD CONT FPE HUP ILL INT IO IOT KILL PIPE POLL PROF PWR QUIT RTMAX "
-    "RTMAX-1 RTMAX-10 RTMAX-11 RTMAX-12 RTMAX-13 RTMAX-14 RTMAX-2 RTMAX-3 RTMAX-4 RTMAX-5 "
-    "RTMAX-6 RTMAX-7 RTMAX-8 RTMAX-9 RTMIN RTMIN+1 RTMIN+10 RTMIN+11 RTMIN+12 RTMIN+13 "
-    "RTMIN+14 RTMIN+15 RTMIN+2 RTMIN+3 RTMIN+4 RTMIN+5 RTMIN+6 RTMIN+7 RTMIN+8 RTMIN+9 SEGV "
-    "STKFLT STOP SYS TERM TRAP TSTP TTIN TTOU URG USR1 USR2 VTALRM WINCH XCPU XFSZ"
-)
-STOP_SIGNALS = {
-    "linux": tuple(f"SIG{name}" for name in _SIGNALS.split()),
-    "windows": ("SIGKILL", "SIGTERM"),
-}
-
 
 def validate_probes(path: str, container: Object, grace: int) -> Causes:
     for name in ("livenessProbe", "readinessProbe", "startupProbe"):
@@ -57,16 +45,10 @@ def _probe(path: str, probe: Object, name: str, grace: int) -> Causes:
         yield causes.invalid(f"{path}.terminationGracePeriodSeconds", seconds, why)
 
 
-def validate_lifecycle(path: str, lifecycle: Object, grace: int, system: str) -> Causes:
+def validate_lifecycle(path: str, lifecycle: Object, grace: int) -> Causes:
     for name in ("postStart", "preStop"):
         if name in lifecycle:
             yield from _handler(f"{path}.{name}", lifecycle[name], grace)
-    if "stopSignal" in lifecycle:
-        at, signal = f"{path}.stopSignal", lifecycle["stopSignal"]
-        if not system:
-            yield causes.forbidden(at, "may not be set for containers with empty `spec.os.name`")
-        elif signal not in STOP_SIGNALS.get(system, (signal,)):
-            yield causes.unsupported(at, signal, STOP_SIGNALS[system])
 
 
 def _handler(path: str, handler: Object, grace: int) -> Causes:

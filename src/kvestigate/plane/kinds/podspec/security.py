@@ -47,14 +47,44 @@ def validate_container_security(path: str, context: Object, *, host_users: bool)
     if context.get("allowPrivilegeEscalation") is False:
         if context.get("privileged"):
             why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            yield causes.invalid(path, context, why)
+            yield causes.invalid(path, _internal(context), why)
         if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
             why = (
                 "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` "
                 "CAP_SYS_ADMIN"
             )
-            yield causes.invalid(path, context, why)
+            yield causes.invalid(path, _internal(context), why)
     yield from _app_armor(path, context)
+
+
+_INTERNAL = (
+    "Capabilities",
+    "Privileged",
+    "SELinuxOptions",
+    "WindowsOptions",
+    "RunAsUser",
+    "RunAsGroup",
+    "RunAsNonRoot",
+    "ReadOnlyRootFilesystem",
+    "AllowPrivilegeEscalation",
+    "ProcMount",
+    "SeccompProfile",
+    "AppArmorProfile",
+)
+
+
+def _internal(context: Object) -> Object:
+    """The context as the server's own types spell it, which is how its message shows it."""
+    shown = {name: context.get(name[0].lower() + name[1:]) for name in _INTERNAL}
+    shown["SELinuxOptions"] = context.get("seLinuxOptions")
+    if capabilities := context.get("capabilities"):
+        given = {"Add": capabilities.get("add"), "Drop": capabilities.get("drop")}
+        shown["Capabilities"] = given
+    for name in ("SeccompProfile", "AppArmorProfile"):
+        if profile := shown[name]:
+            local = profile.get("localhostProfile")
+            shown[name] = {"Type": profile["type"], "LocalhostProfile": local}
+    return shown
 
 
 def _id(path: str, value: int | None) -> Causes:

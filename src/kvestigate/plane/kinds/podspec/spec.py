@@ -72,8 +72,7 @@ def _contents(spec: Object, path: str, pod: Object | None) -> Causes:
     """Volumes, containers and what they share."""
     found: dict[str, Object] = {}
     if "volumes" in spec:
-        name = "" if pod is None else pod.get("name", "")
-        yield from volumes.validate_volumes(f"{path}.volumes", spec["volumes"], name, found)
+        yield from volumes.validate_volumes(f"{path}.volumes", spec["volumes"], pod, found)
     claims = spec.get("resourceClaims") or []
     yield from _claims(f"{path}.resourceClaims", claims)
     around = Surroundings(
@@ -81,7 +80,6 @@ def _contents(spec: Object, path: str, pod: Object | None) -> Causes:
         claims=frozenset(it["name"] for it in claims if it.get("name")),
         grace=spec["terminationGracePeriodSeconds"],
         restart_policy=spec["restartPolicy"],
-        system=(spec.get("os") or {}).get("name", ""),
         host_users=spec.get("hostUsers", True),
     )
     containers = spec["containers"] or []
@@ -212,8 +210,7 @@ def _searches(path: str, searches: list[str]) -> Causes:
     for index, search in enumerate(searches):
         if search != ".":
             name = search.removesuffix(".")
-            problems = names.subdomain_problems(name.replace("_", "x"))
-            yield from each(f"{path}[{index}]", name, problems)
+            yield from each(f"{path}[{index}]", name, names.search_domain_problems(name))
 
 
 def _host_users(spec: Object, path: str) -> Causes:

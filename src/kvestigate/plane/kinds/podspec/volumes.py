@@ -31,13 +31,19 @@ TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX = 600, 2**32
 
 
 def validate_volumes(
-    path: str, volumes: list[Object], pod_name: str, found: dict[str, Object]
+    path: str, volumes: list[Object], pod: Object | None, found: dict[str, Object]
 ) -> Causes:
-    """Fills `found` with the volumes that containers may refer to."""
+    """Fills `found` with the volumes that containers may refer to.
+
+    `pod` is the metadata of the pod, None for a template.
+    """
+    pod_name = "" if pod is None else pod.get("name", "")
     created = {f"{pod_name}-{it['name']}" for it in volumes if pod_name and "ephemeral" in it}
     for index, volume in enumerate(volumes):
         at, name = f"{path}[{index}]", volume["name"]
         wrong = list(_sources(at, volume, pod_name))
+        if pod is not None and not volume.get("image", {"reference": "any"}).get("reference"):
+            wrong.append(causes.required(f"{at}.image.reference"))
         if not name:
             wrong.append(causes.required(f"{at}.name"))
         else:
