@@ -13,7 +13,8 @@ from kvestigate.plane.kinds.kind import Kind, Object
 
 _decode = msgspec.json.Decoder().decode
 
-ACCEPTED = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
 
 
 def decode(call: Call) -> Object:
@@ -32,6 +33,8 @@ def parse(data: bytes, content_type: str, kind: Kind) -> Object:
         value = _json(data, kind)
     elif media == "application/yaml":
         value = _yaml(data, kind)
+    elif media == PROTOBUF and kind.type is not None:
+        value = _protobuf(data, kind)
     else:
         raise UnsupportedMediaType(
             "the body of the request was in an unknown format - accepted media types include: "
@@ -96,6 +99,25 @@ def _yaml(data: bytes, kind: Kind) -> Any:
     except (InputError, UnicodeDecodeError) as error:
         raise _unrecognized(kind, str(error)) from None
     return documents[0].value if documents else None
+
+
+def _protobuf(data: bytes, kind: Kind) -> Object:
+    from kvestigate.plane.protobuf import envelope
+
+    resource = kind.resource
+    try:
+        return envelope.decode(data, resource.kind, resource.api_version)
+    except envelope.Unrecognized as error:
+        shown = data[:64].hex() or "<empty>"
+        raise BadRequest(
+            f"the object provided is unrecognized (must be of type {resource.kind}): {error} "
+            f"({shown})"
+        ) from None
+    except envelope.Undecodable as error:
+        raise BadRequest(
+            f'{error.kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: {error}"
+        ) from None
 
 
 def _unrecognized(kind: Kind, why: str) -> BadRequest:
