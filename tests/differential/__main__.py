@@ -1,0 +1,96 @@
+"""`python -m tests.differential record|gaps|show [FILTER...]`, on scripts whose id has a FILTER."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from tests.differential import golden
+from tests.differential.comparing import differences
+from tests.differential.running import run
+from tests.differential.script import Script, scripts
+from tests.differential.server import RealServer, Server, plane_server
+from tests.upstream import binaries
+from tests.upstream.cluster import UpstreamCluster
+
+
+async def record(chosen: list[Script], server: Server) -> None:
+    """Each script twice: what differs between two runs of one server cannot be golden."""
+    unstable = 0
+    recorded: dict[str, dict[str, Any]] = {}
+    for script in chosen:
+        try:
+            first, second = await run(script, server), await run(script, server)
+        except AssertionError as error:
+            unstable += 1
+            print(f"FAILED {script.id}: {error}")
+            continue
+        recorded.setdefault(script.topic, {})[script.name] = second
+        for line in differences(script, first, second):
+            unstable += 1
+            print(f"UNSTABLE {script.id} {line}")
+    for topic, answers in recorded.items():
+        names = [script.name for script in scripts() if script.topic == topic]
+        known = {**golden.read(topic), **answers}
+        golden.write(topic, {name: known[name] for name in names if name in known})
+    print(f"recorded {len(chosen)} scripts, {unstable} differences between two runs")
+
+
+async def gaps(chosen: list[Script]) -> None:
+    """Rewrite the list, keeping the reasons that people wrote."""
+    known = golden.gaps()
+    ids = {script.id for script in scripts()}
+    found = {name: why for name, why in known.items() if name in ids}
+    for script in chosen:
+        different = await _compare(script)
+        found.pop(script.id, None)
+        if different:
+            found[script.id] = known.get(script.id) or _summary(different[0])
+    golden.write_gaps(found)
+    print(f"{len(found)} of {len(ids)} scripts are known gaps")
+
+
+def _summary(difference: str) -> str:
+    head, _, what = difference.partition("\n")
+    return f"{' '.join(head.split()[:2])}, {' '.join(what.split())[:160]}"
+
+
+async def show(chosen: list[Script]) -> None:
+    """What differs, and the answers of the real server."""
+    for script in chosen:
+        print(f"== {script.id}")
+        for exchange in golden.read(script.topic).get(script.name, []):
+            print(json.dumps(exchange, indent=1))
+        print("\n".join(await _compare(script)) or "no difference")
+
+
+async def _compare(script: Script) -> list[str]:
+    async with plane_server() as server:
+        ours = await run(script, server)
+    return differences(script, golden.read(script.topic)[script.name], ours)
+
+
+def main(command: str, *filters: str) -> None:
+    chosen = [
+        script for script in scripts() if not filters or any(each in script.id for each in filters)
+    ]
+    if command == "gaps":
+        asyncio.run(gaps(chosen))
+    elif command == "show":
+        asyncio.run(show(chosen))
+    else:
+        with (
+            tempfile.TemporaryDirectory() as directory,
+            UpstreamCluster(binaries.find(), Path(directory)) as cluster,
+        ):
+            context = ssl.create_default_context(cafile=str(cluster.ca_file))
+            asyncio.run(record(chosen, RealServer(cluster.port, context)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,173 @@
+"""The two servers that scripts run on."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Protocol
+
+from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
+from kvestigate.plane.authz.interface import AllowAll
+from kvestigate.plane.server import ApiServer
+from kvestigate.plane.store.memory import MemoryBackend
+from kvestigate.plane.store.store import Store
+from kvestigate.wire.message import Headers, Request, Response
+
+TIMEOUT = 10.0
+QUIET = 2.0
+"""A plane that has an event to send does so at once."""
+AGENT = "differential/1.0"
+"""Not a browser and not curl: those get other answers. The name before `/` manages fields."""
+TOKEN = "token-of-the-admin"
+
+_OF_INTEREST = ("content-type", "retry-after", "warning")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    status: int
+    headers: Mapping[str, list[str]]
+    """Those of interest."""
+    data: bytes = b""
+    lines: list[bytes] = field(default_factory=list)
+    """Of a watch that was accepted."""
+
+
+class Server(Protocol):
+    async def send(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> Reply: ...
+
+    async def watch(self, path: str, headers: Mapping[str, str], count: int) -> Reply:
+        """The first `count` events; fewer when the stream ends before."""
+
+
+class RealServer:
+    """kube-apiserver over HTTPS, one connection a request, as plain as can be."""
+
+    def __init__(self, port: int, context: ssl.SSLContext) -> None:
+        self._port = port
+        self._context = context
+
+    async def send(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> Reply:
+        connection, response = self._ask(method, path, headers, body)
+        try:
+            return Reply(response.status, _interesting(response.getheaders()), response.read())
+        finally:
+            connection.close()
+
+    async def watch(self, path: str, headers: Mapping[str, str], count: int) -> Reply:
+        connection, response = self._ask("GET", path, headers, None)
+        try:
+            found = _interesting(response.getheaders())
+            if response.status != 200:
+                return Reply(response.status, found, response.read())
+            lines: list[bytes] = []
+            while len(lines) < count and (line := response.readline()):
+                lines.append(line)
+            return Reply(200, found, lines=lines)
+        except TimeoutError:
+            raise AssertionError(f"{path}: {len(lines)} of {count} events came") from None
+        finally:
+            connection.close()
+
+    def _ask(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> tuple[http.client.HTTPSConnection, http.client.HTTPResponse]:
+        connection = http.client.HTTPSConnection(
+            "127.0.0.1", self._port, context=self._context, timeout=TIMEOUT
+        )
+        connection.request(method, path, body, _complete(headers))
+        return connection, connection.getresponse()
+
+
+class PlaneServer:
+    """A plane's handler, called in this process."""
+
+    def __init__(self, server: ApiServer) -> None:
+        self._server = server
+
+    async def send(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> Reply:
+        response = await self._ask(method, path, headers, body)
+        content = response.body
+        if isinstance(content, AsyncIterator):
+            async with asyncio.timeout(TIMEOUT):
+                content = [piece async for piece in content]
+        data = content if isinstance(content, bytes) else b"".join(content)
+        return Reply(response.status, _interesting(response.headers), data)
+
+    async def watch(self, path: str, headers: Mapping[str, str], count: int) -> Reply:
+        response = await self._ask("GET", path, headers, None)
+        found = _interesting(response.headers)
+        if not isinstance(response.body, AsyncIterator):
+            content = response.body
+            data = content if isinstance(content, bytes) else b"".join(content)
+            return Reply(response.status, found, data)
+        return Reply(response.status, found, lines=await _lines(response.body, count))
+
+    async def _ask(
+        self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
+    ) -> Response:
+        where, _, query = path.partition("?")
+        fields = Headers(_complete(headers).items())
+        response = await self._server.handle(Request(method, where, query, fields, body or b""))
+        assert isinstance(response, Response), f"{method} {path} was upgraded"
+        return response
+
+
+@asynccontextmanager
+async def plane_server() -> AsyncIterator[PlaneServer]:
+    """A new plane and its server."""
+    admin = User("token-admin", (MASTERS, AUTHENTICATED), "uid-of-the-admin")
+    async with Store(MemoryBackend()) as store:
+        tokens = StaticTokens({digest(TOKEN): admin})
+        yield PlaneServer(ApiServer(store, tokens, AllowAll(), random=Random(1)))
+
+
+async def _lines(stream: AsyncIterator[bytes], count: int) -> list[bytes]:
+    """The first lines of a stream, which is closed then."""
+    buffer, lines = b"", list[bytes]()
+    try:
+        async with asyncio.timeout(QUIET):
+            while len(lines) < count:
+                buffer += await anext(stream)
+                *whole, buffer = buffer.split(b"\n")
+                lines += whole
+    except StopAsyncIteration:
+        pass
+    except TimeoutError:
+        lines.append(b'{"type":"NONE","object":"no further event came"}')
+    finally:
+        close = getattr(stream, "aclose", None)
+        if close is not None:
+            await close()
+    return lines[:count]
+
+
+def _complete(headers: Mapping[str, str]) -> dict[str, str]:
+    """With what every request carries; an empty value leaves a header out."""
+    base = {
+        "authorization": f"Bearer {TOKEN}",
+        "content-type": "application/json",
+        "accept": "application/json",
+        "user-agent": AGENT,
+    }
+    return {name: value for name, value in {**base, **headers}.items() if value}
+
+
+def _interesting(headers: list[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in headers:
+        if name.lower() in _OF_INTEREST:
+            found.setdefault(name.lower(), []).append(value)
+    return found
