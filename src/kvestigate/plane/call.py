@@ -10,6 +10,7 @@ from kvestigate.errors import AlreadyExists, Conflict, NotFound
 from kvestigate.kube import causes
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.kinds.kind import Kind, Scene
+from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.negotiate import Representation
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.model import Item
@@ -30,6 +31,8 @@ class Call:
     clock: Clock
     random: Random
     """The source of uids and generated names: seeded where runs must repeat."""
+    backends: Backends
+    """The way to kubelets and pods."""
     warnings: list[str] = field(default_factory=list)
 
     @property

@@ -12,11 +12,19 @@ from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz.interface import Authorizer
 from kvestigate.plane.call import Call
+from kvestigate.plane.kubelet.reach import Backends
+from kvestigate.plane.negotiate import Representation
 from kvestigate.plane.planes import Planes
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.store.store import Store
-from kvestigate.plane.subresources.registry import SUBRESOURCES, VIRTUAL, Verb, Verbs
+from kvestigate.plane.subresources.registry import (
+    PASSED_THROUGH,
+    SUBRESOURCES,
+    VIRTUAL,
+    Verb,
+    Verbs,
+)
 from kvestigate.plane.verbs.create import create
 from kvestigate.plane.verbs.delete import delete, delete_collection
 from kvestigate.plane.verbs.get import get
@@ -51,11 +59,13 @@ class ApiServer:
         *,
         clock: Clock | None = None,
         random: Random | None = None,
+        backends: Backends | None = None,
     ) -> None:
         self._clock = clock or WallClock()
         self._random = random or Random()
         self._authenticator = authenticator
         self._authorizer = authorizer
+        self._backends = backends or Backends()
         self.planes = Planes(store, self._clock.now())
 
     async def handle(self, incoming: Request) -> Response | Upgrade:
@@ -91,11 +101,18 @@ class ApiServer:
             kind,
             user,
             incoming,
-            negotiate.negotiate(incoming.headers.get("accept")),
+            _form(asked, incoming),
             self._clock,
             self._random,
+            self._backends,
         )
         return await _verb(call)(call)
+
+
+def _form(asked: Asked, incoming: Request) -> Representation:
+    if asked.subresource in PASSED_THROUGH:
+        return Representation()  # the one behind us answers, in whatever form
+    return negotiate.negotiate(incoming.headers.get("accept"))
 
 
 def _verb(call: Call) -> Verb:

@@ -8,7 +8,7 @@ import enum
 import ipaddress
 import signal
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,13 +19,15 @@ from kvestigate.plane.authn.tokens import StaticTokens, digest
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.data_directory import ADMIN, DataDirectory
+from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.interface import Backend
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
+from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.message import Request
 from kvestigate.wire.server import serve
-from kvestigate.wire.tls import server_context
+from kvestigate.wire.tls import client_context, server_context
 
 GRACE_SECONDS = 10.0
 """What requests under way are given when the server stops."""
@@ -101,8 +103,9 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
     tls = server_context(
         certificate=pair.certificate, key=pair.key, client_ca=authority.pair.certificate
     )
-    async with Store(_backend(options, directory)) as store:
-        api = ApiServer(store, _authenticator(options, token), AllowAll())
+    backends = _backends(options, authority, now)
+    async with Store(_backend(options, directory)) as store, aclosing(backends):
+        api = ApiServer(store, _authenticator(options, token), AllowAll(), backends=backends)
         listen = options.listen
         async with await serve(api.handle, host=listen.host, port=listen.port, tls=tls) as server:
             host = listen.reachable
@@ -129,6 +132,16 @@ async def _until_stopped(options: ServeOptions, announce: Callable[[Serving], No
     async with serving(options) as started:
         announce(started)
         await stopped.wait()
+
+
+def _backends(
+    options: ServeOptions, authority: CertificateAuthority, now: datetime.datetime
+) -> Backends:
+    """Kubelets are trusted by our CA and know us by our certificate."""
+    pair = authority.issue_client("kube-apiserver-kubelet-client", [MASTERS], now=now)
+    tls = client_context(ca=authority.pair.certificate, certificate=pair.certificate, key=pair.key)
+    # Who can reach a server on loopback can reach everything else on loopback, too.
+    return Backends(tls, loopback=options.listen.loopback)
 
 
 def _backend(options: ServeOptions, directory: DataDirectory) -> Backend:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 
 from kvestigate.plane.call import Call
+from kvestigate.plane.kubelet.log import read_log
+from kvestigate.plane.kubelet.proxy import proxy_node, proxy_pod, proxy_service
+from kvestigate.plane.kubelet.streams import attach_to, exec_in, forward_ports
 from kvestigate.plane.subresources import scale
 from kvestigate.plane.subresources.binding import create_binding, create_legacy_binding
 from kvestigate.plane.subresources.eviction import create_eviction
@@ -14,11 +17,30 @@ from kvestigate.wire.message import Response, Upgrade
 Verb = Callable[[Call], Awaitable[Response | Upgrade]]
 Verbs = Mapping[str, Verb]
 
+
+def _connect(answer: Verb) -> Verbs:
+    """A stream may be asked for with GET or POST."""
+    return {"get": answer, "create": answer}
+
+
+def _every(answer: Verb) -> Verbs:
+    return dict.fromkeys(_METHODS, answer)
+
+
+_METHODS = ("get", "watch", "create", "update", "patch", "delete", "options")
+
 SUBRESOURCES: dict[tuple[str, str, str], Verbs] = {
     ("", "namespaces", "finalize"): {"update": update},
+    ("", "nodes", "proxy"): _every(proxy_node),
+    ("", "pods", "attach"): _connect(attach_to),
     ("", "pods", "binding"): {"create": create_binding},
     ("", "pods", "eviction"): {"create": create_eviction},
+    ("", "pods", "exec"): _connect(exec_in),
+    ("", "pods", "log"): {"get": read_log},
+    ("", "pods", "portforward"): _connect(forward_ports),
+    ("", "pods", "proxy"): _every(proxy_pod),
     ("", "replicationcontrollers", "scale"): scale.verbs(scale.REPLICATION_CONTROLLER),
+    ("", "services", "proxy"): _every(proxy_service),
     ("apps", "deployments", "scale"): scale.verbs(scale.WORKLOAD),
     ("apps", "replicasets", "scale"): scale.verbs(scale.WORKLOAD),
     ("apps", "statefulsets", "scale"): scale.verbs(scale.WORKLOAD),
@@ -29,3 +51,6 @@ VIRTUAL: dict[tuple[str, str], Verbs] = {
     ("", "bindings"): {"create": create_legacy_binding},
 }
 """(group, plural) of resources that are asked for but never stored."""
+
+PASSED_THROUGH = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+"""Subresources whose answers come from a node or a pod."""

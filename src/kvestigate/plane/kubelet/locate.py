@@ -1,0 +1,87 @@
+"""Which kubelet, container or address a request is for. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+
+from kvestigate.errors import ApiError, BadRequest, NotFound
+from kvestigate.plane import objects
+from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.store.state import PlaneState
+
+NODES = ("", "nodes")
+KUBELET_PORT = 10250
+ADDRESS_TYPES = ("InternalIP", "ExternalIP", "InternalDNS", "ExternalDNS", "Hostname")
+"""In order of preference. kube-apiserver begins with names; embedded nodes have none in DNS."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    host: str
+    port: int
+    tls: bool = True
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http{'s' if self.tls else ''}://{host}:{self.port}"
+
+
+def kubelet_of(state: PlaneState, node: str, *, as_kind: str = "nodes") -> Address:
+    """Where the kubelet of a node listens; a node that is missing is NotFound as `as_kind`."""
+    item = state.get(NODES, "", node)
+    if item is None:
+        raise NotFound(f'{as_kind} "{node}" not found', details={"name": node, "kind": as_kind})
+    status = objects.read(item).get("status") or {}
+    known = status.get("addresses") or ()
+    by_type = {each["type"]: each["address"] for each in reversed(known)}
+    for type_ in ADDRESS_TYPES:
+        if type_ in by_type:
+            endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
+            return Address(by_type[type_], endpoint.get("Port") or KUBELET_PORT)
+    raise ApiError(f"no preferred addresses found; known addresses: {list(known)}")
+
+
+def container_of(pod: Object, asked: str) -> str:
+    """The container that is meant, when a pod has several or the request names one."""
+    spec, name = pod["spec"], pod["metadata"]["name"]
+    known = {
+        field: [each["name"] for each in spec.get(field) or ()]
+        for field in ("initContainers", "containers", "ephemeralContainers")
+    }
+    if asked:
+        if not any(asked in names for names in known.values()):
+            raise BadRequest(f"container {asked} is not valid for pod {name}")
+        return asked
+    if len(known["containers"]) == 1:
+        only: str = known["containers"][0]
+        return only
+    choices = [each for names in known.values() for each in names]
+    if not choices:
+        raise BadRequest(f"a container name must be specified for pod {name}")
+    listed = " ".join(choices)
+    raise BadRequest(
+        f"a container name must be specified for pod {name}, choose one of: [{listed}]"
+    )
+
+
+def node_of(pod: Object) -> str:
+    node: str = pod["spec"].get("nodeName") or ""
+    if not node:
+        raise BadRequest(f"pod {pod['metadata']['name']} does not have a host assigned")
+    return node
+
+
+def check_proxied(host: str, *, loopback: bool) -> None:
+    """Refuse addresses behind which the machine's own or its cloud's services are."""
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        raise BadRequest("address not allowed") from None
+    if (
+        address.is_link_local
+        or address.is_multicast
+        or address.is_unspecified
+        or (address.is_loopback and not loopback)
+    ):
+        raise BadRequest("address not allowed")

@@ -1,0 +1,159 @@
+"""nodes/proxy, pods/proxy and services/proxy."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from kvestigate.errors import BadRequest
+from kvestigate.plane.kubelet.locate import check_proxied
+from kvestigate.wire.message import Headers, Response
+from kvestigate.wire.server import serve
+from tests.plane.conftest import Api
+from tests.plane.kubelet.conftest import NODE, PODS, Kubelet, ask
+
+SERVICES = "/api/v1/namespaces/default/services"
+
+
+@pytest.fixture
+async def pod(api: Api) -> AsyncIterator[Kubelet]:
+    """What listens behind the pod `web` and the service `front`; plain HTTP."""
+    listening = Kubelet(text="hello")
+    async with await serve(listening.handle) as server:
+        listening.port = server.address[1]
+        status: dict[str, Any] = {"podIP": "127.0.0.1", "podIPs": [{"ip": "127.0.0.1"}]}
+        await api.patch(f"{PODS}/web/status", {"status": status})
+        ports = [{"name": "http", "port": 80}]
+        made = await api.post(SERVICES, {"metadata": {"name": "front"}, "spec": {"ports": ports}})
+        assert made.status == 201, made.body
+        yield listening
+
+
+async def slice_of(api: Api, port: int, *, ready: bool = True) -> None:
+    endpoints = {
+        "metadata": {"name": "front-1", "labels": {"kubernetes.io/service-name": "front"}},
+        "addressType": "IPv4",
+        "ports": [{"name": "http", "port": port}],
+        "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": ready}}],
+    }
+    made = await api.post("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices", endpoints)
+    assert made.status == 201, made.body
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE"])
+async def test_a_node_is_its_kubelet(api: Api, kubelet: Kubelet, method: str) -> None:
+    path = f"/api/v1/nodes/{NODE}/proxy/stats/summary/?only=cpu"
+
+    assert await ask(api, path, method) == (200, kubelet.text)
+    assert kubelet.asked[0].method == method
+    assert kubelet.target == "/stats/summary/?only=cpu"
+
+
+async def test_a_pod_is_reached_at_its_address(api: Api, pod: Kubelet) -> None:
+    assert await ask(api, f"{PODS}/web:{pod.port}/proxy/a/b%20c/") == (200, "hello")
+    assert pod.target == "/a/b%20c/"
+
+
+@pytest.mark.parametrize("name", ["front", "front:80", "front:http", "http:front:http"])
+async def test_a_service_is_one_of_its_endpoints(api: Api, pod: Kubelet, name: str) -> None:
+    await slice_of(api, pod.port)
+
+    assert await ask(api, f"{SERVICES}/{name}/proxy/x") == (200, "hello")
+    assert pod.target == "/x"
+
+
+async def test_credentials_and_connection_headers_stay_with_us(api: Api, pod: Kubelet) -> None:
+    request = api.request(
+        "GET",
+        f"{PODS}/web:{pod.port}/proxy/",
+        None,
+        {"x_mine": "1", "connection": "x-hop", "x_hop": "2"},
+    )
+    await api.server.handle(request)
+
+    sent = pod.asked[0].headers
+    assert sent.get("x-mine") == "1"
+    assert "authorization" not in sent
+    assert "x-hop" not in sent
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("/login?x=1", "{base}/login?x=1"),
+        ("http://127.0.0.1:{port}/login", "{base}/login"),
+        ("https://example.com/", "https://example.com/"),
+        ("//example.com/", "//example.com/"),
+    ],
+)
+async def test_redirects_lead_back_through_us(
+    api: Api, pod: Kubelet, location: str, expected: str
+) -> None:
+    pod.status = 302
+    pod.headers = [("location", location.format(port=pod.port))]
+    base = f"{PODS}/web:{pod.port}/proxy"
+
+    response = await api.server.handle(api.request("GET", f"{base}/"))
+
+    assert isinstance(response, Response)
+    assert Headers(response.headers).get("location") == expected.format(base=base)
+
+
+async def test_the_root_is_below_a_slash(api: Api, pod: Kubelet) -> None:
+    path = f"{PODS}/web:{pod.port}/proxy"
+
+    response = await api.server.handle(api.request("GET", f"{path}?a=b"))
+
+    assert isinstance(response, Response)
+    assert (response.status, response.headers) == (301, [("location", f"{path}/?a=b")])
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "message"),
+    [
+        ("/api/v1/nodes/zz/proxy/x", 404, 'nodes "zz" not found'),
+        (f"{PODS}/zz/proxy/x", 404, 'pods "zz" not found'),
+        (f"{SERVICES}/zz/proxy/x", 404, 'services "zz" not found'),
+        (f"{SERVICES}/front:81/proxy/x", 503, 'no service port 81 found for service "front"'),
+        (f"{SERVICES}/front/proxy/x", 503, 'no endpoints available for service "front"'),
+        (f"{PODS}/waiting/proxy/x", 400, "address not allowed"),
+        (f"{PODS}/web:x/proxy/x", 400, 'invalid port "x"'),
+        (f"{PODS}/ftp:web:1/proxy/x", 400, 'invalid proxy target "ftp:web:1"'),
+    ],
+)
+async def test_nothing_to_reach(
+    api: Api, pod: Kubelet, path: str, status: int, message: str
+) -> None:
+    assert await ask(api, path) == (status, message)
+
+
+async def test_endpoints_that_are_not_ready_do_not_count(api: Api, pod: Kubelet) -> None:
+    await slice_of(api, pod.port, ready=False)
+
+    assert (await ask(api, f"{SERVICES}/front/proxy/"))[0] == 503
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback", "allowed"),
+    [
+        ("10.1.2.3", False, True),
+        ("fd00::1", False, True),
+        ("127.0.0.1", True, True),
+        ("127.0.0.1", False, False),
+        ("::1", False, False),
+        ("169.254.169.254", True, False),
+        ("fe80::1", True, False),
+        ("224.0.0.1", True, False),
+        ("0.0.0.0", True, False),
+        ("localhost", True, False),
+        ("", True, False),
+    ],
+)
+def test_which_addresses_may_be_reached(host: str, loopback: bool, allowed: bool) -> None:
+    if allowed:
+        check_proxied(host, loopback=loopback)
+    else:
+        with pytest.raises(BadRequest, match="address not allowed"):
+            check_proxied(host, loopback=loopback)
