@@ -38,7 +38,9 @@ READY = {
     "phase": "Running",
     "podIP": "10.1.0.1",
     "podIPs": [{"ip": "10.1.0.1"}],
-    "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+    "conditions": [
+        {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    ],
 }
 
 

@@ -41,3 +41,21 @@ def replica_set(name: str = "web", replicas: int = 3) -> Object:
             "template": template(app=name),
         },
     }
+
+
+def job(name: str = "work", *, image: str = "work:1", **spec: Any) -> Object:
+    """With the labels that the API server gives to a Job that has no selector of its own."""
+    made = template(image, name, restartPolicy="Never")
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "parallelism": 1,
+            "completions": 1,
+            "backoffLimit": 6,
+            "completionMode": "NonIndexed",
+            "manualSelector": True,
+            "selector": {"matchLabels": {"app": name}},
+            "template": made,
+            **spec,
+        },
+    }

@@ -139,7 +139,9 @@ class Cache(Generic[V]):
             return  # the watch is already past it
         known = self._objects.get(key)
         if known is None or version_of(known) < version:
-            self._assumed.setdefault(plane, {})[key] = version
+            assumed = self._assumed.setdefault(plane, {})
+            assumed.pop(key, None)
+            assumed[key] = version
             self._put(key, view)
 
     def assume_doomed(self, plane: str, view: V, now: datetime) -> None:
@@ -159,8 +161,9 @@ class Cache(Generic[V]):
         if not assumed:
             return
         assumed.pop(key, None)
-        # Passed by the watch without a word: it came and went while nobody watched.
-        for ghost in [key for key, version in assumed.items() if version < seen]:
+        # Passed by the watch without a word: it came and went while nobody watched. Versions
+        # were assumed in about their order, so the oldest are in front.
+        while assumed and (ghost := next(iter(assumed))) and assumed[ghost] < seen:
             del assumed[ghost]
             if (known := self._objects.get(ghost)) is not None:
                 self._drop(ghost, known)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from kvestigate.controllers.deployment import DeploymentController
+from kvestigate.controllers.job import JobController
 from kvestigate.controllers.replicaset import ReplicaSetController
+from kvestigate.controllers.runtime import Factory
+from kvestigate.controllers.ttl import TtlController
 
-CONTROLLERS = MappingProxyType(
+CONTROLLERS: Mapping[str, Factory] = MappingProxyType(
     {
         "replicaset-controller": ReplicaSetController,
         "deployment-controller": DeploymentController,
+        "job-controller": JobController,
+        "ttl-after-finished-controller": TtlController,
     }
 )
