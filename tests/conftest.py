@@ -4,7 +4,8 @@ A test asks for one of two fixtures:
 
 - `cluster`: any cluster; the test runs once on each of `PROVIDERS`.
 - `kubernetes`: unmodified upstream Kubernetes, for what only it has (restarts, compaction,
-  static tokens). A test that uses it is marked `real` by that alone.
+  static tokens). `full_kubernetes` is another one, with controllers and scheduler. A test that
+  uses either is marked `real` by that alone.
 
 Isolation is by `namespace`: a new one for each test, on one server a session.
 """
@@ -14,6 +15,7 @@ from __future__ import annotations
 import shutil
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -50,18 +52,33 @@ _running = pytest.StashKey[str]()
 def kubernetes(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[UpstreamCluster]:
-    """etcd and kube-apiserver; `start_controllers` and `start_scheduler` are a test's to call."""
-    try:
-        found = binaries.find()
-    except binaries.BinariesMissing as missing:
-        pytest.fail(str(missing), pytrace=False)
-    with UpstreamCluster(found, tmp_path_factory.mktemp("kubernetes")) as cluster:
+    """etcd and kube-apiserver: nothing happens on it that a test did not do."""
+    with _upstream(tmp_path_factory.mktemp("kubernetes")) as cluster:
         with cluster.judge() as judge, cluster.etcd() as etcd:
             version = judge.get("/version")["gitVersion"]
             etcd_version = etcd.get("/version")["etcdserver"]
         request.config.stash[_running] = f"kube-apiserver {version}, etcd {etcd_version}"
         yield cluster
-    shutil.rmtree(cluster.directory / "etcd")  # the logs stay, for as long as pytest keeps them
+
+
+@pytest.fixture(scope="session")
+def full_kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpstreamCluster]:
+    """With kube-controller-manager and kube-scheduler, which act on all that they see."""
+    with _upstream(tmp_path_factory.mktemp("full-kubernetes")) as cluster:
+        cluster.start_controllers()
+        cluster.start_scheduler()
+        yield cluster
+
+
+@contextmanager
+def _upstream(directory: Path) -> Iterator[UpstreamCluster]:
+    try:
+        found = binaries.find()
+    except binaries.BinariesMissing as missing:
+        pytest.fail(str(missing), pytrace=False)
+    with UpstreamCluster(found, directory) as cluster:
+        yield cluster
+    shutil.rmtree(directory / "etcd")  # the logs stay, for as long as pytest keeps them
 
 
 @pytest.fixture(scope="session", params=PROVIDERS)
@@ -89,7 +106,7 @@ def namespace(judge: Judge) -> str:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items[:] = [item for item in items if not _elsewhere(item)]
     for item in items:
-        if "kubernetes" in getattr(item, "fixturenames", ()):
+        if {"kubernetes", "full_kubernetes"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.real)
 
 

@@ -54,15 +54,12 @@ def test_objects_survive_an_api_server_restart(
         assert after.get(f"{path}/kept")["metadata"]["name"] == "kept"
 
 
-def test_controllers_and_scheduler_start(
-    kubernetes: UpstreamCluster, judge: Judge, namespace: str
-) -> None:
-    kubernetes.start_controllers()
-    kubernetes.start_scheduler()
-    kubectl = ("-n", namespace, "create", "deployment", "web", "--image=web", "--replicas=2")
-    _kubectl(kubernetes, kubernetes.admin_kubeconfig(), *kubectl)
-    wait = ("-n", namespace, "wait", "--for=create", "pod", "-l", "app=web", "--timeout=20s")
-    assert "condition met" in _kubectl(kubernetes, kubernetes.admin_kubeconfig(), *wait)
+def test_controllers_act_on_what_they_see(full_kubernetes: UpstreamCluster) -> None:
+    admin = full_kubernetes.admin_kubeconfig()
+    deployment = ("create", "deployment", "web", "--image=web", "--replicas=2")
+    _kubectl(full_kubernetes, admin, *deployment)
+    wait = ("wait", "--for=create", "pod", "-l", "app=web", "--timeout=25s")
+    assert "condition met" in _kubectl(full_kubernetes, admin, *wait)
 
 
 @pytest.mark.real
