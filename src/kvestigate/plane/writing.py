@@ -68,6 +68,8 @@ def prepare_update(call: Call, state: PlaneState, new: Object, old: Object) -> W
         found += kind.validate_changed(new, old, scene)
     if found:
         raise causes.reject(kind.resource.kind, kind.resource.group, new["metadata"]["name"], found)
+    if kind.warns_on_update and not status:
+        call.warnings.extend(kind.warnings(new))
     return write
 
 

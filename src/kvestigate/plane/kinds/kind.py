@@ -40,6 +40,10 @@ class Kind:
     keeps_status_on_create: ClassVar[bool] = False
     status_carries_metadata: ClassVar[bool] = False
     """A write to `status` may also change labels and annotations."""
+    deletes_gracefully: ClassVar[bool] = False
+    """A deletion always leaves its time and grace period in the object, even if it is at once."""
+    warns_on_update: ClassVar[bool] = True
+    """`warnings` are sent for updates too."""
     returns_deleted: ClassVar[bool] = False
     """A deletion answers with the object instead of a Status."""
     orphans_by_default: ClassVar[bool] = False

@@ -36,10 +36,14 @@ def _status(obj: Object, field: str) -> str:
 
 class PodKind(Kind):
     counts_generations = True
+    deletes_gracefully = True
     returns_deleted = True
+    warns_on_update = False
     status_carries_metadata = True
     selectable = (
         ("spec.nodeName", lambda obj: _spec(obj, "nodeName")),
+        # What the field was called at first.
+        ("spec.host", lambda obj: _spec(obj, "nodeName")),
         ("spec.restartPolicy", lambda obj: _spec(obj, "restartPolicy")),
         ("spec.schedulerName", lambda obj: _spec(obj, "schedulerName")),
         ("spec.serviceAccountName", lambda obj: _spec(obj, "serviceAccountName")),

@@ -7,12 +7,15 @@ from functools import cache
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.plane.kinds.controller_revisions import ControllerRevisionKind
+from kvestigate.plane.kinds.cronjobs import CronJobKind
 from kvestigate.plane.kinds.daemonsets import DaemonSetKind
 from kvestigate.plane.kinds.deployments import DeploymentKind
+from kvestigate.plane.kinds.jobs import JobKind
 from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.kinds.namespaces import NamespaceKind
 from kvestigate.plane.kinds.pods import PodKind
 from kvestigate.plane.kinds.replicasets import ReplicaSetKind
+from kvestigate.plane.kinds.services import ServiceKind
 from kvestigate.plane.kinds.statefulsets import StatefulSetKind
 from kvestigate.plane.kinds.view import View
 
@@ -25,8 +28,11 @@ KINDS: dict[tuple[str, str], type[Kind]] = {
     ("apps", "deployments"): DeploymentKind,
     ("apps", "replicasets"): ReplicaSetKind,
     ("apps", "statefulsets"): StatefulSetKind,
+    ("batch", "cronjobs"): CronJobKind,
+    ("batch", "jobs"): JobKind,
     ("", "namespaces"): NamespaceKind,
     ("", "pods"): PodKind,
+    ("", "services"): ServiceKind,
 }
 
 VIEWS: dict[Address, tuple[type[View], Address]] = {}

@@ -115,17 +115,14 @@ def mark(call: Call, obj: Object, options: Options) -> bool:
     if before[0] is not None:
         # Already on its way: a second request can only make it go faster.
         grace = min(grace, before[1] or 0)
-    if grace or call.kind.held(obj):
-        now = call.clock.now()
-        if before[0] is None or grace != before[1]:
-            meta["deletionTimestamp"] = metadata.timestamp(now + grace)
-            meta["deletionGracePeriodSeconds"] = grace
-            if call.kind.counts_generations and before[0] is None:
-                meta["generation"] = meta.get("generation", 0) + 1
-            call.kind.on_delete(obj, call.scene(call.plane.tip))
-            changed = True
-    else:
-        meta["deletionGracePeriodSeconds"] = 0
+    marked = call.kind.deletes_gracefully or call.kind.held(obj)
+    if marked and (before[0] is None or grace != before[1]):
+        meta["deletionTimestamp"] = metadata.timestamp(call.clock.now() + grace)
+        meta["deletionGracePeriodSeconds"] = grace
+        if call.kind.counts_generations and before[0] is None:
+            meta["generation"] = meta.get("generation", 0) + 1
+        call.kind.on_delete(obj, call.scene(call.plane.tip))
+        changed = True
     return changed
 
 
