@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -24,8 +25,16 @@ class Representation:
     yaml: bool = False
 
 
-_JSON = frozenset({"application/json", "application/*", "*/*"})
+JSON = frozenset({"application/json", "application/*", "*/*"})
+YAML = "application/yaml"
 _FORMS = {form.value: form for form in Form if form is not Form.OBJECT}
+
+
+def alternatives(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """The media types of an Accept header with their parameters, the most wanted first."""
+    for alternative in accept.split(","):
+        media, *parameters = (part.strip() for part in alternative.split(";"))
+        yield media, dict(part.split("=", 1) for part in parameters if "=" in part)
 
 
 @lru_cache(maxsize=256)
@@ -33,11 +42,9 @@ def negotiate(accept: str) -> Representation:
     """The first alternative of an Accept header that we can serve."""
     if not accept:
         return Representation()
-    for alternative in accept.split(","):
-        media, *parameters = (part.strip() for part in alternative.split(";"))
-        options = dict(part.split("=", 1) for part in parameters if "=" in part)
-        yaml = media == "application/yaml"
-        if media not in _JSON and not yaml:
+    for media, options in alternatives(accept):
+        yaml = media == YAML
+        if media not in JSON and not yaml:
             continue
         if "as" not in options:
             return Representation(yaml=yaml)

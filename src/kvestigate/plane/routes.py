@@ -22,8 +22,7 @@ async def respond(plane: Plane, asked: Asked, incoming: Request) -> Response:
         return answer.json_value(_version())
     if path in _HEALTH:
         return answer.plain("ok")
-    accept = incoming.headers.get("accept")
-    document = discovery.document(path, types.of(plane.state), accept)
+    document = discovery.of(types.of(plane.state)).respond(path, incoming)
     if document is None:
         return answer.plain("404 page not found\n", 404)
     return document
