@@ -1,0 +1,41 @@
+"""How one node presents itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvestigate.wire.certificates import KeyPair
+
+VERSION = "v1.36.4-kvestigate"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Mapping[str, Any], ...] = ()
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    """Overrides and additions to what the machine has: `{"nvidia.com/gpu": "8"}`."""
+    pods: int = 110
+    address: str = "127.0.0.1"
+    """Where the kubelet API listens, and the node's InternalIP."""
+    port: int = 0
+    """0: the system chooses."""
+    serving: KeyPair | None = None
+    """The kubelet API's certificate; without one, a new self-signed one is made."""
+    client_ca: bytes | None = None
+    """PEM. Callers of the kubelet API show a certificate of it, or the token."""
+    token: str = ""
+    """With neither CA nor token, anybody who reaches the port may call."""
+    api_address: tuple[str, int] | None = None
+    """Where containers reach the API server."""
+    lease_seconds: int = 40
+    heartbeat: float = 10.0
+    """Seconds between two renewals of the lease."""
+    report: float = 300.0
+    """Seconds between two reports of an unchanged status."""
+    keep_pods: bool = False
+    """Whether pods outlive the agent, to be taken over by the next one."""

@@ -1,0 +1,113 @@
+"""Handlers that a spec names: run a command in the container, or call one of its ports."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+
+from kvestigate import errors
+from kvestigate.node.hosts.interface import LaunchFailed, Process
+from kvestigate.node.pods import (
+    Container,
+    ExecAction,
+    HttpAction,
+    LifecycleHandler,
+    TcpAction,
+)
+from kvestigate.node.station import Station
+from kvestigate.wire.message import Headers, Request
+from kvestigate.wire.pool import HttpClient
+from kvestigate.wire.tls import client_context
+
+_OUTPUT = 10 * 1024
+_HOOK_SECONDS = 60.0
+
+
+class ActionFailed(Exception):
+    """A handler did not succeed; the message says what came back."""
+
+
+class Hooks:
+    """Carries out the actions of probes and of postStart and preStop."""
+
+    def __init__(self, station: Station) -> None:
+        self._station = station
+
+    async def run(self, container: Container, process: Process, handler: LifecycleHandler) -> str:
+        """What went wrong; empty when nothing did."""
+        try:
+            if handler.exec is not None:
+                await self.execute(process, handler.exec)
+            elif handler.http_get is not None:
+                await self.fetch(container, process, handler.http_get, _HOOK_SECONDS)
+            elif handler.tcp_socket is not None:
+                await self.connect(container, process, handler.tcp_socket)
+            elif handler.sleep is not None:
+                await self._station.clock.sleep(handler.sleep.seconds)
+        except ActionFailed as failure:
+            return str(failure)
+        return ""
+
+    async def execute(self, process: Process, action: ExecAction) -> None:
+        try:
+            session = await self._station.host.enter(
+                process, action.command, tty=False, stdin=False
+            )
+        except LaunchFailed as failure:
+            raise ActionFailed(failure.message) from failure
+        output = b""
+        try:
+            while (piece := await session.read()) is not None:
+                output = (output + piece[1])[-_OUTPUT:]
+            ending = await session.ended
+        finally:
+            await session.aclose()
+        if ending.code:
+            raise ActionFailed(
+                output.decode("utf-8", "replace").strip() or f"exit code {ending.code}"
+            )
+
+    async def fetch(
+        self, container: Container, process: Process, action: HttpAction, seconds: float
+    ) -> None:
+        port = port_number(container, action.port)
+        host = action.host or self._station.host.dial_address(process)
+        path, _, query = action.path.partition("?")
+        fields = [("user-agent", "kube-probe/1.36"), ("accept", "*/*")]
+        fields += [(header.name, header.value) for header in action.http_headers]
+        client = HttpClient(host=host, port=port, tls=_unverified(action.scheme))
+        try:
+            request = Request("GET", path or "/", query, Headers(fields))
+            answer = await client.send(request, timeout=seconds)
+            status = answer.status
+            await answer.aclose()
+        except errors.KvestigateError as failure:
+            raise ActionFailed(failure.message) from failure
+        finally:
+            await client.aclose()
+        if not 200 <= status < 400:
+            raise ActionFailed(f"HTTP probe failed with statuscode: {status}")
+
+    async def connect(self, container: Container, process: Process, action: TcpAction) -> None:
+        host = action.host or self._station.host.dial_address(process)
+        try:
+            _, writer = await asyncio.open_connection(host, port_number(container, action.port))
+        except OSError as failure:
+            raise ActionFailed(str(failure)) from failure
+        writer.close()
+
+
+def port_number(container: Container, port: int | str) -> int:
+    if isinstance(port, int):
+        return port
+    for named in container.ports:
+        if named.name == port:
+            return named.container_port
+    if port.isdigit():
+        return int(port)
+    raise ActionFailed(f'container "{container.name}" has no port named "{port}"')
+
+
+def _unverified(scheme: str) -> ssl.SSLContext | None:
+    """Probes trust every certificate, as the kubelet's do."""
+    return client_context(insecure=True) if scheme.upper() == "HTTPS" else None

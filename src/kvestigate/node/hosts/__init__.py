@@ -1,0 +1,1 @@
+"""Where a node's containers run: one interface, three implementations."""

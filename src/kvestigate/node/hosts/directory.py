@@ -1,0 +1,274 @@
+"""The directory host: plain processes, for machines that allow nothing better.
+
+Limited, and it says so: containers see the machine's own files, processes and hostname. Volumes
+cannot be mounted, so their mount paths are replaced by where they really are in the command,
+its arguments and the environment, and linked below `$KVESTIGATE_ROOT`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from kvestigate.node.hosts import machine, shim
+from kvestigate.node.hosts.interface import (
+    Bind,
+    Facts,
+    Launch,
+    LaunchFailed,
+    Process,
+    Usage,
+)
+from kvestigate.node.hosts.process import ShimProcess
+from kvestigate.node.hosts.processes import cpu_seconds, marked, resident_bytes
+from kvestigate.node.hosts.session import PipedSession
+
+RUNTIME = "kvestigate-directory://1"
+LIMITS = (
+    "containers share the machine's files, processes, network and hostname",
+    "mount paths are replaced in commands and environment, not mounted",
+    "resource limits are not enforced",
+)
+MARK = "KVESTIGATE_CONTAINER"
+"""The variable by which a container's processes are known, wherever they went."""
+
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class DirectoryProcess(ShimProcess):
+    """A process group, and whatever left it."""
+
+    def kill(self) -> None:
+        self.signal(signal.SIGKILL)
+        self.sweep()
+
+    def sweep(self) -> None:
+        spared = {self.shim_pid} if not self.ended.done() else set()
+        for pid in marked(MARK, self.key.id):
+            if pid not in spared:
+                _kill(pid)
+
+
+class DirectoryHost:
+    """One node in one directory of the machine."""
+
+    def __init__(self, directory: Path, *, now: Callable[[], float]) -> None:
+        self._directory = directory
+        self._now = now
+        self._running: dict[str, DirectoryProcess] = {}
+
+    @property
+    def volumes_root(self) -> Path:
+        return self._directory / "volumes"
+
+    async def open(self) -> None:
+        for name in ("pods", "volumes", "rootfs"):
+            (self._directory / name).mkdir(parents=True, exist_ok=True, mode=0o711)
+
+    async def close(self, *, keep: bool) -> None:
+        for process in list(self._running.values()):
+            if keep:
+                process.detach()
+            else:
+                process.kill()
+                await process.ended
+        if not keep:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def facts(self) -> Facts:
+        return machine.facts(RUNTIME, self._directory, LIMITS)
+
+    async def start(self, launch: Launch) -> Process:
+        directory = self._run_directory(launch.key.pod_uid, launch.key.container)
+        directory = directory / str(launch.key.attempt)
+        paths = Paths(launch.binds, self._directory / "rootfs")
+        root = self._directory / "pods" / launch.key.pod_uid / f"root-{launch.key.container}"
+        paths.link_below(root)
+        env = {
+            "PATH": DEFAULT_PATH,
+            **{name: paths.replaced(value) for name, value in launch.env.items()},
+            "KVESTIGATE_ROOT": str(root),
+            MARK: launch.key.id,
+        }
+        argv = [paths.replaced(word) for word in launch.argv]
+        cwd = self._cwd(paths.replaced(launch.workdir), root)
+        _require_program(argv[0], env, cwd)
+        kept = shim.Kept(
+            launch.key.pod_uid,
+            launch.key.container,
+            launch.key.attempt,
+            started_at=self._now(),
+            env=env,
+            workdir=cwd,
+            tty=launch.tty,
+            stdin=launch.stdin,
+            extra=paths.kept(),
+        )
+        shim.prepare(directory, kept)
+        return self._spawn(directory, kept, [*_become(launch), *argv], launch)
+
+    def _spawn(
+        self, directory: Path, kept: shim.Kept, argv: Sequence[str], launch: Launch
+    ) -> DirectoryProcess:
+        if launch.tty:
+            master, slave = os.openpty()
+            path = os.ttyname(slave)
+            process = DirectoryProcess(directory, kept, now=self._now, terminal=master)
+            child = shim.spawn(
+                directory, shim.tty_script(), argv, env=kept.env, cwd=kept.workdir,
+                keep=(master,), leading=(path,),
+            )  # fmt: skip
+            os.close(slave)
+        else:
+            process = DirectoryProcess(directory, kept, now=self._now)
+            process.open_pipes()
+            stdin = "none" if not launch.stdin else "kept"
+            child = shim.spawn(
+                directory, shim.script(stdin=stdin), argv, env=kept.env, cwd=kept.workdir
+            )
+        self._follow(process)
+        process.begin(child)
+        return process
+
+    async def adopt(self) -> list[Process]:
+        found: list[Process] = []
+        for directory in sorted((self._directory / "pods").glob("*/runs-*/*")):
+            kept = shim.kept_of(directory)
+            if kept is None:
+                continue
+            process = DirectoryProcess(directory, kept, now=self._now)
+            self._follow(process)
+            process.resume()
+            found.append(process)
+        return found
+
+    async def enter(
+        self, process: Process, argv: tuple[str, ...], *, tty: bool, stdin: bool
+    ) -> PipedSession:
+        assert isinstance(process, DirectoryProcess)
+        kept = process.kept
+        words = [replace_paths(word, kept.extra) for word in argv]
+        env = dict(kept.env) | ({"TERM": "xterm"} if tty else {})
+        _require_program(words[0], env, kept.workdir)
+        master = slave = None
+        if tty:
+            master, slave = os.openpty()
+        session = PipedSession(terminal=master)
+        try:
+            session.begin(
+                words, env=env, cwd=kept.workdir, stdin=stdin, slave=slave,
+                preexec=_take_terminal if tty else None,
+            )  # fmt: skip
+        except OSError as failure:
+            raise LaunchFailed("ContainerCannotRun", f"exec: {words[0]}: {failure}") from failure
+        finally:
+            if slave is not None:
+                os.close(slave)
+        return session
+
+    async def forget(self, pod_uid: str) -> None:
+        for root in ("pods", "volumes"):
+            shutil.rmtree(self._directory / root / pod_uid, ignore_errors=True)
+
+    def usage(self, process: Process) -> Usage:
+        pids = marked(MARK, process.key.id)
+        return Usage(sum(map(cpu_seconds, pids)), sum(map(resident_bytes, pids)))
+
+    def dial_address(self, process: Process | None) -> str:
+        return "127.0.0.1"
+
+    def _run_directory(self, pod_uid: str, container: str) -> Path:
+        return self._directory / "pods" / pod_uid / f"runs-{container}"
+
+    def _follow(self, process: DirectoryProcess) -> None:
+        self._running[process.key.id] = process
+        process.ended.add_done_callback(lambda _: self._running.pop(process.key.id, None))
+
+    def _cwd(self, workdir: str, root: Path) -> str:
+        if not workdir:
+            return str(root)
+        if Path(workdir).is_dir():
+            return workdir
+        below = root / workdir.lstrip("/")
+        below.mkdir(parents=True, exist_ok=True)
+        return str(below)
+
+
+class Paths:
+    """Where a container's mount paths really are."""
+
+    def __init__(self, binds: Sequence[Bind], node_root: Path) -> None:
+        self._sources: dict[str, str] = {}
+        for bind in binds:
+            source = Path(bind.source)
+            if bind.on_node:
+                source = node_root / bind.source.lstrip("/")
+                source.mkdir(parents=True, exist_ok=True)
+            self._sources[bind.target.rstrip("/") or "/"] = str(source)
+
+    def replaced(self, text: str) -> str:
+        return replace_paths(text, self._sources)
+
+    def kept(self) -> dict[str, str]:
+        return dict(self._sources)
+
+    def link_below(self, root: Path) -> None:
+        root.mkdir(parents=True, exist_ok=True, mode=0o755)
+        for target, source in self._sources.items():
+            link = root / target.lstrip("/")
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if not link.is_symlink() and not link.exists():
+                link.symlink_to(source)
+
+
+def replace_paths(text: str, sources: Mapping[str, str]) -> str:
+    """`text` with each mount path replaced where it stands as a path of its own."""
+    targets = sorted((one for one in sources if one != "/"), key=len, reverse=True)
+    if not targets:
+        return text
+    pattern = "|".join(re.escape(target) for target in targets)
+    return re.sub(
+        rf"(?<![\w./-])(?:{pattern})(?![\w.-])", lambda found: sources[found.group()], text
+    )
+
+
+def _require_program(name: str, env: Mapping[str, str], cwd: str) -> None:
+    if "/" in name:
+        path = Path(cwd) / name
+        if not path.exists():
+            raise LaunchFailed(
+                "ContainerCannotRun", f'exec: "{name}": stat {name}: no such file or directory'
+            )
+        if not os.access(path, os.X_OK):
+            raise LaunchFailed("ContainerCannotRun", f'exec: "{name}": permission denied')
+    elif shutil.which(name, path=env.get("PATH", DEFAULT_PATH)) is None:
+        raise LaunchFailed(
+            "ContainerCannotRun", f'exec: "{name}": executable file not found in $PATH'
+        )
+
+
+def _become(launch: Launch) -> list[str]:
+    """What turns a command's user into the container's, where this process may."""
+    wanted = launch.user is not None or launch.group is not None
+    if not wanted or os.geteuid() != 0 or shutil.which("setpriv") is None:
+        return []
+    user, group = launch.user or 0, launch.group or 0
+    return ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--"]
+
+
+def _take_terminal() -> None:
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass

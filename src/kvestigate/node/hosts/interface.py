@@ -1,0 +1,206 @@
+"""What every host offers the agent: containers that start, tell their end, and can be entered."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from kvestigate.node.logs import Log
+
+
+class Propagation(enum.Enum):
+    """Which way mounts made later travel."""
+
+    NONE = "private"
+    FROM_HOST = "rslave"
+    BOTH = "rshared"
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """A directory or file of the machine or node, seen at a path of the container."""
+
+    source: str
+    """On the machine; on the node where `on_node` says so."""
+    target: str
+    read_only: bool = False
+    on_node: bool = False
+    propagation: Propagation = Propagation.NONE
+    memory: int | None = None
+    """A tmpfs of so many bytes (0: no limit) is mounted on `source` first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """Limits of one container, where the host can hold it to them."""
+
+    memory: int | None = None
+    """Bytes."""
+    cpu_millis: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunKey:
+    """One run of one container."""
+
+    pod_uid: str
+    container: str
+    attempt: int
+
+    @property
+    def id(self) -> str:
+        return f"{self.pod_uid}_{self.container}_{self.attempt}"
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One run with everything resolved: nothing in it refers to the API any more."""
+
+    key: RunKey
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    workdir: str = ""
+    binds: tuple[Bind, ...] = ()
+    hostname: str = ""
+    tty: bool = False
+    stdin: bool = False
+    user: int | None = None
+    group: int | None = None
+    host_pid: bool = False
+    privileged: bool = False
+    ceiling: Ceiling = Ceiling()
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a process ended."""
+
+    code: int
+    signal: int = 0
+    out_of_memory: bool = False
+    at: float = 0.0
+    message: str = ""
+
+
+class Process(Protocol):
+    """A container's run, started or found again."""
+
+    @property
+    def key(self) -> RunKey: ...
+
+    @property
+    def log(self) -> Log: ...
+
+    @property
+    def started_at(self) -> float: ...
+
+    @property
+    def ended(self) -> asyncio.Future[Ending]: ...
+
+    def signal(self, number: int) -> None:
+        """Send a signal to the command; a process that has ended takes none."""
+
+    def kill(self) -> None:
+        """End it and everything it started, now."""
+
+    def write_stdin(self, data: bytes) -> None: ...
+
+    def close_stdin(self) -> None: ...
+
+    def resize(self, width: int, height: int) -> None: ...
+
+
+class Session(Protocol):
+    """A command run inside a container, with its streams in the caller's hands."""
+
+    @property
+    def ended(self) -> asyncio.Future[Ending]: ...
+
+    async def read(self) -> tuple[str, bytes] | None:
+        """The next piece of `stdout` or `stderr`; None at the end of both."""
+
+    async def write(self, data: bytes) -> None: ...
+
+    def close_stdin(self) -> None: ...
+
+    def resize(self, width: int, height: int) -> None: ...
+
+    async def aclose(self) -> None:
+        """Give the streams up; the command is hung up on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a container uses."""
+
+    cpu_seconds: float = 0.0
+    """Since its start."""
+    memory_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the machine under a node is."""
+
+    os_image: str
+    kernel: str
+    architecture: str
+    operating_system: str
+    runtime: str
+    """`kvestigate-directory://1.0`: which host this is."""
+    boot_id: str
+    machine_id: str
+    cpu: int
+    memory: int
+    """Bytes."""
+    disk: int
+    limits: tuple[str, ...] = field(default=())
+    """What this host cannot do, each a sentence for `kubectl describe node`."""
+
+
+class LaunchFailed(Exception):
+    """A container could not be started: `reason` is what its status will say."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        self.message = message
+
+
+class Host(Protocol):
+    """One node's machine."""
+
+    @property
+    def volumes_root(self) -> Path:
+        """Where pods' volumes are kept on the machine."""
+
+    async def open(self) -> None:
+        """Make the node ready to run containers; idempotent over agent restarts."""
+
+    async def close(self, *, keep: bool) -> None:
+        """Let go of the node: `keep` leaves its containers running, else nothing is left."""
+
+    def facts(self) -> Facts: ...
+
+    async def start(self, launch: Launch) -> Process:
+        """Raises `LaunchFailed`."""
+
+    async def adopt(self) -> list[Process]:
+        """The runs of an earlier agent, ended ones included."""
+
+    async def enter(
+        self, process: Process, argv: tuple[str, ...], *, tty: bool, stdin: bool
+    ) -> Session:
+        """Run a command where `process` is; raises `LaunchFailed`."""
+
+    async def forget(self, pod_uid: str) -> None:
+        """Remove what is left of a pod: logs, volumes, records."""
+
+    def usage(self, process: Process) -> Usage: ...
+
+    def dial_address(self, process: Process | None) -> str:
+        """The address at which a pod's ports are reached from this process."""

@@ -1,0 +1,187 @@
+"""A container's run behind a shim, seen from the agent: its pipes, its log and its end."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+import struct
+import subprocess
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+from kvestigate.node.hosts import shim
+from kvestigate.node.hosts.endings import on_exit
+from kvestigate.node.hosts.interface import Ending, RunKey
+from kvestigate.node.logs import STDERR, STDOUT, LogFile
+
+_PIECE = 64 * 1024
+KILLED = 137
+"""The exit code of what was killed before anybody could record one."""
+
+
+class ShimProcess:
+    """One run. The subclass of a host says how to reach its command."""
+
+    def __init__(
+        self,
+        directory: Path,
+        kept: shim.Kept,
+        *,
+        now: Callable[[], float],
+        terminal: int | None = None,
+    ) -> None:
+        self.key = RunKey(kept.pod_uid, kept.container, kept.attempt)
+        self.directory = directory
+        self.kept = kept
+        self.log = LogFile(directory / "log", now=now)
+        self.started_at = kept.started_at
+        self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
+        self.shim_pid: int | None = None
+        self._now = now
+        self._child: subprocess.Popen[bytes] | None = None
+        self._terminal = terminal
+        self._stop_waiting: Callable[[], None] = lambda: None
+        self._readers: dict[int, str] = {}
+        self._input: int | None = None
+
+    # Beginning.
+
+    def begin(self, child: subprocess.Popen[bytes]) -> None:
+        """Follow a shim that was just started."""
+        self._child = child
+        self._follow(child.pid)
+
+    def resume(self) -> None:
+        """Follow the shim of an earlier agent, or learn how the run ended meanwhile."""
+        pid = shim.shim_pid_of(self.directory)
+        if pid is None:
+            self._open_pipes()
+            self._finish()
+        else:
+            self._follow(pid)
+
+    def _follow(self, pid: int) -> None:
+        self.shim_pid = pid
+        self._open_pipes()
+        loop = asyncio.get_running_loop()
+        for descriptor in self._readers:
+            loop.add_reader(descriptor, self._take, descriptor)
+        self._stop_waiting = on_exit(pid, self._finish)
+
+    def open_pipes(self) -> None:
+        """Before the shim starts: its first bytes and its stdin need somebody at the other end."""
+        self._open_pipes()
+
+    def _open_pipes(self) -> None:
+        if self._readers:
+            return
+        if self._terminal is not None:
+            os.set_blocking(self._terminal, False)
+            self._readers[self._terminal] = STDOUT
+            self._input = self._terminal
+            return
+        flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
+        for name, stream in (("out", STDOUT), ("err", STDERR)):
+            self._readers[os.open(self.directory / name, flags)] = stream
+        if self.kept.stdin:
+            self._input = os.open(self.directory / "in", flags)
+
+    # Process.
+
+    def signal(self, number: int) -> None:
+        pid = self.command_pid()
+        if pid is not None and not self.ended.done():
+            try:
+                os.kill(pid, number)
+            except ProcessLookupError:
+                pass  # it ended on its own in this moment
+
+    def kill(self) -> None:
+        raise NotImplementedError
+
+    def command_pid(self) -> int | None:
+        return shim.command_pid_of(self.directory)
+
+    def write_stdin(self, data: bytes) -> None:
+        if self._input is not None:
+            try:
+                os.write(self._input, data)
+            except BlockingIOError:
+                pass  # a container that does not read its input loses what it has no room for
+
+    def close_stdin(self) -> None:
+        if self._input is not None and self._terminal is None:
+            os.close(self._input)
+            self._input = None
+
+    def resize(self, width: int, height: int) -> None:
+        if self._terminal is not None:
+            set_window(self._terminal, width, height)
+
+    def detach(self) -> None:
+        """Stop following, leaving the run as it is."""
+        self._stop_waiting()
+        self._close_pipes()
+        self.log.end()
+        if self._child is not None:
+            # It is somebody else's to reap from now on: init's, once this process ends.
+            self._child.returncode = 0
+
+    # Ending.
+
+    def _take(self, descriptor: int) -> None:
+        try:
+            data = os.read(descriptor, _PIECE)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""  # a terminal whose other end is closed
+        if data:
+            self.log.write(self._readers[descriptor], data)
+        else:
+            asyncio.get_running_loop().remove_reader(descriptor)
+
+    def _finish(self) -> None:
+        if self._child is not None:
+            self._child.wait()
+        self.sweep()
+        self._drain()
+        self._close_pipes()
+        self.log.end()
+        code = shim.exit_code_of(self.directory)
+        if not self.ended.done():
+            self.ended.set_result(self.ending(KILLED if code is None else code))
+
+    def ending(self, code: int) -> Ending:
+        return Ending(code, at=self._ended_at(), out_of_memory=False)
+
+    def sweep(self) -> None:
+        """End what the command left behind."""
+
+    def _ended_at(self) -> float:
+        try:
+            return (self.directory / "exit").stat().st_mtime
+        except FileNotFoundError:
+            return self._now()
+
+    def _drain(self) -> None:
+        for descriptor, stream in self._readers.items():
+            try:
+                while data := os.read(descriptor, _PIECE):
+                    self.log.write(stream, data)
+            except OSError:
+                pass  # empty
+
+    def _close_pipes(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.close_stdin()
+        for descriptor in self._readers:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+        self._readers.clear()
+
+
+def set_window(terminal: int, width: int, height: int) -> None:
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))

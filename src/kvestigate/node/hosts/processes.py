@@ -1,0 +1,52 @@
+"""Finding processes by the mark in their environment, and what they use."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+def marked(name: str, value: str) -> list[int]:
+    """The processes that were started with `name=value`, and their children."""
+    wanted = f"{name}={value}"
+    if sys.platform != "linux":
+        return _marked_by_ps(wanted)
+    found: list[int] = []
+    needle = wanted.encode() + b"\0"
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                environ = (entry / "environ").read_bytes()
+            except OSError:
+                continue  # it ended, or is not ours
+            if environ.startswith(needle) or b"\0" + needle in environ:
+                found.append(int(entry.name))
+    return found
+
+
+def _marked_by_ps(wanted: str) -> list[int]:
+    listed = subprocess.run(
+        ["ps", "axeww", "-o", "pid=,command="], capture_output=True, text=True, check=False
+    )
+    lines = (line.split(None, 1) for line in listed.stdout.splitlines())
+    return [int(line[0]) for line in lines if len(line) > 1 and f" {wanted} " in f"{line[1]} "]
+
+
+def cpu_seconds(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def resident_bytes(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+    except OSError:
+        return 0

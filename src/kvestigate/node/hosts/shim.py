@@ -1,0 +1,156 @@
+"""The small shell process that stands between the agent and a container's command.
+
+It outlives the agent: it holds the ends of the pipes, waits for the command and writes down
+how it ended. So a new agent finds the container running, or learns its exit code, and output
+waits in the pipe meanwhile (as much as a pipe holds; then the container waits too).
+
+Files of one run: `out err in` (named pipes), `shim` (who the shim is), `pid` (the command),
+`exit` (its exit code), `run.json` (what the agent has to know again), `log`.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+# Opened for reading and writing, a pipe never blocks its opener and never breaks when the
+# agent goes away. The shell's own complaints ("Killed") must not end up in the log.
+_OPEN_PIPES = 'exec 1<>"$dir/out" 3<>"$dir/err" 2>/dev/null; '
+_IDENTIFY = (
+    'dir=$1; shift; { read -r me </proc/$$/stat; } 2>/dev/null || me=$$; echo "$me" >"$dir/shim"; '
+)
+_STDIN = {
+    "none": "exec 0</dev/null; ",
+    "once": 'exec 0<"$dir/in"; ',
+    # A second opener keeps the pipe from ending between two sessions.
+    "kept": 'exec 0<"$dir/in" 4<>"$dir/in"; ',
+}
+# The inner shell becomes the command, so its pid is the command's.
+_RUN = """sh -c 'echo $$ >"$0"; exec "$@"' "$dir/pid" "$@" 2>&3 3>&- 4>&- """
+_RUN_TTY = """exec 2>/dev/null; sh -c 'echo $$ >"$0"; exec "$@"' "$dir/pid" "$@" 2>&1 """
+_RECORD = '; echo $? >"$dir/exit"'
+
+
+class Kept(msgspec.Struct, frozen=True):
+    """What a later agent needs to take a run over."""
+
+    pod_uid: str
+    container: str
+    attempt: int
+    started_at: float
+    env: dict[str, str]
+    workdir: str
+    tty: bool = False
+    stdin: bool = False
+    extra: dict[str, str] = {}
+    """What the host itself wants to remember."""
+
+
+def script(*, stdin: str, wrap: str = "") -> str:
+    """The shim's program; `wrap` goes before the command: what enters the node."""
+    run = _RUN if not wrap else f'{wrap} "$@" 2>&3 3>&- 4>&- '
+    return _IDENTIFY + _OPEN_PIPES + _STDIN[stdin] + run + _RECORD
+
+
+def tty_script(*, wrap: str = "") -> str:
+    """The same with a terminal, whose path is the first argument, on all three streams.
+
+    The leader of a session that opens a terminal is controlled by it.
+    """
+    run = _RUN_TTY if not wrap else f'exec 2>/dev/null; {wrap} "$@" 2>&1 '
+    return 'tty=$1; shift; exec 0<>"$tty" 1>&0; ' + _IDENTIFY + run + _RECORD
+
+
+def prepare(directory: Path, kept: Kept) -> None:
+    """Make a run's directory, before its shim starts."""
+    directory.mkdir(parents=True, mode=0o711)
+    for name in ("out", "err", "in"):
+        os.mkfifo(directory / name, 0o600)
+    (directory / "run.json").write_bytes(msgspec.json.encode(kept))
+
+
+def spawn(
+    directory: Path,
+    program: str,
+    arguments: Sequence[str],
+    *,
+    env: Mapping[str, str],
+    cwd: str,
+    keep: Sequence[int] = (),
+    leading: Sequence[str] = (),
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        ["/bin/sh", "-c", program, "kvestigate-shim", *leading, str(directory), *arguments],
+        env=dict(env),
+        cwd=cwd,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        pass_fds=tuple(keep),
+    )
+
+
+def kept_of(directory: Path) -> Kept | None:
+    try:
+        return msgspec.json.decode((directory / "run.json").read_bytes(), type=Kept)
+    except (OSError, msgspec.DecodeError):
+        return None  # the agent died while it wrote: nothing was started
+
+
+def exit_code_of(directory: Path) -> int | None:
+    """What the shim wrote down; None when it was killed before it could."""
+    return _number(directory / "exit")
+
+
+def command_pid_of(directory: Path) -> int | None:
+    return _number(directory / "pid")
+
+
+def shim_pid_of(directory: Path) -> int | None:
+    """The shim's pid if it still runs: a pid alone may be somebody else's by now."""
+    try:
+        written = (directory / "shim").read_text().strip()
+    except OSError:
+        return None
+    if not written:
+        return None
+    pid = int(written.split()[0])
+    if " " not in written:
+        return pid if _exists(pid) else None
+    try:
+        now = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    return pid if start_time(now) == start_time(written) and state(now) != "Z" else None
+
+
+def start_time(stat: str) -> str:
+    """Field 22 of `/proc/PID/stat`; the name in field 2 may hold anything."""
+    return stat.rpartition(")")[2].split()[19]
+
+
+def state(stat: str) -> str:
+    return stat.rpartition(")")[2].split()[0]
+
+
+def _exists(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _number(path: Path) -> int | None:
+    try:
+        text = path.read_text()
+    except OSError:
+        return None
+    return int(text) if text.endswith("\n") and text.strip().isdigit() else None

@@ -1,0 +1,51 @@
+"""What a container runs when only its image would know: PURE.
+
+Images are not pulled, so an entrypoint can only be known by name. Those without one, and those
+that just wait, are; for all others the spec has to say what to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_FOREVER = ("sleep", "2147483647")
+
+# Images whose command is replaced by `args` as a whole, and what they run without any.
+_COMMANDS: dict[str, tuple[str, ...]] = {
+    "alpine": ("/bin/sh",),
+    "amazonlinux": ("/bin/bash",),
+    "busybox": ("sh",),
+    "debian": ("bash",),
+    "fedora": ("/bin/bash",),
+    "golang": ("bash",),
+    "perl": ("perl",),
+    "python": ("python3",),
+    "rockylinux": ("/bin/bash",),
+    "ubuntu": ("/bin/bash",),
+}
+
+UNKNOWN = "ImageEntrypointUnknown"
+
+
+class EntrypointUnknown(Exception):
+    """Only the image knows what to run, and it is not here."""
+
+
+def argv(image: str, command: Sequence[str], args: Sequence[str]) -> tuple[str, ...]:
+    """What to run for `image`, given the spec's `command` and `args`."""
+    if command:
+        return (*command, *args)
+    name = short_name(image)
+    if name == "pause":
+        return _FOREVER
+    if name in _COMMANDS:
+        return tuple(args) or _COMMANDS[name]
+    raise EntrypointUnknown(
+        f'image "{image}" is not pulled on this node and its entrypoint is unknown: '
+        "set command in the container's spec"
+    )
+
+
+def short_name(image: str) -> str:
+    """`pause` of `registry.k8s.io/pause:3.10`."""
+    return image.partition("@")[0].rpartition("/")[2].partition(":")[0]

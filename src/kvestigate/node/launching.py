@@ -1,0 +1,62 @@
+"""From a container's spec to a `Launch` in which nothing refers to the API: PURE but for files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from kvestigate.kube import quantities
+from kvestigate.node import environment, images, volumes
+from kvestigate.node.environment import Surroundings
+from kvestigate.node.hosts.interface import Bind, Ceiling, Launch, RunKey
+from kvestigate.node.pods import Container, Pod
+from kvestigate.node.volumes import Mountable
+
+
+def launch(
+    pod: Pod,
+    container: Container,
+    key: RunKey,
+    around: Surroundings,
+    made: Mapping[str, Mountable],
+    message: Path,
+) -> Launch:
+    """Raises `MissingReference` or `EntrypointUnknown`."""
+    env = environment.environment(pod, container, around)
+    argv = images.argv(
+        container.image,
+        [environment.expand(word, env) for word in container.command],
+        [environment.expand(word, env) for word in container.args],
+    )
+    message.parent.mkdir(parents=True, exist_ok=True)
+    message.touch()
+    message.chmod(0o666)
+    last_words = Bind(source=str(message), target=container.termination_message_path)
+    security, outer = container.security_context, pod.spec.security_context
+    return Launch(
+        key=key,
+        argv=argv,
+        env=env,
+        workdir=container.working_dir,
+        binds=(*volumes.binds(container, made, env), last_words),
+        hostname=environment.hostname(pod),
+        tty=container.tty,
+        stdin=container.stdin,
+        user=_first(security.run_as_user, outer.run_as_user),
+        group=_first(security.run_as_group, outer.run_as_group),
+        host_pid=pod.spec.host_pid,
+        privileged=security.privileged,
+        ceiling=_ceiling(container),
+    )
+
+
+def _ceiling(container: Container) -> Ceiling:
+    limits = container.resources.limits
+    return Ceiling(
+        memory=quantities.whole(limits["memory"]) if "memory" in limits else None,
+        cpu_millis=quantities.millis(limits["cpu"]) if "cpu" in limits else None,
+    )
+
+
+def _first(own: int | None, inherited: int | None) -> int | None:
+    return own if own is not None else inherited

@@ -1,0 +1,122 @@
+"""The Node object and its Lease: PURE."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from kvestigate.kube.resources import Resource
+from kvestigate.node.config import VERSION, NodeConfig
+from kvestigate.node.hosts.interface import Facts
+from kvestigate.node.status import stamp
+
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+LEASE_NAMESPACE = "kube-node-lease"
+
+_CONDITIONS = (
+    ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory"),
+    ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
+    ("PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"),
+    ("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
+)
+
+
+def node_object(config: NodeConfig) -> dict[str, Any]:
+    """What the agent creates; its status is written apart."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": config.name,
+            "labels": dict(config.labels),
+            "annotations": dict(config.annotations),
+        },
+        "spec": {"taints": [dict(taint) for taint in config.taints]} if config.taints else {},
+    }
+
+
+def labels(config: NodeConfig, facts: Facts) -> dict[str, str]:
+    return {
+        "kubernetes.io/hostname": config.name,
+        "kubernetes.io/os": facts.operating_system,
+        "kubernetes.io/arch": facts.architecture,
+        "beta.kubernetes.io/os": facts.operating_system,
+        "beta.kubernetes.io/arch": facts.architecture,
+        **config.labels,
+    }
+
+
+def capacity(config: NodeConfig, facts: Facts) -> dict[str, str]:
+    return {
+        "cpu": str(facts.cpu),
+        "memory": f"{facts.memory // 1024}Ki",
+        "ephemeral-storage": f"{facts.disk // 1024}Ki",
+        "hugepages-1Gi": "0",
+        "hugepages-2Mi": "0",
+        "pods": str(config.pods),
+        **config.capacity,
+    }
+
+
+def node_status(
+    config: NodeConfig, facts: Facts, *, port: int, now: float, since: float
+) -> dict[str, Any]:
+    """The status, as a strategic merge patch."""
+    amounts = capacity(config, facts)
+    return {
+        "capacity": amounts,
+        "allocatable": amounts,
+        "addresses": [
+            {"type": "InternalIP", "address": config.address},
+            {"type": "Hostname", "address": config.name},
+        ],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
+        "nodeInfo": {
+            "architecture": facts.architecture,
+            "bootID": facts.boot_id,
+            "containerRuntimeVersion": facts.runtime,
+            "kernelVersion": facts.kernel,
+            "kubeProxyVersion": "",
+            "kubeletVersion": VERSION,
+            "machineID": facts.machine_id,
+            "operatingSystem": facts.operating_system,
+            "osImage": facts.os_image,
+            "systemUUID": facts.machine_id,
+        },
+        "conditions": [
+            {
+                "type": name,
+                "status": status,
+                "reason": reason,
+                "message": message,
+                "lastHeartbeatTime": stamp(now),
+                "lastTransitionTime": stamp(since),
+            }
+            for name, status, reason, message in _CONDITIONS
+        ],
+    }
+
+
+def lease_object(config: NodeConfig, now: float, node_uid: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {
+            "name": config.name,
+            "namespace": LEASE_NAMESPACE,
+            "ownerReferences": [
+                {"apiVersion": "v1", "kind": "Node", "name": config.name, "uid": node_uid}
+            ],
+        },
+        "spec": {
+            "holderIdentity": config.name,
+            "leaseDurationSeconds": config.lease_seconds,
+            "renewTime": micro_stamp(now),
+        },
+    }
+
+
+def micro_stamp(seconds: float) -> str:
+    """`2006-01-02T15:04:05.000000Z`"""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -1,0 +1,156 @@
+"""What the workers of one node share: the API, the host, the clock, and what they ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from kvestigate import errors
+from kvestigate.aio.clock import Clock
+from kvestigate.client.api import PODS, Api, PatchType
+from kvestigate.client.informer import Informer, Key
+from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.network import Service
+from kvestigate.node.addresses import Addresses
+from kvestigate.node.config import NodeConfig
+from kvestigate.node.environment import (
+    CONFIG_MAP,
+    SECRET,
+    Data,
+    MissingReference,
+    Reference,
+    Surroundings,
+)
+from kvestigate.node.events import Recorder
+from kvestigate.node.hosts.interface import Host
+from kvestigate.node.pods import Pod, TokenSource
+
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+SECRETS = Resource("", "v1", "secrets", "Secret")
+CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+PERSISTENT_VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
+SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+
+
+@dataclass(frozen=True, slots=True)
+class Station:
+    api: Api
+    host: Host
+    clock: Clock
+    config: NodeConfig
+    recorder: Recorder
+    addresses: Addresses
+    services: Informer[Service]
+    allocatable: dict[str, str]
+    wake: Callable[[Key], None]
+    """Ask for a pod to be looked at again."""
+
+    def tell(self, pod: Pod, type: str, reason: str, message: str, *, container: str = "") -> None:
+        """An event about a pod, or one of its containers."""
+        about: dict[str, Any] = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "namespace": pod.metadata.namespace,
+            "name": pod.metadata.name,
+            "uid": pod.metadata.uid,
+            "resourceVersion": pod.metadata.resource_version,
+        }
+        if container:
+            init = any(one.name == container for one in pod.spec.init_containers)
+            kind = "initContainers" if init else "containers"
+            about["fieldPath"] = f"spec.{kind}{{{container}}}"
+        self.recorder.record(about, type, reason, message)
+
+    def pod_ip(self, pod: Pod) -> str:
+        if pod.spec.host_network:
+            return self.config.address
+        return self.addresses.take(pod.metadata.uid, pod.status.pod_ip)
+
+    async def surroundings(self, pod: Pod, references: Iterable[Reference]) -> Surroundings:
+        wanted = sorted(set(references))
+        found = await asyncio.gather(*(self._data(pod, one) for one in wanted))
+        return Surroundings(
+            data=dict(zip(wanted, found, strict=True)),
+            services=tuple(self.services),
+            host_ip=self.config.address,
+            pod_ip=self.pod_ip(pod),
+            allocatable=self.allocatable,
+            api=self.config.api_address,
+        )
+
+    async def claim(self, pod: Pod, name: str) -> str:
+        """The directory behind a claim."""
+        namespace = pod.metadata.namespace
+        try:
+            claim = await self.api.get(CLAIMS, name, namespace=namespace)
+            volume_name = (claim.get("spec") or {}).get("volumeName", "")
+            if (claim.get("status") or {}).get("phase") != "Bound" or not volume_name:
+                raise MissingReference(f'persistentvolumeclaim "{name}" is not bound')
+            volume = await self.api.get(PERSISTENT_VOLUMES, volume_name)
+        except errors.NotFound as missing:
+            raise MissingReference(missing.message) from missing
+        spec = volume.get("spec") or {}
+        path = (spec.get("hostPath") or spec.get("local") or {}).get("path")
+        if not path:
+            raise MissingReference(f'persistentvolume "{volume_name}" is no directory of a node')
+        return str(path)
+
+    async def token(self, pod: Pod, wanted: TokenSource) -> str:
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {
+                "audiences": [wanted.audience] if wanted.audience else [],
+                "expirationSeconds": wanted.expiration_seconds,
+                "boundObjectRef": {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "name": pod.metadata.name,
+                    "uid": pod.metadata.uid,
+                },
+            },
+        }
+        account = pod.spec.service_account_name or "default"
+        try:
+            answer = await self.api.create(
+                SERVICE_ACCOUNTS,
+                body,
+                namespace=pod.metadata.namespace,
+                name=account,
+                subresource="token",
+            )
+        except errors.ApiError as refused:
+            raise MissingReference(f"no token for {account}: {refused.message}") from refused
+        return str(answer["status"]["token"])
+
+    async def _data(self, pod: Pod, reference: Reference) -> Data | None:
+        plural, name = reference
+        resource = CONFIG_MAPS if plural == CONFIG_MAP else SECRETS
+        try:
+            found = await self.api.get(resource, name, namespace=pod.metadata.namespace)
+        except errors.NotFound:
+            return None
+        if plural == SECRET:
+            return _decoded(found.get("data"))
+        plain = {key: value.encode() for key, value in (found.get("data") or {}).items()}
+        return plain | _decoded(found.get("binaryData"))
+
+    async def patch_status(self, pod: Pod, status: dict[str, Any]) -> None:
+        """Write a pod's status, if the pod is still the same one."""
+        patch = {"metadata": {"uid": pod.metadata.uid}, "status": status}
+        await self.api.patch(
+            PODS,
+            pod.metadata.name,
+            patch,
+            PatchType.STRATEGIC,
+            namespace=pod.metadata.namespace,
+            subresource="status",
+            type=bytes,
+        )
+
+
+def _decoded(data: dict[str, str] | None) -> dict[str, bytes]:
+    return {key: base64.b64decode(value) for key, value in (data or {}).items()}

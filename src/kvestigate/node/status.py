@@ -1,0 +1,262 @@
+"""The status that a node reports for a pod: PURE."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from kvestigate.node import lifecycle
+from kvestigate.node.lifecycle import Records
+from kvestigate.node.pods import Container, Pod, is_sidecar
+from kvestigate.node.qos import qos_class
+from kvestigate.node.records import NEVER_STARTED, ContainerRecord, Run, Stage
+
+CRASH_LOOP = "CrashLoopBackOff"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a pod is."""
+
+    host_ip: str
+    pod_ip: str = ""
+    """Empty until the pod has one."""
+
+
+def pod_status(
+    pod: Pod,
+    records: Records,
+    now: float,
+    *,
+    started_at: float,
+    place: Place,
+    before: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The whole status, as a strategic merge patch of the one that is stored.
+
+    `before` is the one written last, which the pod itself may not show yet.
+    """
+    current = phase(pod, records, now, started_at)
+    status: dict[str, Any] = {
+        "phase": current,
+        "startTime": pod.status.start_time or stamp(started_at),
+        "qosClass": pod.status.qos_class or qos_class(pod.spec),
+        "conditions": _conditions(
+            pod, records, now, current, _since(pod, before), ready_to_start=bool(place.pod_ip)
+        ),
+        "hostIP": place.host_ip,
+        "hostIPs": [{"ip": place.host_ip}],
+        "containerStatuses": [
+            container_status(pod, one, records, now) for one in pod.spec.containers
+        ],
+    }
+    if pod.metadata.generation:
+        status["observedGeneration"] = pod.metadata.generation
+    if place.pod_ip:
+        status["podIP"] = place.pod_ip
+        status["podIPs"] = [{"ip": place.pod_ip}]
+    if pod.spec.init_containers:
+        status["initContainerStatuses"] = [
+            container_status(pod, one, records, now) for one in pod.spec.init_containers
+        ]
+    if lifecycle.overdue(pod, now, started_at):
+        status["reason"] = lifecycle.DEADLINE_EXCEEDED
+        status["message"] = "Pod was active on the node longer than the specified deadline"
+    return status
+
+
+def phase(pod: Pod, records: Records, now: float, started_at: float) -> str:
+    if any(records.get(one.name, NEVER_STARTED).running for one in pod.containers):
+        begun = any(records.get(one.name, NEVER_STARTED).run for one in pod.spec.containers)
+        return "Running" if begun else "Pending"
+    plan = lifecycle.decide(pod, records, now, started_at=started_at)
+    if lifecycle.Finish() not in plan.actions:
+        begun = any(records.get(one.name, NEVER_STARTED).run for one in pod.spec.containers)
+        return "Running" if begun else "Pending"
+    if lifecycle.overdue(pod, now, started_at):
+        return "Failed"
+    done = all(
+        lifecycle.succeeded(records.get(one.name, NEVER_STARTED)) for one in pod.spec.containers
+    )
+    return "Succeeded" if done else "Failed"
+
+
+def container_status(
+    pod: Pod, container: Container, records: Records, now: float
+) -> dict[str, Any]:
+    record = records.get(container.name, NEVER_STARTED)
+    state, last = _states(pod, container, record, records, now)
+    status: dict[str, Any] = {
+        "name": container.name,
+        "image": container.image,
+        "imageID": f"kvestigate://{container.image}" if record.run else "",
+        "ready": _is_ready(pod, container, record),
+        "started": record.running and record.health.started,
+        "restartCount": record.restarts,
+        "state": state,
+        "lastState": last,
+    }
+    if record.run is not None:
+        status["containerID"] = record.run.id
+    return status
+
+
+def stamp(seconds: float) -> str:
+    """`2006-01-02T15:04:05Z`"""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _is_ready(pod: Pod, container: Container, record: ContainerRecord) -> bool:
+    if record.running:
+        return record.health.started and record.health.ready
+    plain_init = not is_sidecar(container) and any(
+        one.name == container.name for one in pod.spec.init_containers
+    )
+    return plain_init and lifecycle.succeeded(record)
+
+
+def _states(
+    pod: Pod, container: Container, record: ContainerRecord, records: Records, now: float
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """`state` and `lastState`."""
+    previous = _terminated(record.previous) if record.previous else {}
+    if record.stage is Stage.RUNNING:
+        assert record.run is not None
+        return {"running": {"startedAt": stamp(record.run.started_at)}}, previous
+    if record.stage is Stage.EXITED:
+        assert record.run is not None
+        assert record.run.exit is not None
+        pause = lifecycle.due_at(record) - record.run.exit.at
+        again = lifecycle.restarts(pod, container, record.run.exit) and not pod.terminating
+        if again and now < lifecycle.due_at(record):
+            return _waiting(CRASH_LOOP, _back_off(pod, container, pause)), _terminated(record.run)
+        return _terminated(record.run), previous
+    last = _terminated(record.run) if record.run else {}
+    if record.waiting is not None:
+        return _waiting(record.waiting.reason, record.waiting.message), last
+    init = container.name in {one.name for one in pod.spec.init_containers}
+    blocked = bool(pod.spec.init_containers) and not lifecycle.initialized(pod, records)
+    first = pod.spec.init_containers[0].name if pod.spec.init_containers else ""
+    creating = container.name == first if init else not blocked
+    return _waiting("ContainerCreating" if creating else "PodInitializing", ""), last
+
+
+def _back_off(pod: Pod, container: Container, pause: float) -> str:
+    meta = pod.metadata
+    minutes, seconds = divmod(int(pause), 60)
+    length = f"{minutes}m{seconds}s" if minutes else f"{seconds}s"
+    return (
+        f"back-off {length} restarting failed container={container.name} "
+        f"pod={meta.name}_{meta.namespace}({meta.uid})"
+    )
+
+
+def _waiting(reason: str, message: str) -> dict[str, Any]:
+    return {"waiting": {"reason": reason} | ({"message": message} if message else {})}
+
+
+def _terminated(run: Run) -> dict[str, Any]:
+    ending = run.exit
+    if ending is None:
+        return {}
+    ended: dict[str, Any] = {
+        "exitCode": ending.code,
+        "reason": ending.reason or ("Completed" if ending.code == 0 else "Error"),
+        "startedAt": stamp(run.started_at),
+        "finishedAt": stamp(ending.at),
+        "containerID": run.id,
+    }
+    if ending.message:
+        ended["message"] = ending.message
+    if ending.signal:
+        ended["signal"] = ending.signal
+    return {"terminated": ended}
+
+
+def _since(pod: Pod, before: Mapping[str, Any] | None) -> dict[tuple[str, str], str]:
+    """When each condition took the value it has: (type, status) -> time."""
+    if before is not None:
+        return {
+            (one["type"], one["status"]): one["lastTransitionTime"] for one in before["conditions"]
+        }
+    return {
+        (one.type, one.status): one.last_transition_time.strftime("%Y-%m-%dT%H:%M:%SZ")
+        for one in pod.status.conditions
+        if one.last_transition_time is not None
+    }
+
+
+def _conditions(
+    pod: Pod,
+    records: Records,
+    now: float,
+    current: str,
+    since: Mapping[tuple[str, str], str],
+    *,
+    ready_to_start: bool,
+) -> list[dict[str, Any]]:
+    incomplete = [
+        one.name
+        for one in pod.spec.init_containers
+        if not _is_ready(pod, one, records.get(one.name, NEVER_STARTED))
+    ]
+    unready = [
+        one.name
+        for one in (
+            *(it for it in pod.spec.init_containers if is_sidecar(it)),
+            *pod.spec.containers,
+        )
+        if not _is_ready(pod, one, records.get(one.name, NEVER_STARTED))
+    ]
+    done = current in ("Succeeded", "Failed")
+    why = ""
+    if done:
+        why = "PodCompleted" if current == "Succeeded" else "PodFailed"
+    up = lifecycle.initialized(pod, records)
+    judged = [
+        ("PodReadyToStartContainers", ready_to_start and not done, "", ""),
+        _judged("Initialized", up, "PodCompleted" if up and why == "PodCompleted" else "",
+                "ContainersNotInitialized", "incomplete", incomplete),
+        _judged("Ready", not unready and not done, "", why or "ContainersNotReady",
+                "unready", [] if done else unready),
+        _judged("ContainersReady", not unready and not done, "", why or "ContainersNotReady",
+                "unready", [] if done else unready),
+        ("PodScheduled", True, "", ""),
+    ]  # fmt: skip
+    return [
+        _condition(pod, name, "True" if value else "False", reason, message, since, now)
+        for name, value, reason, message in judged
+    ]
+
+
+def _judged(
+    type: str, value: bool, good: str, bad: str, adjective: str, names: Sequence[str]
+) -> tuple[str, bool, str, str]:
+    if value:
+        return type, True, good, ""
+    message = f"containers with {adjective} status: [{' '.join(names)}]" if names else ""
+    return type, False, bad, message
+
+
+def _condition(
+    pod: Pod,
+    type: str,
+    word: str,
+    reason: str,
+    message: str,
+    since: Mapping[tuple[str, str], str],
+    now: float,
+) -> dict[str, Any]:
+    condition: dict[str, Any] = {
+        "type": type,
+        "status": word,
+        "lastProbeTime": None,
+        "lastTransitionTime": since.get((type, word)) or stamp(now),
+        "reason": reason or None,
+        "message": message or None,
+    }
+    if pod.metadata.generation:
+        condition["observedGeneration"] = pod.metadata.generation
+    return condition

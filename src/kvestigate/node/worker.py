@@ -1,0 +1,375 @@
+"""One pod on this node: carries out what `lifecycle` decides and reports what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kvestigate import errors
+from kvestigate.client.api import PODS
+from kvestigate.client.informer import key_of
+from kvestigate.node import environment, lifecycle, volumes
+from kvestigate.node.hooks import Hooks
+from kvestigate.node.hosts.interface import Ending, LaunchFailed, Process, RunKey
+from kvestigate.node.images import UNKNOWN, EntrypointUnknown
+from kvestigate.node.launching import launch
+from kvestigate.node.lifecycle import Finish, Start, Stop
+from kvestigate.node.logs import Log
+from kvestigate.node.pods import Container, Pod
+from kvestigate.node.probes import ProbeFailure, Prober
+from kvestigate.node.records import (
+    NEVER_STARTED,
+    ContainerRecord,
+    Exit,
+    Health,
+    Run,
+    Stage,
+    Waiting,
+)
+from kvestigate.node.station import Station
+from kvestigate.node.status import Place, pod_status
+from kvestigate.node.stopping import Stopping
+
+RETRY_SECONDS = 5.0
+"""Between two attempts to get what the API did not have yet."""
+HOPELESS_SECONDS = 300.0
+CANNOT_RUN = 127
+
+
+class PodWorker:
+    """The agent's side of one pod. `sync` is never called twice at once."""
+
+    def __init__(self, pod: Pod, station: Station, made: volumes.Volumes) -> None:
+        self.pod = pod
+        self.key = key_of(pod)
+        self.started_at = station.clock.now()
+        self.processes: dict[str, Process] = {}
+        """The current or last run of each container."""
+        self.previous: dict[str, Process] = {}
+        self.finished = False
+        """Nothing runs, nothing will, and the API knows."""
+        self._station = station
+        self._volumes = made
+        self._mounted: dict[str, volumes.Mountable] | None = None
+        self._records: dict[str, ContainerRecord] = {}
+        self._written: dict[str, Any] | None = None
+        self._stops: dict[str, Stopping] = {}
+        self._probers: dict[str, Prober] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._hooks = Hooks(station)
+        self._recall(pod)
+
+    def _recall(self, pod: Pod) -> None:
+        """Restart counts go on where an earlier agent stopped."""
+        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+            if status.container_id:
+                self._records[status.name] = ContainerRecord(restarts=status.restart_count + 1)
+
+    def adopt(self, process: Process) -> None:
+        """Take over a run of an earlier agent; called in the order of the attempts."""
+        name = process.key.container
+        record = self._records.get(name, NEVER_STARTED)
+        run = Run(container_id(process.key), process.started_at)
+        previous = record.run if name in self.processes else None
+        if name in self.processes:
+            self.previous[name] = self.processes[name]
+        container = self.pod.container(name)
+        self._records[name] = ContainerRecord(
+            run=run,
+            previous=previous,
+            restarts=process.key.attempt,
+            pause=lifecycle.FIRST_PAUSE if process.key.attempt else 0.0,
+            health=initial_health(container) if container else Health(),
+        )
+        self.processes[name] = process
+        if process.ended.done():
+            self._note_end(name, process)
+        else:
+            process.ended.add_done_callback(partial(self._on_end, name, process))
+            if container is not None:
+                self._probe(container, process)
+
+    def log(self, container: str, *, previous: bool) -> Log | None:
+        process = (self.previous if previous else self.processes).get(container)
+        return process.log if process is not None else None
+
+    @property
+    def records(self) -> dict[str, ContainerRecord]:
+        return self._records
+
+    # Deciding.
+
+    async def sync(self, pod: Pod) -> float | None:
+        """Bring the pod to where it should be; when to look again if nothing happens."""
+        self.pod = pod
+        if self.finished:
+            await self._delete_if_asked()
+            return None
+        self._hurry()
+        while True:
+            now = self._station.clock.now()
+            plan = lifecycle.decide(pod, self._records, now, started_at=self.started_at)
+            if Finish() in plan.actions:
+                await self._finish()
+                return None
+            if not plan.actions:
+                await self._report()
+                return plan.wake_at
+            for action in plan.actions:
+                if isinstance(action, Start):
+                    await self._start(action.container)
+                elif isinstance(action, Stop):
+                    self._stop(action)
+
+    async def discard(self) -> None:
+        """The pod is gone from the API: end everything now and leave nothing."""
+        for prober in self._probers.values():
+            prober.stop()
+        for task in list(self._tasks):
+            task.cancel()
+        running = [one for one in self.processes.values() if not one.ended.done()]
+        for process in running:
+            process.kill()
+        for process in running:
+            await process.ended
+        await self._station.host.forget(self.pod.metadata.uid)
+        self._station.addresses.release(self.pod.metadata.uid)
+
+    def release(self) -> None:
+        """The agent goes; what runs may go on."""
+        for prober in self._probers.values():
+            prober.stop()
+        for task in list(self._tasks):
+            task.cancel()
+
+    # Starting.
+
+    async def _start(self, name: str) -> None:
+        container = self.pod.container(name)
+        assert container is not None
+        record = self._records.get(name, NEVER_STARTED)
+        try:
+            process = await self._launched(container, record)
+        except environment.MissingReference as missing:
+            reason = "FailedMount" if self._mounted is None else "CreateContainerConfigError"
+            waiting = "ContainerCreating" if self._mounted is None else reason
+            self._wait(name, Waiting(waiting, str(missing)), RETRY_SECONDS)
+            event = "FailedMount" if self._mounted is None else "Failed"
+            self._tell("Warning", event, str(missing), container=name)
+        except EntrypointUnknown as unknown:
+            self._wait(name, Waiting(UNKNOWN, str(unknown)), HOPELESS_SECONDS)
+            self._tell("Warning", UNKNOWN, str(unknown), container=name)
+        except LaunchFailed as failure:
+            self._failed_to_run(name, record, failure)
+        except errors.KvestigateError as failure:
+            self._wait(name, Waiting("CreateContainerError", failure.message), RETRY_SECONDS)
+            self._tell("Warning", "Failed", failure.message, container=name)
+        else:
+            await self._begun(container, record, process)
+
+    async def _launched(self, container: Container, record: ContainerRecord) -> Process:
+        wanted = environment.references(container)
+        if self._mounted is None:
+            wanted |= volumes.references(self.pod)
+        around = await self._station.surroundings(self.pod, wanted)
+        if self._mounted is None:
+            self._mounted = await self._volumes.make(self.pod, around, self._station.clock.now())
+        key = RunKey(self.pod.metadata.uid, container.name, _attempt(record))
+        message = self._station.host.volumes_root / self.pod.metadata.uid / ".messages"
+        prepared = launch(
+            self.pod,
+            container,
+            key,
+            around,
+            self._mounted,
+            message / f"{container.name}-{key.attempt}",
+        )
+        return await self._station.host.start(prepared)
+
+    async def _begun(self, container: Container, record: ContainerRecord, process: Process) -> None:
+        name = container.name
+        if name in self.processes:
+            self.previous[name] = self.processes[name]
+        self.processes[name] = process
+        run = Run(container_id(process.key), process.started_at)
+        self._records[name] = lifecycle.started(record, run, initial_health(container))
+        process.ended.add_done_callback(partial(self._on_end, name, process))
+        self._tell("Normal", "Created", f"Container created: {name}", container=name)
+        self._tell("Normal", "Started", f"Container started: {name}", container=name)
+        hook = container.lifecycle.post_start
+        if hook is not None:
+            failure = await self._hooks.run(container, process, hook)
+            if failure:
+                self._tell("Warning", "FailedPostStartHook", failure, container=name)
+                process.kill()
+                await process.ended
+                return
+        self._probe(container, process)
+
+    def _failed_to_run(self, name: str, record: ContainerRecord, failure: LaunchFailed) -> None:
+        now = self._station.clock.now()
+        key = RunKey(self.pod.metadata.uid, name, _attempt(record))
+        begun = lifecycle.started(record, Run(container_id(key), now), Health())
+        ended = Exit(CANNOT_RUN, now, reason=failure.reason, message=failure.message)
+        self._records[name] = lifecycle.exited(begun, ended)
+        self._tell("Warning", "Failed", f"Error: {failure.message}", container=name)
+
+    def _wait(self, name: str, waiting: Waiting, seconds: float) -> None:
+        record = self._records.get(name, NEVER_STARTED)
+        self._records[name] = msgspec.structs.replace(
+            record, waiting=waiting, retry_at=self._station.clock.now() + seconds
+        )
+
+    # Running.
+
+    def _probe(self, container: Container, process: Process) -> None:
+        prober = Prober(self._station, container, process, self._on_health)
+        self._probers[container.name] = prober
+        prober.start()
+
+    def _on_health(self, name: str, health: Health, failure: ProbeFailure | None) -> None:
+        record = self._records[name]
+        if failure is not None:
+            self._tell("Warning", "Unhealthy", failure.message, container=name)
+        if record.health != health:
+            self._records[name] = msgspec.structs.replace(record, health=health)
+            self._station.wake(self.key)
+
+    def _on_end(self, name: str, process: Process, _: asyncio.Future[Ending]) -> None:
+        if self.processes.get(name) is process:
+            self._note_end(name, process)
+            self._station.wake(self.key)
+
+    def _note_end(self, name: str, process: Process) -> None:
+        prober = self._probers.pop(name, None)
+        if prober is not None:
+            prober.stop()
+        self._stops.pop(name, None)
+        ending = process.ended.result()
+        reason = "OOMKilled" if ending.out_of_memory else "Error" if ending.code else "Completed"
+        ended = Exit(
+            ending.code,
+            ending.at or self._station.clock.now(),
+            reason=reason,
+            message=self._last_words(process, ending),
+        )
+        self._records[name] = lifecycle.exited(self._records[name], ended)
+        container = self.pod.container(name)
+        if container is not None and ending.code and lifecycle.restarts(self.pod, container, ended):
+            record = self._records[name]
+            if lifecycle.due_at(record) > ended.at and not self.pod.terminating:
+                meta = self.pod.metadata
+                where = f"{meta.name}_{meta.namespace}({meta.uid})"
+                self._tell(
+                    "Warning",
+                    "BackOff",
+                    f"Back-off restarting failed container {name} in pod {where}",
+                    container=name,
+                )
+
+    def _last_words(self, process: Process, ending: Ending) -> str:
+        if ending.message:
+            return ending.message
+        return _read_start(self._message(process.key), 4096)
+
+    def _message(self, key: RunKey) -> Path:
+        """Where a container leaves its last words."""
+        root = self._station.host.volumes_root / key.pod_uid / ".messages"
+        return root / f"{key.container}-{key.attempt}"
+
+    # Stopping.
+
+    def _stop(self, action: Stop) -> None:
+        name = action.container
+        container = self.pod.container(name)
+        assert container is not None
+        self._records[name] = msgspec.structs.replace(self._records[name], stopping=True)
+        self._tell("Normal", "Killing", action.why, container=name)
+        stopping = Stopping(self._station.clock, self._hooks, container, action.grace)
+        self._stops[name] = stopping
+        self._spawn(stopping.run(self.processes[name]))
+
+    def _hurry(self) -> None:
+        """A second request to delete may leave less time than the first."""
+        if self.pod.terminating:
+            for stopping in self._stops.values():
+                stopping.shorten(self.pod.grace)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # Reporting.
+
+    async def _report(self) -> None:
+        now = self._station.clock.now()
+        status = pod_status(
+            self.pod,
+            self._records,
+            now,
+            started_at=self.started_at,
+            place=self._place(),
+            before=self._written,
+        )
+        if status == self._written:
+            return
+        try:
+            await self._station.patch_status(self.pod, status)
+        except (errors.NotFound, errors.Conflict):
+            return  # deleted or replaced meanwhile: the watch will tell
+        self._written = status
+
+    def _place(self) -> Place:
+        begun = any(record.run is not None for record in self._records.values())
+        return Place(self._station.config.address, self._station.pod_ip(self.pod) if begun else "")
+
+    async def _finish(self) -> None:
+        await self._report()
+        self.finished = True
+        await self._delete_if_asked()
+
+    async def _delete_if_asked(self) -> None:
+        """The API server waits for the node's word before a pod really goes."""
+        if not self.pod.terminating:
+            return
+        meta = self.pod.metadata
+        try:
+            await self._station.api.delete(
+                PODS, meta.name, namespace=meta.namespace, grace_seconds=0, uid=meta.uid, type=bytes
+            )
+        except (errors.NotFound, errors.Conflict):
+            pass
+
+    def _tell(self, type: str, reason: str, message: str, *, container: str = "") -> None:
+        self._station.tell(self.pod, type, reason, message, container=container)
+
+
+def container_id(key: RunKey) -> str:
+    return f"kvestigate://{key.id}"
+
+
+def initial_health(container: Container) -> Health:
+    """Before the first probe: what is not probed is well, what is probed has to show it."""
+    return Health(
+        started=container.startup_probe is None,
+        ready=container.readiness_probe is None,
+        alive=True,
+    )
+
+
+def _attempt(record: ContainerRecord) -> int:
+    return record.restarts + 1 if record.stage is Stage.EXITED or record.run else record.restarts
+
+
+def _read_start(path: Path, limit: int) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(limit).decode("utf-8", "replace")
+    except OSError:
+        return ""
