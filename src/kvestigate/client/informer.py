@@ -122,6 +122,8 @@ class Informer(Generic[V]):
             self._listing.resource,
             namespace=self._listing.namespace,
             query=self._listing.query,
+            # Lists and single objects go by different names when only metadata is asked for.
+            accept=self._listing.accept.replace("MetadataList", "Metadata"),
         )
         async with Watch(self._exchange, call, self._type, resource_version=version) as watch:
             async for event in watch:

@@ -15,6 +15,7 @@ from kvestigate.client.api import Api, PatchType, Propagation
 from kvestigate.client.informer import Named, V
 from kvestigate.controllers.cache import Cache, Change, Key
 from kvestigate.controllers.events import NORMAL, News, Recorder, reference
+from kvestigate.controllers.inventory import Inventory
 from kvestigate.controllers.kinds import Kind
 from kvestigate.controllers.times import stamp
 from kvestigate.kube.patches import merge
@@ -30,6 +31,7 @@ class Sources(Protocol):
 
     clock: Clock
     recorder: Recorder
+    inventory: Inventory
 
     def api(self, plane: str) -> Api: ...
 
@@ -60,6 +62,11 @@ class Context:
 
     def cache(self, kind: Kind[V]) -> Cache[V]:
         return self._sources.cache(kind)
+
+    def inventory(self) -> Inventory:
+        """Every object of every resource that can be deleted, by its metadata."""
+        self._sources.inventory.wanted = True
+        return self._sources.inventory
 
     def watch(self, kind: Kind[V], keys: Keys[V]) -> Cache[V]:
         """Look at `keys` again whenever an object of this kind changes."""

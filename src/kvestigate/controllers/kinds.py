@@ -9,7 +9,7 @@ from kvestigate.client.informer import V
 from kvestigate.controllers import views
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
-from kvestigate.kube.views.core import Lease, Namespace, Node
+from kvestigate.kube.views.core import Lease, Node
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.network import Endpoints, EndpointSlice, Service
 from kvestigate.kube.views.pods import Pod
@@ -32,12 +32,12 @@ def _kind(name: str, view: type[V]) -> Kind[V]:
 PODS = _kind("pods", Pod)
 NODES = _kind("nodes", Node)
 LEASES = _kind("leases", Lease)
-NAMESPACES = _kind("namespaces", Namespace)
+NAMESPACES = _kind("namespaces", views.Namespace)
 SERVICES = _kind("services", Service)
 ENDPOINTS = _kind("endpoints", Endpoints)
 ENDPOINT_SLICES = _kind("endpointslices", EndpointSlice)
 SERVICE_ACCOUNTS = _kind("serviceaccounts", PartialObject)
-CONFIG_MAPS = _kind("configmaps", PartialObject)
+ROOT_CERTIFICATES = _kind("configmaps", views.RootCertificate)
 CLAIMS = _kind("persistentvolumeclaims", views.Claim)
 VOLUMES = _kind("persistentvolumes", PersistentVolume)
 STORAGE_CLASSES = _kind("storageclasses", StorageClass)
@@ -51,3 +51,4 @@ DAEMON_SETS = _kind("daemonsets", views.DaemonSet)
 JOBS = _kind("jobs", views.Job)
 CRON_JOBS = _kind("cronjobs", views.CronJob)
 AUTOSCALERS = _kind("horizontalpodautoscalers", views.HorizontalPodAutoscaler)
+DEFINITIONS = _kind("customresourcedefinitions", views.Definition)

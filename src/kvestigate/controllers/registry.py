@@ -6,9 +6,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from kvestigate.controllers.deployment import DeploymentController
+from kvestigate.controllers.garbage import GarbageCollector
 from kvestigate.controllers.job import JobController
+from kvestigate.controllers.namespace import NamespaceController
 from kvestigate.controllers.replicaset import ReplicaSetController
 from kvestigate.controllers.runtime import Factory
+from kvestigate.controllers.serviceaccount import ServiceAccountController
 from kvestigate.controllers.ttl import TtlController
 
 CONTROLLERS: Mapping[str, Factory] = MappingProxyType(
@@ -16,6 +19,9 @@ CONTROLLERS: Mapping[str, Factory] = MappingProxyType(
         "replicaset-controller": ReplicaSetController,
         "deployment-controller": DeploymentController,
         "job-controller": JobController,
+        "garbage-collector-controller": GarbageCollector,
+        "namespace-controller": NamespaceController,
+        "serviceaccount-controller": ServiceAccountController,
         "ttl-after-finished-controller": TtlController,
     }
 )

@@ -21,13 +21,16 @@ from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.aio.workqueue import QueueClosed
 from kvestigate.client.api import Api
+from kvestigate.client.call import Call
 from kvestigate.client.informer import Change as Heard
 from kvestigate.client.informer import Informer, V
 from kvestigate.controllers.cache import Cache, Key
 from kvestigate.controllers.context import Context, Controller
 from kvestigate.controllers.events import Recorder
+from kvestigate.controllers.inventory import Inventory
 from kvestigate.controllers.kinds import Kind
 from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.meta import PartialObject
 
 _log = logging.getLogger(__name__)
 
@@ -35,6 +38,8 @@ WORKERS = 4
 """Objects that one controller works on at a time: enough to hide a server's latency."""
 _FAREWELL = 5.0
 """Seconds that work in hand has to finish."""
+
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 Factory = Callable[[Context], Controller]
 
@@ -54,8 +59,10 @@ class Manager:
         self.recorder = Recorder(self.api, clock)
         self._api = api
         self._workers = workers
-        self._caches: dict[Resource, Cache[Any]] = {}
-        self._informers: dict[Resource, Informer[Any]] = {}
+        self.inventory = Inventory(self, api)
+        self._caches: dict[tuple[str, str], Cache[Any]] = {}
+        self._informers: dict[tuple[str, str], Informer[Any]] = {}
+        self._followed: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._running: list[tuple[Context, Controller]] = []
         self._working: list[asyncio.Task[None]] = []
         self._stopping = False
@@ -73,13 +80,45 @@ class Manager:
 
     def cache(self, kind: Kind[V]) -> Cache[V]:
         """The cache of a resource, made when it is first asked for."""
-        cache = self._caches.get(kind.resource)
+        place = (kind.resource.group, kind.resource.plural)
+        cache = self._caches.get(place)
         if cache is None:
-            cache = self._caches[kind.resource] = Cache()
-            informer = self._informers[kind.resource] = self._api.informer(
-                kind.resource, type=kind.view
-            )
-            informer.subscribe(lambda heard: _learn(cache, heard))
+            informer = self._api.informer(kind.resource, type=kind.view)
+            cache = self._cached(place, informer)
+        return cache
+
+    async def follow(self, resource: Resource) -> Cache[Any]:
+        """The cache of any resource while the manager runs, of metadata unless some know more."""
+        place = (resource.group, resource.plural)
+        cache = self._caches.get(place)
+        if cache is not None:
+            return cache
+        listing = Call("list", resource, accept=_METADATA)
+        informer = Informer(self._api.exchange, listing, PartialObject)
+        cache = self._cached(place, informer)
+        task = self._supervisor.spawn(f"informer of {resource.qualified}", _patient(informer))
+        self._followed[place] = task
+        synced = asyncio.ensure_future(informer.synced.wait())
+        await asyncio.wait({task, synced}, return_when=asyncio.FIRST_COMPLETED)
+        synced.cancel()
+        return cache
+
+    def unfollow(self, resource: Resource) -> None:
+        """The resource is no longer served: forget its objects."""
+        place = (resource.group, resource.plural)
+        task = self._followed.pop(place, None)
+        if task is not None:
+            task.cancel()
+            cache = self._caches.pop(place)
+            self._informers.pop(place)
+            for key, view in cache.items():
+                cache.learn_gone(key, view)
+
+    def _cached(self, place: tuple[str, str], informer: Informer[V]) -> Cache[V]:
+        cache: Cache[V] = Cache()
+        self._caches[place] = cache
+        self._informers[place] = informer
+        informer.subscribe(lambda heard: _learn(cache, heard))
         return cache
 
     # -- life ------------------------------------------------------------------------------
@@ -108,10 +147,12 @@ class Manager:
 
     async def _start(self) -> None:
         starting = [
-            self._supervisor.start(f"informer of {resource.qualified}", informer.run)
-            for resource, informer in self._informers.items()
+            self._supervisor.start(f"informer of {'.'.join(place)}", informer.run)
+            for place, informer in self._informers.items()
         ]
         await asyncio.gather(*starting)
+        if self.inventory.wanted:
+            await self._supervisor.start("inventory", self.inventory.run)
         self._supervisor.spawn("events", self.recorder.run())
         for context, controller in self._running:
             for number in range(self._workers):
@@ -148,6 +189,14 @@ async def _attend(context: Context, controller: Controller, key: Key) -> None:
         queue.forget(key)
         if pause is not None:
             queue.add_after(key, pause)
+
+
+async def _patient(informer: Informer[Any]) -> None:
+    """A resource that cannot be read is left out; it must not take the others along."""
+    try:
+        await informer.run()
+    except errors.KvestigateError as error:
+        _log.warning("a resource cannot be followed: %s", error)
 
 
 def _learn(cache: Cache[V], heard: Heard[V]) -> None:

@@ -375,3 +375,35 @@ class HorizontalPodAutoscaler(View, frozen=True):
     metadata: Metadata = Metadata()
     spec: HorizontalPodAutoscalerSpec = HorizontalPodAutoscalerSpec()
     status: HorizontalPodAutoscalerStatus = HorizontalPodAutoscalerStatus()
+
+
+class Definition(View, frozen=True):
+    """A CustomResourceDefinition: its name is `plural.group`."""
+
+    metadata: Metadata = Metadata()
+
+
+class NamespaceSpec(View, frozen=True):
+    finalizers: tuple[str, ...] = ()
+
+
+class NamespaceStatus(View, frozen=True):
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+
+
+class Namespace(View, frozen=True):
+    metadata: Metadata = Metadata()
+    spec: NamespaceSpec = NamespaceSpec()
+    status: NamespaceStatus = NamespaceStatus()
+
+
+class CertificateData(View, frozen=True):
+    certificate: str = field(name="ca.crt", default="")
+
+
+class RootCertificate(View, frozen=True):
+    """A ConfigMap, of which only the one entry is kept."""
+
+    metadata: Metadata = Metadata()
+    data: CertificateData = CertificateData()

@@ -18,6 +18,8 @@ class OwnerReference(View, frozen=True):
     name: str = ""
     uid: str = ""
     controller: bool = False
+    block_owner_deletion: bool = False
+    """A foreground deletion of the owner waits for this object."""
 
 
 class Metadata(View, frozen=True):

@@ -1,0 +1,167 @@
+"""Who depends on whom, and what that means for one object. Pure."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.meta import Metadata, OwnerReference
+
+FOREGROUND = "foregroundDeletion"
+ORPHAN = "orphan"
+
+
+@dataclass(slots=True)
+class Node:
+    """One object."""
+
+    plane: str
+    resource: Resource
+    metadata: Metadata
+    dependents: set[str] = field(default_factory=set)
+    """Uids of the objects that name it as an owner."""
+
+    @property
+    def uid(self) -> str:
+        return self.metadata.uid
+
+    @property
+    def is_leaving(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+    @property
+    def waits_for_dependents(self) -> bool:
+        return self.is_leaving and FOREGROUND in self.metadata.finalizers
+
+    @property
+    def orphans(self) -> bool:
+        return self.is_leaving and ORPHAN in self.metadata.finalizers
+
+
+class Graph:
+    """The objects of one plane by uid. Edges exist before the owner is seen."""
+
+    def __init__(self) -> None:
+        self._nodes: dict[str, Node] = {}
+        self._waiting: dict[str, set[str]] = {}
+        """Dependents of owners that nobody has seen."""
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def get(self, uid: str) -> Node | None:
+        return self._nodes.get(uid)
+
+    def dependents(self, uid: str) -> list[Node]:
+        node = self._nodes.get(uid)
+        uids = node.dependents if node else self._waiting.get(uid, set())
+        return [self._nodes[each] for each in uids if each in self._nodes]
+
+    def put(self, plane: str, resource: Resource, metadata: Metadata) -> Node:
+        old = self._nodes.get(metadata.uid)
+        before = {owner.uid for owner in old.metadata.owner_references} if old else set()
+        after = {owner.uid for owner in metadata.owner_references}
+        if old is None:
+            dependents = self._waiting.pop(metadata.uid, set())
+            node = self._nodes[metadata.uid] = Node(plane, resource, metadata, dependents)
+        else:
+            node = old
+            node.metadata = metadata
+        for owner in after - before:
+            self._edges(owner).add(metadata.uid)
+        for owner in before - after:
+            self._unlink(owner, metadata.uid)
+        return node
+
+    def remove(self, uid: str) -> Node | None:
+        node = self._nodes.pop(uid, None)
+        if node is None:
+            return None
+        for owner in node.metadata.owner_references:
+            self._unlink(owner.uid, uid)
+        if node.dependents:
+            self._waiting[uid] = node.dependents
+        return node
+
+    def _edges(self, owner: str) -> set[str]:
+        node = self._nodes.get(owner)
+        return node.dependents if node else self._waiting.setdefault(owner, set())
+
+    def _unlink(self, owner: str, dependent: str) -> None:
+        edges = self._edges(owner)
+        edges.discard(dependent)
+        if not edges:
+            self._waiting.pop(owner, None)
+
+
+class Step(enum.Enum):
+    NOTHING = "nothing"
+    DELETE = "delete"
+    DELETE_FOREGROUND = "delete, dependents first"
+    DELETE_ORPHANING = "delete, keep dependents"
+    DROP_OWNERS = "drop owners that are gone"
+    ORPHAN_DEPENDENTS = "let dependents go, then the finalizer"
+    FINISH_FOREGROUND = "remove the finalizer"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    step: Step
+    drop: tuple[str, ...] = ()
+    """Uids of owners whose references go."""
+    unblock: bool = False
+    """A circle of foreground deletions: this object must not hold up its owners."""
+    look_at: tuple[str, ...] = ()
+    """Uids of dependents that hold the object up."""
+
+
+class OwnerState(enum.Enum):
+    SOLID = "exists"
+    WAITING = "waits for its dependents to go"
+    DANGLING = "is gone"
+
+
+def on_leaving(node: Node, dependents: Iterable[Node]) -> Decision | None:
+    """What its own deletion asks of an object; None if owners decide."""
+    if node.orphans:
+        return Decision(Step.ORPHAN_DEPENDENTS)
+    if node.waits_for_dependents:
+        blocking = [each for each in dependents if blocks(each, node)]
+        if not blocking:
+            return Decision(Step.FINISH_FOREGROUND)
+        late = tuple(each.uid for each in blocking if not each.waits_for_dependents)
+        return Decision(Step.NOTHING, look_at=late)
+    if node.is_leaving or not node.metadata.owner_references:
+        return Decision(Step.NOTHING)
+    return None
+
+
+def blocks(dependent: Node, owner: Node) -> bool:
+    return any(
+        reference.uid == owner.uid and reference.block_owner_deletion
+        for reference in dependent.metadata.owner_references
+    )
+
+
+def on_owners(
+    node: Node,
+    owners: Sequence[tuple[OwnerReference, OwnerState]],
+    dependents: Sequence[Node],
+) -> Decision:
+    """What the state of its owners means for an object."""
+    by_state: dict[OwnerState, list[str]] = {state: [] for state in OwnerState}
+    for reference, state in owners:
+        by_state[state].append(reference.uid)
+    gone = (*by_state[OwnerState.DANGLING], *by_state[OwnerState.WAITING])
+    if by_state[OwnerState.SOLID]:
+        return Decision(Step.DROP_OWNERS, drop=gone) if gone else Decision(Step.NOTHING)
+    if by_state[OwnerState.WAITING] and dependents:
+        circle = any(each.waits_for_dependents for each in dependents)
+        return Decision(Step.DELETE_FOREGROUND, unblock=circle)
+    if ORPHAN in node.metadata.finalizers:
+        return Decision(Step.DELETE_ORPHANING)
+    if FOREGROUND in node.metadata.finalizers:
+        return Decision(Step.DELETE_FOREGROUND)
+    return Decision(Step.DELETE)
