@@ -38,8 +38,9 @@ def name_warnings(name: str) -> list[str]:
 
 
 def template_labels(spec: Object) -> dict[str, str] | None:
-    labels: dict[str, str] | None = (spec["template"].get("metadata") or {}).get("labels")
-    return labels
+    """In the order in which errors show them."""
+    labels = (spec["template"].get("metadata") or {}).get("labels")
+    return None if labels is None else dict(sorted(labels.items()))
 
 
 def parse_selector(selector: Object | None) -> LabelSelector | None:
