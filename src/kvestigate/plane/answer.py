@@ -48,8 +48,8 @@ def plain(text: str, status: int = 200) -> Response:
     )
 
 
-def failure(error: errors.ApiError) -> Response:
-    response = json_value(errors.to_status(error), error.http_code)
+def failure(error: errors.ApiError, warnings: Sequence[str] = ()) -> Response:
+    response = json_value(errors.to_status(error), error.http_code, warnings)
     if error.retry_after:
         response.headers.append(("retry-after", str(int(error.retry_after))))
     return response

@@ -106,7 +106,10 @@ class ApiServer:
             self._random,
             self._backends,
         )
-        return await _verb(call)(call)
+        try:
+            return await _verb(call)(call)
+        except errors.ApiError as error:
+            return answer.failure(error, call.warnings)
 
 
 def _form(asked: Asked, incoming: Request) -> Representation:

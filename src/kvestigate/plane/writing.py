@@ -12,7 +12,7 @@ from kvestigate.plane.admission.registry import admit
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Object
 from kvestigate.plane.managed import track
-from kvestigate.plane.store.body import fill
+from kvestigate.plane.store.body import fill, unfilled
 from kvestigate.plane.store.errors import Exists, Mismatch, Missing
 from kvestigate.plane.store.model import Item, Mutation
 from kvestigate.plane.store.state import PlaneState
@@ -87,6 +87,8 @@ def check_namespace(call: Call, obj: Object) -> None:
 async def commit_new(call: Call, write: Write) -> Item:
     mutation = objects.put(write.new, call.kind, expect=0)
     if call.dry_run:
+        if call.plane.tip.get(mutation.resource, mutation.namespace, mutation.name):
+            raise call.already_exists(mutation.name)
         return dry_item(call, mutation.body, mutation.name)
     try:
         changes = await call.plane.commit([mutation, *write.extra], call.user.name)
@@ -128,7 +130,7 @@ async def _commit_change(call: Call, write: Write, item: Item) -> Item:
         return item
     mutation: Mutation = objects.put(new, call.kind, expect=item.revision)
     if call.dry_run:
-        return dry_item(call, objects.body(new, call.kind), item.name)
+        return dry_item(call, objects.body(new, call.kind), item.name, item.revision)
     if new["metadata"].get("deletionTimestamp") and gone(call, new):
         mutation = objects.removal(new, call.kind, item.revision)
     changes = await call.plane.commit([mutation, *write.extra], call.user.name)
@@ -140,9 +142,10 @@ def gone(call: Call, obj: Object) -> bool:
     return not call.kind.held(obj) and not obj["metadata"].get("deletionGracePeriodSeconds")
 
 
-def dry_item(call: Call, body: bytes, name: str) -> Item:
-    """What would have been stored, without a revision of its own."""
-    return Item(call.namespace, name, "", 0, 0, fill(body, call.plane.state.revision))
+def dry_item(call: Call, body: bytes, name: str, revision: int = 0) -> Item:
+    """What would have been stored, without a revision of its own: that of the old one, or none."""
+    data = fill(body, revision) if revision else unfilled(body)
+    return Item(call.namespace, name, "", revision, 0, data)
 
 
 def _only_status(new: Object, old: Object, *, keeps_metadata: bool) -> None:

@@ -48,6 +48,8 @@ class Kind:
     """A deletion answers with the object instead of a Status."""
     orphans_by_default: ClassVar[bool] = False
     """A deletion that names no propagation policy leaves the dependents alone."""
+    orphan_warning: ClassVar[str] = ""
+    """What to tell whoever leaves them alone without saying so."""
     updates_unconditionally: ClassVar[bool] = True
     """An update without a resourceVersion overwrites whatever is there."""
     creates_on_update: ClassVar[bool] = False

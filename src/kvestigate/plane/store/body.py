@@ -23,6 +23,11 @@ def fill(body: bytes, revision: int) -> bytes:
     return body.replace(b"\0", b"%d" % revision, 1)
 
 
+def unfilled(body: bytes) -> bytes:
+    """The object without a revision: one that was never stored."""
+    return body.replace(b',"resourceVersion":"\0"', b"", 1)
+
+
 def hollow(data: bytes) -> bytes:
     """Back from a stored object to a body, so that it can be written again."""
     parts: dict[str, Any] = dict(_object.decode(data))

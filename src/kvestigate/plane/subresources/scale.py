@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kvestigate.errors import BadRequest
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
 from kvestigate.kube.resources import Resource
@@ -16,7 +15,7 @@ from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.model import Item
 from kvestigate.plane.verbs import patch as patching
-from kvestigate.plane.verbs.update import check_version, uid_conflict
+from kvestigate.plane.verbs.update import check_name, check_version, uid_conflict
 from kvestigate.plane.versions import at_least
 from kvestigate.wire.message import Response
 
@@ -60,7 +59,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
 
     async def update(call: Call) -> Response:
         sent = body.decode(replace(call, served=SCALE))
-        _check_name(sent, call.asked.name)
+        check_name(sent["metadata"].get("name") or "", call.asked.name)
         version = sent["metadata"].get("resourceVersion") or ""
         item = await writing.change(
             call, lambda obj, item: _scaled(call, obj, item, sent, scaling), pinned=bool(version)
@@ -79,19 +78,6 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
         return _answer(call, item, scaling)
 
     return {"get": get, "update": update, "patch": patch}
-
-
-def _check_name(sent: Object, name: str) -> None:
-    told = sent["metadata"].get("name")
-    if not told:
-        raise BadRequest(
-            f"the name of the object ({name} based on URL) was undeterminable: name must be "
-            "provided"
-        )
-    if told != name:
-        raise BadRequest(
-            f"the name of the object ({told}) does not match the name on the URL ({name})"
-        )
 
 
 def _scaled(call: Call, obj: Object, item: Item, sent: Object, scaling: Scaling) -> Object:

@@ -158,6 +158,9 @@ def read_options(call: Call) -> Options:
     except msgspec.ValidationError as error:
         raise BadRequest(f"invalid DeleteOptions: {error}") from None
     check_options(options)
+    undecided = options.propagationPolicy is None and options.orphanDependents is None
+    if undecided and call.kind.orphan_warning:
+        call.warnings.append(call.kind.orphan_warning)
     return options
 
 

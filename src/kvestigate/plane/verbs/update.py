@@ -7,6 +7,7 @@ from kvestigate.kube import causes
 from kvestigate.plane import body, forms, writing
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.managed import track
 from kvestigate.plane.store.model import Item
 from kvestigate.wire.message import Response
 
@@ -14,12 +15,9 @@ from kvestigate.wire.message import Response
 async def update(call: Call) -> Response:
     sent = body.decode(call)
     meta = sent["metadata"]
-    name = meta.setdefault("name", call.asked.name) or call.asked.name
-    if name != call.asked.name:
-        raise BadRequest(
-            f"the name of the object ({name}) does not match the name on the URL "
-            f"({call.asked.name})"
-        )
+    check_name(meta.get("name") or "", call.asked.name)
+    if call.kind.creates_on_update and _is_absent(call):
+        return forms.one(call, await _create(call, sent), 201)
     version = meta.get("resourceVersion") or ""
 
     def replace(_: Object, item: Item) -> Object:
@@ -29,6 +27,33 @@ async def update(call: Call) -> Response:
         return {**sent, "metadata": dict(meta)}
 
     return forms.one(call, await writing.change(call, replace, pinned=bool(version)))
+
+
+def check_name(told: str, name: str) -> None:
+    """An object must be called as its path says."""
+    if not told:
+        raise BadRequest(
+            f"the name of the object ({name} based on URL) was undeterminable: name must be "
+            "provided"
+        )
+    if told != name:
+        raise BadRequest(
+            f"the name of the object ({told}) does not match the name on the URL ({name})"
+        )
+
+
+def _is_absent(call: Call) -> bool:
+    found = call.plane.tip.get(call.kind.key, call.namespace, call.asked.name)
+    return found is None and not call.asked.subresource
+
+
+async def _create(call: Call, obj: Object) -> Item:
+    if uid := obj["metadata"].get("uid"):
+        raise uid_conflict(call, uid, "")
+    obj["metadata"].pop("resourceVersion", None)
+    write = writing.prepare_new(call, call.plane.tip, obj)
+    track(call, obj, None)
+    return await writing.commit_new(call, write)
 
 
 def check_version(call: Call, version: str, item: Item) -> None:
@@ -42,7 +67,7 @@ def check_version(call: Call, version: str, item: Item) -> None:
 def _version_required(call: Call) -> Invalid:
     resource = call.kind.resource
     cause = causes.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-    return causes.reject(resource.kind, resource.group, call.asked.name, [cause])
+    return causes.reject(resource.plural, resource.group, call.asked.name, [cause])
 
 
 def uid_conflict(call: Call, told: str, actual: str) -> Conflict:
