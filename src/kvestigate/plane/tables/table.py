@@ -5,32 +5,60 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from kvestigate.errors import BadRequest
+from kvestigate.kube.causes import invalid
 from kvestigate.plane import objects
-from kvestigate.plane.kinds.kind import Kind
+from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.model import Item
+from kvestigate.plane.tables.columns import Columns
+from kvestigate.plane.tables.registry import columns_of
 
 
 def table(
-    kind: Kind, items: Sequence[Item], api_version: str, now: float, include: str = ""
+    kind: Kind,
+    items: Sequence[Item],
+    api_version: str,
+    now: float,
+    include: str = "",
+    *,
+    headers: bool = True,
 ) -> dict[str, Any]:
-    """`include`: None, Metadata (the default) or Object, what each row carries besides cells."""
+    """The Table without its metadata.
+
+    `include` is what each row carries besides cells: None, Metadata (the default) or Object.
+    """
+    if include not in ("", "None", "Metadata", "Object"):
+        cause = invalid("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
+        raise BadRequest(f"Unable to convert to Table as requested: {cause}")
+    columns = columns_of(kind)
+    definitions = [column.definition() for column in columns.columns] if headers else None
+    rows = [_row(columns, objects.read(item), now, include, api_version) for item in items]
     return {
         "kind": "Table",
         "apiVersion": api_version,
         "metadata": {},
-        "columnDefinitions": [
-            {"name": "Name", "type": "string", "format": "name", "description": "", "priority": 0},
-        ],
-        "rows": [{"cells": [item.name], "object": _row_object(item, include)} for item in items],
+        "columnDefinitions": definitions,
+        "rows": rows or columns.empty_rows,
     }
 
 
-def _row_object(item: Item, include: str) -> dict[str, Any]:
-    obj = objects.read(item)
+def _row(
+    columns: Columns, obj: Object, now: float, include: str, api_version: str
+) -> dict[str, Any]:
+    row: dict[str, Any] = {"cells": columns.cells(obj, now)}
+    if columns.conditions is not None and (conditions := columns.conditions(obj)):
+        row["conditions"] = conditions
+    row["object"] = _carried(obj, include, api_version)
+    return row
+
+
+def _carried(obj: Object, include: str, api_version: str) -> Object | None:
+    if include == "None":
+        return None
     if include == "Object":
         return obj
     return {
         "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": api_version,
         "metadata": obj["metadata"],
     }
