@@ -22,7 +22,10 @@ class Refused(Exception):
 class Judge:
     """One kept-alive connection as one user; for one thread at a time, and to be closed."""
 
-    def __init__(self, port: int, context: ssl.SSLContext | None, *, timeout: float = 30) -> None:
+    def __init__(
+        self, port: int, context: ssl.SSLContext | None, *, token: str = "", timeout: float = 30
+    ) -> None:
+        self._token = token
         self._connection: http.client.HTTPConnection = (
             http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=timeout)
             if context
@@ -87,6 +90,8 @@ class Judge:
         """The body of a successful answer. A dropped connection is opened again next time."""
         data = None if body is None else json.dumps(body)
         headers = {"Content-Type": content_type, "User-Agent": "judge"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
         try:
             self._connection.request(method, path, data, headers)
             response = self._connection.getresponse()
