@@ -90,7 +90,7 @@ class Discovery:
             raise NotFound("the server could not find the requested resource")
         resources = []
         for kind in kinds:
-            resources += [_resource(kind), *(_subresource(kind, sub) for sub in _subs(kind))]
+            resources += [_resource(kind), *(_subresource(kind, sub) for sub in subresources(kind))]
         # The real one says apiVersion of every list but the core group's.
         head = {"kind": "APIResourceList"} | ({"apiVersion": "v1"} if group else {})
         return {**head, "groupVersion": kinds[0].resource.api_version, "resources": resources}
@@ -202,15 +202,15 @@ def _aggregated_resource(kind: Kind) -> dict[str, Any]:
         "verbs": resource.verbs,
         **_nicknames(kind),
     }
-    subresources = [
+    listed = [
         {
             "subresource": sub.name,
             "responseKind": _response_kind(kind, sub.group, sub.version, sub.kind),
             "verbs": sub.verbs,
         }
-        for sub in _subs(kind)
+        for sub in subresources(kind)
     ]
-    return {**entry, "subresources": subresources} if subresources else entry
+    return {**entry, "subresources": listed} if listed else entry
 
 
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> dict[str, str]:
@@ -226,7 +226,8 @@ def _nicknames(kind: Kind) -> dict[str, tuple[str, ...]]:
     return {field: names for field, names in found.items() if names}
 
 
-def _subs(kind: Kind) -> tuple[facts.Subresource, ...]:
+def subresources(kind: Kind) -> tuple[facts.Subresource, ...]:
+    """What may follow the name of an object, and the kinds that are spoken there."""
     resource = kind.resource
     if kind.type is None:
         return tuple(_custom_subresource(kind, name) for name in resource.subresources)

@@ -4,28 +4,49 @@ from __future__ import annotations
 
 from kvestigate import errors
 from kvestigate.kube import facts
-from kvestigate.plane import answer, discovery, types
+from kvestigate.plane import answer, discovery, health, types
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.plane import Plane
+from kvestigate.plane.types import Types
 from kvestigate.wire.message import Request, Response
 
-_HEALTH = frozenset({"/healthz", "/livez", "/readyz"})
+_OPENAPI = "/openapi/"
 
 
 async def respond(plane: Plane, asked: Asked, incoming: Request) -> Response:
-    path = asked.path.rstrip("/") or "/"
     if asked.method not in ("GET", "HEAD"):
         raise errors.MethodNotAllowed(
             "the server does not allow this method on the requested resource"
         )
+    path = asked.path.rstrip("/") or "/"
+    found = health.respond(path, asked.params)
+    if found is not None:
+        return found
+    known = types.of(plane.state)
+    if path == "/":
+        return answer.json_value({"paths": _paths(known)})
     if path == "/version":
         return answer.json_value(_version())
-    if path in _HEALTH:
-        return answer.plain("ok")
-    document = discovery.of(types.of(plane.state)).respond(path, incoming)
-    if document is None:
-        return answer.plain("404 page not found\n", 404)
-    return document
+    if path.startswith(_OPENAPI):
+        found = _openapi(path, known, asked, incoming)
+    else:
+        found = discovery.of(known).respond(path, incoming)
+    return answer.plain("404 page not found\n", 404) if found is None else found
+
+
+def _openapi(path: str, known: Types, asked: Asked, incoming: Request) -> Response | None:
+    from kvestigate.plane.openapi import v2, v3
+
+    if path == v2.PATH:
+        return v2.of(known).answer(incoming, "no-cache, private")
+    if path.startswith(v3.ROOT):
+        return v3.of(known).respond(path, incoming, asked.params.get("hash", ""))
+    return None
+
+
+def _paths(known: Types) -> list[str]:
+    others = ["/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"]
+    return sorted([*discovery.of(known).paths, *health.paths(), *others])
 
 
 def _version() -> dict[str, str]:
@@ -33,6 +54,10 @@ def _version() -> dict[str, str]:
     return {
         "major": major,
         "minor": minor,
+        "emulationMajor": major,
+        "emulationMinor": minor,
+        "minCompatibilityMajor": major,
+        "minCompatibilityMinor": str(int(minor) - 1),
         "gitVersion": f"v{major}.{minor}.0+kvestigate",
         "gitCommit": "",
         "gitTreeState": "clean",

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 from kvestigate.kube import facts, names, normal, schema
 from kvestigate.kube.causes import Cause
 from kvestigate.kube.resources import Resource
+from kvestigate.kube.schema import Problems
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.store.state import PlaneState
 
@@ -44,6 +45,8 @@ class Kind:
     """A deletion always leaves its time and grace period in the object, even if it is at once."""
     warns_on_update: ClassVar[bool] = True
     """`warnings` are sent for updates too."""
+    status_subresources: ClassVar[tuple[str, ...]] = ("status",)
+    """Those that write to the status and to nothing else."""
     returns_deleted: ClassVar[bool] = False
     """A deletion answers with the object instead of a Status."""
     orphans_by_default: ClassVar[bool] = False
@@ -57,6 +60,9 @@ class Kind:
     """Items of a list leave out kind and apiVersion, as those of built-in kinds do."""
     selectable: ClassVar[tuple[tuple[str, Callable[[Object], str]], ...]] = ()
     """Field selectors beyond metadata.name and metadata.namespace, and how to read them."""
+
+    schema: dict[str, Any] | None = None
+    """The OpenAPI schema that a custom resource was given; built-in kinds have a `type`."""
 
     def __init__(self, resource: Resource) -> None:
         self.resource = resource
@@ -73,7 +79,7 @@ class Kind:
 
     # -- writing -------------------------------------------------------------------------
 
-    def problems(self, obj: Object) -> schema.Problems:
+    def problems(self, obj: Object) -> Problems:
         """Unknown fields and wrong types, found before anything else is looked at."""
         return schema.FITS if self.type is None else schema.problems(obj, self.type)
 
