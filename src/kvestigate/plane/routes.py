@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvestigate import errors
 from kvestigate.kube import facts
-from kvestigate.plane import answer, discovery, health, types
+from kvestigate.plane import answer, discovery, health, metrics, tenancy, types
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.types import Types
@@ -24,7 +24,7 @@ async def respond(plane: Plane, asked: Asked, incoming: Request) -> Response:
         return found
     known = types.of(plane.state)
     if path == "/":
-        return answer.json_value({"paths": _paths(known)})
+        return answer.json_value({"paths": _paths(plane, known)})
     if path == "/version":
         return answer.json_value(_version())
     if path.startswith(_OPENAPI):
@@ -44,8 +44,9 @@ def _openapi(path: str, known: Types, asked: Asked, incoming: Request) -> Respon
     return None
 
 
-def _paths(known: Types) -> list[str]:
-    others = ["/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"]
+def _paths(plane: Plane, known: Types) -> list[str]:
+    others = [metrics.PATH] if plane.name == tenancy.ROOT else []
+    others += ["/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"]
     return sorted([*discovery.of(known).paths, *health.paths(), *others])
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import time
 from random import Random
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock, WallClock
-from kvestigate.plane import answer, fleet, negotiate, request, routes, tenancy, types
+from kvestigate.plane import answer, fleet, metrics, negotiate, request, routes, tenancy, types
 from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz.interface import Authorizer
@@ -35,6 +36,9 @@ from kvestigate.plane.verbs.watch import watch
 from kvestigate.wire.message import Request, Response, Upgrade
 
 _log = logging.getLogger(__name__)
+
+_SWITCHING = 101
+"""The HTTP status of an upgrade."""
 
 VERBS: dict[str, Verb] = {
     "get": get,
@@ -66,24 +70,35 @@ class ApiServer:
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._backends = backends or Backends()
+        self._metrics = metrics.Metrics()
         self.planes = Planes(store, self._clock.now())
 
     async def handle(self, incoming: Request) -> Response | Upgrade:
+        began = time.perf_counter()
+        asked: Asked | None = None
+        response: Response | Upgrade
         try:
-            return await self._answer(incoming)
+            plane, path = tenancy.split(incoming.path)
+            asked = request.parse(incoming.method, path, incoming.query)
+            response = await self._answer(plane, asked, incoming)
         except errors.ApiError as error:
-            return answer.failure(error)
+            response = answer.failure(error)
         except Exception:  # noqa: BLE001 - one broken request must not take the others along
             _log.exception("%s %s failed", incoming.method, incoming.path)
-            return answer.failure(errors.InternalError("the server could not finish the request"))
+            response = answer.failure(
+                errors.InternalError("the server could not finish the request")
+            )
+        code = response.status if isinstance(response, Response) else _SWITCHING
+        self._metrics.observe(asked, code, time.perf_counter() - began)
+        return response
 
-    async def _answer(self, incoming: Request) -> Response | Upgrade:
-        name, path = tenancy.split(incoming.path)
-        asked = request.parse(incoming.method, path, incoming.query)
+    async def _answer(self, name: str, asked: Asked, incoming: Request) -> Response | Upgrade:
         user = await self._authenticator.authenticate(incoming, name)
         plane = await self.planes.open(name)
         self._authorizer.authorize(plane.state, user, asked)
         if not asked.resource:
+            if name == tenancy.ROOT and asked.path == metrics.PATH:
+                return self._metrics.respond(self.planes.store)
             if name == tenancy.ROOT and fleet.owns(asked.path):
                 return await fleet.respond(self.planes, asked, incoming)
             return await routes.respond(plane, asked, incoming)

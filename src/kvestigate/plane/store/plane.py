@@ -61,6 +61,11 @@ class Plane:
         return self._tip
 
     @property
+    def watchers(self) -> int:
+        """How many subscriptions are open."""
+        return 0 if self._hub is None else len(self._hub)
+
+    @property
     def compacted(self) -> int:
         """The oldest revision that can be watched from."""
         return self._history.compacted

@@ -131,6 +131,9 @@ class Hub:
     def __bool__(self) -> bool:
         return bool(self._members)
 
+    def __len__(self) -> int:
+        return sum(map(len, self._members.values()))
+
     def join(self, subscription: Subscription, covered: int) -> None:
         self._members.setdefault(subscription.resource, {})[subscription] = covered
 
