@@ -137,3 +137,13 @@ async def test_a_legacy_binding_must_name_its_pod(api: Api) -> None:
     refused = await api.post(BINDINGS, {"target": {"kind": "Node", "name": "n1"}})
 
     assert (refused.status, refused.body["message"]) == (400, "Name parameter required.")
+
+
+async def test_a_bound_pod_is_found_by_its_node(api: Api, make_pod: MakePod) -> None:
+    await make_pod("web")
+    await make_pod("idle")
+    await api.post(f"{PODS}/web/binding", binding("web"))
+
+    found = (await api.get(f"{PODS}?fieldSelector=spec.nodeName%3Dn1")).body
+
+    assert [item["metadata"]["name"] for item in found["items"]] == ["web"]

@@ -5,6 +5,13 @@ from __future__ import annotations
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
+from kvestigate.plane.kinds.pod_parts import (
+    EPHEMERAL,
+    RESIZE,
+    keep_part,
+    validate_ephemeral,
+    validate_resize,
+)
 from kvestigate.plane.kinds.pod_status import keep_known, validate_pod_status
 from kvestigate.plane.kinds.pod_update import validate_pod_update
 from kvestigate.plane.kinds.podspec.annotations import validate_pod_annotations
@@ -87,6 +94,8 @@ class PodKind(Kind):
     def on_update(self, new: Object, old: Object, scene: Scene) -> None:
         if scene.subresource == "status":
             keep_known(new, old)
+        elif scene.subresource in (EPHEMERAL, RESIZE):
+            keep_part(new, old, scene.subresource)
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         meta, spec = obj["metadata"], obj["spec"]
@@ -109,6 +118,10 @@ class PodKind(Kind):
         return found
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        if scene.subresource == EPHEMERAL:
+            return validate_ephemeral(new, old)
+        if scene.subresource == RESIZE:
+            return validate_resize(new, old)
         return validate_pod_update(new, old)
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:

@@ -11,6 +11,8 @@ from kvestigate.plane.kubelet.streams import attach_to, exec_in, forward_ports
 from kvestigate.plane.subresources import scale
 from kvestigate.plane.subresources.binding import create_binding, create_legacy_binding
 from kvestigate.plane.subresources.eviction import create_eviction
+from kvestigate.plane.verbs.get import get
+from kvestigate.plane.verbs.patch import patch
 from kvestigate.plane.verbs.update import update
 from kvestigate.wire.message import Response, Upgrade
 
@@ -27,6 +29,9 @@ def _every(answer: Verb) -> Verbs:
     return dict.fromkeys(_METHODS, answer)
 
 
+PART: Verbs = {"get": get, "update": update, "patch": patch}
+"""The object itself, of which its kind lets only a part be changed this way."""
+
 _METHODS = ("get", "watch", "create", "update", "patch", "delete", "options")
 
 SUBRESOURCES: dict[tuple[str, str, str], Verbs] = {
@@ -34,16 +39,19 @@ SUBRESOURCES: dict[tuple[str, str, str], Verbs] = {
     ("", "nodes", "proxy"): _every(proxy_node),
     ("", "pods", "attach"): _connect(attach_to),
     ("", "pods", "binding"): {"create": create_binding},
+    ("", "pods", "ephemeralcontainers"): PART,
     ("", "pods", "eviction"): {"create": create_eviction},
     ("", "pods", "exec"): _connect(exec_in),
     ("", "pods", "log"): {"get": read_log},
     ("", "pods", "portforward"): _connect(forward_ports),
     ("", "pods", "proxy"): _every(proxy_pod),
+    ("", "pods", "resize"): PART,
     ("", "replicationcontrollers", "scale"): scale.verbs(scale.REPLICATION_CONTROLLER),
     ("", "services", "proxy"): _every(proxy_service),
     ("apps", "deployments", "scale"): scale.verbs(scale.WORKLOAD),
     ("apps", "replicasets", "scale"): scale.verbs(scale.WORKLOAD),
     ("apps", "statefulsets", "scale"): scale.verbs(scale.WORKLOAD),
+    ("certificates.k8s.io", "certificatesigningrequests", "approval"): PART,
 }
 """(group, plural, subresource) -> verb -> what answers it."""
 
