@@ -10,6 +10,8 @@ follows its own; leaving ends the pods, or keeps them for the next agent (`keep_
 from __future__ import annotations
 
 import asyncio
+import ssl
+from datetime import UTC, datetime
 from types import TracebackType
 
 from kvestigate import errors
@@ -26,14 +28,20 @@ from kvestigate.node.addresses import Addresses
 from kvestigate.node.config import NodeConfig
 from kvestigate.node.events import Recorder
 from kvestigate.node.hosts.interface import Host, Process
+from kvestigate.node.kubelet_api import KubeletApi
 from kvestigate.node.pods import Pod
 from kvestigate.node.registration import LEASE_NAMESPACE, LEASES, NODES
 from kvestigate.node.station import Station
 from kvestigate.node.volumes import Volumes
 from kvestigate.node.worker import PodWorker
+from kvestigate.wire.certificates import CertificateAuthority
+from kvestigate.wire.server import Server, serve
+from kvestigate.wire.tls import server_context
 
 SERVICES = Resource("", "v1", "services", "Service")
 
+_GOODBYE = 1.0
+"""Seconds that open streams get when the agent stops."""
 _WORKERS = 8
 """Pods worked on at once: each spends most of its time waiting for the API or a fork."""
 
@@ -56,6 +64,7 @@ class Agent:
         self._supervisor = Supervisor(f"node {config.name}")
         self._node_uid = ""
         self._since = 0.0
+        self._server: Server | None = None
 
     async def __aenter__(self) -> Agent:
         await self._supervisor.__aenter__()
@@ -78,6 +87,8 @@ class Agent:
         finally:
             for worker in self.workers.values():
                 worker.release()
+            if self._server is not None:
+                await self._server.close(grace=_GOODBYE)
             await self._host.close(keep=self.config.keep_pods)
 
     async def run(self, ready: Ready[Agent]) -> None:
@@ -88,6 +99,10 @@ class Agent:
 
     async def _open(self) -> None:
         await self._host.open()
+        kubelet = KubeletApi(self.config, self._host, self._clock, self.workers)
+        self._server = await serve(
+            kubelet.handle, host=self.config.address, port=self.config.port, tls=self._tls()
+        )
         recorder = Recorder(self._api, self._clock, node=self.config.name)
         services: Informer[Service] = self._api.informer(SERVICES, type=Service)
         self._station = Station(
@@ -114,6 +129,23 @@ class Agent:
             self._supervisor.spawn(f"worker {number}", self._work())
         self._supervisor.spawn("heartbeat", self._heartbeat())
 
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where the kubelet API listens."""
+        assert self._server is not None
+        return self._server.address
+
+    def _tls(self) -> ssl.SSLContext:
+        now = datetime.fromtimestamp(self._clock.now(), UTC)
+        names = [self.config.address, self.config.name]
+        pair = self.config.serving
+        if pair is None:
+            authority = CertificateAuthority.create(f"kubelet {self.config.name}", now=now)
+            pair = authority.issue_server(f"system:node:{self.config.name}", names, now=now)
+        return server_context(
+            certificate=pair.certificate, key=pair.key, client_ca=self.config.client_ca
+        )
+
     # The node.
 
     async def _register(self) -> None:
@@ -134,7 +166,7 @@ class Agent:
         status = registration.node_status(
             self.config,
             self._host.facts(),
-            port=self.config.port,
+            port=self.address[1],
             now=self._clock.now(),
             since=self._since,
         )

@@ -14,6 +14,9 @@ NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 LEASE_NAMESPACE = "kube-node-lease"
 
+# An API server that knows this feature passes WebSockets on; SPDY is not spoken here.
+_FEATURES = ("ExtendWebSocketsToKubelet",)
+
 _CONDITIONS = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory"),
     ("DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
@@ -67,10 +70,9 @@ def node_status(
     return {
         "capacity": amounts,
         "allocatable": amounts,
-        "addresses": [
-            {"type": "InternalIP", "address": config.address},
-            {"type": "Hostname", "address": config.name},
-        ],
+        # No Hostname: API servers try names first, and these nodes are in nobody's DNS.
+        "addresses": [{"type": "InternalIP", "address": config.address}],
+        "declaredFeatures": list(_FEATURES),
         "daemonEndpoints": {"kubeletEndpoint": {"Port": port}},
         "nodeInfo": {
             "architecture": facts.architecture,
