@@ -66,6 +66,13 @@ _NOT_A_SEARCH_DOMAIN = _pattern_problem(
     _SEARCH_DOMAIN,
     "example.com",
 )
+_NOT_A_WILDCARD = _pattern_problem(
+    "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which "
+    "must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric "
+    "character",
+    rf"\*\.{_SUBDOMAIN}",
+    "*.example.com",
+)
 _NOT_A_LABEL_1035 = _pattern_problem(
     "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
     "start with an alphabetic character, and end with an alphanumeric character",
@@ -120,6 +127,14 @@ def search_domain_problems(value: str) -> list[str]:
     problems = _too_long(value, SUBDOMAIN_MAX)
     if not _matches_search_domain(value):
         problems.append(_NOT_A_SEARCH_DOMAIN)
+    return problems
+
+
+def wildcard_problems(value: str) -> list[str]:
+    """`*.example.com`: the host of an Ingress rule."""
+    problems = _too_long(value, SUBDOMAIN_MAX)
+    if not value.startswith("*.") or not _matches_subdomain(value[2:]):
+        problems.append(_NOT_A_WILDCARD)
     return problems
 
 

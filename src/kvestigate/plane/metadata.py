@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import uuid
 from datetime import UTC, datetime
-from typing import Any
 
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
@@ -58,14 +57,9 @@ def carry_over(new: Object, old: Object) -> None:
     meta.pop("selfLink", None)
 
 
-def advance_generation(new: Object, old: Object) -> None:
-    """Count a change of anything but metadata and status."""
-    if _essence(new) != _essence(old):
+def advance_generation(new: Object, old: Object, kind: Kind) -> None:
+    if kind.is_new_generation(new, old):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
-
-
-def _essence(obj: Object) -> dict[str, Any]:
-    return {key: value for key, value in obj.items() if key not in ("metadata", "status")}
 
 
 def check(obj: Object, kind: Kind) -> list[Cause]:

@@ -50,7 +50,7 @@ def prepare_update(call: Call, state: PlaneState, new: Object, old: Object) -> W
     kind, scene = call.kind, call.scene(state)
     check_namespace(call, new)
     metadata.carry_over(new, old)
-    status = call.asked.subresource == "status"
+    status = call.asked.subresource in kind.status_subresources
     if status:
         _only_status(new, old, keeps_metadata=not kind.status_carries_metadata)
     elif kind.has_status:
@@ -58,7 +58,7 @@ def prepare_update(call: Call, state: PlaneState, new: Object, old: Object) -> W
     kind.default(new)
     kind.on_update(new, old, scene)
     if kind.counts_generations and not status:
-        metadata.advance_generation(new, old)
+        metadata.advance_generation(new, old, kind)
     write = Write("UPDATE", kind, new, old, call.asked, scene, call.warnings)
     admit(write)
     found = metadata.check(new, kind) + metadata.check_update(new, old)

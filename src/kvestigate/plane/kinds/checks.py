@@ -7,6 +7,7 @@ less to extend than to explain.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -94,10 +95,75 @@ def address(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def ip(path: str, value: str) -> Causes:
-    if address(value) is None:
-        yield causes.invalid(
-            path, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
-        )
+    return each(path, value, ip_problems(value))
+
+
+def ip_problems(value: str) -> list[str]:
+    found = address(value)
+    if found is None:
+        if address(_without_zeros(value)) is not None:
+            return ["must not have leading 0s"]
+        return ["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"]
+    if found.version == 6 and found.ipv4_mapped:
+        return ["must not be an IPv4-mapped IPv6 address"]
+    return []
+
+
+def network(value: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    """A CIDR, also one whose address lies within the network."""
+    try:
+        return ipaddress.ip_network(value, strict=False) if "/" in value else None
+    except ValueError:
+        return None
+
+
+def cidr(path: str, value: str) -> Causes:
+    found, start = network(_without_zeros(value)), address(value.partition("/")[0])
+    if found is None:
+        why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
+    elif network(value) is None or _without_zeros(value) != value:
+        why = "must not have leading 0s in IP or prefix length"
+    elif start and start.version == 6 and start.ipv4_mapped:
+        why = "must not have an IPv4-mapped IPv6 address"
+    elif start != found.network_address:
+        why = "must not have bits set beyond the prefix length"
+    else:
+        return
+    yield causes.invalid(path, value, why)
+
+
+def _without_zeros(value: str) -> str:
+    """An address that older software may read as octal, as it was meant."""
+    return _LEADING_ZEROS.sub(r"\1", value)
+
+
+_LEADING_ZEROS = re.compile(r"(^|[./])0+(?=\d)")
+
+
+def path_segment(path: str, value: str) -> Causes:
+    """Something's name in a URL, which must be there."""
+    if not value:
+        yield causes.required(path)
+    else:
+        yield from each(path, value, names.path_segment_problems(value))
+
+
+_URL_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
+_is_url_path = re.compile(_URL_PATH).fullmatch
+
+
+def domain_prefixed_path(path: str, value: str) -> Causes:
+    """`example.com/controller`"""
+    host, _, rest = value.partition("/")
+    if not value:
+        yield causes.required(path)
+    elif not host or not rest:
+        yield causes.invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    else:
+        yield from subdomain(path, host)
+        if not _is_url_path(rest):
+            why = f"Invalid path (regex used for validation is '{_URL_PATH}')"
+            yield causes.invalid(path, rest, why)
 
 
 _SETS, _PRESENCE = ("In", "NotIn"), ("Exists", "DoesNotExist")

@@ -42,9 +42,12 @@ class DeploymentKind(workloads.Workload):
             meta.pop("labels", None)
             if "labels" in before:
                 meta["labels"] = before["labels"]
-        elif meta.get("annotations", {}) != before.get("annotations", {}):
-            # Replica sets copy the annotations, so the controller must look at them.
-            meta["generation"] = before["generation"] + 1
+
+    def is_new_generation(self, new: Object, old: Object) -> bool:
+        # Replica sets copy the annotations, so the controller must look at them.
+        annotations = new["metadata"].get("annotations", {})
+        changed = bool(annotations != old["metadata"].get("annotations", {}))
+        return changed or super().is_new_generation(new, old)
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_spec(obj["spec"]))

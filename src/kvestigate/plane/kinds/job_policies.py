@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 from kvestigate.errors import InputError
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks
 from kvestigate.plane.kinds.checks import Causes
 from kvestigate.plane.kinds.kind import Object
-
-URL_PATH = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+"
-is_url_path = re.compile(URL_PATH).fullmatch
 
 _ACTIONS = ("Count", "FailIndex", "FailJob", "Ignore")
 _OPERATORS = ("In", "NotIn")

@@ -174,23 +174,9 @@ def validate_job(path: str, spec: Object) -> Causes:
 
 
 def _manager(path: str, manager: str) -> Causes:
-    host, slash, rest = manager.partition("/")
-    if not manager:
-        yield causes.required(path)
-    elif not slash or not host or not rest:
-        why = 'must be a domain-prefixed path (such as "acme.io/foo")'
-        yield causes.invalid(path, manager, why)
-    else:
-        yield from checks.subdomain(path, host)
-        yield from _url_path(path, rest)
+    yield from checks.domain_prefixed_path(path, manager)
     if len(manager) > _MANAGER_MAX:
         yield causes.too_long(path, _MANAGER_MAX)
-
-
-def _url_path(path: str, rest: str) -> Causes:
-    if not job_policies.is_url_path(rest):
-        why = f"Invalid path (regex used for validation is '{job_policies.URL_PATH}')"
-        yield causes.invalid(path, rest, why)
 
 
 def _completion(path: str, spec: Object) -> Causes:

@@ -43,6 +43,8 @@ class Kind:
     """A write to `status` may also change labels and annotations."""
     deletes_gracefully: ClassVar[bool] = False
     """A deletion always leaves its time and grace period in the object, even if it is at once."""
+    deprecation: ClassVar[str] = ""
+    """Sent as a warning with every answer."""
     warns_on_update: ClassVar[bool] = True
     """`warnings` are sent for updates too."""
     status_subresources: ClassVar[tuple[str, ...]] = ("status",)
@@ -111,6 +113,10 @@ class Kind:
     def on_update(self, new: Object, old: Object, scene: Scene) -> None:
         """Carry over what users cannot change."""
 
+    def is_new_generation(self, new: Object, old: Object) -> bool:
+        """Whether an update is of what generations count."""
+        return _essence(new) != _essence(old)
+
     def name_problems(self, name: str) -> list[str]:
         return names.subdomain_problems(name)
 
@@ -167,3 +173,7 @@ class Kind:
     def fields(self, obj: Object) -> tuple[str, ...]:
         """What field selectors can see of this object, in the order of `selectable`."""
         return tuple([read(obj) for _, read in self.selectable])
+
+
+def _essence(obj: Object) -> Object:
+    return {key: value for key, value in obj.items() if key not in ("metadata", "status")}

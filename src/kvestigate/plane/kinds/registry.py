@@ -6,18 +6,48 @@ from functools import cache
 
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
+from kvestigate.plane.kinds.accounts import ServiceAccountKind
+from kvestigate.plane.kinds.budgets import BudgetKind
+from kvestigate.plane.kinds.certificate_requests import CertificateSigningRequestKind
+from kvestigate.plane.kinds.claims import ClaimKind
+from kvestigate.plane.kinds.config_maps import ConfigMapKind
 from kvestigate.plane.kinds.controller_revisions import ControllerRevisionKind
 from kvestigate.plane.kinds.cronjobs import CronJobKind
 from kvestigate.plane.kinds.daemonsets import DaemonSetKind
 from kvestigate.plane.kinds.deployments import DeploymentKind
+from kvestigate.plane.kinds.endpoint_slices import EndpointSliceKind
+from kvestigate.plane.kinds.endpoints import EndpointsKind
+from kvestigate.plane.kinds.events import EventKind, EventView
+from kvestigate.plane.kinds.ingresses import IngressClassKind, IngressKind
 from kvestigate.plane.kinds.jobs import JobKind
 from kvestigate.plane.kinds.kind import Kind
+from kvestigate.plane.kinds.leases import LeaseKind
+from kvestigate.plane.kinds.limit_ranges import LimitRangeKind
 from kvestigate.plane.kinds.namespaces import NamespaceKind
+from kvestigate.plane.kinds.network_policies import NetworkPolicyKind
+from kvestigate.plane.kinds.nodes import NodeKind
 from kvestigate.plane.kinds.pods import PodKind
+from kvestigate.plane.kinds.priority_classes import PriorityClassKind
+from kvestigate.plane.kinds.quotas import ResourceQuotaKind
+from kvestigate.plane.kinds.rbac import (
+    ClusterRoleBindingKind,
+    ClusterRoleKind,
+    RoleBindingKind,
+    RoleKind,
+)
 from kvestigate.plane.kinds.replicasets import ReplicaSetKind
+from kvestigate.plane.kinds.replication_controllers import (
+    PodTemplateKind,
+    ReplicationControllerKind,
+)
+from kvestigate.plane.kinds.runtime_classes import RuntimeClassKind
+from kvestigate.plane.kinds.secrets import SecretKind
+from kvestigate.plane.kinds.service_networks import IPAddressKind, ServiceCIDRKind
 from kvestigate.plane.kinds.services import ServiceKind
 from kvestigate.plane.kinds.statefulsets import StatefulSetKind
+from kvestigate.plane.kinds.storage_classes import StorageClassKind, VolumeAttributesClassKind
 from kvestigate.plane.kinds.view import View
+from kvestigate.plane.kinds.volumes import VolumeKind
 
 Address = tuple[str, str, str]
 """(group, version, plural)"""
@@ -28,14 +58,45 @@ KINDS: dict[tuple[str, str], type[Kind]] = {
     ("apps", "deployments"): DeploymentKind,
     ("apps", "replicasets"): ReplicaSetKind,
     ("apps", "statefulsets"): StatefulSetKind,
+    ("networking.k8s.io", "ingressclasses"): IngressClassKind,
+    ("networking.k8s.io", "ingresses"): IngressKind,
+    ("networking.k8s.io", "ipaddresses"): IPAddressKind,
+    ("networking.k8s.io", "networkpolicies"): NetworkPolicyKind,
+    ("networking.k8s.io", "servicecidrs"): ServiceCIDRKind,
+    ("policy", "poddisruptionbudgets"): BudgetKind,
+    ("rbac.authorization.k8s.io", "clusterrolebindings"): ClusterRoleBindingKind,
+    ("rbac.authorization.k8s.io", "clusterroles"): ClusterRoleKind,
+    ("rbac.authorization.k8s.io", "rolebindings"): RoleBindingKind,
+    ("rbac.authorization.k8s.io", "roles"): RoleKind,
+    ("scheduling.k8s.io", "priorityclasses"): PriorityClassKind,
+    ("coordination.k8s.io", "leases"): LeaseKind,
+    ("discovery.k8s.io", "endpointslices"): EndpointSliceKind,
+    ("node.k8s.io", "runtimeclasses"): RuntimeClassKind,
+    ("storage.k8s.io", "storageclasses"): StorageClassKind,
+    ("storage.k8s.io", "volumeattributesclasses"): VolumeAttributesClassKind,
     ("batch", "cronjobs"): CronJobKind,
     ("batch", "jobs"): JobKind,
+    ("certificates.k8s.io", "certificatesigningrequests"): CertificateSigningRequestKind,
+    ("", "configmaps"): ConfigMapKind,
+    ("", "endpoints"): EndpointsKind,
+    ("", "events"): EventKind,
+    ("", "limitranges"): LimitRangeKind,
+    ("", "nodes"): NodeKind,
+    ("", "persistentvolumeclaims"): ClaimKind,
+    ("", "persistentvolumes"): VolumeKind,
+    ("", "podtemplates"): PodTemplateKind,
+    ("", "replicationcontrollers"): ReplicationControllerKind,
+    ("", "resourcequotas"): ResourceQuotaKind,
+    ("", "secrets"): SecretKind,
+    ("", "serviceaccounts"): ServiceAccountKind,
     ("", "namespaces"): NamespaceKind,
     ("", "pods"): PodKind,
     ("", "services"): ServiceKind,
 }
 
-VIEWS: dict[Address, tuple[type[View], Address]] = {}
+VIEWS: dict[Address, tuple[type[View], Address]] = {
+    ("events.k8s.io", "v1", "events"): (EventView, ("", "v1", "events")),
+}
 """Versions that are kept as another, and as which."""
 
 

@@ -231,7 +231,7 @@ def _balancer(spec: Object, annotations: dict[str, str]) -> Causes:
         if not balancer:
             yield causes.forbidden(path, _ONLY_BALANCERS)
         for index, value in enumerate(ranges):
-            yield from _network(f"{path}[{index}]", value.strip())
+            yield from checks.cidr(f"{path}[{index}]", value.strip())
     if "allocateLoadBalancerNodePorts" in spec and not balancer:
         yield causes.forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_BALANCERS)
     if "loadBalancerClass" in spec:
@@ -239,16 +239,6 @@ def _balancer(spec: Object, annotations: dict[str, str]) -> Causes:
             yield from checks.label_key("spec.loadBalancerClass", spec["loadBalancerClass"])
         else:
             yield causes.forbidden("spec.loadBalancerClass", _ONLY_BALANCERS)
-
-
-def _network(path: str, value: str) -> Causes:
-    try:
-        fine = "/" in value and bool(ipaddress.ip_network(value, strict=False))
-    except ValueError:
-        fine = False
-    if not fine:
-        why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"
-        yield causes.invalid(path, value, why)
 
 
 def _traffic(spec: Object) -> Causes:

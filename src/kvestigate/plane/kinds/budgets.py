@@ -1,0 +1,45 @@
+"""PodDisruptionBudgets. Pure."""
+
+from __future__ import annotations
+
+from kvestigate.kube import causes
+from kvestigate.kube.causes import Cause
+from kvestigate.plane.kinds import amounts, checks, workloads
+from kvestigate.plane.kinds.checks import Causes
+from kvestigate.plane.kinds.kind import Kind, Object, Scene
+
+_COUNTERS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+_EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
+
+
+class BudgetKind(Kind):
+    counts_generations = True
+    status_carries_metadata = True
+    updates_unconditionally = False
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_spec(obj["spec"]))
+
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return list(workloads.validate_counters(new["status"], _COUNTERS))
+
+
+def _spec(spec: Object) -> Causes:
+    both = ("minAvailable", "maxUnavailable")
+    if all(name in spec for name in both):
+        shown = {
+            "MinAvailable": spec["minAvailable"],
+            "Selector": spec.get("selector"),
+            "MaxUnavailable": spec["maxUnavailable"],
+            "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+        }
+        why = "minAvailable and maxUnavailable cannot be both set"
+        yield causes.invalid("spec", shown, why)
+    for name in both:
+        if name in spec:
+            yield from amounts.validate_amount(f"spec.{name}", spec[name])
+            yield from amounts.validate_at_most_all(f"spec.{name}", spec[name])
+    yield from checks.label_selector("spec.selector", spec.get("selector"))
+    policy = spec.get("unhealthyPodEvictionPolicy", "AlwaysAllow")
+    if policy not in _EVICTION_POLICIES:
+        yield causes.unsupported("spec.unhealthyPodEvictionPolicy", policy, _EVICTION_POLICIES)

@@ -1,0 +1,36 @@
+"""Leases: who leads, and for how long. Pure."""
+
+from __future__ import annotations
+
+from kvestigate.kube import causes
+from kvestigate.kube.causes import Cause
+from kvestigate.plane.kinds import checks
+from kvestigate.plane.kinds.checks import Causes
+from kvestigate.plane.kinds.kind import Kind, Object, Scene
+
+
+class LeaseKind(Kind):
+    creates_on_update = True
+    updates_unconditionally = False
+
+    def on_create(self, obj: Object, scene: Scene) -> None:
+        _drop_unserved(obj["spec"])
+
+    def on_update(self, new: Object, old: Object, scene: Scene) -> None:
+        _drop_unserved(new["spec"])
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_spec(obj["spec"]))
+
+
+def _drop_unserved(spec: Object) -> None:
+    # Coordinated election is a feature that is off by default.
+    spec.pop("strategy", None)
+    spec.pop("preferredHolder", None)
+
+
+def _spec(spec: Object) -> Causes:
+    duration = spec.get("leaseDurationSeconds", 1)
+    if duration <= 0:
+        yield causes.invalid("spec.leaseDurationSeconds", duration, "must be greater than 0")
+    yield from checks.not_negative("spec.leaseTransitions", spec.get("leaseTransitions", 0))
