@@ -173,3 +173,14 @@ async def test_a_scale_is_neither_made_nor_deleted(api: Api, method: str) -> Non
 
 async def test_daemonsets_have_no_scale(api: Api) -> None:
     assert (await api.get(f"{APPS}/daemonsets/web/scale")).status == 404
+
+
+async def test_a_scale_has_columns_of_its_own(api: Api) -> None:
+    path = await workload(api, f"{APPS}/deployments")
+
+    shown = await api.get(path, accept="application/json;as=Table;v=v1;g=meta.k8s.io")
+
+    columns = [column["name"] for column in shown.body["columnDefinitions"]]
+    [row] = shown.body["rows"]
+    assert columns == ["Name", "Desired", "Available", "Age"]
+    assert row["cells"][:3] == ["web", 2, 0]

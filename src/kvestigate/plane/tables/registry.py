@@ -12,6 +12,7 @@ from kvestigate.plane.tables import (
     pods,
     quotas,
     replication_controllers,
+    scales,
     services,
     simple,
 )
@@ -41,6 +42,7 @@ COLUMNS: dict[tuple[str, str], Columns] = {
     ("", "secrets"): simple.SECRETS,
     ("", "serviceaccounts"): simple.SERVICE_ACCOUNTS,
     ("", "services"): services.SERVICES,
+    ("autoscaling", "scales"): scales.SCALES,
 }
 
 
