@@ -86,10 +86,11 @@ class Judge:
         path: str,
         body: Json | None = None,
         content_type: str = "application/json",
+        accept: str = "application/json",
     ) -> bytes:
         """The body of a successful answer. A dropped connection is opened again next time."""
         data = None if body is None else json.dumps(body)
-        headers = {"Content-Type": content_type, "User-Agent": "judge"}
+        headers = {"Accept": accept, "Content-Type": content_type, "User-Agent": "judge"}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
         try:
