@@ -10,7 +10,12 @@ FINALIZER = "kubernetes"
 
 class NamespaceKind(Kind):
     status_carries_metadata = True
-    selectable = (("status.phase", lambda obj: (obj.get("status") or {}).get("phase", "")),)
+    returns_deleted = True
+    selectable = (
+        ("status.phase", lambda obj: (obj.get("status") or {}).get("phase", "")),
+        # Known by mistake, and kept since clients use it.
+        ("name", lambda obj: obj["metadata"]["name"]),
+    )
 
     def name_problems(self, name: str) -> list[str]:
         return names.label_problems(name)

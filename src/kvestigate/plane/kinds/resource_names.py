@@ -44,6 +44,11 @@ def is_huge_page(name: str) -> bool:
     return name.startswith(HUGE_PAGES)
 
 
+def is_quota(name: str) -> bool:
+    """Whether quotas know the name without a domain in front."""
+    return name in _QUOTA or name.startswith(_QUOTA_HUGE_PAGES)
+
+
 def overcommits(name: str) -> bool:
     """Whether a limit may be above the request."""
     return is_native(name) and not is_huge_page(name)
@@ -78,7 +83,7 @@ def validate_pod_name(path: str, name: str) -> Causes:
 
 def validate_quota_name(path: str, name: str) -> Causes:
     yield from validate_name(path, name)
-    if "/" not in name and name not in _QUOTA and not name.startswith(_QUOTA_HUGE_PAGES):
+    if "/" not in name and not is_quota(name):
         yield causes.invalid(path, name, "must be a standard resource for quota")
 
 

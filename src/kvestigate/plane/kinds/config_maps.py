@@ -1,0 +1,44 @@
+"""ConfigMaps: text and bytes under file names, at most a mebibyte, optionally for good."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+
+from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Cause
+from kvestigate.plane.kinds.kind import Kind, Object, Scene
+
+SIZE_LIMIT = 1024 * 1024
+SEALED = "field is immutable when `immutable` is set"
+
+
+class ConfigMapKind(Kind):
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
+        found = []
+        for key in data:
+            path = f"data[{key}]"
+            found += [causes.invalid(path, key, text) for text in names.config_key_problems(key)]
+            if key in binary:
+                why = "duplicate of key present in binaryData"
+                found.append(causes.invalid(path, key, why))
+        for key in binary:
+            path = f"binaryData[{key}]"
+            found += [causes.invalid(path, key, text) for text in names.config_key_problems(key)]
+        size = sum(len(value.encode()) for value in data.values())
+        size += sum(len(b64decode(value)) for value in binary.values())
+        if size > SIZE_LIMIT:
+            found.append(causes.too_long("", SIZE_LIMIT))
+        return found
+
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return sealed(new, old, "data", "binaryData")
+
+
+def sealed(new: Object, old: Object, *fields: str) -> list[Cause]:
+    """What changed in an object that was declared immutable."""
+    if not old.get("immutable"):
+        return []
+    found = [] if new.get("immutable") else [causes.forbidden("immutable", SEALED)]
+    changed = [field for field in fields if (new.get(field) or {}) != (old.get(field) or {})]
+    return found + [causes.forbidden(field, SEALED) for field in changed]

@@ -1,0 +1,115 @@
+"""Events: kept as the core group has them, shown by `events.k8s.io` under newer names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kvestigate.kube import causes
+from kvestigate.kube.causes import Cause
+from kvestigate.plane.kinds import checks
+from kvestigate.plane.kinds.checks import Causes
+from kvestigate.plane.kinds.kind import Kind, Object, Scene
+from kvestigate.plane.kinds.view import View
+
+_LIMITS = {"reportingInstance": 128, "action": 128, "reason": 128, "message": 1024}
+_INVOLVED = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+
+
+def _involved(field: str) -> tuple[str, Callable[[Object], str]]:
+    return f"involvedObject.{field}", lambda obj: obj["involvedObject"].get(field, "")
+
+
+def _source(obj: Object) -> str:
+    name: str = obj["source"].get("component") or obj.get("reportingComponent", "")
+    return name
+
+
+class EventKind(Kind):
+    creates_on_update = True
+    selectable = (
+        *(_involved(field) for field in _INVOLVED),
+        ("reason", lambda obj: obj.get("reason", "")),
+        ("reportingComponent", lambda obj: obj.get("reportingComponent", "")),
+        ("source", _source),
+        ("type", lambda obj: obj.get("type", "")),
+    )
+
+    def name_problems(self, name: str) -> list[str]:
+        return []
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_event(obj))
+
+
+def _event(obj: Object) -> Causes:
+    namespace = obj["metadata"].get("namespace", "")
+    about = obj["involvedObject"].get("namespace", "")
+    if not obj.get("eventTime"):
+        agree = about == namespace if about else namespace in ("", "default")
+    else:
+        agree = bool(about) or namespace in ("default", "kube-system")
+    if not agree:
+        why = "does not match event.namespace"
+        yield causes.invalid("involvedObject.namespace", about, why)
+    if obj.get("eventTime"):
+        yield from _modern(obj)
+
+
+def _modern(obj: Object) -> Causes:
+    """What is asked of events that carry a time of their own."""
+    reporter = obj.get("reportingComponent", "")
+    if not reporter:
+        yield causes.required("reportingComponent")
+    yield from checks.label_key("reportingComponent", reporter)
+    for field, limit in _LIMITS.items():
+        text = obj.get(field, "")
+        if not text and field != "message":
+            yield causes.required(field)
+        if len(text.encode()) > limit:
+            yield causes.invalid(field, "", f"can have at most {limit} characters")
+
+
+# events.k8s.io/v1 -> v1
+_RENAMED = {
+    "regarding": "involvedObject",
+    "note": "message",
+    "reportingController": "reportingComponent",
+    "deprecatedSource": "source",
+    "deprecatedFirstTimestamp": "firstTimestamp",
+    "deprecatedLastTimestamp": "lastTimestamp",
+    "deprecatedCount": "count",
+}
+_BACK = {old: new for new, old in _RENAMED.items()}
+# Those that the core version always has; null or empty if nothing was said.
+_ALWAYS: dict[str, object] = {
+    "involvedObject": {},
+    "source": {},
+    "firstTimestamp": None,
+    "lastTimestamp": None,
+    "eventTime": None,
+    "reportingComponent": "",
+    "reportingInstance": "",
+}
+
+
+class EventView(View):
+    """`events.k8s.io/v1`"""
+
+    renamed_fields = {f"involvedObject.{field}": f"regarding.{field}" for field in _INVOLVED} | {
+        "reportingComponent": "reportingController"
+    }
+
+    def to_stored(self, obj: Object) -> Object:
+        renamed = {_RENAMED.get(field, field): value for field, value in obj.items()}
+        for field, empty in _ALWAYS.items():
+            if renamed.get(field) is None:
+                renamed[field] = dict(empty) if isinstance(empty, dict) else empty
+        resource = self.stored.resource
+        return {**renamed, "kind": resource.kind, "apiVersion": resource.api_version}
+
+    def from_stored(self, obj: Object) -> Object:
+        renamed = {_BACK.get(field, field): value for field, value in obj.items()}
+        for field in ("reportingController", "reportingInstance"):
+            if not renamed.get(field):
+                renamed.pop(field, None)
+        return {**renamed, "kind": "Event", "apiVersion": self.resource.api_version}

@@ -1,0 +1,110 @@
+"""Nodes: where pods run, as the nodes themselves report."""
+
+from __future__ import annotations
+
+from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Cause
+from kvestigate.plane.kinds import checks, resource_names
+from kvestigate.plane.kinds.checks import Causes
+from kvestigate.plane.kinds.kind import Kind, Object, Scene
+from kvestigate.plane.kinds.podspec.defaults import round_amounts
+from kvestigate.plane.kinds.podspec.scheduling import EFFECTS
+
+_KEPT = 'except from "" to valid'
+
+
+class NodeKind(Kind):
+    keeps_status_on_create = True
+    status_carries_metadata = True
+    selectable = (
+        (
+            "spec.unschedulable",
+            lambda obj: "true" if obj["spec"].get("unschedulable") else "false",
+        ),
+    )
+
+    def default(self, obj: Object) -> None:
+        spec, status = obj["spec"], obj["status"]
+        ranges = spec.get("podCIDRs") or []
+        if not ranges and "podCIDR" in spec:
+            spec["podCIDRs"] = [spec["podCIDR"]]
+        elif ranges:
+            spec["podCIDR"] = ranges[0]
+        if "capacity" in status and "allocatable" not in status:
+            status["allocatable"] = dict(status["capacity"])
+        for field in ("capacity", "allocatable"):
+            round_amounts(status.get(field) or {})
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_node(obj))
+
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return list(_update(new["spec"], old["spec"]))
+
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return [*_amounts(new["status"]), *_addresses(new["status"])]
+
+    def warnings(self, obj: Object) -> list[str]:
+        found = []
+        if "configSource" in obj["spec"]:
+            found.append("spec.configSource: the feature is removed")
+        if "externalID" in obj["spec"]:
+            found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+        return found
+
+
+def _node(obj: Object) -> Causes:
+    spec, status = obj["spec"], obj["status"]
+    # The path is the server's own: taints are in the spec, and said to be in the metadata.
+    yield from validate_taints("metadata.taints", spec.get("taints") or [])
+    yield from _amounts(status)
+    ranges = spec.get("podCIDRs") or []
+    for index, value in enumerate(ranges):
+        yield from checks.cidr(f"spec.podCIDRs[{index}]", value)
+    versions = {getattr(checks.network(value), "version", 0) for value in ranges}
+    if len(ranges) > 2 or len(versions) < len(ranges):
+        why = "may specify no more than one CIDR for each IP family"
+        yield causes.invalid("spec.podCIDRs", ranges, why)
+
+
+def validate_taints(path: str, taints: list[Object]) -> Causes:
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        at, key, effect = f"{path}[{index}]", taint["key"], taint["effect"]
+        yield from checks.label_key(f"{at}.key", key)
+        value = taint.get("value", "")
+        if problems := names.label_value_problems(value):
+            yield causes.invalid(f"{at}.value", value, ";".join(problems))
+        yield from checks.one_of(f"{at}.effect", effect, EFFECTS)
+        if (key, effect) in seen:
+            shown = causes.show({"Key": key, "Value": value, "Effect": effect, "TimeAdded": None})
+            why = "taints must be unique by key and effect pair"
+            yield Cause("FieldValueDuplicate", at, f"Duplicate value: {shown}: {why}")
+        seen.add((key, effect))
+
+
+def _amounts(status: Object) -> Causes:
+    for field in ("capacity", "allocatable"):
+        for name, amount in (status.get(field) or {}).items():
+            yield from resource_names.validate_amount(f"status.{field}.{name}", name, amount)
+
+
+def _addresses(status: Object) -> Causes:
+    seen: list[Object] = []
+    for index, address in enumerate(status.get("addresses") or ()):
+        if address in seen:
+            shown = {"Type": address["type"], "Address": address["address"]}
+            yield causes.duplicate(f"status.addresses[{index}]", shown)
+        seen.append(address)
+
+
+def _update(spec: Object, before: Object) -> Causes:
+    ranges = before.get("podCIDRs")
+    if ranges and spec.get("podCIDRs") != ranges:
+        yield causes.forbidden("spec.podCIDRs", f"node updates may not change podCIDR {_KEPT}")
+    provider = before.get("providerID")
+    if provider and spec.get("providerID") != provider:
+        why = f"node updates may not change providerID {_KEPT}"
+        yield causes.forbidden("spec.providerID", why)
+    if spec.get("externalID") != before.get("externalID"):
+        yield causes.forbidden("spec.externalID", "may not be updated")
