@@ -59,3 +59,44 @@ def job(name: str = "work", *, image: str = "work:1", **spec: Any) -> Object:
             **spec,
         },
     }
+
+
+def stateful_set(name: str = "db", replicas: int = 3, image: str = "db:1", **spec: Any) -> Object:
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "serviceName": name,
+            "selector": {"matchLabels": {"app": name}},
+            "template": template(image, name),
+            "podManagementPolicy": "OrderedReady",
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+            "revisionHistoryLimit": 10,
+            **spec,
+        },
+    }
+
+
+def daemon_set(name: str = "agent", image: str = "agent:1", **spec: Any) -> Object:
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "selector": {"matchLabels": {"app": name}},
+            "template": template(image, name),
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
+            "revisionHistoryLimit": 10,
+            **spec,
+        },
+    }
+
+
+def node(name: str, labels: dict[str, str] | None = None, **spec: Any) -> Object:
+    return {"metadata": {"name": name, "labels": labels or {}}, "spec": spec}
+
+
+def service(name: str = "web", **spec: Any) -> Object:
+    ports = [{"name": "http", "port": 80, "targetPort": 8080, "protocol": "TCP"}]
+    return {
+        "metadata": {"name": name},
+        "spec": {"selector": {"app": name}, "ports": ports, "clusterIP": "10.0.0.9", **spec},
+    }

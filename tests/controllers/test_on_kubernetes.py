@@ -23,9 +23,11 @@ IMAGES = "web:1", "web:2"
 
 @pytest.fixture
 async def bed(kubernetes: UpstreamCluster, namespace: str) -> AsyncIterator[Bed]:
-    async with connected(kubernetes.admin_kubeconfig()) as api:
-        async with running(Bed(api, namespace)) as bed:
-            yield bed
+    async with (
+        connected(kubernetes.admin_kubeconfig()) as api,
+        running(Bed(api, namespace)) as bed,
+    ):
+        yield bed
 
 
 def _rolled_out(name: str = "web", replicas: int = 3, image: str = "web:1") -> Any:

@@ -56,6 +56,10 @@ Handler = Callable[[Change[V]], None]
 Values = Callable[[V], Iterable[str]]
 
 
+_PLANE = ""
+"""The index that every cache has: all objects of a plane under this one value."""
+
+
 class _Index(Generic[V]):
     def __init__(self, values: Values[V]) -> None:
         self._values = values
@@ -80,7 +84,7 @@ class Cache(Generic[V]):
 
     def __init__(self) -> None:
         self._objects: dict[Key, V] = {}
-        self._indexes: dict[str, _Index[V]] = {}
+        self._indexes: dict[str, _Index[V]] = {_PLANE: _Index(lambda _: (_PLANE,))}
         self._handlers: list[Handler[V]] = []
         self._seen: dict[str, int] = {}
         self._assumed: dict[str, dict[Key, int]] = {}
@@ -97,6 +101,10 @@ class Cache(Generic[V]):
 
     def get(self, key: Key) -> V | None:
         return self._objects.get(key)
+
+    def of(self, plane: str) -> list[V]:
+        """All objects of one plane."""
+        return self.find(_PLANE, plane, _PLANE)
 
     def find(self, index: str, plane: str, value: str) -> list[V]:
         """The objects of a plane that an index keeps under a value."""

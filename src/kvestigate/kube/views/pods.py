@@ -141,6 +141,9 @@ class PodSpec(View, frozen=True):
     termination_grace_period_seconds: int = 30
     active_deadline_seconds: int | None = None
     service_account_name: str = ""
+    hostname: str = ""
+    subdomain: str = ""
+    """The headless service under whose name the hostname resolves."""
     host_network: bool = False
     host_pid: bool = field(name="hostPID", default=False)
     host_ipc: bool = field(name="hostIPC", default=False)
