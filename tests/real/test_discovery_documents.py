@@ -80,6 +80,10 @@ def said(schema: Any) -> Any:
         return [said(each) for each in schema]
     if not isinstance(schema, dict):
         return schema
+    if len(schema.get("allOf", ())) == 1:
+        # A reference is wrapped only where a description stands beside it.
+        rest = {key: value for key, value in schema.items() if key != "allOf"}
+        return said({**schema["allOf"][0], **rest})
     return {
         key: sorted(value)
         if key == "required"

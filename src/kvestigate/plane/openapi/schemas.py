@@ -155,9 +155,9 @@ def _field(field: Field, dialect: Dialect) -> Json:
     elif field.element is None:
         schema = _scalar(field.type, dialect)
     elif field.type is Type.LIST:
-        schema = {"type": "array", "items": _element(field.element, dialect)}
+        schema = {"type": "array", "items": _field(field.element, dialect)}
     else:
-        schema = {"type": "object", "additionalProperties": _element(field.element, dialect)}
+        schema = {"type": "object", "additionalProperties": _field(field.element, dialect)}
     if field.topology:
         about = "list" if field.type in (Type.LIST, Type.BYTES) else "map"
         schema[f"x-kubernetes-{about}-type"] = field.topology
@@ -168,13 +168,6 @@ def _field(field: Field, dialect: Dialect) -> Json:
     if field.strategies:
         schema["x-kubernetes-patch-strategy"] = ",".join(field.strategies)
     return schema
-
-
-def _element(element: Field, dialect: Dialect) -> Json:
-    """What a list or a map holds: nothing is said beside a reference to a scalar."""
-    if element.type is Type.DEFINED and facts.definition(element.definition).scalar is not None:
-        return dialect.reference(element.definition)
-    return _field(element, dialect)
 
 
 def _scalar(type_: Type, dialect: Dialect) -> Json:
