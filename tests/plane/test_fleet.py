@@ -6,7 +6,15 @@ from typing import Any
 
 import pytest
 
-from tests.plane.conftest import Api
+from kvestigate.errors import Forbidden
+from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.user import User
+from kvestigate.plane.request import Asked
+from kvestigate.plane.server import ApiServer
+from kvestigate.plane.store.memory import MemoryBackend
+from kvestigate.plane.store.state import PlaneState
+from kvestigate.plane.store.store import Store
+from tests.plane.conftest import ADMIN, TOKEN, Api
 
 
 async def ids(api: Api) -> list[str]:
@@ -82,3 +90,20 @@ async def test_a_plane_knows_nothing_of_its_siblings(api: Api) -> None:
     inside = Api(api.server, "/clusters/alpha/control-plane")
 
     assert (await inside.get("/clusters")).status == 404
+
+
+class Nothing:
+    """Allows nobody anything."""
+
+    def authorize(self, state: PlaneState, user: User, asked: Asked) -> None:
+        raise Forbidden("no")
+
+
+async def test_who_may_do_nothing_in_a_plane_does_not_make_it() -> None:
+    async with Store(MemoryBackend()) as store:
+        server = ApiServer(store, StaticTokens({digest(TOKEN): ADMIN}), Nothing())
+
+        refused = await Api(server).get("/clusters/mine/control-plane/api/v1/pods")
+
+        assert refused.status == 403
+        assert store.planes() == []

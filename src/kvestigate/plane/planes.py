@@ -11,23 +11,28 @@ from kvestigate.plane.store.store import Store
 class Planes:
     def __init__(self, store: Store, started: float) -> None:
         self.store = store
-        self._template = template(started)
+        self.template = template(started)
+        """What a plane is before anything was done to it."""
 
-    async def open(self, name: str) -> Plane:
-        """The plane of that name; a new one is bootstrapped and shares all it starts with."""
+    async def find(self, name: str) -> Plane | None:
+        """The plane of that name, if there is one."""
         plane = self.store.loaded(name)
         if plane is not None:
             return plane
-        while True:
-            try:
-                return await self.store.plane(name)
-            except NoPlane:
-                pass
+        try:
+            return await self.store.plane(name)
+        except NoPlane:
+            return None
+
+    async def open(self, name: str) -> Plane:
+        """The plane of that name; a new one is bootstrapped and shares all it starts with."""
+        while (plane := await self.find(name)) is None:
             try:
                 return await self.create(name)
             except PlaneExists:
                 continue
+        return plane
 
     async def create(self, name: str) -> Plane:
         """A new plane, bootstrapped; PlaneExists if there is one of that name."""
-        return await self.store.create(name, self._template)
+        return await self.store.create(name, self.template)

@@ -94,8 +94,12 @@ class ApiServer:
 
     async def _answer(self, name: str, asked: Asked, incoming: Request) -> Response | Upgrade:
         user = await self._authenticator.authenticate(incoming, name)
-        plane = await self.planes.open(name)
-        self._authorizer.authorize(plane.state, user, asked)
+        plane = await self.planes.find(name)
+        # Nobody makes a plane by asking for what they may not do in it.
+        state = self.planes.template if plane is None else plane.state
+        self._authorizer.authorize(state, user, asked)
+        if plane is None:
+            plane = await self.planes.open(name)
         if not asked.resource:
             if name == tenancy.ROOT and asked.path == metrics.PATH:
                 return self._metrics.respond(self.planes.store)

@@ -17,7 +17,8 @@ from kvestigate.plane.allocator import keep_large_blocks
 from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.tokens import StaticTokens, digest
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
-from kvestigate.plane.authz.interface import AllowAll
+from kvestigate.plane.authz.interface import AllowAll, Authorizer
+from kvestigate.plane.authz.rbac import Rbac
 from kvestigate.plane.data_directory import ADMIN, DataDirectory
 from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.server import ApiServer
@@ -25,7 +26,7 @@ from kvestigate.plane.store.interface import Backend
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.certificates import CertificateAuthority
-from kvestigate.wire.message import Request
+from kvestigate.wire.message import Handler, Request
 from kvestigate.wire.server import serve
 from kvestigate.wire.tls import client_context, server_context
 
@@ -80,6 +81,12 @@ class Serving:
     kubeconfig: Path
     planes: int
     """How many there were at the start."""
+    handler: Handler
+    """The same server for callers in this process."""
+    authority: CertificateAuthority
+    """Signs the kubelets' certificates."""
+    token: str
+    """The owner's."""
 
 
 def run(options: ServeOptions, announce: Callable[[Serving], None]) -> None:
@@ -105,14 +112,17 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
     )
     backends = _backends(options, authority, now)
     async with Store(_backend(options, directory)) as store, aclosing(backends):
-        api = ApiServer(store, _authenticator(options, token), AllowAll(), backends=backends)
+        authenticator, authorizer = _guards(options, token)
+        api = ApiServer(store, authenticator, authorizer, backends=backends)
         listen = options.listen
         async with await serve(api.handle, host=listen.host, port=listen.port, tls=tls) as server:
             host = listen.reachable
             shown = f"[{host}]" if ":" in host else host
             url = f"https://{shown}:{server.address[1]}"
             directory.write_kubeconfig(url, authority, token, now)
-            yield Serving(url, directory.kubeconfig, len(store.planes()))
+            yield Serving(
+                url, directory.kubeconfig, len(store.planes()), api.handle, authority, token
+            )
 
 
 def check(options: ServeOptions) -> None:
@@ -152,11 +162,11 @@ def _backend(options: ServeOptions, directory: DataDirectory) -> Backend:
     return SqliteBackend(directory.database)
 
 
-def _authenticator(options: ServeOptions, token: str) -> Authenticator:
+def _guards(options: ServeOptions, token: str) -> tuple[Authenticator, Authorizer]:
     owner = User(ADMIN, (MASTERS, AUTHENTICATED))
     if options.auth is Auth.NONE:
-        return _Everyone(owner)
-    return StaticTokens({digest(token): owner})
+        return _Everyone(owner), AllowAll()
+    return StaticTokens({digest(token): owner}), Rbac()
 
 
 class _Everyone:
