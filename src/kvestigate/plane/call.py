@@ -8,6 +8,7 @@ from random import Random
 from kvestigate.aio.clock import Clock
 from kvestigate.errors import AlreadyExists, Conflict, NotFound
 from kvestigate.kube import causes
+from kvestigate.plane.authn.service_accounts import TokenIssuer
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.kinds.kind import Kind, Scene
 from kvestigate.plane.kubelet.reach import Backends
@@ -33,7 +34,13 @@ class Call:
     """The source of uids and generated names: seeded where runs must repeat."""
     backends: Backends
     """The way to kubelets and pods."""
+    issuer: TokenIssuer
+    """Of service-account tokens."""
     warnings: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if self.served.deprecation:
+            self.warnings.append(self.served.deprecation)
 
     @property
     def kind(self) -> Kind:

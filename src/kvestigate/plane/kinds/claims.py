@@ -7,6 +7,7 @@ from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks
 from kvestigate.plane.kinds.checks import Causes
 from kvestigate.plane.kinds.claim_spec import validate_claim_spec
+from kvestigate.plane.kinds.difference import difference
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
 from kvestigate.plane.kinds.podspec.defaults import default_claim_spec, round_amounts
 
@@ -18,8 +19,6 @@ _STORAGE = "spec.resources.requests.storage"
 class ClaimKind(Kind):
     returns_deleted = True
     status_carries_metadata = True
-    # Known by mistake, and kept since clients use it.
-    selectable = (("name", lambda obj: obj["metadata"]["name"]),)
 
     def default(self, obj: Object) -> None:
         default_claim_spec(obj["spec"])
@@ -76,6 +75,10 @@ def _settle_source(spec: Object, before: Object | None) -> None:
         spec["dataSourceRef"] = dict(source)
     elif ref is not None and source is None and not ref.get("namespace"):
         spec["dataSource"] = {key: value for key, value in ref.items() if key != "namespace"}
+    for field in ("dataSource", "dataSourceRef"):
+        if field in spec:
+            # Of all references these alone spell out that they have no group.
+            spec[field].setdefault("apiGroup", None)
 
 
 def _update(new: Object, old: Object) -> Causes:
@@ -98,7 +101,7 @@ def _update(new: Object, old: Object) -> Causes:
             "spec is immutable after creation except resources.requests and "
             "volumeAttributesClassName for bound claims"
         )
-        yield causes.forbidden("spec", f"{why}\n{_changes(masked, before)}")
+        yield causes.forbidden("spec", f"{why}\n{difference(before, masked)}")
     if quantities.parse(size) < quantities.parse(was):
         capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
         if quantities.parse(size) <= quantities.parse(capacity):
@@ -127,12 +130,6 @@ def _restore(masked: Object, before: Object, field: str) -> None:
 def _size(spec: Object) -> str:
     size: str = (spec["resources"].get("requests") or {}).get("storage", "0")
     return size
-
-
-def _changes(new: Object, old: Object) -> str:
-    changed = sorted(key for key in {*new, *old} if new.get(key) != old.get(key))
-    shown = (f"- {causes.show(old.get(key))}\n+ {causes.show(new.get(key))}" for key in changed)
-    return "\n".join(f"  {key}:\n{text}" for key, text in zip(changed, shown, strict=True))
 
 
 def _attributes(spec: Object, old: Object) -> Causes:

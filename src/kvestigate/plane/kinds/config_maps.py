@@ -28,7 +28,7 @@ class ConfigMapKind(Kind):
         size = sum(len(value.encode()) for value in data.values())
         size += sum(len(b64decode(value)) for value in binary.values())
         if size > SIZE_LIMIT:
-            found.append(causes.too_long("", SIZE_LIMIT))
+            found.append(causes.too_long("[]", SIZE_LIMIT))
         return found
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
@@ -95,8 +96,11 @@ _ALWAYS: dict[str, object] = {
 class EventView(View):
     """`events.k8s.io/v1`"""
 
-    renamed_fields = {f"involvedObject.{field}": f"regarding.{field}" for field in _INVOLVED} | {
-        "reportingComponent": "reportingController"
+    renamed_fields: ClassVar[dict[str, str]] = {
+        **{f"involvedObject.{field}": f"regarding.{field}" for field in _INVOLVED},
+        "reportingComponent": "reportingController",
+        # Not known to this version: no selector can ask for a field without a name.
+        "source": "",
     }
 
     def to_stored(self, obj: Object) -> Object:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from kvestigate.kube import names
+from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Cause
+from kvestigate.plane.kinds.checks import Causes, label_key
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
 
 FINALIZER = "kubernetes"
+_STANDARD = (FINALIZER, "orphan", "foregroundDeletion")
 
 
 class NamespaceKind(Kind):
     status_carries_metadata = True
     returns_deleted = True
-    selectable = (
-        ("status.phase", lambda obj: (obj.get("status") or {}).get("phase", "")),
-        # Known by mistake, and kept since clients use it.
-        ("name", lambda obj: obj["metadata"]["name"]),
-    )
+    selectable = (("status.phase", lambda obj: (obj.get("status") or {}).get("phase", "")),)
 
     def name_problems(self, name: str) -> list[str]:
         return names.label_problems(name)
@@ -38,8 +37,22 @@ class NamespaceKind(Kind):
         if scene.subresource != "finalize":
             new["spec"] = old.get("spec", {})
 
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return [
+            cause
+            for name in (obj.get("spec") or {}).get("finalizers") or ()
+            for cause in _finalizer(name)
+        ]
+
     def held(self, obj: Object) -> bool:
         return super().held(obj) or bool((obj.get("spec") or {}).get("finalizers"))
 
     def on_delete(self, obj: Object, scene: Scene) -> None:
         obj.setdefault("status", {})["phase"] = "Terminating"
+
+
+def _finalizer(name: str) -> Causes:
+    yield from label_key("spec.finalizers", name)
+    if "/" not in name and name not in _STANDARD:
+        why = "name is neither a standard finalizer name nor is it fully qualified"
+        yield causes.invalid("spec.finalizers", name, why)

@@ -8,6 +8,7 @@ from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks
 from kvestigate.plane.kinds.checks import Causes
+from kvestigate.plane.kinds.difference import difference
 from kvestigate.plane.kinds.podspec.annotations import MIRROR
 from kvestigate.plane.kinds.podspec.scheduling import validate_tolerations
 
@@ -124,11 +125,10 @@ def _rest(spec: Object, before: Object) -> Causes:
     if before.get("schedulingGates"):
         yield from _gated(masked, before)
     if masked != before:
-        changed = sorted(key for key in {*masked, *before} if masked.get(key) != before.get(key))
         yield causes.forbidden(
             "spec",
             f"pod updates may not change fields other than {','.join(_CHANGEABLE)}\n"
-            + "".join(_difference(key, masked.get(key), before.get(key)) for key in changed),
+            + difference(before, masked),
         )
 
 
@@ -136,11 +136,6 @@ def _restore(masked: Object, before: Object, field: str) -> None:
     masked.pop(field, None)
     if field in before:
         masked[field] = before[field]
-
-
-def _difference(field: str, new: Any, old: Any) -> str:
-    lines = [(" ", f"{field}:"), ("-", causes.show(old)), ("+", causes.show(new))]
-    return "".join(f"{sign} {text}\n" for sign, text in lines)
 
 
 def _gated(masked: Object, before: Object) -> Causes:

@@ -10,6 +10,7 @@ from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks
 from kvestigate.plane.kinds.checks import POSITIVE, Causes
 from kvestigate.plane.kinds.claim_spec import VOLUME_MODES, validate_access_modes
+from kvestigate.plane.kinds.difference import difference
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
 from kvestigate.plane.kinds.podspec import paths
 from kvestigate.plane.kinds.podspec.defaults import default_volume, round_amounts
@@ -31,8 +32,6 @@ _RECYCLE = (
 class VolumeKind(Kind):
     returns_deleted = True
     status_carries_metadata = True
-    # Known by mistake, and kept since clients use it.
-    selectable = (("name", lambda obj: obj["metadata"]["name"]),)
 
     def default(self, obj: Object) -> None:
         spec = obj["spec"]
@@ -200,8 +199,7 @@ def _update(spec: Object, before: Object) -> Causes:
         new = {**new, "csi": csi}
     if new != old:
         why = "spec.persistentvolumesource is immutable after creation"
-        shown = f"- {causes.show(old)}\n+ {causes.show(new)}"
-        yield causes.forbidden("spec.persistentvolumesource", f"{why}\n{shown}")
+        yield causes.forbidden("spec.persistentvolumesource", f"{why}\n{difference(old, new)}")
     yield from checks.immutable("volumeMode", spec["volumeMode"], before.get("volumeMode"))
     affinity, was = spec.get("nodeAffinity"), before.get("nodeAffinity")
     if was is not None and affinity != was:

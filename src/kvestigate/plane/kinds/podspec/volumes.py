@@ -214,6 +214,7 @@ def validate_driver_name(path: str, driver: str) -> Causes:
     """The name of a CSI driver."""
     if not driver:
         yield causes.required(path)
+        return
     if len(driver) > _DRIVER_MAX:
         yield causes.too_long(path, _DRIVER_MAX)
     yield from each(path, driver, names.subdomain_problems(driver.lower()))
