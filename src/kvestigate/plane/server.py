@@ -10,6 +10,8 @@ from kvestigate import errors
 from kvestigate.aio.clock import Clock, WallClock
 from kvestigate.plane import answer, fleet, metrics, negotiate, request, routes, tenancy, types
 from kvestigate.plane.authn.interface import Authenticator
+from kvestigate.plane.authn.jwt import SigningKey
+from kvestigate.plane.authn.service_accounts import TokenIssuer
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz.interface import Authorizer
 from kvestigate.plane.call import Call
@@ -64,12 +66,14 @@ class ApiServer:
         clock: Clock | None = None,
         random: Random | None = None,
         backends: Backends | None = None,
+        issuer: TokenIssuer | None = None,
     ) -> None:
         self._clock = clock or WallClock()
         self._random = random or Random()
         self._authenticator = authenticator
         self._authorizer = authorizer
         self._backends = backends or Backends()
+        self._issuer = issuer or TokenIssuer(SigningKey.generate())
         self._metrics = metrics.Metrics()
         self.planes = Planes(store, self._clock.now())
 
@@ -93,10 +97,10 @@ class ApiServer:
         return response
 
     async def _answer(self, name: str, asked: Asked, incoming: Request) -> Response | Upgrade:
-        user = await self._authenticator.authenticate(incoming, name)
         plane = await self.planes.find(name)
         # Nobody makes a plane by asking for what they may not do in it.
         state = self.planes.template if plane is None else plane.state
+        user = self._authenticator.authenticate(incoming, name, state, self._clock.now())
         self._authorizer.authorize(state, user, asked)
         if plane is None:
             plane = await self.planes.open(name)
@@ -124,6 +128,7 @@ class ApiServer:
             self._clock,
             self._random,
             self._backends,
+            self._issuer,
         )
         try:
             return await _verb(call)(call)

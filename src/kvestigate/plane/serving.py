@@ -15,7 +15,10 @@ from pathlib import Path
 from kvestigate.errors import UsageError
 from kvestigate.plane.allocator import keep_large_blocks
 from kvestigate.plane.authn.interface import Authenticator
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.jwt import SigningKey
+from kvestigate.plane.authn.service_accounts import TokenIssuer
+from kvestigate.plane.authn.tokens import digest
+from kvestigate.plane.authn.union import Credentials
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
 from kvestigate.plane.authz.interface import AllowAll, Authorizer
 from kvestigate.plane.authz.rbac import Rbac
@@ -24,6 +27,7 @@ from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.interface import Backend
 from kvestigate.plane.store.memory import MemoryBackend
+from kvestigate.plane.store.state import PlaneState
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.message import Handler, Request
@@ -105,6 +109,7 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
     now = datetime.datetime.now(datetime.UTC)
     authority = directory.authority(now)
     token = directory.admin_token()
+    issuer = TokenIssuer(SigningKey(directory.secret("accounts.key", _new_signing_key)))
     names = list(dict.fromkeys([options.listen.reachable, "localhost", "127.0.0.1", "::1"]))
     pair = authority.issue_server("kvestigate", names, now=now)
     tls = server_context(
@@ -112,8 +117,8 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
     )
     backends = _backends(options, authority, now)
     async with Store(_backend(options, directory)) as store, aclosing(backends):
-        authenticator, authorizer = _guards(options, token)
-        api = ApiServer(store, authenticator, authorizer, backends=backends)
+        authenticator, authorizer = _guards(options, token, issuer)
+        api = ApiServer(store, authenticator, authorizer, backends=backends, issuer=issuer)
         listen = options.listen
         async with await serve(api.handle, host=listen.host, port=listen.port, tls=tls) as server:
             host = listen.reachable
@@ -162,11 +167,17 @@ def _backend(options: ServeOptions, directory: DataDirectory) -> Backend:
     return SqliteBackend(directory.database)
 
 
-def _guards(options: ServeOptions, token: str) -> tuple[Authenticator, Authorizer]:
+def _new_signing_key() -> bytes:
+    return SigningKey.generate().pem
+
+
+def _guards(
+    options: ServeOptions, token: str, issuer: TokenIssuer
+) -> tuple[Authenticator, Authorizer]:
     owner = User(ADMIN, (MASTERS, AUTHENTICATED))
     if options.auth is Auth.NONE:
         return _Everyone(owner), AllowAll()
-    return StaticTokens({digest(token): owner}), Rbac()
+    return Credentials({digest(token): owner}, issuer), Rbac()
 
 
 class _Everyone:
@@ -175,7 +186,7 @@ class _Everyone:
     def __init__(self, owner: User) -> None:
         self._owner = owner
 
-    async def authenticate(self, request: Request, plane: str) -> User:
+    def authenticate(self, request: Request, plane: str, state: PlaneState, now: float) -> User:
         return self._owner
 
 

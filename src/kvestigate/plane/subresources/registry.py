@@ -11,6 +11,7 @@ from kvestigate.plane.kubelet.streams import attach_to, exec_in, forward_ports
 from kvestigate.plane.subresources import scale
 from kvestigate.plane.subresources.binding import create_binding, create_legacy_binding
 from kvestigate.plane.subresources.eviction import create_eviction
+from kvestigate.plane.subresources.token import create_token
 from kvestigate.plane.verbs.get import get
 from kvestigate.plane.verbs.patch import patch
 from kvestigate.plane.verbs.update import update
@@ -47,6 +48,7 @@ SUBRESOURCES: dict[tuple[str, str, str], Verbs] = {
     ("", "pods", "proxy"): _every(proxy_pod),
     ("", "pods", "resize"): PART,
     ("", "replicationcontrollers", "scale"): scale.verbs(scale.REPLICATION_CONTROLLER),
+    ("", "serviceaccounts", "token"): {"create": create_token},
     ("", "services", "proxy"): _every(proxy_service),
     ("apps", "deployments", "scale"): scale.verbs(scale.WORKLOAD),
     ("apps", "replicasets", "scale"): scale.verbs(scale.WORKLOAD),

@@ -1,0 +1,134 @@
+"""Tokens of service accounts: issued for a plane, good in no other, dead with what they name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+from uuid import UUID
+
+from kvestigate.errors import Unauthorized
+from kvestigate.plane import tenancy
+from kvestigate.plane.authn.jwt import BadToken, SigningKey
+from kvestigate.plane.authn.user import AUTHENTICATED, User
+from kvestigate.plane.store.model import Item
+from kvestigate.plane.store.state import PlaneState
+
+_ISSUER = "https://kubernetes.default.svc"
+_CLAIM = "kubernetes.io"
+_GROUP = "system:serviceaccounts"
+_VERIFIED = 4096
+"""Tokens whose signature was checked and is remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What a token dies with, besides its account."""
+
+    resource: str
+    """pods, secrets or nodes"""
+    claim: str
+    """pod, secret or node"""
+    name: str
+    uid: str
+
+
+class TokenIssuer:
+    """Issues and recognises the tokens of all planes of a server."""
+
+    def __init__(self, key: SigningKey) -> None:
+        self.key = key
+        self._verified: dict[str, dict[str, Any]] = {}
+
+    def issuer(self, plane: str) -> str:
+        return f"{_ISSUER}{tenancy.root_path(plane)}"
+
+    def issue(
+        self,
+        plane: str,
+        account: Item,
+        *,
+        audiences: Sequence[str],
+        now: float,
+        seconds: int,
+        bound: Sequence[Bound],
+        random: Random,
+    ) -> str:
+        about: dict[str, Any] = {
+            "namespace": account.namespace,
+            "serviceaccount": {"name": account.name, "uid": account.uid},
+        }
+        for each in bound:
+            about[each.claim] = {"name": each.name, "uid": each.uid}
+        return self.key.sign(
+            {
+                "aud": list(audiences) or [self.issuer(plane)],
+                "exp": int(now) + seconds,
+                "iat": int(now),
+                "iss": self.issuer(plane),
+                "jti": str(UUID(int=random.getrandbits(128), version=4)),
+                _CLAIM: about,
+                "nbf": int(now),
+                "sub": f"system:serviceaccount:{account.namespace}:{account.name}",
+            }
+        )
+
+    def mine(self, token: str) -> bool:
+        """Whether it looks like a token of this kind at all."""
+        return token.count(".") == 2
+
+    def authenticate(self, token: str, plane: str, state: PlaneState, now: float) -> User:
+        claims = self._claims(token)
+        about = claims.get(_CLAIM) or {}
+        namespace, account = about.get("namespace", ""), about.get("serviceaccount") or {}
+        issuer = self.issuer(plane)
+        valid = (
+            claims.get("iss") == issuer
+            and issuer in (claims.get("aud") or ())
+            and claims.get("nbf", 0) <= now < claims.get("exp", 0)
+            and _lives(state, "serviceaccounts", namespace, account)
+            and _lives(state, "pods", namespace, about.get("pod"))
+            and _lives(state, "secrets", namespace, about.get("secret"))
+        )
+        if not valid:
+            raise Unauthorized("Unauthorized")
+        return User(
+            claims["sub"],
+            (_GROUP, f"{_GROUP}:{namespace}", AUTHENTICATED),
+            account["uid"],
+            _extra(claims, about),
+        )
+
+    def _claims(self, token: str) -> dict[str, Any]:
+        known = self._verified.get(token)
+        if known is None:
+            try:
+                known = self.key.verify(token)
+            except BadToken:
+                raise Unauthorized("Unauthorized") from None
+            if len(self._verified) >= _VERIFIED:
+                self._verified.clear()
+            self._verified[token] = known
+        return known
+
+
+def _lives(
+    state: PlaneState, plural: str, namespace: str, reference: dict[str, str] | None
+) -> bool:
+    """Whether what a token names is still the same object."""
+    if reference is None:
+        return True
+    item = state.get(("", plural), namespace, reference.get("name", ""))
+    return item is not None and item.uid == reference.get("uid")
+
+
+def _extra(claims: dict[str, Any], about: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+    extra: dict[str, tuple[str, ...]] = {
+        "authentication.kubernetes.io/credential-id": (f"JTI={claims.get('jti', '')}",)
+    }
+    for what in ("node", "pod"):
+        if found := about.get(what):
+            extra[f"authentication.kubernetes.io/{what}-name"] = (found.get("name", ""),)
+            extra[f"authentication.kubernetes.io/{what}-uid"] = (found.get("uid", ""),)
+    return extra

@@ -1,0 +1,56 @@
+"""All the ways in that a server offers, tried in turn: certificate, handed-out token, account."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+
+from kvestigate.errors import Unauthorized
+from kvestigate.plane.authn.service_accounts import TokenIssuer
+from kvestigate.plane.authn.tokens import digest
+from kvestigate.plane.authn.user import ANONYMOUS, AUTHENTICATED, User
+from kvestigate.plane.store.state import PlaneState
+from kvestigate.wire.message import Request
+
+_SUBJECTS = 1024
+"""Certificates whose subject is remembered."""
+
+
+class Credentials:
+    """What a request shows, judged. The certificate was verified by TLS already."""
+
+    def __init__(
+        self, tokens: Mapping[str, User], issuer: TokenIssuer, *, anonymous: bool = False
+    ) -> None:
+        """`tokens`: the sha256 of each handed-out token, and whose it is."""
+        self._tokens = dict(tokens)
+        self._issuer = issuer
+        self._anonymous = anonymous
+        self._subjects: OrderedDict[bytes, User] = OrderedDict()
+
+    def authenticate(self, request: Request, plane: str, state: PlaneState, now: float) -> User:
+        scheme, _, token = request.headers.get("authorization").partition(" ")
+        token = token.strip()
+        if scheme.lower() == "bearer" and token:
+            user = self._tokens.get(digest(token))
+            if user is not None:
+                return user
+            if self._issuer.mine(token):
+                return self._issuer.authenticate(token, plane, state, now)
+            raise Unauthorized("Unauthorized")
+        if request.peer.certificate is not None:
+            return self._subject(request.peer.certificate)
+        if self._anonymous:
+            return ANONYMOUS
+        raise Unauthorized("Unauthorized")
+
+    def _subject(self, certificate: bytes) -> User:
+        user = self._subjects.get(certificate)
+        if user is None:
+            from kvestigate.wire.certificates import subject_of
+
+            name, groups = subject_of(certificate)
+            user = self._subjects[certificate] = User(name, (*groups, AUTHENTICATED))
+            if len(self._subjects) > _SUBJECTS:
+                self._subjects.popitem(last=False)
+        return user
