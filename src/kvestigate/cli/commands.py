@@ -33,6 +33,24 @@ KVESTIGATE: tuple[Entry, ...] = (
         SERVE,
     ),
     Entry(
+        "up",
+        "kvestigate.cli.local:up",
+        "Start a Kubernetes cluster on this machine.",
+        LOCAL,
+    ),
+    Entry(
+        "down",
+        "kvestigate.cli.local:down",
+        "Stop a cluster and its pods.",
+        LOCAL,
+    ),
+    Entry(
+        "status",
+        "kvestigate.cli.local:status",
+        "List the clusters on this machine.",
+        LOCAL,
+    ),
+    Entry(
         "debug",
         "kvestigate.cli.debug:debug",
         "How are we talking to this cluster, and what is slow about it?",

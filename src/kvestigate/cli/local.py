@@ -1,0 +1,88 @@
+"""`kvestigate up`, `down` and `status`: clusters on this machine."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, TypeVar
+
+import click
+
+from kvestigate.cli.group import command
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit
+from kvestigate.cli.parameters import whole_number
+
+F = TypeVar("F")
+
+
+def name_option(function: F) -> F:
+    option: Any = click.option(
+        "--name", default="default", show_default=True, help="Which cluster; each has its own."
+    )
+    decorated: F = option(function)
+    return decorated
+
+
+@command(
+    "up",
+    examples=(
+        "kvestigate up",
+        "kvestigate up --name lab --nodes 5",
+        "kvestigate up --name fleet --nodes 8 --gpus 8",
+    ),
+)
+@name_option
+@click.option("--nodes", type=whole_number(1, 5000), help="How many; 3 for a new cluster.")
+@click.option(
+    "--host",
+    type=click.Choice(["auto", "namespace", "directory", "simulated"]),
+    help="What nodes are made of; auto takes the best that this machine allows.",
+)
+@click.option("--gpus", type=whole_number(0, 64), help="Simulated GPUs on every node.")
+@click.option("--gpu-model", help="What they claim to be.")
+def up(
+    options: GlobalOptions,
+    name: str,
+    nodes: int | None,
+    host: str | None,
+    gpus: int | None,
+    gpu_model: str | None,
+) -> None:
+    """Start a Kubernetes cluster on this machine: pods run as processes, nothing is installed.
+
+    Its context is added to your kubeconfig. A cluster that was there before comes back as it
+    was, with everything in it.
+    """
+    from msgspec import structs
+
+    from kvestigate.local.clusters import up as start
+    from kvestigate.local.directory import ClusterDirectory, Shape, clusters_directory
+    from kvestigate.local.views import started_blocks
+
+    told = {"nodes": nodes, "host": host, "gpus": gpus, "gpu_model": gpu_model}
+    given = {key: value for key, value in told.items() if value is not None}
+    shape = None
+    if given:
+        cluster = ClusterDirectory(clusters_directory(os.environ), name)
+        shape = structs.replace(cluster.read().shape if cluster.exists else Shape(), **given)
+    emit(options, start(os.environ, name, shape), started_blocks)
+
+
+@command("down", examples=("kvestigate down", "kvestigate down --name lab --delete"))
+@name_option
+@click.option("--delete", is_flag=True, help="Forget the cluster and everything in it.")
+def down(options: GlobalOptions, name: str, delete: bool) -> None:
+    """Stop a cluster and its pods; what is in it is kept for the next `up`."""
+    from kvestigate.local.clusters import down as stop
+    from kvestigate.local.views import stopped_blocks
+
+    emit(options, stop(os.environ, name, delete=delete), stopped_blocks)
+
+
+@command("status", examples=("kvestigate status", "kvestigate status -o json"))
+def status(options: GlobalOptions) -> None:
+    """List the clusters on this machine."""
+    from kvestigate.local.clusters import status as look
+    from kvestigate.local.views import status_blocks
+
+    emit(options, look(os.environ), status_blocks)

@@ -1,0 +1,98 @@
+"""Starting, stopping and looking at this user's clusters."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kvestigate.errors import UsageError
+from kvestigate.local import kubeconfig, process
+from kvestigate.local.directory import ClusterDirectory, Shape, clusters_directory, known
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What `up` has to tell."""
+
+    name: str
+    url: str
+    context: str
+    """In the user's kubeconfig."""
+    nodes: int
+    host: str
+    seconds: float
+    already: bool
+    """It was running before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    name: str
+    was_running: bool
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterStatus:
+    name: str
+    running: bool
+    url: str
+    context: str
+    nodes: int
+    host: str
+    gpus: int
+
+
+def up(environ: Mapping[str, str], name: str, shape: Shape | None) -> Started:
+    """Start a cluster, as it was when it ran before or in a new shape."""
+    began = time.monotonic()
+    cluster = ClusterDirectory(clusters_directory(environ), name)
+    if cluster.running:
+        record, already = cluster.read(), True
+        if shape is not None and shape != record.shape:
+            raise UsageError(
+                f'the cluster "{name}" is running in another shape',
+                hint=f"kvestigate down --name {name}, then up again",
+            )
+    else:
+        wanted = shape or (cluster.read().shape if cluster.exists else Shape())
+        record, already = process.start(cluster, wanted), False
+    admin = cluster.plane / "admin.kubeconfig"
+    context = kubeconfig.merge(kubeconfig.target(environ), admin, name)
+    seconds = time.monotonic() - began
+    return Started(
+        name, record.url, context, record.shape.nodes, record.shape.host, seconds, already
+    )
+
+
+def down(environ: Mapping[str, str], name: str, *, delete: bool) -> Stopped:
+    """Stop a cluster; with `delete`, forget it and all that is in it."""
+    cluster = ClusterDirectory(clusters_directory(environ), name)
+    if not cluster.exists:
+        cluster.read()
+    was_running = process.stop(cluster)
+    if delete:
+        kubeconfig.remove(kubeconfig.target(environ), name)
+        shutil.rmtree(cluster.path)
+    return Stopped(name, was_running, delete)
+
+
+def status(environ: Mapping[str, str]) -> list[ClusterStatus]:
+    """Every cluster of this user."""
+    found = []
+    for cluster in known(clusters_directory(environ)):
+        record, running = cluster.read(), cluster.running
+        found.append(
+            ClusterStatus(
+                cluster.name,
+                running,
+                record.url if running else "",
+                kubeconfig.context_name(cluster.name),
+                record.shape.nodes,
+                record.shape.host,
+                record.shape.gpus,
+            )
+        )
+    return found

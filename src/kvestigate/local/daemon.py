@@ -1,0 +1,64 @@
+"""The background process of a cluster: `python -m kvestigate.local.daemon DIR READY_FD`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from kvestigate.errors import KvestigateError
+from kvestigate.local.assemble import embedded_cluster
+from kvestigate.local.directory import ClusterDirectory, Record
+
+_log = logging.getLogger(__name__)
+
+
+async def run(cluster: ClusterDirectory, ready: int) -> None:
+    """Be the cluster until SIGTERM or SIGINT."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopped.set)
+    shape = cluster.read().shape
+    async with embedded_cluster(cluster, shape) as running:
+        record = Record(running.shape, os.getpid(), running.url)
+        cluster.write(record)
+        os.write(ready, msgspec.json.encode(record) + b"\n")
+        os.close(ready)
+        _log.info("cluster %s is ready at %s", cluster.name, running.url)
+        await stopped.wait()
+        _log.info("cluster %s is stopping", cluster.name)
+
+
+def main(directory: str, ready: str) -> int:
+    logging.basicConfig(
+        level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    path = Path(directory)
+    cluster = ClusterDirectory(path.parent, path.name)
+    try:
+        with cluster.held(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(run(cluster, int(ready)))
+    except KvestigateError as error:
+        _log.error("%s", error.message)
+        return error.exit_code
+    return 0
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

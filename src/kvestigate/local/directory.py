@@ -1,0 +1,144 @@
+"""Where a named cluster lives on disk, and whether it runs.
+
+    DIR/lock            held by the cluster's process for as long as it lives
+    DIR/cluster.json    how it was made, and where it is served
+    DIR/cluster.log     what its process says
+    DIR/plane/          the plane server's own directory: database, keys, admin.kubeconfig
+    DIR/nodes/          the nodes' files
+
+Whether a cluster runs is asked of the lock, not of a pid: the kernel lets go of it however
+the process ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from kvestigate.errors import InputError, UsageError
+from kvestigate.kube.names import label_problems
+
+
+class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a cluster is made of; kept, so that it comes back the same."""
+
+    nodes: int = 3
+    host: str = "auto"
+    """auto, namespace, directory or simulated"""
+    gpus: int = 0
+    """Simulated GPUs on every node."""
+    gpu_model: str = "NVIDIA-H100-80GB-HBM3"
+    port: int = 0
+    """0: one that the system chooses, the first time."""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """What is known of a cluster from outside its process."""
+
+    shape: Shape
+    pid: int = 0
+    url: str = ""
+
+
+def clusters_directory(environ: Mapping[str, str]) -> Path:
+    """All clusters of this user."""
+    state = environ.get("XDG_STATE_HOME", "")
+    base = Path(state) if state else Path.home() / ".local" / "state"
+    return base / "kvestigate" / "clusters"
+
+
+class ClusterDirectory:
+    """One cluster's place."""
+
+    def __init__(self, base: Path, name: str) -> None:
+        if problems := label_problems(name):
+            raise UsageError(f'"{name}" cannot be the name of a cluster: {problems[0]}')
+        self.name = name
+        self.path = base / name
+
+    @property
+    def plane(self) -> Path:
+        return self.path / "plane"
+
+    @property
+    def nodes(self) -> Path:
+        return self.path / "nodes"
+
+    @property
+    def log(self) -> Path:
+        return self.path / "cluster.log"
+
+    @property
+    def exists(self) -> bool:
+        return (self.path / "cluster.json").exists()
+
+    def read(self) -> Record:
+        path = self.path / "cluster.json"
+        try:
+            return msgspec.json.decode(path.read_bytes(), type=Record)
+        except FileNotFoundError:
+            raise UsageError(
+                f'there is no cluster "{self.name}"',
+                hint=f"kvestigate up --name {self.name}",
+            ) from None
+        except (OSError, msgspec.DecodeError) as error:
+            raise InputError(str(error), where=str(path)) from error
+
+    def write(self, record: Record) -> None:
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        temporary = self.path / ".cluster.json"
+        with temporary.open("wb") as stream:
+            stream.write(msgspec.json.format(msgspec.json.encode(record)))
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(self.path / "cluster.json")
+
+    @property
+    def running(self) -> bool:
+        """Whether a process holds the cluster."""
+        with self._lock_file() as descriptor:
+            return not _locked(descriptor)
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the cluster for the length of the block; UsageError if another process does."""
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with self._lock_file() as descriptor:
+            if not _locked(descriptor):
+                raise UsageError(f'the cluster "{self.name}" is running already')
+            yield
+
+    @contextlib.contextmanager
+    def _lock_file(self) -> Iterator[int | None]:
+        if not self.path.is_dir():
+            yield None
+            return
+        descriptor = os.open(self.path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+
+def _locked(descriptor: int | None) -> bool:
+    """Take the lock; False if another process has it."""
+    if descriptor is None:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def known(base: Path) -> list[ClusterDirectory]:
+    """Every cluster of this user, by name."""
+    if not base.is_dir():
+        return []
+    found = (ClusterDirectory(base, path.name) for path in sorted(base.iterdir()) if path.is_dir())
+    return [cluster for cluster in found if cluster.exists]

@@ -1,0 +1,94 @@
+"""The cluster's context in the user's own kubeconfig: merged in, taken out, never clobbered."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kvestigate.errors import ConfigError
+
+_SECTIONS = ("clusters", "users", "contexts")
+
+
+def target(environ: Mapping[str, str]) -> Path:
+    """The file that kubectl would write to: the first of KUBECONFIG, else the default."""
+    for path in environ.get("KUBECONFIG", "").split(os.pathsep):
+        if path:
+            return Path(path)
+    return Path.home() / ".kube" / "config"
+
+
+def context_name(cluster: str) -> str:
+    return f"kvestigate-{cluster}"
+
+
+def merge(path: Path, admin: Path, cluster: str) -> str:
+    """Add the admin kubeconfig's entries under the cluster's name; make it current if none is."""
+    name = context_name(cluster)
+    source = _load(admin)
+    config = _load(path) if path.exists() else {"apiVersion": "v1", "kind": "Config"}
+    entries = {
+        "clusters": {"name": name, "cluster": source["clusters"][0]["cluster"]},
+        "users": {"name": name, "user": source["users"][0]["user"]},
+        "contexts": {"name": name, "context": {"cluster": name, "user": name}},
+    }
+    for section, entry in entries.items():
+        config[section] = [*_others(config, section, name), entry]
+    config["current-context"] = config.get("current-context") or name
+    _write(path, config)
+    return name
+
+
+def remove(path: Path, cluster: str) -> bool:
+    """Take the cluster's entries out; False if there were none."""
+    name = context_name(cluster)
+    if not path.exists():
+        return False
+    config = _load(path)
+    before = {section: len(config.get(section) or ()) for section in _SECTIONS}
+    for section in _SECTIONS:
+        if section in config:
+            config[section] = _others(config, section, name)
+    if all(len(config.get(section) or ()) == before[section] for section in _SECTIONS):
+        return False
+    if config.get("current-context") == name:
+        config["current-context"] = ""
+    _write(path, config)
+    return True
+
+
+def _others(config: dict[str, Any], section: str, name: str) -> list[Any]:
+    return [entry for entry in config.get(section) or () if entry.get("name") != name]
+
+
+def _load(path: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        value = yaml.safe_load(path.read_bytes())
+    except (OSError, yaml.YAMLError) as error:
+        raise ConfigError(
+            f"{path}: cannot add the cluster's context: {error}",
+            hint="repair the file, or point KUBECONFIG at another one",
+        ) from error
+    if not isinstance(value, dict):
+        return {"apiVersion": "v1", "kind": "Config"}
+    return value
+
+
+def _write(path: Path, config: dict[str, Any]) -> None:
+    import yaml
+
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    target = path.resolve()
+    mode = target.stat().st_mode & 0o7777 if target.exists() else 0o600
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    with os.fdopen(handle, "w") as stream:
+        yaml.safe_dump(config, stream, sort_keys=False)
+        stream.flush()
+        os.fchmod(stream.fileno(), mode)
+        os.fsync(stream.fileno())
+    Path(name).replace(target)

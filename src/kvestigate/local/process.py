@@ -1,0 +1,97 @@
+"""Starting and stopping the background process that is a cluster."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from kvestigate.errors import DeadlineExceeded, KvestigateError
+from kvestigate.local.directory import ClusterDirectory, Record, Shape
+
+START_SECONDS = 30.0
+STOP_SECONDS = 20.0
+_POLL_SECONDS = 0.02
+
+
+def start(cluster: ClusterDirectory, shape: Shape) -> Record:
+    """Start the cluster's process and wait until it says that it is ready."""
+    cluster.write(Record(shape))
+    reader, writer = os.pipe()
+    try:
+        process = _spawn(cluster, writer)
+    finally:
+        os.close(writer)
+    try:
+        said = _read_line(reader, START_SECONDS)
+    except TimeoutError:
+        process.terminate()
+        raise DeadlineExceeded(
+            f'the cluster "{cluster.name}" was not ready within {START_SECONDS:g} s',
+            hint=f"see {cluster.log}",
+        ) from None
+    finally:
+        os.close(reader)
+    if not said:
+        process.wait()
+        raise KvestigateError(
+            f'the cluster "{cluster.name}" did not start: {_last_line(cluster.log)}',
+            hint=f"see {cluster.log}",
+        )
+    return msgspec.json.decode(said, type=Record)
+
+
+def stop(cluster: ClusterDirectory) -> bool:
+    """Stop the cluster's process, pods and all; False if it did not run."""
+    if not cluster.running:
+        return False
+    os.kill(cluster.read().pid, signal.SIGTERM)
+    deadline = time.monotonic() + STOP_SECONDS
+    while cluster.running:
+        if time.monotonic() > deadline:
+            raise DeadlineExceeded(
+                f'the cluster "{cluster.name}" did not stop within {STOP_SECONDS:g} s',
+                hint=f"see {cluster.log}",
+            )
+        # Not our child, so there is nothing to wait on: the lock is the only sign.
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+def _spawn(cluster: ClusterDirectory, ready: int) -> subprocess.Popen[bytes]:
+    with cluster.log.open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "kvestigate.local.daemon", str(cluster.path), str(ready)],
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            pass_fds=[ready],
+            start_new_session=True,
+            cwd="/",
+        )
+
+
+def _read_line(descriptor: int, seconds: float) -> bytes:
+    """What is said before the other end closes, up to a newline."""
+    deadline = time.monotonic() + seconds
+    said = b""
+    while not said.endswith(b"\n"):
+        left = deadline - time.monotonic()
+        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+            raise TimeoutError
+        chunk = os.read(descriptor, 4096)
+        if not chunk:
+            return b""
+        said += chunk
+    return said
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing"

@@ -1,0 +1,51 @@
+"""What `up`, `down` and `status` show people. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvestigate.local.clusters import ClusterStatus, Started, Stopped
+from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
+
+
+def started_blocks(started: Started) -> Sequence[Block]:
+    how = "was running already" if started.already else f"ready in {started.seconds:.1f} s"
+    return [
+        text(f'cluster "{started.name}" {how}', Tone.GOOD),
+        Facts(
+            [
+                ("server", started.url),
+                ("nodes", f"{started.nodes} ({started.host})"),
+                ("context", started.context),
+                ("try", f"kubectl --context {started.context} get nodes"),
+            ]
+        ),
+    ]
+
+
+def stopped_blocks(stopped: Stopped) -> Sequence[Block]:
+    done = "stopped" if stopped.was_running else "was not running"
+    gone = ", and deleted" if stopped.deleted else ""
+    return [text(f'cluster "{stopped.name}" {done}{gone}')]
+
+
+def status_blocks(clusters: Sequence[ClusterStatus]) -> Sequence[Block]:
+    if not clusters:
+        return [text("no clusters yet: kvestigate up makes one")]
+    columns = [
+        Column(name) for name in ("NAME", "STATUS", "NODES", "HOST", "GPUS", "CONTEXT", "SERVER")
+    ]
+    return [Table(columns, [_row(cluster) for cluster in clusters])]
+
+
+def _row(cluster: ClusterStatus) -> Sequence[str | Cell]:
+    state = Cell("running", Tone.GOOD) if cluster.running else Cell("stopped", Tone.DIM)
+    return [
+        cluster.name,
+        state,
+        str(cluster.nodes),
+        cluster.host,
+        str(cluster.gpus),
+        cluster.context,
+        cluster.url,
+    ]
