@@ -29,7 +29,7 @@ NODE = "node-1"
 PODS = "/api/v1/namespaces/default/pods"
 
 
-@dataclass(slots=True)
+@dataclass
 class Kubelet:
     """Answers everything, and remembers what it was asked."""
 
@@ -73,17 +73,27 @@ async def _echo(socket: WebSocket) -> None:
 
 @pytest.fixture(scope="session")
 def authority() -> CertificateAuthority:
-    return CertificateAuthority.create("test-ca", now=datetime.datetime.now(datetime.UTC))
+    return CertificateAuthority.create("test-ca", now=now())
+
+
+def now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
 
 
 @pytest.fixture
-async def kubelet(authority: CertificateAuthority) -> AsyncIterator[Kubelet]:
-    now = datetime.datetime.now(datetime.UTC)
-    pair = authority.issue_server(NODE, ["127.0.0.1"], now=now)
+def kubelet_type() -> type[Kubelet]:
+    return Kubelet
+
+
+@pytest.fixture
+async def kubelet(
+    authority: CertificateAuthority, kubelet_type: type[Kubelet]
+) -> AsyncIterator[Kubelet]:
+    pair = authority.issue_server(NODE, ["127.0.0.1"], now=now())
     tls = server_context(
         certificate=pair.certificate, key=pair.key, client_ca=authority.pair.certificate
     )
-    made = Kubelet()
+    made = kubelet_type()
     async with await serve(made.handle, tls=tls) as server:
         made.port = server.address[1]
         yield made
@@ -92,7 +102,7 @@ async def kubelet(authority: CertificateAuthority) -> AsyncIterator[Kubelet]:
 @pytest.fixture
 async def api(authority: CertificateAuthority, kubelet: Kubelet) -> AsyncIterator[Api]:
     """A plane with one node and the pods that tests ask about."""
-    pair = authority.issue_client("plane", now=datetime.datetime.now(datetime.UTC))
+    pair = authority.issue_client("plane", now=now())
     tls = client_context(ca=authority.pair.certificate, certificate=pair.certificate, key=pair.key)
     tokens = StaticTokens({digest(TOKEN): ADMIN})
     async with Store(MemoryBackend()) as store, aclosing(Backends(tls, loopback=True)) as backends:
