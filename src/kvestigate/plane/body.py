@@ -85,7 +85,9 @@ def normal_form(obj: Object, call: Call) -> Object:
 def _json(data: bytes, kind: Kind) -> Any:
     try:
         return _decode(data)
-    except msgspec.DecodeError as error:
+    except UnicodeDecodeError:  # as Go does, replace what is no UTF-8
+        return _json(data.decode("utf-8", "replace").encode(), kind)
+    except (msgspec.DecodeError, RecursionError) as error:
         shown = data[:64].decode(errors="replace") or "<empty>"
         raise _unrecognized(kind, f"{error} ({shown})") from None
 

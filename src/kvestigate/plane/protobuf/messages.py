@@ -71,7 +71,8 @@ class Message:
                 continue
             name, shape, wire, convert = step
             if type(value) is not wire:
-                obj.setdefault(name, []).extend(_packed(step, value))
+                numbers = _packed(step, value)
+                obj.setdefault(name, []).extend(numbers)
             elif shape is Shape.ONE:
                 obj[name] = convert(value)
             elif shape is Shape.LIST:

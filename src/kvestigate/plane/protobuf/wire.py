@@ -19,10 +19,11 @@ def fields(data: bytes) -> list[tuple[int, Value]]:
     at, end = 0, len(data)
     try:
         while at < end:
-            tag, at = _varint(data, at)
+            tag, at = _varint(data, at) if data[at] > 0x7F else (data[at], at + 1)
             wire = tag & 7
             if wire == _BYTES:
-                size, start = _varint(data, at)
+                # Most lengths are a single byte, and most fields have one.
+                size, start = _varint(data, at) if data[at] > 0x7F else (data[at], at + 1)
                 at = start + size
                 found.append((tag >> 3, data[start:at]))
             elif wire == _VARINT:

@@ -8,17 +8,21 @@ import msgspec
 
 from kvestigate.errors import BadRequest, NotFound
 from kvestigate.kube import causes
+from kvestigate.kube.resources import Resource
 from kvestigate.plane import answer, forms, metadata, objects, writing
 from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.admission.registry import admit
 from kvestigate.plane.body import parse
 from kvestigate.plane.call import Call
-from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.selection import selection
 from kvestigate.plane.store.errors import Mismatch, Missing
 from kvestigate.plane.store.model import Item
 from kvestigate.plane.verbs.update import uid_conflict
 from kvestigate.wire.message import Response
+
+# Those of custom resources too come in any form that built-in kinds have.
+DELETE_OPTIONS = Kind(Resource("", "v1", "deleteoptions", "DeleteOptions"))
 
 ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"
 _POLICY_FINALIZERS = {ORPHAN: "orphan", FOREGROUND: "foregroundDeletion"}
@@ -144,7 +148,7 @@ def read_options(call: Call) -> Options:
     data = call.request.body
     params = call.asked.params
     if data:
-        value = parse(data, call.request.headers.get("content-type"), call.kind)
+        value = parse(data, call.request.headers.get("content-type"), DELETE_OPTIONS)
     else:
         value = {}
         if (grace := call.asked.integer("gracePeriodSeconds")) is not None:
