@@ -14,9 +14,6 @@ from tests.differential import masking
 from tests.differential.script import Script, Step
 from tests.differential.server import Reply, Server
 
-PATIENCE = 200
-"""Times that an `until` step is asked, 50 ms apart."""
-
 _NAME = re.compile(r"\{(\w+)\}")
 
 
@@ -70,10 +67,10 @@ async def _perform(step: Step, server: Server, names: dict[str, str]) -> dict[st
         text = step.body if isinstance(step.body, str) else json.dumps(step.body)
         body = _filled(text, names).encode()
     reply = await server.send(step.method, path, headers, body)
-    for _ in range(PATIENCE if step.until else 0):
+    for _ in range(server.patience if step.until else 0):
         if reply.status == step.until:
             break
-        await asyncio.sleep(0.05)  # only the real server does what it was told later
+        await asyncio.sleep(0.05)
         reply = await server.send(step.method, path, headers, body)
     return _exchange(reply)
 

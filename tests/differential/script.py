@@ -18,6 +18,7 @@ A step is a mapping with one of the methods as a key and a path as its value:
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -44,6 +45,8 @@ ACCEPTS = {
     "metadata-list": "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io",
     "yaml": "application/yaml",
 }
+
+_SCOPED = re.compile(r"/namespaces/\{ns\}/(?!finalize|status)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +79,7 @@ class Script:
     @property
     def namespaced(self) -> bool:
         """Whether it wants a namespace made for it."""
-        return any("/namespaces/{ns}/" in step.path for step in self.steps)
+        return any(_SCOPED.search(step.path) for step in self.steps)
 
 
 @cache

@@ -40,6 +40,10 @@ class Reply:
 
 
 class Server(Protocol):
+    patience: int
+    """How often to ask anew, 50 ms apart, for what the server does some time after it was told:
+    the real one learns of CRDs, roles and quotas later, a plane at once."""
+
     async def send(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
     ) -> Reply: ...
@@ -50,6 +54,8 @@ class Server(Protocol):
 
 class RealServer:
     """kube-apiserver over HTTPS, one connection a request, as plain as can be."""
+
+    patience = 200
 
     def __init__(self, port: int, context: ssl.SSLContext) -> None:
         self._port = port
@@ -91,6 +97,8 @@ class RealServer:
 
 class PlaneServer:
     """A plane's handler, called in this process."""
+
+    patience = 0
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
