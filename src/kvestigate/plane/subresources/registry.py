@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
+from kvestigate.plane import reviews
 from kvestigate.plane.call import Call
 from kvestigate.plane.kubelet.log import read_log
 from kvestigate.plane.kubelet.proxy import proxy_node, proxy_pod, proxy_service
@@ -33,6 +34,7 @@ def _every(answer: Verb) -> Verbs:
 PART: Verbs = {"get": get, "update": update, "patch": patch}
 """The object itself, of which its kind lets only a part be changed this way."""
 
+_AUTHENTICATION, _AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
 _METHODS = ("get", "watch", "create", "update", "patch", "delete", "options")
 
 SUBRESOURCES: dict[tuple[str, str, str], Verbs] = {
@@ -59,6 +61,12 @@ SUBRESOURCES: dict[tuple[str, str, str], Verbs] = {
 
 VIRTUAL: dict[tuple[str, str], Verbs] = {
     ("", "bindings"): {"create": create_legacy_binding},
+    (_AUTHENTICATION, "selfsubjectreviews"): {"create": reviews.self_subject_review},
+    (_AUTHENTICATION, "tokenreviews"): {"create": reviews.token_review},
+    (_AUTHORIZATION, "localsubjectaccessreviews"): {"create": reviews.local_subject_access_review},
+    (_AUTHORIZATION, "selfsubjectaccessreviews"): {"create": reviews.self_subject_access_review},
+    (_AUTHORIZATION, "selfsubjectrulesreviews"): {"create": reviews.self_subject_rules_review},
+    (_AUTHORIZATION, "subjectaccessreviews"): {"create": reviews.subject_access_review},
 }
 """(group, plural) of resources that are asked for but never stored."""
 
