@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvestigate.cli.options import GlobalOptions
+from kvestigate.errors import NoCluster
 
 if TYPE_CHECKING:
     from kvestigate.client.access import Access
 
 
 def access_of(options: GlobalOptions) -> Access:
-    """The access that flags, environment and kubeconfig files mean together."""
+    """The access that flags, environment and kubeconfig files mean together.
+
+    With none of them, it is the cluster that runs on this machine.
+    """
     from kvestigate.client.access import resolve
 
-    return resolve(options.access(), os.environ, _home())
+    wanted = options.access()
+    try:
+        return resolve(wanted, os.environ, _home())
+    except NoCluster as error:
+        # Its subclasses mean that something was said and is wrong: then we do not guess.
+        if type(error) is not NoCluster:
+            raise
+        local = _local_kubeconfig()
+        if local is None:
+            raise NoCluster(error.message, hint=_HINT) from None
+        return resolve(replace(wanted, kubeconfig=local), os.environ, _home())
+
+
+_HINT = "give --kubeconfig FILE or set KUBECONFIG, or start a cluster here: kvestigate up"
+
+
+def _local_kubeconfig() -> Path | None:
+    from kvestigate.local.directory import ClusterDirectory, clusters_directory
+
+    cluster = ClusterDirectory(clusters_directory(os.environ), "default")
+    return cluster.kubeconfig if cluster.exists and cluster.running else None
 
 
 def _home() -> Path | None:

@@ -59,8 +59,7 @@ def up(environ: Mapping[str, str], name: str, shape: Shape | None) -> Started:
     else:
         wanted = shape or (cluster.read().shape if cluster.exists else Shape())
         record, already = process.start(cluster, wanted), False
-    admin = cluster.plane / "admin.kubeconfig"
-    context = kubeconfig.merge(kubeconfig.target(environ), admin, name)
+    context = kubeconfig.merge(kubeconfig.target(environ), cluster.kubeconfig, name)
     seconds = time.monotonic() - began
     return Started(
         name, record.url, context, record.shape.nodes, record.shape.host, seconds, already

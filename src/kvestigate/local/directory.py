@@ -66,6 +66,10 @@ class ClusterDirectory:
         return self.path / "plane"
 
     @property
+    def kubeconfig(self) -> Path:
+        return self.plane / "admin.kubeconfig"
+
+    @property
     def nodes(self) -> Path:
         return self.path / "nodes"
 
