@@ -8,12 +8,16 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from random import Random
 from typing import Protocol
 
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.jwt import SigningKey
+from kvestigate.plane.authn.service_accounts import TokenIssuer
+from kvestigate.plane.authn.tokens import digest
+from kvestigate.plane.authn.union import Credentials
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
-from kvestigate.plane.authz.interface import AllowAll
+from kvestigate.plane.authz.rbac import Rbac
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
@@ -25,6 +29,13 @@ QUIET = 2.0
 AGENT = "differential/1.0"
 """Not a browser and not curl: those get other answers. The name before `/` manages fields."""
 TOKEN = "token-of-the-admin"
+_USERS = {
+    digest(TOKEN): User("token-admin", (MASTERS, AUTHENTICATED), "uid-of-the-admin"),
+    digest("token-of-the-reader"): User(
+        "token-reader", ("readers", "watchers", AUTHENTICATED), "uid-of-the-reader"
+    ),
+}
+"""Those of the real server's token file."""
 
 _OF_INTEREST = ("content-type", "retry-after", "warning")
 
@@ -136,10 +147,15 @@ class PlaneServer:
 @asynccontextmanager
 async def plane_server() -> AsyncIterator[PlaneServer]:
     """A new plane and its server."""
-    admin = User("token-admin", (MASTERS, AUTHENTICATED), "uid-of-the-admin")
+    issuer = TokenIssuer(_signing_key())
     async with Store(MemoryBackend()) as store:
-        tokens = StaticTokens({digest(TOKEN): admin})
-        yield PlaneServer(ApiServer(store, tokens, AllowAll(), random=Random(1)))
+        credentials = Credentials(_USERS, issuer)
+        yield PlaneServer(ApiServer(store, credentials, Rbac(), random=Random(1), issuer=issuer))
+
+
+@cache
+def _signing_key() -> SigningKey:
+    return SigningKey.generate()
 
 
 async def _lines(stream: AsyncIterator[bytes], count: int) -> list[bytes]:
