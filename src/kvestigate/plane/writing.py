@@ -37,6 +37,8 @@ def prepare_new(call: Call, state: PlaneState, obj: Object) -> Write:
     kind.on_create(obj, scene)
     found = metadata.check(obj, kind) + kind.validate(obj, scene)
     found += kind.validate_create(obj, scene)
+    if call.served is not kind:
+        found += call.served.validate_create(obj, scene)
     if found:
         raise causes.reject(
             kind.resource.kind, kind.resource.group, obj["metadata"].get("name", ""), found

@@ -70,6 +70,24 @@ def _modern(obj: Object) -> Causes:
             yield causes.invalid(field, "", f"can have at most {limit} characters")
 
 
+def _strict(obj: Object) -> Causes:
+    """What the newer version asks beyond that: all that is deprecated stays unset."""
+    series = obj.get("series")
+    if series is not None:
+        if series.get("count", 0) < 2:
+            yield causes.invalid("series.count", "", "should be at least 2")
+        if not series.get("lastObservedTime"):
+            yield causes.required("series.lastObservedTime")
+    if not obj.get("eventTime"):
+        yield causes.required("eventTime")
+    type_ = obj.get("type", "")
+    if type_ not in ("Normal", "Warning"):
+        yield causes.invalid("type", "", f"has invalid value: {type_}")
+    for field in ("firstTimestamp", "lastTimestamp", "count", "source"):
+        if obj.get(field):
+            yield causes.invalid(field, "", "needs to be unset")
+
+
 # events.k8s.io/v1 -> v1
 _RENAMED = {
     "regarding": "involvedObject",
@@ -110,6 +128,9 @@ class EventView(View):
                 renamed[field] = dict(empty) if isinstance(empty, dict) else empty
         resource = self.stored.resource
         return {**renamed, "kind": resource.kind, "apiVersion": resource.api_version}
+
+    def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_strict(obj))
 
     def from_stored(self, obj: Object) -> Object:
         renamed = {_BACK.get(field, field): value for field, value in obj.items()}

@@ -9,6 +9,7 @@ import msgspec
 
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
+from kvestigate.kube.json_syntax import complaint
 from kvestigate.plane.kinds.config_maps import SIZE_LIMIT, sealed
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
 
@@ -88,15 +89,11 @@ def _docker_config(data: dict[str, str], key: str) -> list[Cause]:
         return [causes.required(path)]
     try:
         msgspec.json.decode(b64decode(data[key]), type=dict[str, msgspec.Raw])
-    except msgspec.DecodeError as error:
-        return [causes.invalid(path, "<secret contents redacted>", _spoken(data[key], error))]
+    except msgspec.DecodeError:
+        return [causes.invalid(path, "<secret contents redacted>", _spoken(data[key]))]
     return []
 
 
-def _spoken(value: str, error: msgspec.DecodeError) -> str:
-    text = b64decode(value).decode(errors="replace")
-    if not text:
-        return "unexpected end of JSON input"
-    if isinstance(error, msgspec.ValidationError):
-        return "json: cannot unmarshal value into Go value of type map[string]interface {}"
-    return f"invalid character '{text.lstrip()[:1]}' looking for beginning of value"
+def _spoken(value: str) -> str:
+    wrong = complaint(b64decode(value).decode(errors="replace"))
+    return wrong or "json: cannot unmarshal value into Go value of type map[string]interface {}"

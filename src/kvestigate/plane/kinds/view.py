@@ -16,7 +16,8 @@ from kvestigate.plane.kinds.kind import Kind
 class View(Kind):
     """Subclasses define `to_stored` and `from_stored`; both may change what they are given.
 
-    What only this version defaults belongs into `to_stored`.
+    What only this version defaults belongs into `to_stored`, and what only it asks of new
+    objects into `validate_create`, which sees them in their stored form.
     """
 
     renamed_fields: ClassVar[dict[str, str]] = {}
