@@ -109,9 +109,9 @@ class DirectoryHost:
             extra=paths.kept(),
         )
         shim.prepare(directory, kept)
-        return self._spawn(directory, kept, [*_become(launch), *argv], launch)
+        return await self._spawn(directory, kept, [*_become(launch), *argv], launch)
 
-    def _spawn(
+    async def _spawn(
         self, directory: Path, kept: shim.Kept, argv: Sequence[str], launch: Launch
     ) -> DirectoryProcess:
         if launch.tty:
@@ -131,7 +131,7 @@ class DirectoryHost:
                 directory, shim.script(stdin=stdin), argv, env=kept.env, cwd=kept.workdir
             )
         self._follow(process)
-        process.begin(child)
+        await process.begin(child)
         return process
 
     async def adopt(self) -> list[Process]:

@@ -15,7 +15,7 @@ from kvestigate.node.logs import Log
 class Propagation(enum.Enum):
     """Which way mounts made later travel."""
 
-    NONE = "private"
+    NONE = "rprivate"
     FROM_HOST = "rslave"
     BOTH = "rshared"
 

@@ -10,11 +10,12 @@ import subprocess
 import termios
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from kvestigate.node.hosts import shim
 from kvestigate.node.hosts.endings import on_exit
-from kvestigate.node.hosts.interface import Ending, RunKey
-from kvestigate.node.logs import STDERR, STDOUT, LogFile
+from kvestigate.node.hosts.interface import Ending, LaunchFailed, RunKey
+from kvestigate.node.logs import STDERR, STDOUT, LogFile, LogQuery
 
 _PIECE = 64 * 1024
 KILLED = 137
@@ -48,10 +49,29 @@ class ShimProcess:
 
     # Beginning.
 
-    def begin(self, child: subprocess.Popen[bytes]) -> None:
-        """Follow a shim that was just started."""
+    async def begin(self, child: subprocess.Popen[bytes]) -> None:
+        """Follow a shim that was just started; returns when its command can be signalled.
+
+        `LaunchFailed` when the shim ended before: what stood before the command failed.
+        """
         self._child = child
-        self._follow(child.pid)
+        descriptor = os.open(self.directory / "ready", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        loop = asyncio.get_running_loop()
+        ready: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(descriptor, _settle, ready)
+        try:
+            self._follow(child.pid)
+            either: set[asyncio.Future[Any]] = {ready, self.ended}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not ready.done() and not _has_byte(descriptor):
+                raise LaunchFailed("ContainerCannotRun", await self._complaint())
+        finally:
+            loop.remove_reader(descriptor)
+            os.close(descriptor)
+
+    async def _complaint(self) -> str:
+        said = b"".join([piece async for piece in self.log.read(LogQuery(tail=5))])
+        return said.decode(errors="replace").strip() or "the container could not be set up"
 
     def resume(self) -> None:
         """Follow the shim of an earlier agent, or learn how the run ended meanwhile."""
@@ -181,6 +201,18 @@ class ShimProcess:
             loop.remove_reader(descriptor)
             os.close(descriptor)
         self._readers.clear()
+
+
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+def _has_byte(descriptor: int) -> bool:
+    try:
+        return bool(os.read(descriptor, 1))
+    except BlockingIOError:
+        return False
 
 
 def set_window(terminal: int, width: int, height: int) -> None:

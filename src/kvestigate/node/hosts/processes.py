@@ -37,6 +37,22 @@ def _marked_by_ps(wanted: str) -> list[int]:
     return [int(line[0]) for line in lines if len(line) > 1 and f" {wanted} " in f"{line[1]} "]
 
 
+def children(pid: int) -> list[int]:
+    """Linux only."""
+    try:
+        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def descendants(pid: int) -> list[int]:
+    """`pid` and all below it."""
+    found = [pid]
+    for each in found:
+        found += children(each)
+    return found
+
+
 def cpu_seconds(pid: int) -> float:
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()

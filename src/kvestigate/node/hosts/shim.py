@@ -4,13 +4,14 @@ It outlives the agent: it holds the ends of the pipes, waits for the command and
 how it ended. So a new agent finds the container running, or learns its exit code, and output
 waits in the pipe meanwhile (as much as a pipe holds; then the container waits too).
 
-Files of one run: `out err in` (named pipes), `shim` (who the shim is), `pid` (the command),
+Files of one run: `out err in ready` (named pipes), `shim` (who the shim is), `pid` (the command),
 `exit` (its exit code), `run.json` (what the agent has to know again), `log`.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ import msgspec
 
 # Opened for reading and writing, a pipe never blocks its opener and never breaks when the
 # agent goes away. The shell's own complaints ("Killed") must not end up in the log.
-_OPEN_PIPES = 'exec 1<>"$dir/out" 3<>"$dir/err" 2>/dev/null; '
+_OPEN_PIPES = 'exec 1<>"$dir/out" 3<>"$dir/err" 5<>"$dir/ready" 2>/dev/null; '
 _IDENTIFY = (
     'dir=$1; shift; { read -r me </proc/$$/stat; } 2>/dev/null || me=$$; echo "$me" >"$dir/shim"; '
 )
@@ -29,9 +30,13 @@ _STDIN = {
     # A second opener keeps the pipe from ending between two sessions.
     "kept": 'exec 0<"$dir/in" 4<>"$dir/in"; ',
 }
-# The inner shell becomes the command, so its pid is the command's.
-_RUN = """sh -c 'echo $$ >"$0"; exec "$@"' "$dir/pid" "$@" 2>&3 3>&- 4>&- """
-_RUN_TTY = """exec 2>/dev/null; sh -c 'echo $$ >"$0"; exec "$@"' "$dir/pid" "$@" 2>&1 """
+# The inner shell becomes the command: when it says that it is ready, there is a process with
+# the command's pid that signals reach.
+READY = 'echo >&5; exec "$@" 5>&-'
+_RUN = f"""sh -c 'echo $$ >"$0"; {READY}' "$dir/pid" "$@" 2>&3 3>&- 4>&- """
+_RUN_TTY = (
+    f"""exec 5<>"$dir/ready" 2>/dev/null; sh -c 'echo $$ >"$0"; {READY}' "$dir/pid" "$@" 2>&1 """
+)
 _RECORD = '; echo $? >"$dir/exit"'
 
 
@@ -50,25 +55,35 @@ class Kept(msgspec.Struct, frozen=True):
     """What the host itself wants to remember."""
 
 
-def script(*, stdin: str, wrap: str = "") -> str:
-    """The shim's program; `wrap` goes before the command: what enters the node."""
-    run = _RUN if not wrap else f'{wrap} "$@" 2>&3 3>&- 4>&- '
-    return _IDENTIFY + _OPEN_PIPES + _STDIN[stdin] + run + _RECORD
+def script(*, stdin: str) -> str:
+    """The shim's program for a command that is its own child."""
+    return _IDENTIFY + _OPEN_PIPES + _STDIN[stdin] + _RUN + _RECORD
 
 
-def tty_script(*, wrap: str = "") -> str:
+def tty_script() -> str:
     """The same with a terminal, whose path is the first argument, on all three streams.
 
     The leader of a session that opens a terminal is controlled by it.
     """
-    run = _RUN_TTY if not wrap else f'exec 2>/dev/null; {wrap} "$@" 2>&1 '
-    return 'tty=$1; shift; exec 0<>"$tty" 1>&0; ' + _IDENTIFY + run + _RECORD
+    return 'tty=$1; shift; exec 0<>"$tty" 1>&0; ' + _IDENTIFY + _RUN_TTY + _RECORD
+
+
+def direct_script(*, stdin: str, tty: bool, groups: Sequence[str]) -> str:
+    """For a command that enters namespaces: it is found from outside, by its parents.
+
+    The shim joins `groups` (`cgroup.procs` files) first, and all that follows is in them.
+    """
+    join = "".join(f"echo $$ >{shlex.quote(group)}; " for group in groups)
+    if tty:
+        streams = 'exec 3>&2 5<>"$dir/ready" 2>/dev/null; '
+        return _IDENTIFY + join + streams + '"$@" 2>&3 3>&- ' + _RECORD
+    return _IDENTIFY + join + _OPEN_PIPES + _STDIN[stdin] + '"$@" 2>&3 3>&- 4>&- ' + _RECORD
 
 
 def prepare(directory: Path, kept: Kept) -> None:
     """Make a run's directory, before its shim starts."""
     directory.mkdir(parents=True, mode=0o711)
-    for name in ("out", "err", "in"):
+    for name in ("out", "err", "in", "ready"):
         os.mkfifo(directory / name, 0o600)
     (directory / "run.json").write_bytes(msgspec.json.encode(kept))
 
@@ -82,14 +97,15 @@ def spawn(
     cwd: str,
     keep: Sequence[int] = (),
     leading: Sequence[str] = (),
+    tty: int | None = None,
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         ["/bin/sh", "-c", program, "kvestigate-shim", *leading, str(directory), *arguments],
         env=dict(env),
         cwd=cwd,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if tty is None else tty,
+        stdout=subprocess.DEVNULL if tty is None else tty,
+        stderr=subprocess.DEVNULL if tty is None else tty,
         start_new_session=True,
         pass_fds=tuple(keep),
     )

@@ -1,0 +1,429 @@
+"""The namespace host: a node is an overlay of the machine in namespaces of its own. Linux.
+
+Isolation for honest workloads, not a security boundary. Pods see their node's files and
+processes, never another node's; the network is the machine's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from kvestigate import errors
+from kvestigate.node.hosts import boot, cgroups, machine, shim, terminal
+from kvestigate.node.hosts.endings import on_exit
+from kvestigate.node.hosts.interface import (
+    Bind,
+    Ending,
+    Facts,
+    Launch,
+    LaunchFailed,
+    Process,
+    Usage,
+)
+from kvestigate.node.hosts.process import ShimProcess
+from kvestigate.node.hosts.processes import children, cpu_seconds, descendants, resident_bytes
+from kvestigate.node.hosts.session import PipedSession
+
+RUNTIME = "kvestigate-namespace://1"
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+_BOOT_SECONDS = 30.0
+_CLEAN = {"PATH": DEFAULT_PATH}
+
+
+class _Init(msgspec.Struct):
+    """The node's first process, and the one that waits for it."""
+
+    pid: int
+    stat: str
+    """Of `/proc/PID/stat` when it was made: a pid alone may be somebody else's later."""
+
+
+class NamespaceProcess(ShimProcess):
+    """A container: a shim outside, and inside a shell that is the first process of its own."""
+
+    def __init__(
+        self,
+        directory: Path,
+        kept: shim.Kept,
+        *,
+        now: Callable[[], float],
+        groups: cgroups.Cgroups | None,
+        terminal: int | None = None,
+    ) -> None:
+        super().__init__(directory, kept, now=now, terminal=terminal)
+        self._groups = groups
+
+    def first_pid(self) -> int | None:
+        """The container's own first process, as the machine numbers it."""
+        return self._below(3)
+
+    def command_pid(self) -> int | None:
+        return self._below(4)
+
+    def kill(self) -> None:
+        """With the first process of a pid namespace all others end."""
+        if self.shim_pid is None or self.ended.done():
+            return
+        pids = [pid for pid in descendants(self.shim_pid) if pid != self.shim_pid]
+        first = self.first_pid()
+        for pid in [first] if first is not None and not self._shares_pids else pids:
+            _kill(pid)
+
+    def ending(self, code: int) -> Ending:
+        plain = super().ending(code)
+        if self._groups is None:
+            return plain
+        spent = self._groups.ran_out_of_memory(self.key.id)
+        self._groups.remove(self.key.id)
+        return Ending(code, at=plain.at, out_of_memory=spent and code != 0)
+
+    @property
+    def _shares_pids(self) -> bool:
+        return self.kept.extra.get("host_pid") == "yes"
+
+    def _below(self, depth: int) -> int | None:
+        """The shim's only descendant so far down: nsenter, unshare, the shell, the command."""
+        pid = self.shim_pid
+        for _ in range(depth):
+            if pid is None:
+                return None
+            pid = next(iter(children(pid)), None)
+        return pid
+
+
+class NamespaceHost:
+    """One node of the machine."""
+
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        *,
+        now: Callable[[], float],
+        shared: Sequence[str] = (),
+        seed: Callable[[Path], None] | None = None,
+    ) -> None:
+        self._directory = directory
+        self._name = name
+        self._now = now
+        self._shared = tuple(shared)
+        self._seed = seed
+        """Puts files into the node's upper layer before it starts."""
+        self._privileged = os.geteuid() == 0
+        self._init = 0
+        self._parent: subprocess.Popen[bytes] | None = None
+        """What started the node's first process and waits for it."""
+        self._groups: cgroups.Cgroups | None = None
+        self._running: dict[str, NamespaceProcess] = {}
+
+    @property
+    def volumes_root(self) -> Path:
+        return self._directory / "volumes"
+
+    # The node.
+
+    async def open(self) -> None:
+        """Find the node of an earlier agent, or make one; `HostUnavailable` if the kernel won't."""
+        for name in ("pods", "volumes", "upper"):
+            (self._directory / name).mkdir(parents=True, exist_ok=True, mode=0o755)
+        self._groups = cgroups.find(self._name)
+        found = self._find_init()
+        if found is None:
+            if self._seed is not None:
+                self._seed(self._directory / "upper")
+            found = await self._boot()
+        self._init = found
+
+    async def close(self, *, keep: bool) -> None:
+        if not keep:
+            await self._destroy()
+            return
+        for process in list(self._running.values()):
+            process.detach()
+        if self._parent is not None:
+            self._parent.returncode = 0  # it outlives us: init will reap it
+
+    async def _destroy(self) -> None:
+        """End the node's first process, and with it all others and every mount."""
+        if not self._init:
+            return
+        gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        on_exit(self._init, lambda: gone.set_result(None))
+        _kill(self._init)
+        await gone
+        if self._parent is not None:
+            self._parent.wait()
+        for process in list(self._running.values()):
+            await process.ended
+        await asyncio.to_thread(remove_tree, self._directory)
+
+    def _find_init(self) -> int | None:
+        try:
+            kept = msgspec.json.decode((self._directory / "init.json").read_bytes(), type=_Init)
+            stat = _stat(kept.pid)
+        except (OSError, msgspec.DecodeError):
+            return None
+        same = shim.start_time(stat) == shim.start_time(kept.stat) and shim.state(stat) != "Z"
+        return kept.pid if same else None
+
+    async def _boot(self) -> int:
+        make = boot.boot_as_root if self._privileged else boot.boot_as_user
+        program = make(self._directory, self._name, self._shared)
+        new = ["--mount", "--propagation=private", "--pid", "--uts", "--ipc", "--fork"]
+        if not self._privileged:
+            new = ["--user", "--map-root-user", *new]
+        child = self._spawn_init(["unshare", *new, "/bin/sh", "-c", program])
+        assert child.stdout is not None
+        with child.stdout as pipe:
+            said = await asyncio.wait_for(asyncio.to_thread(pipe.readline), _BOOT_SECONDS)
+        if said.strip() != b"ready":
+            child.wait()
+            why = (self._directory / "boot.log").read_text().strip() or "no reason given"
+            raise HostUnavailable(f"this machine lets us make no node: {why}")
+        self._parent = child
+        (init,) = children(child.pid)
+        kept = _Init(init, _stat(init))
+        (self._directory / "init.json").write_bytes(msgspec.json.encode(kept))
+        return init
+
+    def _spawn_init(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        with (self._directory / "boot.log").open("wb") as log:
+            return subprocess.Popen(
+                argv,
+                env=_CLEAN,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+                cwd="/",
+            )
+
+    def facts(self) -> Facts:
+        limits = ["pods share the machine's network"]
+        if self._groups is None:
+            limits.append("resource limits are not enforced")
+        if not self._privileged:
+            limits.append("containers run as one user")
+        return machine.facts(RUNTIME, self._directory, tuple(limits))
+
+    # Containers.
+
+    async def start(self, launch: Launch) -> Process:
+        self._require_program(launch)
+        mounted = {bind.source: await self._on_node(bind) for bind in launch.binds}
+        setup = self._write_setup(launch, mounted)
+        key = launch.key
+        directory = self._directory / "pods" / key.pod_uid / f"runs-{key.container}"
+        directory = directory / str(key.attempt)
+        env = {"PATH": DEFAULT_PATH, "HOME": "/root", **launch.env}
+        if launch.tty:
+            env.setdefault("TERM", "xterm")
+        own = ["--mount", "--propagation=unchanged", "--uts", "--fork"]
+        if not launch.host_pid:
+            own.append("--pid")
+        argv = [
+            *self._nsenter(self._init), "unshare", *own,
+            "/bin/sh", setup, *launch.argv,
+        ]  # fmt: skip
+        joined = self._groups.make(key.id, launch.ceiling) if self._groups is not None else []
+        master = slave = None
+        if launch.tty:
+            master, slave = terminal.open_pair(f"/proc/{self._init}/root/dev/pts/ptmx")
+        kept = shim.Kept(
+            key.pod_uid, key.container, key.attempt, started_at=self._now(), env=env,
+            workdir=launch.workdir or "/", tty=launch.tty, stdin=launch.stdin,
+            extra={
+                "host_pid": "yes" if launch.host_pid else "",
+                "terminal": "" if master is None else str(master),
+                "become": " ".join(_become(launch)),
+            },
+        )  # fmt: skip
+        shim.prepare(directory, kept)
+        process = NamespaceProcess(
+            directory, kept, now=self._now, groups=self._groups, terminal=master
+        )
+        process.open_pipes()
+        stdin = "none" if not launch.stdin else "kept"
+        program = shim.direct_script(stdin=stdin, tty=launch.tty, groups=[str(p) for p in joined])
+        child = shim.spawn(
+            directory, program, argv, env=env, cwd="/", tty=slave,
+            keep=() if master is None else (master,),
+        )  # fmt: skip
+        if slave is not None:
+            os.close(slave)
+        self._follow(process)
+        await process.begin(child)
+        return process
+
+    def _write_setup(self, launch: Launch, mounted: dict[str, str]) -> str:
+        """A file, as the program would else be what `ps` shows for every container."""
+        key = launch.key
+        below = f"{key.pod_uid}/.setup/{key.container}-{key.attempt}"
+        path = self.volumes_root / below
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(boot.container_setup(launch, mounted))
+        return f"{boot.VOLUMES}/{below}"
+
+    async def adopt(self) -> list[Process]:
+        found: list[Process] = []
+        for directory in sorted((self._directory / "pods").glob("*/runs-*/*")):
+            kept = shim.kept_of(directory)
+            if kept is None:
+                continue
+            master = None
+            pid = shim.shim_pid_of(directory)
+            if kept.extra.get("terminal") and pid is not None:
+                master = terminal.descriptor_of(pid, int(kept.extra["terminal"]))
+            process = NamespaceProcess(
+                directory, kept, now=self._now, groups=self._groups, terminal=master
+            )
+            self._follow(process)
+            process.resume()
+            found.append(process)
+        return found
+
+    async def enter(
+        self, process: Process, argv: tuple[str, ...], *, tty: bool, stdin: bool
+    ) -> PipedSession:
+        assert isinstance(process, NamespaceProcess)
+        first = process.first_pid()
+        if first is None:
+            raise LaunchFailed("ContainerCannotRun", "the container is not running")
+        kept = process.kept
+        words = [*self._nsenter(first), *kept.extra.get("become", "").split()]
+        # The working directory is given by name: ours would be one of the machine.
+        change = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', kept.workdir]
+        master = slave = None
+        env = dict(kept.env)
+        if tty:
+            master, slave = terminal.open_pair(f"/proc/{self._init}/root/dev/pts/ptmx")
+            words += ["setsid", "-c", "-w"]
+            env.setdefault("TERM", "xterm")
+        session = PipedSession(terminal=master)
+        try:
+            session.begin([*words, *change, *argv], env=env, cwd="/", stdin=stdin, slave=slave)
+        finally:
+            if slave is not None:
+                os.close(slave)
+        return session
+
+    async def forget(self, pod_uid: str) -> None:
+        for where in self._mounts():
+            if where.startswith(f"{boot.VOLUMES}/{pod_uid}/"):
+                await self._in_node("umount", where)
+        for root in ("pods", "volumes"):
+            await asyncio.to_thread(remove_tree, self._directory / root / pod_uid)
+
+    def usage(self, process: Process) -> Usage:
+        assert isinstance(process, NamespaceProcess)
+        if self._groups is not None:
+            measured = self._groups.usage(process.key.id)
+            if measured is not None:
+                return measured
+        pids = descendants(process.shim_pid) if process.shim_pid is not None else []
+        return Usage(sum(map(cpu_seconds, pids)), sum(map(resident_bytes, pids)))
+
+    def dial_address(self, process: Process | None) -> str:
+        return "127.0.0.1"
+
+    # Reaching into the node.
+
+    def _nsenter(self, pid: int) -> list[str]:
+        user = [] if self._privileged else ["--user", "--preserve-credentials"]
+        return ["nsenter", f"--target={pid}", *user, "--mount", "--pid", "--uts", "--ipc", "--"]
+
+    async def _in_node(self, *argv: str) -> None:
+        done = await asyncio.create_subprocess_exec(
+            *self._nsenter(self._init), *argv, env=_CLEAN,
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        _, complaint = await done.communicate()
+        if done.returncode:
+            said = complaint.decode(errors="replace").strip()
+            raise LaunchFailed("FailedMount", f"{argv[0]}: {said}")
+
+    async def _on_node(self, bind: Bind) -> str:
+        """Where a bind's source is on the node."""
+        if bind.on_node:
+            return f"{boot.ROOT}{bind.source}" if bind.source != "/" else boot.ROOT
+        source = Path(bind.source)
+        if source.is_relative_to(self.volumes_root):
+            there = f"{boot.VOLUMES}/{source.relative_to(self.volumes_root)}"
+            if bind.memory is not None and there not in self._mounts():
+                size = f",size={bind.memory}" if bind.memory else ""
+                options = f"mode=1777{size}"
+                await self._in_node("mount", "-t", "tmpfs", "-o", options, "memory", there)
+            return there
+        if any(source.is_relative_to(path) for path in self._shared):
+            return str(source)
+        raise LaunchFailed("FailedMount", f"{source} of the machine is not shared with this node")
+
+    def _mounts(self) -> list[str]:
+        mounts = Path(f"/proc/{self._init}/mountinfo").read_text()
+        return [line.split()[4] for line in mounts.splitlines()]
+
+    def _require_program(self, launch: Launch) -> None:
+        """A program that is not there is told as such, not as the shell's exit code."""
+        name = launch.argv[0]
+        root = Path(f"/proc/{self._init}/root")
+        if "/" in name:
+            mounted = any(name.startswith(bind.target) for bind in launch.binds)
+            if not mounted and name.startswith("/") and not _lexists(root, name):
+                message = f'exec: "{name}": stat {name}: no such file or directory'
+                raise LaunchFailed("ContainerCannotRun", message)
+            return
+        path = launch.env.get("PATH", DEFAULT_PATH)
+        if not any(_lexists(root, f"{each}/{name}") for each in path.split(":") if each):
+            message = f'exec: "{name}": executable file not found in $PATH'
+            raise LaunchFailed("ContainerCannotRun", message)
+
+    def _follow(self, process: NamespaceProcess) -> None:
+        self._running[process.key.id] = process
+        process.ended.add_done_callback(lambda _: self._running.pop(process.key.id, None))
+
+
+class HostUnavailable(errors.KvestigateError):
+    """This machine does not let us make nodes of this kind."""
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory of which overlayfs may have locked parts."""
+    for locked in path.glob("work/**/work"):
+        locked.chmod(0o700)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _become(launch: Launch) -> list[str]:
+    if launch.user is None and launch.group is None:
+        return []
+    user, group = launch.user or 0, launch.group or 0
+    return ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--"]
+
+
+def _lexists(root: Path, path: str) -> bool:
+    """Whether there is such a path; links are not followed, as they lead out of `root`."""
+    try:
+        (root / path.lstrip("/")).lstat()
+    except OSError:
+        return False
+    return True
+
+
+def _stat(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text()
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
