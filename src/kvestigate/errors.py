@@ -103,6 +103,8 @@ class ApiError(KvestigateError):
     ) -> None:
         super().__init__(message, hint=hint)
         self.details: dict[str, Any] = dict(details or {})
+        self.has_details = details is not None
+        """Whether a Status shows them even if they are empty, as those of generic errors are."""
         self.http_code = self.code if code is None else code
 
     @property
@@ -237,7 +239,7 @@ def to_status(error: ApiError) -> dict[str, Any]:
     }
     if error.reason:
         status["reason"] = error.reason
-    if error.details:
+    if error.details or error.has_details:
         status["details"] = error.details
     status["code"] = error.http_code
     return status

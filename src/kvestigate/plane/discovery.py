@@ -87,7 +87,7 @@ class Discovery:
     def _resource_list(self, group: str, version: str) -> dict[str, Any]:
         kinds = self._groups[group].get(version)
         if kinds is None:
-            raise NotFound("the server could not find the requested resource")
+            raise NotFound("the server could not find the requested resource", details={})
         resources = []
         for kind in kinds:
             resources += [_resource(kind), *(_subresource(kind, sub) for sub in subresources(kind))]

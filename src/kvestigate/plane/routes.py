@@ -16,7 +16,7 @@ _OPENAPI = "/openapi/"
 async def respond(plane: Plane, asked: Asked, incoming: Request) -> Response:
     if asked.method not in ("GET", "HEAD"):
         raise errors.MethodNotAllowed(
-            "the server does not allow this method on the requested resource"
+            "the server does not allow this method on the requested resource", details={}
         )
     path = asked.path.rstrip("/") or "/"
     found = health.respond(path, asked.params)

@@ -117,7 +117,7 @@ class ApiServer:
     ) -> Response | Upgrade:
         kind = types.of(plane.state).get(asked.group, asked.version, asked.resource)
         if kind is None:
-            raise errors.NotFound("the server could not find the requested resource")
+            raise errors.NotFound("the server could not find the requested resource", details={})
         call = Call(
             plane,
             asked,
@@ -148,7 +148,7 @@ def _verb(call: Call) -> Verb:
     if asked.subresource and asked.subresource != "status":
         verbs = SUBRESOURCES.get((*call.kind.key, asked.subresource), {})
         if asked.subresource not in resource.subresources:
-            raise errors.NotFound("the server could not find the requested resource")
+            raise errors.NotFound("the server could not find the requested resource", details={})
     elif call.kind.key in VIRTUAL:
         verbs = VIRTUAL[call.kind.key]
     else:
@@ -157,6 +157,6 @@ def _verb(call: Call) -> Verb:
     verb = verbs.get(asked.verb)
     if verb is None:
         raise errors.MethodNotAllowed(
-            "the server does not allow this method on the requested resource"
+            "the server does not allow this method on the requested resource", details={}
         )
     return verb

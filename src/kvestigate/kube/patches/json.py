@@ -35,6 +35,7 @@ def apply(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
         except _DoesNotApply as problem:
             raise Invalid(
                 "the server rejected our request due to an error in our request",
+                details={},
                 hint=f"operation {position} of the JSON patch: {problem}",
             ) from None
     return draft.root

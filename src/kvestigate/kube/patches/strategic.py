@@ -273,6 +273,7 @@ def _element_type(*lists: list[Any]) -> type:
     if kind is list:
         raise Invalid(
             "the server rejected our request due to an error in our request",
+            details={},
             hint="a strategic merge patch cannot merge lists of lists",
         )
     if kind is type(None) or any(other is not kind for other in kinds):

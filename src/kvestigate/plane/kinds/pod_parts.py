@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
 from kvestigate.kube.fieldpaths import Path
+from kvestigate.plane.kinds.difference import difference
 from kvestigate.plane.kinds.kind import Object
 from kvestigate.plane.kinds.qos import qos_class
 
@@ -49,12 +50,12 @@ def validate_ephemeral(new: Object, old: Object) -> list[Cause]:
     for before in old["spec"].get("ephemeralContainers") or ():
         name = before["name"]
         if name not in present:
-            what = "removed"
+            what = "removed\n"
         elif present[name] != before:
-            what = "changed"
+            what = f"changed\n{difference(before, present[name])}"
         else:
             continue
-        why = f'existing ephemeral containers "{name}" may not be {what}\n'
+        why = f'existing ephemeral containers "{name}" may not be {what}'
         found.append(causes.forbidden(path, why))
     return found
 
