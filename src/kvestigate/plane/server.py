@@ -28,6 +28,7 @@ from kvestigate.plane.subresources.registry import (
     Verb,
     Verbs,
 )
+from kvestigate.plane.types import Types
 from kvestigate.plane.verbs.create import create
 from kvestigate.plane.verbs.delete import delete, delete_collection
 from kvestigate.plane.verbs.get import get
@@ -115,8 +116,11 @@ class ApiServer:
     async def _dispatch(
         self, plane: Plane, asked: Asked, user: User, incoming: Request
     ) -> Response | Upgrade:
-        kind = types.of(plane.state).get(asked.group, asked.version, asked.resource)
+        known = types.of(plane.state)
+        kind = known.get(asked.group, asked.version, asked.resource)
         if kind is None:
+            if not _serves(known, asked):
+                return answer.plain("404 page not found\n", 404)
             raise errors.NotFound("the server could not find the requested resource", details={})
         call = Call(
             plane,
@@ -134,6 +138,12 @@ class ApiServer:
             return await _verb(call)(call)
         except errors.ApiError as error:
             return answer.failure(error, call.warnings)
+
+
+def _serves(known: Types, asked: Asked) -> bool:
+    """Whether there is such a group and version at all."""
+    wanted = (asked.group, asked.version)
+    return any((kind.resource.group, kind.resource.version) == wanted for kind in known)
 
 
 def _form(asked: Asked, incoming: Request) -> Representation:
