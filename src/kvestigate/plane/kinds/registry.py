@@ -7,6 +7,8 @@ from functools import cache
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.plane.kinds.accounts import ServiceAccountKind
+from kvestigate.plane.kinds.autoscaler_view import AutoscalerV1
+from kvestigate.plane.kinds.autoscalers import AutoscalerKind
 from kvestigate.plane.kinds.budgets import BudgetKind
 from kvestigate.plane.kinds.certificate_requests import CertificateSigningRequestKind
 from kvestigate.plane.kinds.claims import ClaimKind
@@ -74,6 +76,7 @@ KINDS: dict[tuple[str, str], type[Kind]] = {
     ("node.k8s.io", "runtimeclasses"): RuntimeClassKind,
     ("storage.k8s.io", "storageclasses"): StorageClassKind,
     ("storage.k8s.io", "volumeattributesclasses"): VolumeAttributesClassKind,
+    ("autoscaling", "horizontalpodautoscalers"): AutoscalerKind,
     ("batch", "cronjobs"): CronJobKind,
     ("batch", "jobs"): JobKind,
     ("certificates.k8s.io", "certificatesigningrequests"): CertificateSigningRequestKind,
@@ -95,6 +98,10 @@ KINDS: dict[tuple[str, str], type[Kind]] = {
 }
 
 VIEWS: dict[Address, tuple[type[View], Address]] = {
+    ("autoscaling", "v1", "horizontalpodautoscalers"): (
+        AutoscalerV1,
+        ("autoscaling", "v2", "horizontalpodautoscalers"),
+    ),
     ("events.k8s.io", "v1", "events"): (EventView, ("", "v1", "events")),
 }
 """Versions that are kept as another, and as which."""
