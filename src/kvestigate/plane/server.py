@@ -119,7 +119,7 @@ class ApiServer:
         known = types.of(plane.state)
         kind = known.get(asked.group, asked.version, asked.resource)
         if kind is None:
-            if not _serves(known, asked):
+            if not _serves(known, asked.group):
                 return answer.plain("404 page not found\n", 404)
             raise errors.NotFound("the server could not find the requested resource", details={})
         call = Call(
@@ -140,10 +140,8 @@ class ApiServer:
             return answer.failure(error, call.warnings)
 
 
-def _serves(known: Types, asked: Asked) -> bool:
-    """Whether there is such a group and version at all."""
-    wanted = (asked.group, asked.version)
-    return any((kind.resource.group, kind.resource.version) == wanted for kind in known)
+def _serves(known: Types, group: str) -> bool:
+    return any(kind.resource.group == group for kind in known)
 
 
 def _form(asked: Asked, incoming: Request) -> Representation:
