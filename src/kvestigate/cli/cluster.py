@@ -31,7 +31,7 @@ def access_of(options: GlobalOptions) -> Access:
         local = _local_kubeconfig()
         if local is None:
             raise NoCluster(error.message, hint=_HINT) from None
-        return resolve(replace(wanted, kubeconfig=local), os.environ, _home())
+        return resolve(replace(wanted, kubeconfig=str(local)), os.environ, _home())
 
 
 _HINT = "give --kubeconfig FILE or set KUBECONFIG, or start a cluster here: kvestigate up"
@@ -41,7 +41,7 @@ def _local_kubeconfig() -> Path | None:
     from kvestigate.local.directory import ClusterDirectory, clusters_directory
 
     cluster = ClusterDirectory(clusters_directory(os.environ), "default")
-    return cluster.kubeconfig if cluster.exists and cluster.running else None
+    return cluster.kubeconfig if cluster.exists and cluster.is_running() else None
 
 
 def _home() -> Path | None:

@@ -35,13 +35,13 @@ KVESTIGATE: tuple[Entry, ...] = (
     Entry(
         "up",
         "kvestigate.cli.local:up",
-        "Start a Kubernetes cluster on this machine.",
+        "Start a Kubernetes cluster on this machine: pods run as processes.",
         LOCAL,
     ),
     Entry(
         "down",
         "kvestigate.cli.local:down",
-        "Stop a cluster and its pods.",
+        "Stop a cluster and its pods; what is in it is kept for the next `up`.",
         LOCAL,
     ),
     Entry(

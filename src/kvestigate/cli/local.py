@@ -48,9 +48,9 @@ def up(
     gpus: int | None,
     gpu_model: str | None,
 ) -> None:
-    """Start a Kubernetes cluster on this machine: pods run as processes, nothing is installed.
+    """Start a Kubernetes cluster on this machine: pods run as processes.
 
-    Its context is added to your kubeconfig. A cluster that was there before comes back as it
+    Needs no root, image or virtual machine. Its context is added to your kubeconfig. A cluster that was there before comes back as it
     was, with everything in it.
     """
     from msgspec import structs

@@ -49,7 +49,7 @@ def up(environ: Mapping[str, str], name: str, shape: Shape | None) -> Started:
     """Start a cluster, as it was when it ran before or in a new shape."""
     began = time.monotonic()
     cluster = ClusterDirectory(clusters_directory(environ), name)
-    if cluster.running:
+    if cluster.is_running():
         record, already = cluster.read(), True
         if shape is not None and shape != record.shape:
             raise UsageError(
@@ -82,7 +82,7 @@ def status(environ: Mapping[str, str]) -> list[ClusterStatus]:
     """Every cluster of this user."""
     found = []
     for cluster in known(clusters_directory(environ)):
-        record, running = cluster.read(), cluster.running
+        record, running = cluster.read(), cluster.is_running()
         found.append(
             ClusterStatus(
                 cluster.name,

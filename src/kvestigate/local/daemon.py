@@ -40,6 +40,7 @@ def main(directory: str, ready: str) -> int:
     logging.basicConfig(
         level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
+    os.chdir("/")  # hold on to no directory that somebody may want to unmount
     path = Path(directory)
     cluster = ClusterDirectory(path.parent, path.name)
     try:

@@ -102,8 +102,7 @@ class ClusterDirectory:
             os.fsync(stream.fileno())
         temporary.replace(self.path / "cluster.json")
 
-    @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         """Whether a process holds the cluster."""
         with self._lock_file() as descriptor:
             return not _locked(descriptor)

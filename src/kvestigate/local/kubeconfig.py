@@ -29,7 +29,7 @@ def merge(path: Path, admin: Path, cluster: str) -> str:
     """Add the admin kubeconfig's entries under the cluster's name; make it current if none is."""
     name = context_name(cluster)
     source = _load(admin)
-    config = _load(path) if path.exists() else {"apiVersion": "v1", "kind": "Config"}
+    config = _load(path) if path.exists() else _empty()
     entries = {
         "clusters": {"name": name, "cluster": source["clusters"][0]["cluster"]},
         "users": {"name": name, "user": source["users"][0]["user"]},
@@ -74,9 +74,11 @@ def _load(path: Path) -> dict[str, Any]:
             f"{path}: cannot add the cluster's context: {error}",
             hint="repair the file, or point KUBECONFIG at another one",
         ) from error
-    if not isinstance(value, dict):
-        return {"apiVersion": "v1", "kind": "Config"}
-    return value
+    return value if isinstance(value, dict) else _empty()
+
+
+def _empty() -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Config"}
 
 
 def _write(path: Path, config: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import select
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -25,13 +24,13 @@ def start(cluster: ClusterDirectory, shape: Shape) -> Record:
     cluster.write(Record(shape))
     reader, writer = os.pipe()
     try:
-        process = _spawn(cluster, writer)
+        pid = _spawn(cluster, writer)
     finally:
         os.close(writer)
     try:
         said = _read_line(reader, START_SECONDS)
     except TimeoutError:
-        process.terminate()
+        os.kill(pid, signal.SIGTERM)
         raise DeadlineExceeded(
             f'the cluster "{cluster.name}" was not ready within {START_SECONDS:g} s',
             hint=f"see {cluster.log}",
@@ -39,7 +38,7 @@ def start(cluster: ClusterDirectory, shape: Shape) -> Record:
     finally:
         os.close(reader)
     if not said:
-        process.wait()
+        os.waitpid(pid, 0)
         raise KvestigateError(
             f'the cluster "{cluster.name}" did not start: {_last_line(cluster.log)}',
             hint=f"see {cluster.log}",
@@ -49,11 +48,11 @@ def start(cluster: ClusterDirectory, shape: Shape) -> Record:
 
 def stop(cluster: ClusterDirectory) -> bool:
     """Stop the cluster's process, pods and all; False if it did not run."""
-    if not cluster.running:
+    if not cluster.is_running():
         return False
     os.kill(cluster.read().pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_SECONDS
-    while cluster.running:
+    while cluster.is_running():
         if time.monotonic() > deadline:
             raise DeadlineExceeded(
                 f'the cluster "{cluster.name}" did not stop within {STOP_SECONDS:g} s',
@@ -64,17 +63,25 @@ def stop(cluster: ClusterDirectory) -> bool:
     return True
 
 
-def _spawn(cluster: ClusterDirectory, ready: int) -> subprocess.Popen[bytes]:
-    with cluster.log.open("ab") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "kvestigate.local.daemon", str(cluster.path), str(ready)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            pass_fds=[ready],
-            start_new_session=True,
-            cwd="/",
+def _spawn(cluster: ClusterDirectory, ready: int) -> int:
+    """The pid of the cluster's process, in a session of its own: it outlives us."""
+    os.set_inheritable(ready, True)
+    log = os.open(cluster.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    arguments = ["-m", "kvestigate.local.daemon", str(cluster.path), str(ready)]
+    try:
+        return os.posix_spawn(
+            sys.executable,
+            [sys.executable, *arguments],
+            os.environ,
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, log, 1),
+                (os.POSIX_SPAWN_DUP2, log, 2),
+            ],
+            setsid=True,
         )
+    finally:
+        os.close(log)
 
 
 def _read_line(descriptor: int, seconds: float) -> bytes:

@@ -1,0 +1,89 @@
+"""`up`, `status` and `down`: a cluster on this machine from start to end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kvestigate.local import process
+from kvestigate.local.directory import ClusterDirectory, clusters_directory, known
+from tests.cli.conftest import Invoke
+
+
+@pytest.fixture(autouse=True)
+def state(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where clusters are kept; none is left running."""
+    directory = home / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(directory))
+    yield directory
+    for cluster in known(clusters_directory({"XDG_STATE_HOME": str(directory)})):
+        process.stop(cluster)
+
+
+def test_a_cluster_comes_up_keeps_what_is_in_it_and_goes(invoke: Invoke, home: Path) -> None:
+    up = invoke("up", "--name", "lab", "--nodes", "2", "--host", "directory", "-o", "json")
+    assert up.code == 0, up.err
+    started = json.loads(up.out)
+    assert started["context"] == "kvestigate-lab"
+    assert not started["already"]
+
+    config = home / ".kube" / "config"
+    assert yaml.safe_load(config.read_text())["current-context"] == "kvestigate-lab"
+    seen = invoke("debug", "api", "/api/v1/nodes", "-o", "json")
+    body = json.loads(seen.out)["body"]
+    nodes = json.loads(body) if isinstance(body, str) else body
+    assert [node["metadata"]["name"] for node in nodes["items"]] == ["node-1", "node-2"]
+    uids = [node["metadata"]["uid"] for node in nodes["items"]]
+
+    again = invoke("up", "--name", "lab", "-o", "json")
+    assert json.loads(again.out)["already"]
+    assert "running" in invoke("status").out
+
+    assert invoke("down", "--name", "lab").code == 0
+    assert "stopped" in invoke("status").out
+    back = json.loads(invoke("up", "--name", "lab", "-o", "json").out)
+    assert (back["url"], back["nodes"]) == (started["url"], 2)
+    seen = json.loads(invoke("debug", "api", "/api/v1/nodes", "-o", "json").out)["body"]
+    nodes = json.loads(seen) if isinstance(seen, str) else seen
+    assert [node["metadata"]["uid"] for node in nodes["items"]] == uids
+
+    assert invoke("down", "--name", "lab", "--delete").code == 0
+    assert "no clusters yet" in invoke("status").out
+    assert yaml.safe_load(config.read_text())["contexts"] == []
+
+
+def test_without_a_kubeconfig_the_running_cluster_is_meant(invoke: Invoke, home: Path) -> None:
+    assert invoke("up", "--nodes", "1", "--host", "directory").code == 0
+    (home / ".kube" / "config").unlink()
+    seen = invoke("debug", "context", "-o", "json")
+    assert seen.code == 0, seen.err
+    assert json.loads(seen.out)["cluster"] == "kvestigate"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (("down", "--name", "nobody"), 2, 'error: there is no cluster "nobody"'),
+        (("up", "--name", "Not_A_Name"), 2, 'error: "Not_A_Name" cannot be the name of a cluster'),
+        (("up", "--nodes", "0"), 2, "0"),
+        (("up", "--host", "vm"), 2, "vm"),
+    ],
+)
+def test_a_mistake_is_named(invoke: Invoke, args: tuple[str, ...], code: int, message: str) -> None:
+    outcome = invoke(*args)
+    assert outcome.code == code
+    assert message in outcome.err
+
+
+def test_a_cluster_that_cannot_start_says_why(invoke: Invoke, state: Path) -> None:
+    directory = clusters_directory({"XDG_STATE_HOME": str(state)})
+    cluster = ClusterDirectory(directory, "broken")
+    cluster.plane.mkdir(parents=True)
+    (cluster.plane / "pki").write_text("not a directory")
+    outcome = invoke("up", "--name", "broken")
+    assert outcome.code == 1
+    assert 'the cluster "broken" did not start' in outcome.err
