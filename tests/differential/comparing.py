@@ -18,8 +18,16 @@ def differences(script: Script, real: list[Exchange], ours: list[Exchange]) -> l
         zip(script.steps, real, ours, strict=True), start=1
     ):
         head = f"step {number} {step.method} {step.path}"
-        found += [f"{head}\n    {line}" for line in _walk(theirs, own, "")]
+        found += [f"{head}\n    {line}" for line in _compare(theirs, own)]
     return found
+
+
+def _compare(real: Exchange, ours: Exchange) -> Iterator[str]:
+    if real["status"] == ours["status"]:
+        yield from _walk(real, ours, "")
+    else:
+        # Nothing else can be equal then: show both as a whole.
+        yield f"real {_show(real)}\n    ours {_show(ours)}"
 
 
 def _walk(real: Any, ours: Any, path: str) -> Iterator[str]:

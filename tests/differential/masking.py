@@ -20,6 +20,8 @@ _VERSION_IN_TEXT = re.compile(
     r"|the ResourceVersion in (?:the precondition|record) \()(\d+)"
 )
 _OBJECT_IN_TEXT = re.compile(r'"\{\\".*\}"', re.DOTALL)
+_SOURCE_IN_TEXT = re.compile(r' in scheme "[^"]+"')
+"""Where in its own source the server looked; nothing that clients could use."""
 _AGE = re.compile(r"^(\d+[smhdy])+$")
 _GENERATED = re.compile(r"[bcdfghjklmnpqrstvwxz2456789]{5}")
 _NODE_PORTS = range(30000, 32768)
@@ -97,6 +99,7 @@ class _Mask:
             return self._version(text)
         if key == "continue" and text:
             return "<continue>"
+        text = _SOURCE_IN_TEXT.sub("", text)
         text = _OBJECT_IN_TEXT.sub('"<object>"', text)
         for name, shown in self._names.items():
             text = text.replace(name, shown)
