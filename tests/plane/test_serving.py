@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 import ssl
 from pathlib import Path
@@ -45,6 +46,22 @@ async def test_the_owner_gets_in_and_nobody_else(tmp_path: Path) -> None:
         assert (await ask(started, tmp_path, token))[0] == 200
         assert (await ask(started, tmp_path, "guessed"))[0] == 401
         assert (await ask(started, tmp_path))[0] == 401
+
+
+async def test_the_owners_certificate_alone_is_enough(tmp_path: Path) -> None:
+    async with serving(ServeOptions(tmp_path, ANY_PORT, memory=True)) as started:
+        [entry] = msgspec.json.decode(started.kubeconfig.read_bytes())["users"]
+        shown = client_context(
+            ca=started.authority.pair.certificate,
+            certificate=base64.b64decode(entry["user"]["client-certificate-data"]),
+            key=base64.b64decode(entry["user"]["client-key-data"]),
+        )
+        port = int(started.url.rpartition(":")[2])
+        async with HttpClient(host="127.0.0.1", port=port, tls=shown) as client:
+            incoming = await client.send(Request("GET", "/api/v1/nodes"), timeout=10)
+            await incoming.read()
+
+    assert incoming.status == 200
 
 
 async def test_without_authentication_everyone_does(tmp_path: Path) -> None:
@@ -95,3 +112,14 @@ def test_only_this_machine_may_do_without_authentication(host: str, allowed: boo
 )
 def test_the_kubeconfig_names_an_address_that_can_be_dialled(host: str, reachable: str) -> None:
     assert Listen(host, 1).reachable == reachable
+    assert Listen(host, 1).shown == (f"[{reachable}]" if ":" in reachable else reachable)
+
+
+async def test_an_address_that_is_taken_is_named(tmp_path: Path) -> None:
+    async with serving(ServeOptions(tmp_path / "one", ANY_PORT, memory=True)) as started:
+        port = int(started.url.rpartition(":")[2])
+        taken = ServeOptions(tmp_path / "two", Listen("127.0.0.1", port), memory=True)
+
+        with pytest.raises(UsageError, match=f"cannot listen on 127.0.0.1:{port}: Address already"):
+            async with serving(taken):
+                raise AssertionError("two servers on one port")

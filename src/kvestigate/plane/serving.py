@@ -6,7 +6,9 @@ import asyncio
 import datetime
 import enum
 import ipaddress
+import os
 import signal
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -31,11 +33,8 @@ from kvestigate.plane.store.state import PlaneState
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.message import Handler, Request
-from kvestigate.wire.server import serve
+from kvestigate.wire.server import Server, serve
 from kvestigate.wire.tls import client_context, server_context
-
-GRACE_SECONDS = 10.0
-"""What requests under way are given when the server stops."""
 
 
 class Auth(enum.Enum):
@@ -65,6 +64,11 @@ class Listen:
     def reachable(self) -> str:
         """The address for those on this machine."""
         return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+
+    @property
+    def shown(self) -> str:
+        """As it stands in a URL."""
+        return f"[{self.reachable}]" if ":" in self.reachable else self.reachable
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,11 +123,8 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
     async with Store(_backend(options, directory)) as store, aclosing(backends):
         authenticator, authorizer = _guards(options, token, issuer)
         api = ApiServer(store, authenticator, authorizer, backends=backends, issuer=issuer)
-        listen = options.listen
-        async with await serve(api.handle, host=listen.host, port=listen.port, tls=tls) as server:
-            host = listen.reachable
-            shown = f"[{host}]" if ":" in host else host
-            url = f"https://{shown}:{server.address[1]}"
+        async with await _listening(api.handle, options.listen, tls) as server:
+            url = f"https://{options.listen.shown}:{server.address[1]}"
             directory.write_kubeconfig(url, authority, token, now)
             yield Serving(
                 url, directory.kubeconfig, len(store.planes()), api.handle, authority, token
@@ -147,6 +148,21 @@ async def _until_stopped(options: ServeOptions, announce: Callable[[Serving], No
     async with serving(options) as started:
         announce(started)
         await stopped.wait()
+
+
+async def _listening(handler: Handler, listen: Listen, tls: ssl.SSLContext) -> Server:
+    try:
+        return await serve(handler, host=listen.host, port=listen.port, tls=tls)
+    except OSError as error:
+        raise UsageError(
+            f"--listen: cannot listen on {listen.host}:{listen.port}: {_reason(error)}",
+            hint="another server may have it: choose another port, or 0 for one that is free",
+        ) from error
+
+
+def _reason(error: OSError) -> str:
+    """asyncio wraps the system's words in its own."""
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
 
 
 def _backends(
