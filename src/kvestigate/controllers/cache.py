@@ -156,7 +156,9 @@ class Cache(Generic[V]):
         """The server accepted the deletion of this object."""
         key = key_of(plane, view)
         known = self._objects.get(key)
-        if known is not None and known.metadata.uid == view.metadata.uid:
+        if known is None or known.metadata.uid != view.metadata.uid:
+            return
+        if known.metadata.deletion_timestamp is None:
             self._doomed[view.metadata.uid] = now
             self._put(key, known)
 

@@ -111,7 +111,15 @@ class Context:
         self.cache(kind).assume(plane, changed)
         return changed
 
-    async def put_status(self, kind: Kind[V], plane: str, view: V, status: msgspec.Struct) -> bool:
+    async def put_status(
+        self,
+        kind: Kind[V],
+        plane: str,
+        view: V,
+        status: msgspec.Struct,
+        *,
+        only_this_version: bool = False,
+    ) -> bool:
         """Write what differs from the status in `view`; whether anything did."""
         before = getattr(view, "status")  # noqa: B009 - a bound protocol does not name it
         if before == status:
@@ -119,7 +127,10 @@ class Context:
         change = merge.diff(msgspec.to_builtins(before), msgspec.to_builtins(status))
         if not change:
             return False
-        await self.patch(kind, plane, view, {"status": change}, subresource="status")
+        patch: dict[str, Any] = {"status": change}
+        if only_this_version:
+            patch["metadata"] = {"resourceVersion": view.metadata.resource_version}
+        await self.patch(kind, plane, view, patch, subresource="status")
         return True
 
     async def delete(

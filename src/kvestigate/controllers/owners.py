@@ -68,6 +68,11 @@ def selector_of(selector: Mapping[str, Any]) -> LabelSelector:
     return _compiled(msgspec.json.encode(selector)) if selector else selectors.NOTHING
 
 
+def any_selector(selector: Mapping[str, Any] | None) -> LabelSelector:
+    """Like `selector_of`, for kinds where an empty selector means everything."""
+    return selectors.NOTHING if selector is None else _compiled(msgspec.json.encode(selector))
+
+
 @lru_cache(maxsize=8192)
 def _compiled(selector: bytes) -> LabelSelector:
     return selectors.from_label_selector(msgspec.json.decode(selector))

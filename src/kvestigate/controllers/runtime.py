@@ -167,6 +167,8 @@ class Manager:
             while not self._stopping:
                 async with queue.work() as key:
                     await _attend(context, controller, key)
+                # A server in this process answers without a pause: let others have their turn.
+                await asyncio.sleep(0)
         except QueueClosed:
             pass
 
