@@ -227,6 +227,15 @@ def generate_name(base: str, random: Random) -> str:
     return kept.decode("utf-8", "ignore") + suffix
 
 
+def suffix(number: int) -> str:
+    """Five letters as generated names end with, drawn from a number instead of at random."""
+    letters = ""
+    for _ in range(_GENERATED_SUFFIX):
+        number, at = divmod(number, len(_GENERATED_ALPHABET))
+        letters += _GENERATED_ALPHABET[at]
+    return letters
+
+
 def _prefix_problems(prefix: str) -> list[str]:
     if not prefix:
         return ["prefix part must be non-empty"]

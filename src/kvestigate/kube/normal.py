@@ -58,6 +58,11 @@ def empty(of: facts.Definition) -> dict[str, Any]:
     return _object(of.name)({})
 
 
+def _unknown(value: Any) -> Any:
+    """Stands for fields that a type does not have, and is never called."""
+    raise AssertionError(value)
+
+
 class _Object:
     """Normalises the objects of one definition. Its plan is made late: a type may hold itself."""
 
@@ -75,11 +80,10 @@ class _Object:
         changes: dict[str, Any] = {}
         gone: list[str] = []
         for field, inner in value.items():
-            if inner is None or field not in plan or (not inner and field in droppable):
+            normalise = plan.get(field, _unknown)
+            if normalise is _unknown or inner is None or (not inner and field in droppable):
                 gone.append(field)
-                continue
-            normalise = plan[field]
-            if normalise is not None:
+            elif normalise is not None:
                 kept = normalise(inner)
                 if kept is not inner:
                     changes[field] = kept

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
 import msgspec
@@ -63,7 +62,7 @@ def _mount_token(pod: Object) -> None:
     named = (volume["name"] for volume in volumes if volume["name"].startswith(VOLUME))
     present = next(named, "")
     # Drawn from the uid, so that what follows from a pod is the same wherever it is computed.
-    name = present or names.generate_name(VOLUME, Random(pod["metadata"]["uid"]))
+    name = present or VOLUME + names.suffix(int(pod["metadata"]["uid"][-12:], 16))
     needed = False
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         mounts = container.get("volumeMounts") or []

@@ -21,10 +21,13 @@ def qos_class(spec: Object) -> str:
         containers = [*(spec["containers"] or ()), *(spec.get("initContainers") or ())]
         asked = [container["resources"] for container in containers]
         guaranteed = all(len(_amounts(each, "limits")) == 2 for each in asked)
+    if not guaranteed:
+        some = any(_amounts(each, "requests") or _amounts(each, "limits") for each in asked)
+        return BURSTABLE if some else BEST_EFFORT
     requests, limits = _total(asked, "requests"), _total(asked, "limits")
     if not requests and not limits:
         return BEST_EFFORT
-    return GUARANTEED if guaranteed and requests == limits else BURSTABLE
+    return GUARANTEED if requests == limits else BURSTABLE
 
 
 def _total(asked: list[Object], kind: str) -> dict[str, Quantity]:

@@ -13,14 +13,14 @@ Object = dict[str, Any]
 
 def validate_env(path: str, variables: list[Object]) -> Causes:
     for index, variable in enumerate(variables):
-        at = f"{path}[{index}]"
-        name = variable.get("name", "")
+        name = variable["name"]
         if not name:
-            yield causes.required(f"{at}.name")
-        else:
-            yield from each(f"{at}.name", name, names.env_name_problems(name))
+            yield causes.required(f"{path}[{index}].name")
+        elif problems := names.env_name_problems(name):
+            yield from each(f"{path}[{index}].name", name, problems)
         if "valueFrom" in variable:
-            yield from _source(f"{at}.valueFrom", variable["valueFrom"], variable.get("value", ""))
+            at = f"{path}[{index}].valueFrom"
+            yield from _source(at, variable["valueFrom"], variable.get("value", ""))
 
 
 def _source(path: str, source: Object, value: str) -> Causes:

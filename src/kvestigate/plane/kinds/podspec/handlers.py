@@ -31,7 +31,8 @@ def validate_probes(path: str, container: Object, grace: int) -> Causes:
 def _probe(path: str, probe: Object, name: str, grace: int) -> Causes:
     yield from _handler(path, probe, grace)
     for number in _NUMBERS:
-        yield from not_negative(f"{path}.{number}", probe.get(number, 0))
+        if probe.get(number, 0) < 0:
+            yield from not_negative(f"{path}.{number}", probe[number])
     seconds = probe.get("terminationGracePeriodSeconds")
     if seconds is not None and seconds <= 0:
         yield causes.invalid(
@@ -52,10 +53,12 @@ def validate_lifecycle(path: str, lifecycle: Object, grace: int) -> Causes:
 
 
 def _handler(path: str, handler: Object, grace: int) -> Causes:
-    found = [name for name in HANDLERS if name in handler]
+    found = [name for name in handler if name in HANDLERS]
     if not found:
         yield causes.required(path, "must specify a handler type")
         return
+    if len(found) > 1:
+        found.sort(key=HANDLERS.index)
     first, *others = found
     at, action = f"{path}.{first}", handler[first]
     if first == "exec":

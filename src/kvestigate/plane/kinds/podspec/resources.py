@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from kvestigate.errors import InputError
 from kvestigate.kube import causes, quantities
+from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import resource_names
 from kvestigate.plane.kinds.checks import Causes, label
 
@@ -42,12 +44,29 @@ def _requirements(path: str, resources: Object, check_name: CheckName) -> Causes
         elif not resource_names.overcommits(name):
             why = "Limit must be set for non overcommitable resources"
             yield causes.required(f"{path}.limits", why)
-    named = {*limits, *requests}
-    if not named & {"cpu", "memory"} and any(map(resource_names.is_huge_page, named)):
-        yield causes.forbidden(path, "HugePages require cpu or memory")
+    if "cpu" not in requests and "cpu" not in limits:
+        named = {*limits, *requests}
+        if "memory" not in named and any(map(resource_names.is_huge_page, named)):
+            yield causes.forbidden(path, "HugePages require cpu or memory")
+
+
+# The same few amounts are asked for again and again, and nearly all of them are fine.
+@lru_cache(maxsize=8192)
+def _fine(name: str, amount: str, check_name: CheckName) -> bool:
+    return not any(_misfits("", name, amount, check_name))
+
+
+@lru_cache(maxsize=8192)
+def _compared(left: str, right: str) -> int:
+    """Negative, zero or positive, as the left amount is less, equal or more."""
+    return quantities.parse(left).nanos - quantities.parse(right).nanos
 
 
 def _amount(path: str, name: str, amount: str, check_name: CheckName) -> Causes:
+    return () if _fine(name, amount, check_name) else _misfits(path, name, amount, check_name)
+
+
+def _misfits(path: str, name: str, amount: str, check_name: CheckName) -> Iterator[Cause]:
     yield from check_name(path, name)
     yield from resource_names.validate_amount(path, name, amount)
     if resource_names.is_huge_page(name) and not _divisible(name, amount):
@@ -57,10 +76,10 @@ def _amount(path: str, name: str, amount: str, check_name: CheckName) -> Causes:
 def _within(path: str, name: str, request: str, limit: str) -> Causes:
     if request == limit:
         return
-    wanted, most = quantities.parse(request), quantities.parse(limit)
-    if wanted != most and not resource_names.overcommits(name):
+    order = _compared(request, limit)
+    if order and not resource_names.overcommits(name):
         yield causes.invalid(path, request, f"must be equal to {name} limit of {limit}")
-    elif wanted > most:
+    elif order > 0:
         why = f"must be less than or equal to {name} limit of {limit}"
         yield causes.invalid(path, request, why)
 

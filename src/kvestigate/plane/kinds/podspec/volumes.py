@@ -61,10 +61,12 @@ def validate_volumes(
 
 
 def _sources(path: str, volume: Object, pod_name: str) -> Causes:
-    present = [source for source in _SOURCES if source in volume]
+    present = [source for source in volume if source in _SOURCES]
     if not present:
         yield causes.required(path, "must specify a volume type")
         return
+    if len(present) > 1:
+        present.sort(key=list(_SOURCES).index)
     first, *others = present
     check = _SOURCES[first]
     if check is not None:
@@ -79,7 +81,7 @@ def _sources(path: str, volume: Object, pod_name: str) -> Causes:
 
 
 def _empty_dir(path: str, source: Object) -> Causes:
-    if quantities.parse(source.get("sizeLimit", "0")).nanos < 0:
+    if "sizeLimit" in source and quantities.parse(source["sizeLimit"]).nanos < 0:
         why = "SizeLimit field must be a valid resource quantity"
         yield causes.forbidden(f"{path}.sizeLimit", why)
 
