@@ -1,0 +1,250 @@
+"""PURE. Which node a pod gets: filter, score, choose. Nothing is changed here."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from random import Random
+
+from kvestigate.scheduler import selection
+from kvestigate.scheduler.framework import Grade, Judge, Rejection
+from kvestigate.scheduler.memory import Memory, Recollection
+from kvestigate.scheduler.nodes import NodeState
+from kvestigate.scheduler.pods import PodFacts
+from kvestigate.scheduler.registry import DEFAULT, Profile
+from kvestigate.scheduler.state import ClusterState
+
+_ENOUGH_NODES = 100
+"""Fewer feasible nodes than this are never enough to choose from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The pod fits."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoFit:
+    """The pod fits nowhere."""
+
+    total: int
+    """How many nodes there are."""
+    everywhere: Rejection | None = None
+    """What keeps it from all nodes at once."""
+    nodes: dict[str, Rejection] = field(default_factory=dict)
+    """What keeps it from each node; `elsewhere` speaks for those left out."""
+    elsewhere: Rejection | None = None
+
+    @property
+    def plugins(self) -> frozenset[str]:
+        """Who rejected it: what has to change before it is worth another try."""
+        rejections = [*self.nodes.values(), self.everywhere, self.elsewhere]
+        return frozenset(item.plugin for item in rejections if item is not None)
+
+    def resolvable(self) -> list[str]:
+        """Nodes on which it might fit if other pods left."""
+        return [name for name, rejection in self.nodes.items() if rejection.resolvable]
+
+    def __str__(self) -> str:
+        if not self.total:
+            return "no nodes available to schedule pods"
+        return unavailable(self.total, self.everywhere, self.nodes.values(), self.elsewhere)
+
+
+def unavailable(
+    total: int,
+    everywhere: Rejection | None,
+    rejections: Iterable[Rejection],
+    elsewhere: Rejection | None,
+) -> str:
+    """`0/3 nodes are available: 1 Insufficient cpu, 2 node(s) were unschedulable.`"""
+    start = f"0/{total} nodes are available:"
+    if everywhere is not None:
+        return f"{start} {', '.join(everywhere.reasons)}."
+    counts: Counter[str] = Counter()
+    known = 0
+    for rejection in rejections:
+        counts.update(rejection.reasons)
+        known += 1
+    if elsewhere is not None and known < total:
+        for reason in elsewhere.reasons:
+            counts[reason] += total - known
+    if not counts:
+        return start
+    return f"{start} {', '.join(sorted(f'{count} {text}' for text, count in counts.items()))}."
+
+
+class Decider:
+    """Decides for one pod after another, and remembers what it has worked out."""
+
+    def __init__(self, profile: Profile = DEFAULT, random: Random | None = None) -> None:
+        self._profile = profile
+        self._random = random or Random()
+        self._memory = Memory(profile, self._random)
+        self._start = 0
+
+    def decide(self, pod: PodFacts, state: ClusterState) -> Placement | NoFit:
+        if not state.nodes:
+            return NoFit(0)
+        judges = self._judges(pod, state, local=False)
+        if isinstance(judges, Rejection):
+            return NoFit(len(state.nodes), everywhere=judges)
+        wanted = pod.pod.status.nominated_node_name
+        if wanted in state.nodes and self.fits(pod, state.nodes[wanted], state) is None:
+            return Placement(wanted)
+        named = selection.named_nodes(pod.pod.spec.affinity)
+        if named is not None:
+            return self._among_named(pod, named, state)
+        recollection = self._memory.of(pod, state)
+        contested = _contested(pod, state)
+        grades = _grades(self._profile, pod, state, local=False)
+        if not (judges or contested or grades):
+            node = recollection.best()
+            return Placement(node) if node else _no_fit(state, recollection.rejections)
+        return self._at_length(pod, state, recollection, judges, contested)
+
+    def fits(self, pod: PodFacts, node: NodeState, state: ClusterState) -> Rejection | None:
+        """Judge one node, with and without the pods for which room is being made there."""
+        expected = _expected(pod, node.name, state)
+        if expected:
+            with state.supposing(node.name, along=expected):
+                rejection = self._judge(pod, node, state)
+            if rejection is not None:
+                return rejection
+        return self._judge(pod, node, state)
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    def _judges(
+        self, pod: PodFacts, state: ClusterState, *, local: bool
+    ) -> list[Judge] | Rejection:
+        judges: list[Judge] = []
+        for plugin in self._profile.filters:
+            if plugin.local is local:
+                found = plugin.judge(pod, state)
+                if isinstance(found, Rejection):
+                    return found
+                if found is not None:
+                    judges.append(found)
+        return judges
+
+    def _judge(self, pod: PodFacts, node: NodeState, state: ClusterState) -> Rejection | None:
+        for plugin in self._profile.filters:
+            found = plugin.judge(pod, state)
+            if found is not None:
+                rejection = found if isinstance(found, Rejection) else found(node)
+                if rejection is not None:
+                    return rejection
+        return None
+
+    def _among_named(
+        self, pod: PodFacts, named: frozenset[str], state: ClusterState
+    ) -> Placement | NoFit:
+        if not named:
+            reasons = ("pod affinity terms conflict",)
+            return NoFit(len(state.nodes), everywhere=Rejection("NodeAffinity", reasons, False))
+        rejections: dict[str, Rejection] = {}
+        feasible = []
+        for name in sorted(named & state.nodes.keys()):
+            rejection = self.fits(pod, state.nodes[name], state)
+            if rejection is None:
+                feasible.append(state.nodes[name])
+            else:
+                rejections[name] = rejection
+        if feasible:
+            return self._choose(pod, state, feasible, None)
+        reasons = ("node(s) didn't satisfy plugin(s) [NodeAffinity]",)
+        elsewhere = Rejection("NodeAffinity", reasons, resolvable=False)
+        return NoFit(len(state.nodes), nodes=rejections, elsewhere=elsewhere)
+
+    def _at_length(
+        self,
+        pod: PodFacts,
+        state: ClusterState,
+        recollection: Recollection,
+        judges: list[Judge],
+        contested: frozenset[str],
+    ) -> Placement | NoFit:
+        names = list(recollection.scores)
+        enough = enough_nodes(len(state.nodes))
+        rejections: dict[str, Rejection] = {}
+        feasible: list[NodeState] = []
+        looked = 0
+        start = self._start % len(names) if names else 0
+        for name in names[start:] + names[:start]:
+            looked += 1
+            node = state.nodes[name]
+            rejection = next((found for judge in judges if (found := judge(node))), None)
+            if rejection is None and name in contested:
+                rejection = self.fits(pod, node, state)
+            if rejection is not None:
+                rejections[name] = rejection
+            else:
+                feasible.append(node)
+                if len(feasible) >= enough:
+                    break
+        self._start += looked
+        if not feasible:
+            return _no_fit(state, {**recollection.rejections, **rejections})
+        return self._choose(pod, state, feasible, recollection)
+
+    def _choose(
+        self,
+        pod: PodFacts,
+        state: ClusterState,
+        feasible: list[NodeState],
+        recollection: Recollection | None,
+    ) -> Placement:
+        if len(feasible) == 1:
+            return Placement(feasible[0].name)
+        totals = [recollection.scores[node.name] if recollection else 0 for node in feasible]
+        for plugin, weight in self._profile.scorers:
+            if plugin.local and recollection:
+                continue
+            grade = plugin.grade(pod, state, feasible)
+            if grade is not None:
+                scores = plugin.scores([grade(node) for node in feasible])
+                totals = [
+                    total + weight * score for total, score in zip(totals, scores, strict=True)
+                ]
+        most = max(totals)
+        best = [node for node, total in zip(feasible, totals, strict=True) if total == most]
+        return Placement(self._random.choice(best).name)
+
+
+def enough_nodes(total: int) -> int:
+    """How many feasible nodes to look for: the more nodes, the smaller a share of them."""
+    if total < _ENOUGH_NODES:
+        return total
+    share = max(5, 50 - total // 125)
+    return max(_ENOUGH_NODES, total * share // 100)
+
+
+def _grades(profile: Profile, pod: PodFacts, state: ClusterState, *, local: bool) -> list[Grade]:
+    found = [plugin.grade(pod, state, ()) for plugin, _ in profile.scorers if plugin.local is local]
+    return [grade for grade in found if grade is not None]
+
+
+def _no_fit(state: ClusterState, rejections: dict[str, Rejection]) -> NoFit:
+    return NoFit(len(state.nodes), nodes=dict(rejections))
+
+
+def _expected(pod: PodFacts, node: str, state: ClusterState) -> list[PodFacts]:
+    """Other pods that room is being made for on the node, and that come before this one."""
+    waiting = state.nominated.get(node, {}).values()
+    return [
+        other
+        for other in waiting
+        if other.priority >= pod.priority
+        and other.uid != pod.uid
+        and other.uid not in state.nodes[node].pods
+    ]
+
+
+def _contested(pod: PodFacts, state: ClusterState) -> frozenset[str]:
+    return frozenset(
+        name for name in state.nominated if name in state.nodes and _expected(pod, name, state)
+    )

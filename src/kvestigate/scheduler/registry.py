@@ -1,0 +1,60 @@
+"""The plugins, in the order and with the weights of kube-scheduler's default profile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvestigate.scheduler.framework import Filter, Scorer
+from kvestigate.scheduler.plugins.node_affinity import NodeAffinity, PreferredNodes
+from kvestigate.scheduler.plugins.node_name import NodeName
+from kvestigate.scheduler.plugins.node_ports import NodePorts
+from kvestigate.scheduler.plugins.node_resources import Allocation, BalancedAllocation, Fit
+from kvestigate.scheduler.plugins.node_unschedulable import NodeUnschedulable
+from kvestigate.scheduler.plugins.pod_affinity import InterPodAffinity, PreferredNeighbours
+from kvestigate.scheduler.plugins.taint_toleration import SoftTaints, TaintToleration
+from kvestigate.scheduler.plugins.topology_spread import EvenSpread, PodTopologySpread
+from kvestigate.scheduler.plugins.volume_binding import VolumeBinding
+from kvestigate.scheduler.plugins.volume_restrictions import VolumeRestrictions
+from kvestigate.scheduler.plugins.volume_zone import VolumeZone
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Which plugins decide."""
+
+    filters: tuple[Filter, ...]
+    """In this order; the first that rejects a node is the one that is told of."""
+    scorers: tuple[tuple[Scorer, int], ...]
+    """With their weights."""
+
+
+_FILTERS: tuple[Filter, ...] = (
+    NodeUnschedulable(),
+    NodeName(),
+    TaintToleration(),
+    NodeAffinity(),
+    NodePorts(),
+    Fit(),
+    VolumeRestrictions(),
+    VolumeBinding(),
+    VolumeZone(),
+    PodTopologySpread(),
+    InterPodAffinity(),
+)
+
+
+def _profile(*, pack: bool) -> Profile:
+    scorers: tuple[tuple[Scorer, int], ...] = (
+        (SoftTaints(), 3),
+        (PreferredNodes(), 2),
+        (Allocation(pack=pack), 1),
+        (EvenSpread(), 2),
+        (PreferredNeighbours(), 2),
+        (BalancedAllocation(), 1),
+    )
+    return Profile(_FILTERS, scorers)
+
+
+DEFAULT = _profile(pack=False)
+PACKING = _profile(pack=True)
+"""Fills nodes before it takes new ones."""
