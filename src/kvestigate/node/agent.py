@@ -11,45 +11,56 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from datetime import UTC, datetime
 from types import TracebackType
+
+import msgspec
 
 from kvestigate import errors
 from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.aio.workqueue import WorkQueue
-from kvestigate.client.api import PODS, Api, PatchType
-from kvestigate.client.call import Selection
-from kvestigate.client.informer import Change, Informer, Key, key_of
-from kvestigate.kube.resources import Resource
-from kvestigate.kube.views.network import Service
+from kvestigate.client.api import PODS, Api
+from kvestigate.client.informer import Key, key_of
 from kvestigate.node import registration
 from kvestigate.node.addresses import Addresses
 from kvestigate.node.config import NodeConfig
 from kvestigate.node.events import Recorder
+from kvestigate.node.feed import Feed
+from kvestigate.node.gpu.allocation import Allocation
+from kvestigate.node.gpu.model import Gpu
 from kvestigate.node.hosts.interface import Host, Process
 from kvestigate.node.kubelet_api import KubeletApi
 from kvestigate.node.pods import Pod
-from kvestigate.node.registration import LEASE_NAMESPACE, LEASES, NODES
+from kvestigate.node.preparing import Preparation, RealPreparation, SimulatedPreparation
+from kvestigate.node.presence import Presence
 from kvestigate.node.station import Station
-from kvestigate.node.volumes import Volumes
 from kvestigate.node.worker import PodWorker
 from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.server import Server, serve
 from kvestigate.wire.tls import server_context
 
-SERVICES = Resource("", "v1", "services", "Service")
+GPU_FILE = ".gpus.json"
 
 _GOODBYE = 1.0
 """Seconds that open streams get when the agent stops."""
-_WORKERS = 8
-"""Pods worked on at once: each spends most of its time waiting for the API or a fork."""
 
 
 class Agent:
     """Runs the pods of one node."""
 
-    def __init__(self, api: Api, host: Host, config: NodeConfig, *, clock: Clock = WALL) -> None:
+    def __init__(
+        self,
+        api: Api,
+        host: Host,
+        config: NodeConfig,
+        *,
+        clock: Clock = WALL,
+        feed: Feed | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        """`feed` and `tls` are given where many nodes share them; the feed then runs already."""
         self.config = config
         self.workers: dict[str, PodWorker] = {}
         """By the pod's uid."""
@@ -57,14 +68,14 @@ class Agent:
         self._host = host
         self._clock = clock
         self._queue: WorkQueue[Key] = WorkQueue(clock=clock, last_retry=30.0)
-        self._pods: Informer[Pod] = api.informer(
-            PODS, Selection(fields=f"spec.nodeName={config.name}"), type=Pod
-        )
+        self._feed = feed or Feed(api, node=config.name)
+        self._feed_is_ours = feed is None
+        self._shared_tls = tls
         self._by_key: dict[Key, str] = {}
         self._supervisor = Supervisor(f"node {config.name}")
-        self._node_uid = ""
-        self._since = 0.0
         self._server: Server | None = None
+        self._leave: Callable[[], None] = lambda: None
+        self._devices = Allocation(config.gpus, changed=self._show_gpus)
 
     async def __aenter__(self) -> Agent:
         await self._supervisor.__aenter__()
@@ -81,6 +92,7 @@ class Agent:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        self._leave()
         self._queue.close()
         try:
             await self._supervisor.__aexit__(kind, error, traceback)
@@ -103,8 +115,8 @@ class Agent:
         self._server = await serve(
             kubelet.handle, host=self.config.address, port=self.config.port, tls=self._tls()
         )
+        facts = self._host.facts()
         recorder = Recorder(self._api, self._clock, node=self.config.name)
-        services: Informer[Service] = self._api.informer(SERVICES, type=Service)
         self._station = Station(
             api=self._api,
             host=self._host,
@@ -112,22 +124,30 @@ class Agent:
             config=self.config,
             recorder=recorder,
             addresses=Addresses(self.config.name),
-            services=services,
-            allocatable=registration.capacity(self.config, self._host.facts()),
+            services=self._feed.services,
+            allocatable=registration.capacity(self.config, facts),
             wake=self._queue.add,
         )
-        self._volumes = Volumes(
-            self._host.volumes_root, token=self._station.token, claim=self._station.claim
+        self._preparation = self._prepare()
+        presence = Presence(
+            self._api, self.config, facts, self._clock, port=self._server.address[1]
         )
         self._supervisor.spawn("events", recorder.run())
-        await self._register()
-        await self._supervisor.start("services", services.run)
-        await self._supervisor.start("pods", self._pods.run)
+        await presence.register()
+        if self._feed_is_ours:
+            await self._supervisor.start("services", self._feed.services.run)
+            await self._supervisor.start("pods", self._feed.pods.run)
         await self._adopt()
-        self._pods.subscribe(self._on_change)
-        for number in range(_WORKERS):
+        self._leave = self._feed.listen(self.config.name, self._queue.add)
+        for number in range(self.config.workers):
             self._supervisor.spawn(f"worker {number}", self._work())
-        self._supervisor.spawn("heartbeat", self._heartbeat())
+        self._supervisor.spawn("heartbeat", presence.heartbeat())
+
+    def _prepare(self) -> Preparation:
+        root = self._host.volumes_root
+        if root is None:
+            return SimulatedPreparation(self._devices)
+        return RealPreparation(self._station, root, self._devices)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -136,6 +156,8 @@ class Agent:
         return self._server.address
 
     def _tls(self) -> ssl.SSLContext:
+        if self._shared_tls is not None:
+            return self._shared_tls
         now = datetime.fromtimestamp(self._clock.now(), UTC)
         names = [self.config.address, self.config.name]
         pair = self.config.serving
@@ -146,62 +168,6 @@ class Agent:
             certificate=pair.certificate, key=pair.key, client_ca=self.config.client_ca
         )
 
-    # The node.
-
-    async def _register(self) -> None:
-        self._since = self._clock.now()
-        facts = self._host.facts()
-        node = registration.node_object(self.config)
-        node["metadata"]["labels"] = registration.labels(self.config, facts)
-        try:
-            created = await self._api.create(NODES, node)
-        except errors.AlreadyExists:
-            change = {"metadata": {"labels": node["metadata"]["labels"]}}
-            created = await self._api.patch(NODES, self.config.name, change)
-        self._node_uid = created["metadata"]["uid"]
-        await self._report()
-        await self._renew()
-
-    async def _report(self) -> None:
-        status = registration.node_status(
-            self.config,
-            self._host.facts(),
-            port=self.address[1],
-            now=self._clock.now(),
-            since=self._since,
-        )
-        await self._api.patch(
-            NODES,
-            self.config.name,
-            {"status": status},
-            PatchType.STRATEGIC,
-            subresource="status",
-            type=bytes,
-        )
-
-    async def _renew(self) -> None:
-        now = self._clock.now()
-        change = {"spec": {"renewTime": registration.micro_stamp(now)}}
-        try:
-            await self._api.patch(
-                LEASES, self.config.name, change, namespace=LEASE_NAMESPACE, type=bytes
-            )
-        except errors.NotFound:
-            lease = registration.lease_object(self.config, now, self._node_uid)
-            await self._api.create(LEASES, lease, namespace=LEASE_NAMESPACE, type=bytes)
-
-    async def _heartbeat(self) -> None:
-        reported = self._clock.now()
-        while True:
-            await self._clock.sleep(self.config.heartbeat)
-            try:
-                await self._renew()
-                if self._clock.now() - reported >= self.config.report:
-                    await self._report()
-                    reported = self._clock.now()
-            except errors.KvestigateError:
-                pass  # the lease says by its age that we could not
-
     # The pods.
 
     async def _adopt(self) -> None:
@@ -209,7 +175,7 @@ class Agent:
         runs: dict[str, list[Process]] = {}
         for process in sorted(await self._host.adopt(), key=lambda one: one.key.attempt):
             runs.setdefault(process.key.pod_uid, []).append(process)
-        known = {pod.metadata.uid: pod for pod in self._pods}
+        known = {pod.metadata.uid: pod for pod in self._feed.pods_of(self.config.name)}
         for uid, processes in runs.items():
             pod = known.get(uid)
             if pod is None:
@@ -222,9 +188,6 @@ class Agent:
             for process in processes:
                 worker.adopt(process)
 
-    def _on_change(self, change: Change[Pod]) -> None:
-        self._queue.add(change.key)
-
     async def _work(self) -> None:
         while True:
             async with self._queue.work() as key:
@@ -236,7 +199,9 @@ class Agent:
                     self._queue.forget(key)
 
     async def _sync(self, key: Key) -> None:
-        pod = self._pods.get(key)
+        pod = self._feed.pods.get(key)
+        if pod is not None and pod.spec.node_name != self.config.name:
+            pod = None
         before = self._by_key.get(key)
         if before is not None and (pod is None or pod.metadata.uid != before):
             worker = self.workers.pop(before)
@@ -254,10 +219,16 @@ class Agent:
             self._queue.add_after(key, max(wake_at - self._clock.now(), 0.001))
 
     def _new_worker(self, pod: Pod) -> PodWorker:
-        worker = PodWorker(pod, self._station, self._volumes)
+        worker = PodWorker(pod, self._station, self._preparation)
         self.workers[pod.metadata.uid] = worker
         self._by_key[key_of(pod)] = pod.metadata.uid
         return worker
+
+    def _show_gpus(self, gpus: tuple[Gpu, ...]) -> None:
+        """Where the node's `nvidia-smi` looks."""
+        root = self._host.volumes_root
+        if root is not None:
+            (root / GPU_FILE).write_bytes(msgspec.json.encode(gpus))
 
     async def _bury(self, pod: Pod) -> None:
         """A pod that ended under an earlier agent: nothing to run, but deletion waits for us."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvestigate.node.gpu.model import Gpu
 from kvestigate.wire.certificates import KeyPair
 
 VERSION = "v1.36.4-kvestigate"
@@ -32,6 +33,9 @@ class NodeConfig:
     """With neither CA nor token, anybody who reaches the port may call."""
     api_address: tuple[str, int] | None = None
     """Where containers reach the API server."""
+    gpus: tuple[Gpu, ...] = ()
+    workers: int = 8
+    """Pods worked on at once: each spends most of its time waiting for the API or a fork."""
     lease_seconds: int = 40
     heartbeat: float = 10.0
     """Seconds between two renewals of the lease."""

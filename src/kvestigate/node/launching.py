@@ -20,9 +20,10 @@ def launch(
     around: Surroundings,
     made: Mapping[str, Mountable],
     message: Path,
+    devices: Mapping[str, str],
 ) -> Launch:
     """Raises `MissingReference` or `EntrypointUnknown`."""
-    env = environment.environment(pod, container, around)
+    env = {**environment.environment(pod, container, around), **devices}
     argv = images.argv(
         container.image,
         [environment.expand(word, env) for word in container.command],

@@ -7,6 +7,8 @@ from typing import Any
 
 from kvestigate.kube.resources import Resource
 from kvestigate.node.config import VERSION, NodeConfig
+from kvestigate.node.gpu.allocation import RESOURCE
+from kvestigate.node.gpu.model import node_labels
 from kvestigate.node.hosts.interface import Facts
 from kvestigate.node.status import stamp
 
@@ -25,14 +27,14 @@ _CONDITIONS = (
 )
 
 
-def node_object(config: NodeConfig) -> dict[str, Any]:
+def node_object(config: NodeConfig, facts: Facts) -> dict[str, Any]:
     """What the agent creates; its status is written apart."""
     return {
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {
             "name": config.name,
-            "labels": dict(config.labels),
+            "labels": labels(config, facts),
             "annotations": dict(config.annotations),
         },
         "spec": {"taints": [dict(taint) for taint in config.taints]} if config.taints else {},
@@ -46,6 +48,7 @@ def labels(config: NodeConfig, facts: Facts) -> dict[str, str]:
         "kubernetes.io/arch": facts.architecture,
         "beta.kubernetes.io/os": facts.operating_system,
         "beta.kubernetes.io/arch": facts.architecture,
+        **node_labels(config.gpus),
         **config.labels,
     }
 
@@ -58,6 +61,7 @@ def capacity(config: NodeConfig, facts: Facts) -> dict[str, str]:
         "hugepages-1Gi": "0",
         "hugepages-2Mi": "0",
         "pods": str(config.pods),
+        **({RESOURCE: str(len(config.gpus))} if config.gpus else {}),
         **config.capacity,
     }
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,14 +12,15 @@ import msgspec
 from kvestigate import errors
 from kvestigate.client.api import PODS
 from kvestigate.client.informer import key_of
-from kvestigate.node import environment, lifecycle, volumes
+from kvestigate.node import environment, lifecycle
+from kvestigate.node.gpu.allocation import NoDevices
 from kvestigate.node.hooks import Hooks
 from kvestigate.node.hosts.interface import Ending, LaunchFailed, Process, RunKey
 from kvestigate.node.images import UNKNOWN, EntrypointUnknown
-from kvestigate.node.launching import launch
 from kvestigate.node.lifecycle import Finish, Start, Stop
 from kvestigate.node.logs import Log
 from kvestigate.node.pods import Container, Pod
+from kvestigate.node.preparing import NotMounted, Preparation
 from kvestigate.node.probes import ProbeFailure, Prober
 from kvestigate.node.records import (
     NEVER_STARTED,
@@ -44,7 +44,7 @@ CANNOT_RUN = 127
 class PodWorker:
     """The agent's side of one pod. `sync` is never called twice at once."""
 
-    def __init__(self, pod: Pod, station: Station, made: volumes.Volumes) -> None:
+    def __init__(self, pod: Pod, station: Station, preparation: Preparation) -> None:
         self.pod = pod
         self.key = key_of(pod)
         self.started_at = station.clock.now()
@@ -54,8 +54,7 @@ class PodWorker:
         self.finished = False
         """Nothing runs, nothing will, and the API knows."""
         self._station = station
-        self._volumes = made
-        self._mounted: dict[str, volumes.Mountable] | None = None
+        self._preparation = preparation
         self._records: dict[str, ContainerRecord] = {}
         self._written: dict[str, Any] | None = None
         self._stops: dict[str, Stopping] = {}
@@ -138,6 +137,7 @@ class PodWorker:
         for process in running:
             await process.ended
         await self._station.host.forget(self.pod.metadata.uid)
+        self._preparation.forget(self.pod)
         self._station.addresses.release(self.pod.metadata.uid)
 
     def release(self) -> None:
@@ -153,14 +153,19 @@ class PodWorker:
         container = self.pod.container(name)
         assert container is not None
         record = self._records.get(name, NEVER_STARTED)
+        key = RunKey(self.pod.metadata.uid, name, _attempt(record))
         try:
-            process = await self._launched(container, record)
+            prepared = await self._preparation.prepare(self.pod, container, key)
+            process = await self._station.host.start(prepared)
+        except NotMounted as missing:
+            self._wait(name, Waiting("ContainerCreating"), RETRY_SECONDS)
+            self._tell("Warning", "FailedMount", str(missing))
         except environment.MissingReference as missing:
-            reason = "FailedMount" if self._mounted is None else "CreateContainerConfigError"
-            waiting = "ContainerCreating" if self._mounted is None else reason
-            self._wait(name, Waiting(waiting, str(missing)), RETRY_SECONDS)
-            event = "FailedMount" if self._mounted is None else "Failed"
-            self._tell("Warning", event, str(missing), container=name)
+            self._wait(name, Waiting("CreateContainerConfigError", str(missing)), RETRY_SECONDS)
+            self._tell("Warning", "Failed", f"Error: {missing}", container=name)
+        except NoDevices as missing:
+            self._wait(name, Waiting("UnexpectedAdmissionError", str(missing)), RETRY_SECONDS)
+            self._tell("Warning", "UnexpectedAdmissionError", str(missing))
         except EntrypointUnknown as unknown:
             self._wait(name, Waiting(UNKNOWN, str(unknown)), HOPELESS_SECONDS)
             self._tell("Warning", UNKNOWN, str(unknown), container=name)
@@ -171,25 +176,6 @@ class PodWorker:
             self._tell("Warning", "Failed", failure.message, container=name)
         else:
             await self._begun(container, record, process)
-
-    async def _launched(self, container: Container, record: ContainerRecord) -> Process:
-        wanted = environment.references(container)
-        if self._mounted is None:
-            wanted |= volumes.references(self.pod)
-        around = await self._station.surroundings(self.pod, wanted)
-        if self._mounted is None:
-            self._mounted = await self._volumes.make(self.pod, around, self._station.clock.now())
-        key = RunKey(self.pod.metadata.uid, container.name, _attempt(record))
-        message = self._station.host.volumes_root / self.pod.metadata.uid / ".messages"
-        prepared = launch(
-            self.pod,
-            container,
-            key,
-            around,
-            self._mounted,
-            message / f"{container.name}-{key.attempt}",
-        )
-        return await self._station.host.start(prepared)
 
     async def _begun(self, container: Container, record: ContainerRecord, process: Process) -> None:
         name = container.name
@@ -256,7 +242,7 @@ class PodWorker:
             ending.code,
             ending.at or self._station.clock.now(),
             reason=reason,
-            message=self._last_words(process, ending),
+            message=ending.message or self._preparation.last_words(process.key),
         )
         self._records[name] = lifecycle.exited(self._records[name], ended)
         container = self.pod.container(name)
@@ -271,16 +257,6 @@ class PodWorker:
                     f"Back-off restarting failed container {name} in pod {where}",
                     container=name,
                 )
-
-    def _last_words(self, process: Process, ending: Ending) -> str:
-        if ending.message:
-            return ending.message
-        return _read_start(self._message(process.key), 4096)
-
-    def _message(self, key: RunKey) -> Path:
-        """Where a container leaves its last words."""
-        root = self._station.host.volumes_root / key.pod_uid / ".messages"
-        return root / f"{key.container}-{key.attempt}"
 
     # Stopping.
 
@@ -365,11 +341,3 @@ def initial_health(container: Container) -> Health:
 
 def _attempt(record: ContainerRecord) -> int:
     return record.restarts + 1 if record.stage is Stage.EXITED or record.run else record.restarts
-
-
-def _read_start(path: Path, limit: int) -> str:
-    try:
-        with path.open("rb") as file:
-            return file.read(limit).decode("utf-8", "replace")
-    except OSError:
-        return ""

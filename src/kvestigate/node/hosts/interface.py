@@ -175,8 +175,8 @@ class Host(Protocol):
     """One node's machine."""
 
     @property
-    def volumes_root(self) -> Path:
-        """Where pods' volumes are kept on the machine."""
+    def volumes_root(self) -> Path | None:
+        """Where pods' volumes are kept on the machine; None where there are none to keep."""
 
     async def open(self) -> None:
         """Make the node ready to run containers; idempotent over agent restarts."""

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kvestigate.node.hosts.interface import Facts
 
+_SYS_ADMIN = 21
 _ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
 
@@ -28,6 +29,16 @@ def facts(runtime: str, directory: Path, limits: tuple[str, ...]) -> Facts:
         disk=shutil.disk_usage(directory).total,
         limits=limits,
     )
+
+
+def can_mount() -> bool:
+    """Whether this process has the capability to mount: root may have been stripped of it."""
+    try:
+        status = Path("/proc/self/status").read_text()
+    except OSError:
+        return False
+    (line,) = [line for line in status.splitlines() if line.startswith("CapEff:")]
+    return bool(int(line.split()[1], 16) >> _SYS_ADMIN & 1)
 
 
 def _os_image() -> str:

@@ -118,7 +118,7 @@ class NamespaceHost:
         self._shared = tuple(shared)
         self._seed = seed
         """Puts files into the node's upper layer before it starts."""
-        self._privileged = os.geteuid() == 0
+        self._privileged = machine.can_mount()
         self._init = 0
         self._parent: subprocess.Popen[bytes] | None = None
         """What started the node's first process and waits for it."""

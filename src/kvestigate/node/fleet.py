@@ -1,0 +1,84 @@
+"""Many nodes in one process: one watch, one certificate, one agent each."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from types import TracebackType
+
+from kvestigate.aio.clock import WALL, Clock
+from kvestigate.aio.supervisor import Supervisor
+from kvestigate.client.api import Api
+from kvestigate.node.agent import Agent
+from kvestigate.node.config import NodeConfig
+from kvestigate.node.feed import Feed
+from kvestigate.node.hosts.interface import Host
+from kvestigate.wire.certificates import CertificateAuthority, KeyPair
+from kvestigate.wire.tls import server_context
+
+_AT_ONCE = 32
+
+
+class Fleet:
+    """Nodes that come and go together. Entering returns when all are registered."""
+
+    def __init__(
+        self,
+        api: Api,
+        nodes: Sequence[tuple[NodeConfig, Host]],
+        *,
+        clock: Clock = WALL,
+        serving: KeyPair | None = None,
+        client_ca: bytes | None = None,
+    ) -> None:
+        self._feed = Feed(api)
+        self._clock = clock
+        self._watching = Supervisor("fleet")
+        self._running = Supervisor("fleet")
+        tls = _context(serving, client_ca, clock)
+        self.agents = [
+            Agent(api, host, config, clock=clock, feed=self._feed, tls=tls)
+            for config, host in nodes
+        ]
+
+    async def __aenter__(self) -> Fleet:
+        await self._watching.__aenter__()
+        await self._running.__aenter__()
+        try:
+            await self._watching.start("services", self._feed.services.run)
+            await self._watching.start("pods", self._feed.pods.run)
+            room = asyncio.Semaphore(_AT_ONCE)
+            async with asyncio.TaskGroup() as group:
+                for agent in self.agents:
+                    group.create_task(self._start(agent, room))
+        except BaseException as failure:
+            await self.__aexit__(type(failure), failure, failure.__traceback__)
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """The agents first: they still need the watch."""
+        try:
+            await self._running.__aexit__(kind, error, traceback)
+        finally:
+            await self._watching.__aexit__(kind, error, traceback)
+
+    async def _start(self, agent: Agent, room: asyncio.Semaphore) -> None:
+        async with room:
+            await self._running.start(agent.config.name, agent.run)
+
+
+def _context(serving: KeyPair | None, client_ca: bytes | None, clock: Clock) -> ssl.SSLContext:
+    pair = serving
+    if pair is None:
+        now = datetime.fromtimestamp(clock.now(), UTC)
+        authority = CertificateAuthority.create("kubelets", now=now)
+        pair = authority.issue_server("system:nodes", ["127.0.0.1"], now=now)
+    return server_context(certificate=pair.certificate, key=pair.key, client_ca=client_ca)

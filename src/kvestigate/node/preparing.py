@@ -1,0 +1,99 @@
+"""From a pod's spec to the `Launch` of one container: what it refers to is fetched and made."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from kvestigate.node import environment, volumes
+from kvestigate.node.environment import MissingReference
+from kvestigate.node.gpu.allocation import Allocation
+from kvestigate.node.hosts.interface import Ceiling, Launch, RunKey
+from kvestigate.node.launching import launch
+from kvestigate.node.pods import Container, Pod
+from kvestigate.node.station import Station
+from kvestigate.node.volumes import Mountable, Volumes
+
+LAST_WORDS = 4096
+"""Bytes of a termination message that are kept."""
+
+
+class NotMounted(MissingReference):
+    """A volume cannot be made yet."""
+
+
+class Preparation(Protocol):
+    """How a node gets a container ready to start."""
+
+    async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
+        """Raises `MissingReference`, `NotMounted` or `EntrypointUnknown`."""
+
+    def last_words(self, key: RunKey) -> str:
+        """What a container left in its termination message."""
+
+    def forget(self, pod: Pod) -> None: ...
+
+
+class RealPreparation:
+    """For containers that are processes: volumes on disk, the whole environment."""
+
+    def __init__(self, station: Station, root: Path, devices: Allocation) -> None:
+        self._station = station
+        self._root = root
+        self._devices = devices
+        self._volumes = Volumes(root, token=station.token, claim=station.claim)
+        self._made: dict[str, dict[str, Mountable]] = {}
+        """By the pod's uid."""
+
+    async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
+        made = self._made.get(pod.metadata.uid)
+        wanted = environment.references(container)
+        if made is None:
+            wanted |= volumes.references(pod)
+        around = await self._station.surroundings(pod, wanted)
+        if made is None:
+            try:
+                made = await self._volumes.make(pod, around, self._station.clock.now())
+            except MissingReference as missing:
+                raise NotMounted(*missing.args) from missing
+            self._made[pod.metadata.uid] = made
+        devices = self._devices.variables(pod.metadata.uid, container)
+        return launch(pod, container, key, around, made, self._message(key), devices)
+
+    def last_words(self, key: RunKey) -> str:
+        try:
+            with self._message(key).open("rb") as file:
+                return file.read(LAST_WORDS).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def forget(self, pod: Pod) -> None:
+        self._made.pop(pod.metadata.uid, None)
+        self._devices.release(pod.metadata.uid)
+
+    def _message(self, key: RunKey) -> Path:
+        return self._root / key.pod_uid / ".messages" / f"{key.container}-{key.attempt}"
+
+
+class SimulatedPreparation:
+    """For containers that only exist as records: nothing is fetched, nothing is written."""
+
+    def __init__(self, devices: Allocation) -> None:
+        self._devices = devices
+
+    async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
+        env = {variable.name: variable.value for variable in container.env if variable.value}
+        devices = self._devices.variables(pod.metadata.uid, container)
+        return Launch(
+            key=key,
+            argv=(*container.command, *container.args),
+            env=env | devices,
+            hostname=environment.hostname(pod),
+            ceiling=Ceiling(),
+        )
+
+    def last_words(self, key: RunKey) -> str:
+        return ""
+
+    def forget(self, pod: Pod) -> None:
+        self._devices.release(pod.metadata.uid)
