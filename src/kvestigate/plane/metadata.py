@@ -13,8 +13,12 @@ from kvestigate.plane.kinds.kind import Kind, Object
 
 ANNOTATIONS_LIMIT = 256 * 1024
 
-# Users cannot set these; what they send is dropped on create and carried over on update.
+# Users cannot set these: what they send is dropped on create.
 SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
+"""The finalizers that stand for a propagation policy."""
+_STANDARD = frozenset({"kubernetes", ORPHAN, FOREGROUND})
 
 _METADATA = Path("metadata")
 
@@ -34,7 +38,6 @@ def begin(obj: Object, kind: Kind, namespace: str, now: float, source: random.Ra
     for name in SERVER_SET:
         meta.pop(name, None)
     meta.pop("resourceVersion", None)
-    meta.pop("generation", None)
     meta.pop("selfLink", None)
     if kind.resource.namespaced:
         meta["namespace"] = namespace
@@ -42,19 +45,50 @@ def begin(obj: Object, kind: Kind, namespace: str, now: float, source: random.Ra
         meta["name"] = names.generate_name(meta["generateName"], source)
     meta["uid"] = str(uuid.UUID(int=source.getrandbits(128), version=4))
     meta["creationTimestamp"] = timestamp(now)
-    if kind.counts_generations:
+    if kind.counts_generations and kind.starts_generations:
         meta["generation"] = 1
 
 
 def carry_over(new: Object, old: Object) -> None:
-    """Keep of the old metadata what an update may not touch."""
+    """Keep of the old metadata what an update leaves out or may not touch.
+
+    What it may not touch but names differently is for `check_changed` to refuse.
+    """
     meta, before = new["metadata"], old["metadata"]
-    for name in (*SERVER_SET, "generation", "namespace", "generateName"):
+    for name in ("creationTimestamp", "generation", "namespace"):
         if name in before:
             meta[name] = before[name]
         else:
             meta.pop(name, None)
+    if not meta.get("uid"):
+        meta["uid"] = before["uid"]
+    if "deletionTimestamp" in before:
+        meta["deletionTimestamp"] = before["deletionTimestamp"]
+    if "deletionGracePeriodSeconds" in before:
+        meta.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
     meta.pop("selfLink", None)
+
+
+def merge_owners(obj: Object) -> str:
+    """Name each owner once; the warning if one was named more often."""
+    owners = obj["metadata"].get("ownerReferences")
+    if not owners or len(owners) == 1:
+        return ""
+    kept: list[Object] = []
+    repeated: list[str] = []
+    for owner in owners:
+        if owner not in kept:
+            kept.append(owner)
+        elif (uid := str(owner.get("uid"))) not in repeated:
+            repeated.append(uid)
+    if not repeated:
+        return ""
+    obj["metadata"]["ownerReferences"] = kept
+    return (
+        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references "
+        "in 1.20+, and may reject such requests as early as 1.24; please fix your requests; "
+        f"duplicate UID(s) observed: {', '.join(repeated)}"
+    )
 
 
 def advance_generation(new: Object, old: Object, kind: Kind) -> None:
@@ -63,6 +97,7 @@ def advance_generation(new: Object, old: Object, kind: Kind) -> None:
 
 
 def check(obj: Object, kind: Kind) -> list[Cause]:
+    """What is wrong with the metadata of a new object."""
     meta = obj["metadata"]
     found: list[Cause] = []
     name = meta.get("name") or ""
@@ -78,26 +113,61 @@ def check(obj: Object, kind: Kind) -> list[Cause]:
             causes.invalid(_METADATA.child("name"), name, problem)
             for problem in kind.name_problems(name)
         )
-    found += _check_labels(meta.get("labels") or {})
-    found += _check_annotations(meta.get("annotations") or {})
-    found += _check_owners(meta.get("ownerReferences") or [])
+    found += _check_open(meta)
     found += _check_finalizers(meta.get("finalizers") or [])
+    if kind.type is not None:
+        found += _check_qualified(meta.get("finalizers") or [])
     return found
 
 
-def check_update(new: Object, old: Object) -> list[Cause]:
+def check_changed(new: Object, old: Object, kind: Kind) -> list[Cause]:
+    """What is wrong with the metadata of a changed object.
+
+    kube-apiserver looks twice, for all kinds and then for the one at hand, and tells it all.
+    """
+    meta = new["metadata"]
+    step = _check_step(meta, old["metadata"])
+    whole = check(new, kind)
+    if not step and not whole:
+        return []
+    generic = _check_open(meta) + _check_finalizers(meta.get("finalizers") or [])
+    return [*generic, *step, *step, *whole]
+
+
+_IMMUTABLE = ("name", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+def _check_step(meta: Object, before: Object) -> list[Cause]:
     found: list[Cause] = []
-    added = set(new["metadata"].get("finalizers") or ()) - set(
-        old["metadata"].get("finalizers") or ()
-    )
-    if added and old["metadata"].get("deletionTimestamp"):
-        found.append(
-            causes.forbidden(
-                _METADATA.child("finalizers"),
-                "no new finalizers can be added if the object is being deleted, found new "
-                f"finalizers []string{{{', '.join(causes.show(name) for name in sorted(added))}}}",
+    if before.get("deletionTimestamp"):
+        known = before.get("finalizers") or ()
+        added = [name for name in meta.get("finalizers") or () if name not in known]
+        if added:
+            listed = ", ".join(causes.show(name) for name in sorted(added))
+            found.append(
+                causes.forbidden(
+                    _METADATA.child("finalizers"),
+                    "no new finalizers can be added if the object is being deleted, found new "
+                    f"finalizers []string{{{listed}}}",
+                )
             )
-        )
+    for name in _IMMUTABLE:
+        if meta.get(name) != before.get(name):
+            found.append(
+                causes.invalid(_METADATA.child(name), meta.get(name), "field is immutable")
+            )
+    return found + _check_open(meta)
+
+
+def _check_open(meta: Object) -> list[Cause]:
+    """What users may change at any time."""
+    found: list[Cause] = []
+    if labels := meta.get("labels"):
+        found += _check_labels(labels)
+    if annotations := meta.get("annotations"):
+        found += _check_annotations(annotations)
+    if owners := meta.get("ownerReferences"):
+        found += _check_owners(owners)
     return found
 
 
@@ -129,29 +199,67 @@ def _check_annotations(annotations: dict[str, str]) -> list[Cause]:
 
 
 def _check_owners(owners: list[Object]) -> list[Cause]:
-    found = []
-    controllers = 0
-    for index, owner in enumerate(owners):
-        path = _METADATA.child("ownerReferences").index(index)
-        for field in ("apiVersion", "kind", "name", "uid"):
-            if not owner.get(field):
-                found.append(causes.invalid(path.child(field), "", f"{field} must not be empty"))
-        controllers += bool(owner.get("controller"))
-    if controllers > 1:
-        found.append(
-            causes.invalid(
-                _METADATA.child("ownerReferences"),
-                owners,
-                "Only one reference can have Controller set to true.",
+    path = _METADATA.child("ownerReferences")
+    found: list[Cause] = []
+    controller = ""
+    for owner in owners:
+        found += _check_owner(owner)
+    for owner in owners:
+        if not owner.get("controller"):
+            continue
+        named = f"{owner.get('kind', '')}/{owner.get('name', '')}"
+        if controller:
+            found.append(
+                causes.invalid(
+                    path,
+                    owners,
+                    "Only one reference can have Controller set to true. Found "
+                    f'"true" in references for {controller} and {named}',
+                )
             )
-        )
+        controller = controller or named
+    return found
+
+
+def _check_owner(owner: Object) -> list[Cause]:
+    path = _METADATA.child("ownerReferences")
+    stated, kind = owner.get("apiVersion") or "", owner.get("kind") or ""
+    group, _, version = stated.rpartition("/")
+    if "/" in group:
+        group, version = "", ""
+    found = []
+    if not version:
+        found.append(causes.invalid(path.child("apiVersion"), stated, "version must not be empty"))
+    for field in ("kind", "name", "uid"):
+        if not owner.get(field):
+            found.append(causes.invalid(path.child(field), "", "must not be empty"))
+    if (group, version, kind) == ("", "v1", "Event"):
+        told = "/v1, Kind=Event is disallowed from being an owner"
+        found.append(causes.invalid(path, owner, told))
     return found
 
 
 def _check_finalizers(finalizers: list[str]) -> list[Cause]:
+    if not finalizers:
+        return []
     path = _METADATA.child("finalizers")
-    return [
+    found = [
         causes.invalid(path, name, text)
         for name in finalizers
         for text in names.qualified_name_problems(name)
+    ]
+    if ORPHAN in finalizers and FOREGROUND in finalizers:
+        told = f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set"
+        found.append(causes.invalid(path, finalizers, told))
+    return found
+
+
+def _check_qualified(finalizers: list[str]) -> list[Cause]:
+    """Of built-in kinds: only a finalizer that the server knows does without a domain."""
+    path = _METADATA.child("finalizers")
+    told = "name is neither a standard finalizer name nor is it fully qualified"
+    return [
+        causes.invalid(path.index(index), name, told)
+        for index, name in enumerate(finalizers)
+        if "/" not in name and name not in _STANDARD
     ]

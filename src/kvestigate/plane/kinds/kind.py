@@ -38,6 +38,8 @@ class Kind:
 
     counts_generations: ClassVar[bool] = False
     """`metadata.generation` starts at 1 and grows with every change outside metadata and status."""
+    starts_generations: ClassVar[bool] = True
+    """A new object is generation 1; else it has none until it changes."""
     keeps_status_on_create: ClassVar[bool] = False
     status_carries_metadata: ClassVar[bool] = False
     """A write to `status` may also change labels and annotations."""

@@ -7,6 +7,13 @@ from functools import cache
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.plane.kinds.accounts import ServiceAccountKind
+from kvestigate.plane.kinds.admission_policies import (
+    AdmissionPolicyKind,
+    MutatingPolicyBindingKind,
+    PolicyBindingKind,
+    ValidatingPolicyKind,
+)
+from kvestigate.plane.kinds.api_services import APIServiceKind
 from kvestigate.plane.kinds.autoscaler_view import AutoscalerV1
 from kvestigate.plane.kinds.autoscalers import AutoscalerKind
 from kvestigate.plane.kinds.budgets import BudgetKind
@@ -15,11 +22,24 @@ from kvestigate.plane.kinds.claims import ClaimKind
 from kvestigate.plane.kinds.config_maps import ConfigMapKind
 from kvestigate.plane.kinds.controller_revisions import ControllerRevisionKind
 from kvestigate.plane.kinds.cronjobs import CronJobKind
+from kvestigate.plane.kinds.csi import (
+    CSIDriverKind,
+    CSINodeKind,
+    CSIStorageCapacityKind,
+    VolumeAttachmentKind,
+)
 from kvestigate.plane.kinds.daemonsets import DaemonSetKind
 from kvestigate.plane.kinds.deployments import DeploymentKind
+from kvestigate.plane.kinds.devices import (
+    DeviceClassKind,
+    ResourceClaimKind,
+    ResourceClaimTemplateKind,
+    ResourceSliceKind,
+)
 from kvestigate.plane.kinds.endpoint_slices import EndpointSliceKind
 from kvestigate.plane.kinds.endpoints import EndpointsKind
 from kvestigate.plane.kinds.events import EventKind, EventView
+from kvestigate.plane.kinds.flow_control import FlowSchemaKind, PriorityLevelKind
 from kvestigate.plane.kinds.ingresses import IngressClassKind, IngressKind
 from kvestigate.plane.kinds.jobs import JobKind
 from kvestigate.plane.kinds.kind import Kind
@@ -50,6 +70,10 @@ from kvestigate.plane.kinds.statefulsets import StatefulSetKind
 from kvestigate.plane.kinds.storage_classes import StorageClassKind, VolumeAttributesClassKind
 from kvestigate.plane.kinds.view import View
 from kvestigate.plane.kinds.volumes import VolumeKind
+from kvestigate.plane.kinds.webhooks import (
+    MutatingWebhooksKind,
+    WebhooksKind,
+)
 
 Address = tuple[str, str, str]
 """(group, version, plural)"""
@@ -74,6 +98,26 @@ KINDS: dict[tuple[str, str], type[Kind]] = {
     ("coordination.k8s.io", "leases"): LeaseKind,
     ("discovery.k8s.io", "endpointslices"): EndpointSliceKind,
     ("node.k8s.io", "runtimeclasses"): RuntimeClassKind,
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): AdmissionPolicyKind,
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): MutatingPolicyBindingKind,
+    (
+        "admissionregistration.k8s.io",
+        "mutatingwebhookconfigurations",
+    ): MutatingWebhooksKind,
+    ("admissionregistration.k8s.io", "validatingadmissionpolicies"): ValidatingPolicyKind,
+    ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): PolicyBindingKind,
+    ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): WebhooksKind,
+    ("apiregistration.k8s.io", "apiservices"): APIServiceKind,
+    ("flowcontrol.apiserver.k8s.io", "flowschemas"): FlowSchemaKind,
+    ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): PriorityLevelKind,
+    ("resource.k8s.io", "deviceclasses"): DeviceClassKind,
+    ("resource.k8s.io", "resourceclaims"): ResourceClaimKind,
+    ("resource.k8s.io", "resourceclaimtemplates"): ResourceClaimTemplateKind,
+    ("resource.k8s.io", "resourceslices"): ResourceSliceKind,
+    ("storage.k8s.io", "csidrivers"): CSIDriverKind,
+    ("storage.k8s.io", "csinodes"): CSINodeKind,
+    ("storage.k8s.io", "csistoragecapacities"): CSIStorageCapacityKind,
+    ("storage.k8s.io", "volumeattachments"): VolumeAttachmentKind,
     ("storage.k8s.io", "storageclasses"): StorageClassKind,
     ("storage.k8s.io", "volumeattributesclasses"): VolumeAttributesClassKind,
     ("autoscaling", "horizontalpodautoscalers"): AutoscalerKind,

@@ -1,0 +1,161 @@
+"""Priority and fairness: kept and judged as the server does, though a plane queues nothing.
+Pure."""
+
+from __future__ import annotations
+
+from kvestigate.kube import causes
+from kvestigate.kube.causes import Cause
+from kvestigate.plane.kinds import checks
+from kvestigate.plane.kinds.checks import Causes
+from kvestigate.plane.kinds.kind import Kind, Object, Scene
+
+EXEMPT = "exempt"
+_PRECEDENCE_MAX = 10000
+_METHODS = ("ByNamespace", "ByUser")
+_SUBJECTS = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}
+_RESPONSES = ("Queue", "Reject")
+
+
+class FlowSchemaKind(Kind):
+    counts_generations = True
+
+    def default(self, obj: Object) -> None:
+        if not obj["spec"].get("matchingPrecedence"):
+            obj["spec"]["matchingPrecedence"] = 1000
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_schema(obj["metadata"].get("name", ""), obj["spec"]))
+
+
+class PriorityLevelKind(Kind):
+    counts_generations = True
+
+    def default(self, obj: Object) -> None:
+        spec = obj["spec"]
+        if "exempt" in spec:
+            spec["exempt"].setdefault("nominalConcurrencyShares", 0)
+            spec["exempt"].setdefault("lendablePercent", 0)
+        if "limited" in spec:
+            limited = spec["limited"]
+            limited.setdefault("nominalConcurrencyShares", 30)
+            limited.setdefault("lendablePercent", 0)
+            queuing = limited["limitResponse"].get("queuing")
+            if queuing is not None:
+                defaults = {"queues": 64, "handSize": 8, "queueLengthLimit": 50}
+                queuing |= {name: queuing.get(name) or it for name, it in defaults.items()}
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_level(obj["metadata"].get("name", ""), obj["spec"]))
+
+
+def _schema(name: str, spec: Object) -> Causes:
+    precedence, path = spec["matchingPrecedence"], "spec.matchingPrecedence"
+    if precedence <= 0:
+        yield causes.invalid(path, precedence, "must be a positive value")
+    if precedence > _PRECEDENCE_MAX:
+        yield causes.invalid(path, precedence, f"must not be greater than {_PRECEDENCE_MAX}")
+    if precedence == 1 and name != EXEMPT:
+        why = f"only the schema named '{EXEMPT}' may have matchingPrecedence 1"
+        yield causes.invalid(path, precedence, why)
+    method = spec.get("distinguisherMethod")
+    if method is not None and method.get("type") not in _METHODS:
+        shown = {"Type": method.get("type", "")}
+        yield causes.unsupported("spec.distinguisherMethod.type", shown, _METHODS)
+    level, path = spec["priorityLevelConfiguration"], "spec.priorityLevelConfiguration.name"
+    if level.get("name"):
+        yield from checks.subdomain(path, level["name"])
+    else:
+        yield causes.required(path, "must reference a priority level")
+    for index, rule in enumerate(spec.get("rules") or ()):
+        yield from _rule(f"spec.rules[{index}]", rule)
+
+
+def _rule(path: str, rule: Object) -> Causes:
+    subjects = rule.get("subjects") or []
+    for index, subject in enumerate(subjects):
+        yield from _subject(f"{path}.subjects[{index}]", subject)
+    if not subjects:
+        yield causes.required(f"{path}.subjects", "subjects must contain at least one value")
+    if not rule.get("resourceRules") and not rule.get("nonResourceRules"):
+        why = "at least one of resourceRules and nonResourceRules has to be non-empty"
+        yield causes.required(path, why)
+    for index, each in enumerate(rule.get("resourceRules") or ()):
+        yield from _resource_rule(f"{path}.resourceRules[{index}]", each)
+
+
+def _subject(path: str, subject: Object) -> Causes:
+    kind = subject.get("kind", "")
+    field = _SUBJECTS.get(kind)
+    if field is None:
+        yield causes.unsupported(f"{path}.kind", kind, ["Group", "ServiceAccount", "User"])
+        return
+    if field not in subject:
+        why = f"{field} is required when subject kind is '{kind}'"
+        yield causes.required(f"{path}.{field}", why)
+    elif not subject[field].get("name"):
+        yield causes.required(f"{path}.{field}.name")
+    for other, name in _SUBJECTS.items():
+        if name != field and name in subject:
+            why = f"{name} is forbidden when subject kind is not '{other}'"
+            yield causes.forbidden(f"{path}.{name}", why)
+
+
+def _resource_rule(path: str, rule: Object) -> Causes:
+    if not rule.get("verbs"):
+        yield causes.required(f"{path}.verbs", "verbs must contain at least one value")
+    if not rule.get("apiGroups"):
+        why = "resource rules must supply at least one api group"
+        yield causes.required(f"{path}.apiGroups", why)
+    if not rule.get("resources"):
+        why = "resource rules must supply at least one resource"
+        yield causes.required(f"{path}.resources", why)
+    if not rule.get("namespaces") and not rule.get("clusterScope"):
+        why = "resource rules that are not cluster scoped must supply at least one namespace"
+        yield causes.required(f"{path}.namespaces", why)
+
+
+def _level(name: str, spec: Object) -> Causes:
+    kind, limited, exempt = spec.get("type", ""), spec.get("limited"), spec.get("exempt")
+    if (name == EXEMPT) != (kind == "Exempt"):
+        why = f"must be 'Exempt' if and only if `name` is '{EXEMPT}'"
+        yield causes.invalid("spec.type", kind, why)
+    if kind == "Exempt":
+        if limited is not None:
+            yield causes.forbidden("spec.limited", "must be nil if the type is not Limited")
+    elif kind == "Limited":
+        if exempt is not None:
+            yield causes.forbidden("spec.exempt", "must be nil if the type is Limited")
+        if limited is None:
+            yield causes.required("spec.limited", "must not be empty when type is Limited")
+        else:
+            yield from _limited("spec.limited", limited)
+    else:
+        yield from checks.one_of("spec.type", kind, ("Exempt", "Limited"))
+
+
+def _limited(path: str, limited: Object) -> Causes:
+    shares, lent = limited["nominalConcurrencyShares"], limited["lendablePercent"]
+    if shares < 0:
+        why = "must be a non-negative integer"
+        yield causes.invalid(f"{path}.nominalConcurrencyShares", shares, why)
+    yield from _response(f"{path}.limitResponse", limited["limitResponse"])
+    if not 0 <= lent <= 100:
+        yield causes.invalid(f"{path}.lendablePercent", lent, checks.between(0, 100))
+    borrowed = limited.get("borrowingLimitPercent", 0)
+    if borrowed < 0:
+        why = "if specified, must be a non-negative integer"
+        yield causes.invalid(f"{path}.borrowingLimitPercent", borrowed, why)
+
+
+def _response(path: str, response: Object) -> Causes:
+    kind, queuing = response.get("type", ""), response.get("queuing")
+    if kind == "Reject":
+        if queuing is not None:
+            why = "must be nil if limited.limitResponse.type is not Limited"
+            yield causes.forbidden(f"{path}.queuing", why)
+    elif kind == "Queue":
+        if queuing is None:
+            why = "must not be empty if limited.limitResponse.type is Limited"
+            yield causes.required(f"{path}.queuing", why)
+    else:
+        yield from checks.one_of(f"{path}.type", kind, _RESPONSES)
