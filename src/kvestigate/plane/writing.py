@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kvestigate.errors import BadRequest
+from kvestigate.errors import ApiError, BadRequest
 from kvestigate.kube import causes
 from kvestigate.plane import metadata, objects
 from kvestigate.plane.admission.interface import Write
@@ -14,7 +14,7 @@ from kvestigate.plane.kinds.kind import Object
 from kvestigate.plane.managed import track
 from kvestigate.plane.store.body import fill, unfilled
 from kvestigate.plane.store.errors import Exists, Mismatch, Missing
-from kvestigate.plane.store.model import Item, Mutation
+from kvestigate.plane.store.model import Item, Mutation, Remove
 from kvestigate.plane.store.state import PlaneState
 
 CONFLICT_RETRIES = 5
@@ -24,9 +24,10 @@ CONFLICT_RETRIES = 5
 def prepare_new(call: Call, state: PlaneState, obj: Object) -> Write:
     """Everything that happens to a new object before it is stored."""
     kind, scene = call.kind, call.scene(state)
-    if obj["metadata"].get("resourceVersion"):
-        raise BadRequest("resourceVersion should not be set on objects to be created")
+    if obj["metadata"].get("resourceVersion", "") not in ("", "0"):
+        raise ApiError("resourceVersion should not be set on objects to be created")
     check_namespace(call, obj)
+    _merge_owners(call, obj)
     metadata.begin(obj, kind, call.namespace, scene.now, call.random)
     if kind.has_status and not kind.keeps_status_on_create:
         kind.reset_status(obj)
@@ -51,6 +52,7 @@ def prepare_update(call: Call, state: PlaneState, new: Object, old: Object) -> W
     """Everything that happens to a changed object before it is stored."""
     kind, scene = call.kind, call.scene(state)
     check_namespace(call, new)
+    _merge_owners(call, new)
     metadata.carry_over(new, old)
     status = call.asked.subresource in kind.status_subresources
     if status:
@@ -63,7 +65,7 @@ def prepare_update(call: Call, state: PlaneState, new: Object, old: Object) -> W
         metadata.advance_generation(new, old, kind)
     write = Write("UPDATE", kind, new, old, call.asked, scene, call.warnings)
     admit(write)
-    found = metadata.check(new, kind) + metadata.check_update(new, old)
+    found = metadata.check_changed(new, old, kind)
     if status:
         found += kind.validate_status(new, old, scene)
     else:
@@ -73,6 +75,11 @@ def prepare_update(call: Call, state: PlaneState, new: Object, old: Object) -> W
     if kind.warns_on_update and not status:
         call.warnings.extend(kind.warnings(new))
     return write
+
+
+def _merge_owners(call: Call, obj: Object) -> None:
+    if warning := metadata.merge_owners(obj):
+        call.warnings.append(warning)
 
 
 def check_namespace(call: Call, obj: Object) -> None:
@@ -130,12 +137,18 @@ async def _commit_change(call: Call, write: Write, item: Item) -> Item:
     new = write.new
     if objects.same(new, item):
         return item
-    mutation: Mutation = objects.put(new, call.kind, expect=item.revision)
     if call.dry_run:
         return dry_item(call, objects.body(new, call.kind), item.name, item.revision)
-    if new["metadata"].get("deletionTimestamp") and gone(call, new):
-        mutation = objects.removal(new, call.kind, item.revision)
+    mutation: Mutation
+    released = bool(new["metadata"].get("deletionTimestamp")) and gone(call, new)
+    if released:
+        # Watchers see it as it last was; only the one who let go sees it without the finalizer.
+        mutation = Remove(call.kind.key, item.namespace, item.name, item.revision)
+    else:
+        mutation = objects.put(new, call.kind, expect=item.revision)
     changes = await call.plane.commit([mutation, *write.extra], call.user.name)
+    if released:
+        return dry_item(call, objects.body(new, call.kind), item.name, item.revision)
     return changes[0].item
 
 
