@@ -29,7 +29,7 @@ def single(call: Call, item: Item) -> bytes:
         return objects.shown(item, call.served)
     if form.form is Form.TABLE:
         include = call.asked.params.get("includeObject", "")
-        table = tables.table(call.kind, [item], form.api_version, call.clock.now(), include)
+        table = tables.table(call.served, [item], form.api_version, call.clock.now(), include)
         table["metadata"] = {"resourceVersion": str(item.revision)}
         return answer.encode(table)
     return answer.encode(_partial(item, form.api_version))
@@ -43,7 +43,7 @@ def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> Respons
         body = _list(call.served, items, metadata)
     elif form.form is Form.TABLE:
         include = call.asked.params.get("includeObject", "")
-        table = tables.table(call.kind, items, form.api_version, call.clock.now(), include)
+        table = tables.table(call.served, items, form.api_version, call.clock.now(), include)
         body = answer.encode({**table, "metadata": metadata})
     else:
         body = answer.encode(

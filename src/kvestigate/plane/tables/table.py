@@ -32,7 +32,7 @@ def table(
         raise BadRequest(f"Unable to convert to Table as requested: {cause}")
     columns = columns_of(kind)
     definitions = [column.definition() for column in columns.columns] if headers else None
-    rows = [_row(columns, objects.read(item), now, include, api_version) for item in items]
+    rows = [_row(kind, columns, objects.read(item), now, include, api_version) for item in items]
     return {
         "kind": "Table",
         "apiVersion": api_version,
@@ -43,20 +43,20 @@ def table(
 
 
 def _row(
-    columns: Columns, obj: Object, now: float, include: str, api_version: str
+    kind: Kind, columns: Columns, obj: Object, now: float, include: str, api_version: str
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"cells": columns.cells(obj, now)}
     if columns.conditions is not None and (conditions := columns.conditions(obj)):
         row["conditions"] = conditions
-    row["object"] = _carried(obj, include, api_version)
+    row["object"] = _carried(kind, obj, include, api_version)
     return row
 
 
-def _carried(obj: Object, include: str, api_version: str) -> Object | None:
+def _carried(kind: Kind, obj: Object, include: str, api_version: str) -> Object | None:
     if include == "None":
         return None
     if include == "Object":
-        return obj
+        return kind.from_stored(obj)
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": api_version,
