@@ -50,8 +50,8 @@ def up(
 ) -> None:
     """Start a Kubernetes cluster on this machine: pods run as processes.
 
-    Needs no root, image or virtual machine. Its context is added to your kubeconfig. A cluster that was there before comes back as it
-    was, with everything in it.
+    Needs no root, image or virtual machine. Its context is added to your kubeconfig. A cluster
+    that was there before comes back as it was, with everything in it.
     """
     from msgspec import structs
 

@@ -21,6 +21,7 @@ from kvestigate.node.agent import Agent
 from kvestigate.node.config import NodeConfig
 from kvestigate.node.hosts.directory import DirectoryHost
 from kvestigate.plane.serving import Listen, ServeOptions, Serving, serving
+
 # from kvestigate.scheduler.runtime import Scheduler
 
 
