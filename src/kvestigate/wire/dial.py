@@ -10,7 +10,7 @@ import asyncio
 import base64
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -44,6 +44,8 @@ class Origin:
     """The name the certificate must be for; `host` if None."""
     proxy: str | None = None
     """`http://user:password@proxy:3128`, `https://...` or `socks5://...`"""
+    opener: Callable[[], Awaitable[socket.socket]] | None = None
+    """Gives a connected socket, where no address leads to the server."""
 
     @property
     def authority(self) -> str:
@@ -79,12 +81,15 @@ async def dial(
 
 async def _direct(origin: Origin, factory: Callable[[], ProtocolT]) -> ProtocolT:
     loop = asyncio.get_running_loop()
+    name = _server_hostname(origin)
+    if origin.opener is not None:
+        opened = await origin.opener()
+        _, protocol = await loop.create_connection(
+            factory, sock=opened, ssl=origin.tls, server_hostname=name
+        )
+        return protocol
     transport, protocol = await loop.create_connection(
-        factory,
-        origin.host,
-        origin.port,
-        ssl=origin.tls,
-        server_hostname=_server_hostname(origin),
+        factory, origin.host, origin.port, ssl=origin.tls, server_hostname=name
     )
     _tune(transport)
     return protocol

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from kvestigate import errors
 from kvestigate.wire import dial
@@ -39,10 +40,11 @@ class HttpClient:
         tls: ssl.SSLContext | None = None,
         server_hostname: str | None = None,
         proxy: str | None = None,
+        opener: Callable[[], Awaitable[socket.socket]] | None = None,
         max_idle: int = 32,
         connect_timeout: float = 10.0,
     ) -> None:
-        self._origin = dial.Origin(host, port, tls, server_hostname, proxy)
+        self._origin = dial.Origin(host, port, tls, server_hostname, proxy, opener)
         self._max_idle = max_idle
         self._connect_timeout = connect_timeout
         self._idle: list[ClientConnection] = []

@@ -3,20 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from kvestigate.errors import BadRequest
+from kvestigate.node.forwarding import CHANNELS, channels
 from kvestigate.plane import objects
 from kvestigate.plane.kinds.registry import builtin
 from kvestigate.plane.kubelet.locate import check_proxied
-from kvestigate.wire.message import Headers, Response
+from kvestigate.wire.message import Headers, Request, Response, Upgrade
 from kvestigate.wire.server import serve
 from tests.plane.conftest import Api
 from tests.plane.kubelet.conftest import NODE, PODS, Kubelet, ask
 
 SERVICES = "/api/v1/namespaces/default/services"
+
+
+class Forwarding(Kubelet):
+    """A node that forwards ports as our own agent does."""
+
+    async def handle(self, request: Request) -> Response | Upgrade:
+        if not request.path.startswith("/portForward/"):
+            return await super().handle(request)
+        self.forwarded.append(request.path)
+        port = int(request.query.removeprefix("port="))
+        return Upgrade(lambda socket: channels(socket, "127.0.0.1", [port]), CHANNELS)
+
+    forwarded: ClassVar[list[str]] = []
+
+
+@pytest.fixture
+def kubelet_type() -> type[Kubelet]:
+    Forwarding.forwarded.clear()
+    return Forwarding
 
 
 @pytest.fixture
@@ -33,9 +53,9 @@ async def pod(api: Api) -> AsyncIterator[Kubelet]:
         yield listening
 
 
-async def slice_of(api: Api, port: int, *, ready: bool = True) -> None:
+async def slice_of(api: Api, port: int, *, ready: bool = True, pod: str = "") -> None:
     """Put where no user could: the API takes no loopback endpoints, and tests use no other."""
-    endpoints = {
+    endpoints: dict[str, Any] = {
         "metadata": {
             "name": "front-1",
             "namespace": "default",
@@ -46,6 +66,8 @@ async def slice_of(api: Api, port: int, *, ready: bool = True) -> None:
         "ports": [{"name": "http", "port": port}],
         "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": ready}}],
     }
+    if pod:
+        endpoints["endpoints"][0] |= {"targetRef": {"kind": "Pod", "name": pod}}
     plane = await api.server.planes.open("root")
     kind = builtin()["discovery.k8s.io", "v1", "endpointslices"]
     await plane.write(objects.put(endpoints, kind, expect=0))
@@ -60,17 +82,36 @@ async def test_a_node_is_its_kubelet(api: Api, kubelet: Kubelet, method: str) ->
     assert kubelet.target == "/stats/summary/?only=cpu"
 
 
-async def test_a_pod_is_reached_at_its_address(api: Api, pod: Kubelet) -> None:
+async def test_a_pod_is_reached_through_its_node(api: Api, pod: Kubelet) -> None:
     assert await ask(api, f"{PODS}/web:{pod.port}/proxy/a/b%20c/") == (200, "hello")
     assert pod.target == "/a/b%20c/"
+    assert Forwarding.forwarded == ["/portForward/default/web"]
+
+
+async def test_a_connection_through_the_node_is_kept(api: Api, pod: Kubelet) -> None:
+    for _ in range(3):
+        assert (await ask(api, f"{PODS}/web:{pod.port}/proxy/"))[0] == 200
+
+    assert (len(pod.asked), len(Forwarding.forwarded)) == (3, 1)
+
+
+async def test_nothing_listens_in_the_pod(api: Api, pod: Kubelet) -> None:
+    status, message = await ask(api, f"{PODS}/web:1/proxy/")
+
+    assert status == 503
+    assert message.startswith("error trying to reach service: ")
 
 
 @pytest.mark.parametrize("name", ["front", "front:80", "front:http", "http:front:http"])
-async def test_a_service_is_one_of_its_endpoints(api: Api, pod: Kubelet, name: str) -> None:
-    await slice_of(api, pod.port)
+@pytest.mark.parametrize(("behind", "tunnels"), [("", 0), ("web", 1)])
+async def test_a_service_is_one_of_its_endpoints(
+    api: Api, pod: Kubelet, name: str, behind: str, tunnels: int
+) -> None:
+    await slice_of(api, pod.port, pod=behind)
 
     assert await ask(api, f"{SERVICES}/{name}/proxy/x") == (200, "hello")
     assert pod.target == "/x"
+    assert len(Forwarding.forwarded) == tunnels
 
 
 async def test_credentials_and_connection_headers_stay_with_us(api: Api, pod: Kubelet) -> None:
@@ -127,7 +168,7 @@ async def test_the_root_is_below_a_slash(api: Api, pod: Kubelet) -> None:
         (f"{SERVICES}/zz/proxy/x", 404, 'services "zz" not found'),
         (f"{SERVICES}/front:81/proxy/x", 503, 'no service port 81 found for service "front"'),
         (f"{SERVICES}/front/proxy/x", 503, 'no endpoints available for service "front"'),
-        (f"{PODS}/waiting/proxy/x", 400, "address not allowed"),
+        (f"{PODS}/waiting/proxy/x", 400, "pod waiting does not have a host assigned"),
         (f"{PODS}/web:x/proxy/x", 400, 'invalid port "x"'),
         (f"{PODS}/ftp:web:1/proxy/x", 400, 'invalid proxy target "ftp:web:1"'),
     ],

@@ -21,10 +21,33 @@ class Address:
     host: str
     port: int
     tls: bool = True
+    kubelet: bool = False
+    """Whether we show and ask for certificates of the cluster's own CA."""
 
     def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"http{'s' if self.tls else ''}://{host}:{self.port}"
+        return _url(self.host, self.port, self.tls)
+
+
+@dataclass(frozen=True, slots=True)
+class PodPort:
+    """A port of a pod, reached through its node."""
+
+    kubelet: Address
+    namespace: str
+    pod: str
+    uid: str
+    host: str
+    """The pod's address, for the Host header; its name if it has none."""
+    port: int
+    tls: bool = False
+
+    def __str__(self) -> str:
+        return _url(self.host, self.port, self.tls)
+
+
+def _url(host: str, port: int, tls: bool) -> str:
+    host = f"[{host}]" if ":" in host else host
+    return f"http{'s' if tls else ''}://{host}:{port}"
 
 
 def kubelet_of(state: PlaneState, node: str, *, as_kind: str = "nodes") -> Address:
@@ -38,7 +61,8 @@ def kubelet_of(state: PlaneState, node: str, *, as_kind: str = "nodes") -> Addre
     for type_ in ADDRESS_TYPES:
         if type_ in by_type:
             endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
-            return Address(by_type[type_], endpoint.get("Port") or KUBELET_PORT)
+            port = endpoint.get("Port") or KUBELET_PORT
+            return Address(by_type[type_], port, kubelet=True)
     raise ApiError(f"no preferred addresses found; known addresses: {list(known)}")
 
 

@@ -1,4 +1,7 @@
-"""proxy: plain HTTP (and WebSockets) to a node's kubelet, a pod or one of a service's pods."""
+"""proxy: plain HTTP (and WebSockets) to a node's kubelet, a pod or one of a service's pods.
+
+Pods are reached through their nodes; endpoints without a pod at the address they name.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,16 @@ from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import quote
 
-from kvestigate.errors import BadRequest, NotFound, ServiceUnavailable
+from kvestigate.errors import ApiError, BadRequest, NotFound, ServiceUnavailable
 from kvestigate.plane import objects
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Object
 from kvestigate.plane.kubelet import relay
-from kvestigate.plane.kubelet.locate import Address, check_proxied, kubelet_of
-from kvestigate.plane.store.state import PlaneState
+from kvestigate.plane.kubelet.locate import Address, PodPort, check_proxied, kubelet_of, node_of
 from kvestigate.wire import handshake
 from kvestigate.wire.message import Headers, Request, Response, Upgrade
 
+PODS = ("", "pods")
 SLICES = ("discovery.k8s.io", "endpointslices")
 _SERVICE_LABEL = "kubernetes.io/service-name"
 
@@ -39,7 +42,7 @@ class Target(NamedTuple):
         raise BadRequest(f'invalid proxy target "{text}"')
 
 
-Locate = Callable[[Call, Target], Address]
+Locate = Callable[[Call, Target], Address | PodPort]
 
 
 async def proxy_node(call: Call) -> Response | Upgrade:
@@ -67,7 +70,11 @@ async def _proxy(call: Call, locate: Locate) -> Response | Upgrade:
         request = Request("GET", rest or "/", incoming.query, incoming.headers)
         return await relay.upgrade(call.backends, address, request, headers=headers)
     request = Request(incoming.method, rest or "/", incoming.query, headers, incoming.body)
-    answered = await relay.ask(call.backends, address, request)
+    try:
+        answered = await relay.ask(call.backends, address, request)
+    except ApiError as failure:
+        why = f"error trying to reach service: {failure.message}"
+        raise ServiceUnavailable(why) from failure
     fields = [
         (name, _relocated(value, address, base) if name == "location" else value)
         for name, value in relay.passed_on(answered.headers)
@@ -82,7 +89,7 @@ def _split(call: Call) -> tuple[str, str]:
     return before + found, rest
 
 
-def _relocated(location: str, address: Address, base: str) -> str:
+def _relocated(location: str, address: Address | PodPort, base: str) -> str:
     """A redirect of the backend to itself, as the client has to follow it."""
     own = location.removeprefix(str(address))
     return f"{base}{own}" if own.startswith("/") and not own.startswith("//") else location
@@ -96,15 +103,20 @@ def _node(call: Call, target: Target) -> Address:
     return Address(address.host, _number(target.port), tls=target.scheme == "https")
 
 
-def _pod(call: Call, target: Target) -> Address:
-    item = call.plane.state.get(call.kind.key, call.namespace, target.name)
+def _pod(call: Call, target: Target) -> PodPort:
+    return _pod_port(call, target.name, target.port, tls=target.scheme == "https")
+
+
+def _pod_port(call: Call, name: str, port: str, *, tls: bool) -> PodPort:
+    state = call.plane.state
+    item = state.get(PODS, call.namespace, name)
     if item is None:
-        raise _missing("pods", target.name)
+        raise _missing("pods", name)
     pod = objects.read(item)
-    host = (pod.get("status") or {}).get("podIP") or ""
-    check_proxied(host, loopback=call.backends.loopback)
-    port = _number(target.port) if target.port else _first_port(pod)
-    return Address(host, port, tls=target.scheme == "https")
+    kubelet = kubelet_of(state, node_of(pod), as_kind="pods")
+    number = _number(port) if port else _first_port(pod)
+    host = (pod.get("status") or {}).get("podIP") or name
+    return PodPort(kubelet, call.namespace, name, item.uid, host, number, tls)
 
 
 def _first_port(pod: Object) -> int:
@@ -115,7 +127,7 @@ def _first_port(pod: Object) -> int:
     return 80
 
 
-def _service(call: Call, target: Target) -> Address:
+def _service(call: Call, target: Target) -> Address | PodPort:
     item = call.plane.state.get(call.kind.key, call.namespace, target.name)
     if item is None:
         raise _missing("services", target.name)
@@ -127,26 +139,30 @@ def _service(call: Call, target: Target) -> Address:
     ]
     if not wanted:
         raise ServiceUnavailable(f'no service port {target.port} found for service "{target.name}"')
-    name = wanted[0].get("name") or ""
-    found = _endpoints(call.plane.state, call.namespace, target.name, name)
+    found = _endpoints(call, target.name, wanted[0].get("name") or "")
     if not found:
         raise ServiceUnavailable(f'no endpoints available for service "{target.name}"')
-    host, port = call.random.choice(found)
+    endpoint, number = call.random.choice(found)
+    tls = target.scheme == "https"
+    reference = endpoint.get("targetRef") or {}
+    if reference.get("kind") == "Pod":
+        return _pod_port(call, reference["name"], str(number), tls=tls)
+    host = endpoint["addresses"][0]
     check_proxied(host, loopback=call.backends.loopback)
-    return Address(host, port, tls=target.scheme == "https")
+    return Address(host, number, tls=tls)
 
 
-def _endpoints(state: PlaneState, namespace: str, service: str, port: str) -> list[tuple[str, int]]:
-    """Address and port of every ready endpoint behind a service's port."""
+def _endpoints(call: Call, service: str, port: str) -> list[tuple[Object, int]]:
+    """Every ready endpoint behind a service's port, and the number of the port there."""
     found = []
-    for item in state.collection(SLICES).items(namespace):
+    for item in call.plane.state.collection(SLICES).items(call.namespace):
         if item.labels.get(_SERVICE_LABEL) != service:
             continue
         piece = objects.read(item)
         numbers = [each["port"] for each in piece.get("ports") or () if _is(each, port)]
         for endpoint in piece.get("endpoints") or ():
             if (endpoint.get("conditions") or {}).get("ready", True):
-                found += [(endpoint["addresses"][0], number) for number in numbers]
+                found += [(endpoint, number) for number in numbers]
     return found
 
 

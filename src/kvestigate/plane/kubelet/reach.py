@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ssl
 from collections import OrderedDict
+from urllib.parse import quote
 
-from kvestigate.plane.kubelet.locate import Address
+from kvestigate.plane.kubelet.locate import Address, PodPort
+from kvestigate.plane.kubelet.tunnel import Tunnel
 from kvestigate.wire.pool import HttpClient
+from kvestigate.wire.tls import client_context
 
 MAX_CLIENTS = 256
 """Addresses to which connections are kept; the one unused for longest makes room."""
@@ -18,28 +21,50 @@ class Backends:
     def __init__(self, tls: ssl.SSLContext | None = None, *, loopback: bool = False) -> None:
         self._tls = tls
         self.loopback = loopback
-        """Whether pods may be reached at loopback addresses: on one's own machine they are."""
-        self._clients: OrderedDict[Address, HttpClient] = OrderedDict()
+        """Whether endpoints may be at loopback addresses: on one's own machine they are."""
+        self._clients: OrderedDict[Address | PodPort, _Client] = OrderedDict()
 
-    async def client(self, address: Address) -> HttpClient:
-        client = self._clients.get(address)
-        if client is None:
-            client = HttpClient(
-                host=address.host, port=address.port, tls=self._context() if address.tls else None
-            )
-            self._clients[address] = client
+    async def client(self, target: Address | PodPort) -> HttpClient:
+        known = self._clients.get(target)
+        if known is None:
+            known = self._clients[target] = await self._new(target)
             if len(self._clients) > MAX_CLIENTS:
                 _, oldest = self._clients.popitem(last=False)
                 await oldest.aclose()
-        self._clients.move_to_end(address)
-        return client
+        self._clients.move_to_end(target)
+        return known.http
 
     async def aclose(self) -> None:
         while self._clients:
             _, client = self._clients.popitem()
             await client.aclose()
 
-    def _context(self) -> ssl.SSLContext:
-        if self._tls is None:
-            self._tls = ssl.create_default_context()
-        return self._tls
+    async def _new(self, target: Address | PodPort) -> _Client:
+        tls = self._context(target)
+        if isinstance(target, Address):
+            return _Client(HttpClient(host=target.host, port=target.port, tls=tls))
+        path = f"/portForward/{quote(target.namespace)}/{quote(target.pod)}"
+        tunnel = Tunnel(await self.client(target.kubelet), path, target.port)
+        http = HttpClient(host=target.host, port=target.port, tls=tls, opener=tunnel.open)
+        return _Client(http, tunnel)
+
+    def _context(self, target: Address | PodPort) -> ssl.SSLContext | None:
+        if not target.tls:
+            return None
+        if isinstance(target, Address) and target.kubelet:
+            if self._tls is None:
+                self._tls = ssl.create_default_context()
+            return self._tls
+        # What pods show is their own affair, and none of ours is shown to them.
+        return client_context(insecure=True)
+
+
+class _Client:
+    def __init__(self, http: HttpClient, tunnel: Tunnel | None = None) -> None:
+        self.http = http
+        self._tunnel = tunnel
+
+    async def aclose(self) -> None:
+        await self.http.aclose()
+        if self._tunnel is not None:
+            await self._tunnel.aclose()

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 
 from kvestigate.errors import ApiError, BadRequest, KvestigateError, ServiceUnavailable, from_status
-from kvestigate.plane.kubelet.locate import Address
+from kvestigate.plane.kubelet.locate import Address, PodPort
 from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.wire import handshake
 from kvestigate.wire.message import Headers, Incoming, Request, Response, Upgrade, WebSocket
@@ -44,7 +44,7 @@ _PRIVATE = frozenset(
 )
 
 
-async def ask(backends: Backends, address: Address, request: Request) -> Incoming:
+async def ask(backends: Backends, address: Address | PodPort, request: Request) -> Incoming:
     """The backend's answer, its head read; ApiError if there is none."""
     client = await backends.client(address)
     try:
@@ -56,7 +56,11 @@ async def ask(backends: Backends, address: Address, request: Request) -> Incomin
 
 
 async def upgrade(
-    backends: Backends, address: Address, request: Request, *, headers: Headers | None = None
+    backends: Backends,
+    address: Address | PodPort,
+    request: Request,
+    *,
+    headers: Headers | None = None,
 ) -> Upgrade | Response:
     """A WebSocket through to the backend, with the subprotocol that the backend chooses."""
     try:
