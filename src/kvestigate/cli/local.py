@@ -39,7 +39,11 @@ def name_option(function: F) -> F:
     help="What nodes are made of; auto takes the best that this machine allows.",
 )
 @click.option("--gpus", type=whole_number(0, 64), help="Simulated GPUs on every node.")
-@click.option("--gpu-model", help="What they claim to be.")
+@click.option(
+    "--gpu-model",
+    type=click.Choice(["A100", "H100", "H200", "L4", "L40S", "T4", "V100"]),
+    help="What they claim to be; H100 for a new cluster.",
+)
 def up(
     options: GlobalOptions,
     name: str,

@@ -11,18 +11,25 @@ from functools import partial
 
 from msgspec import structs
 
+from kvestigate.aio.clock import WALL
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.controllers.registry import CONTROLLERS
 from kvestigate.controllers.rootca import RootCertificateController
 from kvestigate.controllers.runtime import Factory, Manager
 from kvestigate.local.directory import ClusterDirectory, Shape
-from kvestigate.node.agent import Agent
 from kvestigate.node.config import NodeConfig
+from kvestigate.node.fleet import Fleet
+from kvestigate.node.gpu.model import node_gpus
+from kvestigate.node.hosts.choice import best_host
 from kvestigate.node.hosts.directory import DirectoryHost
+from kvestigate.node.hosts.interface import Host
+from kvestigate.node.hosts.namespace import NamespaceHost
+from kvestigate.node.hosts.simulated import SimulatedHost
 from kvestigate.plane.serving import Listen, ServeOptions, Serving, serving
+from kvestigate.scheduler.runtime import Scheduler
 
-# from kvestigate.scheduler.runtime import Scheduler
+_ADDRESS = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +48,10 @@ async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIter
         options = ServeOptions(cluster.plane, Listen(port=shape.port))
         served = await stack.enter_async_context(serving(options))
         await stack.enter_async_context(Manager(_api(served), _controllers(served)))
-        # await stack.enter_async_context(Scheduler(_api(served)))
-        for number in range(1, shape.nodes + 1):
-            await stack.enter_async_context(_agent(cluster, served, f"node-{number}"))
+        await stack.enter_async_context(Scheduler(_api(served)))
+        await stack.enter_async_context(await _nodes(cluster, served, shape))
         port = int(served.url.rpartition(":")[2])
         yield Running(served.url, structs.replace(shape, port=port))
-
-
-def _controllers(served: Serving) -> Mapping[str, Factory]:
-    certificate = served.authority.pair.certificate.decode()
-    publish = partial(RootCertificateController, certificate)
-    return {**CONTROLLERS, "root-ca-certificate-publisher-controller": publish}
 
 
 def _api(served: Serving) -> Api:
@@ -63,12 +63,33 @@ def _api(served: Serving) -> Api:
     return Api(InProcessTransport(served.handler, headers=headers))
 
 
-def _agent(cluster: ClusterDirectory, served: Serving, name: str) -> Agent:
+def _controllers(served: Serving) -> Mapping[str, Factory]:
+    certificate = served.authority.pair.certificate.decode()
+    publish = partial(RootCertificateController, certificate)
+    return {**CONTROLLERS, "root-ca-certificate-publisher-controller": publish}
+
+
+async def _nodes(cluster: ClusterDirectory, served: Serving, shape: Shape) -> Fleet:
+    names = [f"node-{number}" for number in range(1, shape.nodes + 1)]
     now = datetime.now(UTC)
-    address = "127.0.0.1"
-    config = NodeConfig(
-        name,
-        serving=served.authority.issue_server(f"system:node:{name}", [address, name], now=now),
+    return Fleet(
+        _api(served),
+        [
+            (NodeConfig(name, gpus=node_gpus(name, shape.gpus, shape.gpu_model)), host)
+            for name in names
+            for host in [await _host(cluster, shape, name)]
+        ],
+        serving=served.authority.issue_server("system:node", [_ADDRESS], now=now),
         client_ca=served.authority.pair.certificate,
     )
-    return Agent(_api(served), DirectoryHost(cluster.nodes / name, now=time.time), config)
+
+
+async def _host(cluster: ClusterDirectory, shape: Shape, name: str) -> Host:
+    directory = cluster.nodes / name
+    if shape.host == "simulated":
+        return SimulatedHost(WALL)
+    if shape.host == "directory":
+        return DirectoryHost(directory, now=time.time)
+    if shape.host == "namespace":
+        return NamespaceHost(directory, name, now=time.time)
+    return await best_host(directory, name, now=time.time)

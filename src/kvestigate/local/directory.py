@@ -32,7 +32,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
     """auto, namespace, directory or simulated"""
     gpus: int = 0
     """Simulated GPUs on every node."""
-    gpu_model: str = "NVIDIA-H100-80GB-HBM3"
+    gpu_model: str = "H100"
     port: int = 0
     """0: one that the system chooses, the first time."""
 
