@@ -65,6 +65,7 @@ def test_serving_says_where_and_what_next_and_ends_when_told(tmp_path: Path) -> 
         (("--listen", "6443"), "--listen: '6443' is not HOST:PORT"),
         (("--listen", "127.0.0.1:99999"), "--listen: '127.0.0.1:99999' is not HOST:PORT"),
         (("--listen", "0.0.0.0:0", "--auth", "none"), "--auth none on 0.0.0.0"),
+        (("--listen", "127.0.0.1:0", "--token-file", "missing"), "missing: the file cannot be"),
     ],
 )
 def test_a_server_that_cannot_be(invoke: Invoke, flags: tuple[str, ...], message: str) -> None:

@@ -64,6 +64,21 @@ async def test_the_owners_certificate_alone_is_enough(tmp_path: Path) -> None:
     assert incoming.status == 200
 
 
+async def test_handed_out_tokens_are_for_users_whom_rbac_judges(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text('boss,jane,,system:masters\nclerk,bob,,"dev"\n')
+    options = ServeOptions(tmp_path, ANY_PORT, memory=True, token_file=tokens)
+    async with serving(options) as started:
+        assert (await ask(started, tmp_path, "boss"))[0] == 200
+        status, refused = await ask(started, tmp_path, "clerk")
+
+    assert status == 403
+    assert refused["message"] == (
+        'namespaces is forbidden: User "bob" cannot list resource "namespaces" in API group "" at '
+        "the cluster scope"
+    )
+
+
 async def test_without_authentication_everyone_does(tmp_path: Path) -> None:
     options = ServeOptions(tmp_path, ANY_PORT, memory=True, auth=Auth.NONE)
     async with serving(options) as started:

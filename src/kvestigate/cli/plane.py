@@ -67,6 +67,12 @@ def data_option(function: F) -> F:
     show_default=True,
     help="Who gets in: who RBAC lets in, or everyone (on loopback only).",
 )
+@click.option(
+    "--token-file",
+    metavar="PATH",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help='Users who get in with a token: lines of token,user,uid,"group1,group2".',
+)
 def serve(
     options: GlobalOptions,
     listen: str,
@@ -74,6 +80,7 @@ def serve(
     memory: bool,
     etcd: str | None,
     auth: str,
+    token_file: Path | None,
 ) -> None:
     """Serve planes until SIGTERM or Ctrl-C.
 
@@ -92,6 +99,7 @@ def serve(
         listen=parse_listen(listen),
         memory=memory,
         auth=Auth(auth),
+        token_file=token_file,
     )
     run(chosen, announce)
 

@@ -19,6 +19,7 @@ from kvestigate.plane.allocator import keep_large_blocks
 from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.jwt import SigningKey
 from kvestigate.plane.authn.service_accounts import TokenIssuer
+from kvestigate.plane.authn.token_file import read_tokens
 from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.union import Credentials
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
@@ -78,6 +79,8 @@ class ServeOptions:
     memory: bool = False
     """Keep the planes in memory only; keys and kubeconfig are in `data` all the same."""
     auth: Auth = Auth.RBAC
+    token_file: Path | None = None
+    """Tokens of further users, in the format of kube-apiserver's `--token-auth-file`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +196,8 @@ def _guards(
     owner = User(ADMIN, (MASTERS, AUTHENTICATED))
     if options.auth is Auth.NONE:
         return _Everyone(owner), AllowAll()
-    return Credentials({digest(token): owner}, issuer), Rbac()
+    others = read_tokens(options.token_file) if options.token_file is not None else {}
+    return Credentials({**others, digest(token): owner}, issuer), Rbac()
 
 
 class _Everyone:
