@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from kvestigate.errors import ConnectionFailed
 from kvestigate.plane.authn.tokens import StaticTokens, digest
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.kubelet.reach import Backends
@@ -38,6 +39,8 @@ class Kubelet:
     text: str = "one\ntwo\n"
     headers: list[tuple[str, str]] = field(default_factory=list)
     port: int = 0
+    breaks: bool = False
+    """Whether it breaks off before the end of an answer."""
 
     async def handle(self, request: Request) -> Response | Upgrade:
         self.asked.append(request)
@@ -50,6 +53,8 @@ class Kubelet:
     async def _pieces(self) -> AsyncIterator[bytes]:
         for line in self.text.splitlines(keepends=True):
             yield line.encode()
+        if self.breaks:
+            raise ConnectionFailed("the disk is gone")
 
     @property
     def target(self) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kvestigate.errors import ConnectionFailed
+from kvestigate.plane.kubelet.relay import Body
 from kvestigate.wire.message import Response
 from tests.plane.conftest import Api
 from tests.plane.kubelet.conftest import PODS, Kubelet, ask
@@ -102,3 +104,19 @@ async def test_a_log_is_whatever_the_client_accepts(api: Api) -> None:
 
     assert isinstance(response, Response)
     assert (response.status, response.headers) == (200, [("content-type", "text/plain")])
+
+
+async def test_a_log_that_breaks_off_does_not_seem_complete(api: Api, kubelet: Kubelet) -> None:
+    kubelet.breaks = True
+
+    with pytest.raises(ConnectionFailed):
+        await ask(api, f"{PODS}/web/log")
+
+
+async def test_a_log_that_nobody_reads_holds_no_connection(api: Api, kubelet: Kubelet) -> None:
+    response = await api.server.handle(api.request("GET", f"{PODS}/web/log"))
+    assert isinstance(response, Response)
+    assert isinstance(response.body, Body)
+    await response.body.aclose()
+
+    assert await ask(api, f"{PODS}/web/log") == (200, "one\ntwo\n")

@@ -33,7 +33,7 @@ async def read_log(call: Call) -> Response:
     if incoming.status != 200:
         raise await relay.refusal(incoming)
     kind = incoming.headers.get("content-type") or "text/plain"
-    return Response(200, [("content-type", kind)], relay.stream(incoming), compress=False)
+    return Response(200, [("content-type", kind)], relay.Body(incoming), compress=False)
 
 
 def _query(asked: Asked) -> list[tuple[str, str]]:

@@ -79,7 +79,7 @@ async def _proxy(call: Call, locate: Locate) -> Response | Upgrade:
         (name, _relocated(value, address, base) if name == "location" else value)
         for name, value in relay.passed_on(answered.headers)
     ]
-    return Response(answered.status, fields, relay.stream(answered), compress=False)
+    return Response(answered.status, fields, relay.Body(answered), compress=False)
 
 
 def _split(call: Call) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 from kvestigate.errors import ApiError, BadRequest, KvestigateError, ServiceUnavailable, from_status
 from kvestigate.plane.kubelet.locate import Address, PodPort
@@ -111,15 +110,25 @@ def passed_on(headers: Headers) -> list[tuple[str, str]]:
     return [(name, value) for name, value in headers if name not in dropped]
 
 
-async def stream(incoming: Incoming) -> AsyncIterator[bytes]:
-    """The body as it comes; the connection is given back or cut when the client stops."""
-    try:
-        async for piece in incoming:
-            yield piece
-    except KvestigateError:
-        return  # the head is sent: all that can be done is to end
-    finally:
-        await incoming.aclose()
+class Body:
+    """The body of a backend's answer as it comes. If the backend breaks off, so do we.
+
+    An object and not a generator, because it is closed even if it was never begun.
+    """
+
+    def __init__(self, incoming: Incoming) -> None:
+        self._incoming = incoming
+        self._pieces = aiter(incoming)
+
+    def __aiter__(self) -> Body:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._pieces)
+
+    async def aclose(self) -> None:
+        """Give the connection back, or up."""
+        await self._incoming.aclose()
 
 
 async def refusal(incoming: Incoming) -> ApiError:
