@@ -37,11 +37,13 @@ class Bed:
     """One API server."""
 
     api: Api
+    namespace: str = NAMESPACE
 
-    async def create(self, kind: str, body: Object, namespace: str = NAMESPACE) -> Object:
+    async def create(self, kind: str, body: Object) -> Object:
         resource = builtins.resource(kind)
         body = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
         status = body.get("status")
+        namespace = body["metadata"].get("namespace") or self.namespace
         made = await self.api.create(resource, body, namespace=namespace)
         if status:
             made = await self.patch(kind, body["metadata"]["name"], {"status": status}, "status")
@@ -49,17 +51,17 @@ class Bed:
 
     async def patch(self, kind: str, name: str, patch: Object, subresource: str = "") -> Object:
         return await self.api.patch(
-            builtins.resource(kind), name, patch, namespace=NAMESPACE, subresource=subresource
+            builtins.resource(kind), name, patch, namespace=self.namespace, subresource=subresource
         )
 
     async def delete(self, kind: str, name: str) -> None:
         resource = builtins.resource(kind)
-        await self.api.delete(resource, name, namespace=NAMESPACE, grace_seconds=0)
+        await self.api.delete(resource, name, namespace=self.namespace, grace_seconds=0)
 
     async def until(self, kind: str, holds: Callable[[Objects], Any]) -> dict[str, Object]:
         """The objects by name, as soon as `holds` is true of them."""
         resource = builtins.resource(kind)
-        selection = Selection(NAMESPACE if resource.namespaced else None)
+        selection = Selection(self.namespace if resource.namespaced else None)
         seen: dict[str, Object] = {}
         try:
             async with asyncio.timeout(PATIENCE):
@@ -109,7 +111,7 @@ def condition(pod: Object) -> Object:
     return next((item for item in wanted if item["status"] == "False"), {})
 
 
-def node(name: str = "n1", labels: Objects | None = None, **spec: Any) -> Object:
+def node(name: str = "n1", labels: Mapping[str, str] | None = None, **spec: Any) -> Object:
     """A node with room for 4 cpu, 8Gi and 110 pods; `allocatable` adds to that."""
     more = spec.pop("allocatable", {})
     room = {"cpu": "4", "memory": "8Gi", "ephemeral-storage": "100Gi", "pods": "110", **more}
@@ -120,7 +122,9 @@ def node(name: str = "n1", labels: Objects | None = None, **spec: Any) -> Object
     }
 
 
-def pod(name: str = "p1", *, cpu: str = "", labels: Objects | None = None, **spec: Any) -> Object:
+def pod(
+    name: str = "p1", *, cpu: str = "", labels: Mapping[str, str] | None = None, **spec: Any
+) -> Object:
     requests = {"cpu": cpu} if cpu else {}
     requests |= spec.pop("requests", {})
     container: Object = {"name": "main", "image": "x", "resources": {"requests": requests}}

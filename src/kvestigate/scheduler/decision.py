@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from kvestigate.scheduler import selection
-from kvestigate.scheduler.framework import Grade, Judge, Rejection
+from kvestigate.scheduler.framework import Judge, Rejection
 from kvestigate.scheduler.memory import Memory, Recollection
 from kvestigate.scheduler.nodes import NodeState
 from kvestigate.scheduler.pods import PodFacts
@@ -100,8 +100,7 @@ class Decider:
             return self._among_named(pod, named, state)
         recollection = self._memory.of(pod, state)
         contested = _contested(pod, state)
-        grades = _grades(self._profile, pod, state, local=False)
-        if not (judges or contested or grades):
+        if not (judges or contested or self._compares(pod, state)):
             node = recollection.best()
             return Placement(node) if node else _no_fit(state, recollection.rejections)
         return self._at_length(pod, state, recollection, judges, contested)
@@ -139,6 +138,12 @@ class Decider:
                 if rejection is not None:
                     return rejection
         return None
+
+    def _compares(self, pod: PodFacts, state: ClusterState) -> bool:
+        """Whether some plugin looks at nodes side by side."""
+        return any(
+            plugin.cares(pod, state) for plugin, _ in self._profile.scorers if not plugin.local
+        )
 
     def _among_named(
         self, pod: PodFacts, named: frozenset[str], state: ClusterState
@@ -221,11 +226,6 @@ def enough_nodes(total: int) -> int:
         return total
     share = max(5, 50 - total // 125)
     return max(_ENOUGH_NODES, total * share // 100)
-
-
-def _grades(profile: Profile, pod: PodFacts, state: ClusterState, *, local: bool) -> list[Grade]:
-    found = [plugin.grade(pod, state, ()) for plugin, _ in profile.scorers if plugin.local is local]
-    return [grade for grade in found if grade is not None]
 
 
 def _no_fit(state: ClusterState, rejections: dict[str, Rejection]) -> NoFit:

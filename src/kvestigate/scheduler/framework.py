@@ -51,6 +51,9 @@ class Scorer(Protocol):
     def local(self) -> bool:
         """As with filters; and the grade is the score, without regard to other nodes' grades."""
 
+    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
+        """Whether it may prefer some nodes to others, as far as that is cheap to tell."""
+
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
         """How to grade `nodes`; None when the plugin has no preference among them."""
 

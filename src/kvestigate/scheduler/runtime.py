@@ -154,20 +154,24 @@ class Scheduler:
         pod = waiting.pod
         message = str(refusal)
         nominated: str | None = ""
-        outcome = None
-        if refusal.total:
+        made = None
+        if refusal.everywhere is not None:
+            # Nobody can help then; kube-scheduler adds that it kept no state of devices, and
+            # those who search for its words should find them.
+            message += " not found"
+        elif refusal.total:
             outcome = preempt(pod, refusal, self._state, self._decider, self._random)
             if isinstance(outcome, Preemption):
-                nominated = outcome.node
-                self._state.nominate(pod, outcome.node)
+                made, nominated = outcome, outcome.node
             else:
                 # The first part is what kube-scheduler's dynamic resources always say here.
                 message += f" no new claims to deallocate, preemption: {outcome.why}"
                 nominated = None if outcome.keeps_nomination else ""
-        if nominated == "":
+        if nominated:
+            self._state.nominate(pod, nominated)
+        elif nominated is not None:
             self._state.withdraw(pod.uid)
         self._queue.park(waiting, refusal.plugins)
-        made = outcome if isinstance(outcome, Preemption) else None
         return lambda: self._tell_refusal(pod, message, nominated, made)
 
     # -- writing ---------------------------------------------------------------------------------

@@ -33,6 +33,10 @@ class PreferredNodes:
     name = "NodeAffinity"
     local = False
 
+    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
+        affinity = pod.pod.spec.affinity
+        return bool(affinity and affinity.node_affinity and affinity.node_affinity.preferred)
+
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
         affinity = pod.pod.spec.affinity
         node_affinity = affinity.node_affinity if affinity else None

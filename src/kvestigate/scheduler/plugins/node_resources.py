@@ -63,6 +63,9 @@ class Allocation:
     def __init__(self, *, pack: bool = False) -> None:
         self._share: Callable[[int, int], int] = _full if pack else _free
 
+    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
+        return True
+
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade:
         wanted = [(resource, pod.assumed.get(resource, 0)) for resource in (CPU, MEMORY)]
         share = self._share
@@ -95,6 +98,9 @@ class BalancedAllocation:
 
     name = "NodeResourcesBalancedAllocation"
     local = True
+
+    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
+        return True
 
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
         cpu, memory = pod.requests.get(CPU, 0), pod.requests.get(MEMORY, 0)

@@ -119,6 +119,11 @@ class PreferredNeighbours:
     name = "InterPodAffinity"
     local = False
 
+    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
+        return bool(pod.preferences) or any(
+            True for _ in state.preferences.about(pod, state.namespace_labels(pod.key.namespace))
+        )
+
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
         found: Counts = {}
         if pod.pod.spec.affinity is not None:

@@ -35,8 +35,11 @@ class SoftTaints:
     name = "TaintToleration"
     local = False
 
+    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
+        return bool(state.soft_tainted)
+
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
-        if not state.soft_tainted:
+        if not self.cares(pod, state):
             return None
         tolerations = [item for item in pod.pod.spec.tolerations if item.effect in ("", _SOFT)]
         return lambda node: sum(

@@ -115,6 +115,10 @@ class EvenSpread:
     name = "PodTopologySpread"
     local = False
 
+    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
+        constraints = pod.pod.spec.topology_spread_constraints
+        return any(item.when_unsatisfiable == _SOFT for item in constraints)
+
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
         constraints = _constraints(pod, _SOFT)
         if not constraints:

@@ -1,0 +1,131 @@
+"""Our scheduler and the real kube-scheduler before the same clusters, on one API server."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from kvestigate import errors
+from kvestigate.client.call import Selection
+from kvestigate.kube import builtins
+from kvestigate.scheduler.runtime import Scheduler
+from tests.real.session import connected
+from tests.scheduler.conftest import Bed, Object, Objects, condition
+from tests.scheduler.scenarios import SCENARIOS, Scenario
+from tests.upstream import binaries
+from tests.upstream.cluster import UpstreamCluster
+
+pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
+
+OURS, THEIRS = "our-scheduler", "default-scheduler"
+PRIORITIES = {"high": 1000, "middle": 500, "polite": 1000}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of the pod."""
+
+    node: str
+    message: str
+    nominated: str
+    evicted: frozenset[str]
+
+
+@pytest.fixture(scope="module")
+def upstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpstreamCluster]:
+    """An API server and a scheduler; no controllers, which would taint nodes without kubelets."""
+    directory = tmp_path_factory.mktemp("scheduler")
+    with UpstreamCluster(binaries.find(), directory) as cluster:
+        cluster.start_scheduler()
+        with cluster.judge() as judge:
+            path = "/api/v1/namespaces/default/serviceaccounts"
+            judge.ensure(path, {"metadata": {"name": "default"}})
+            for name, value in PRIORITIES.items():
+                body: Object = {"metadata": {"name": name}, "value": value}
+                if name == "polite":
+                    body["preemptionPolicy"] = "Never"
+                judge.ensure("/apis/scheduling.k8s.io/v1/priorityclasses", body)
+        yield cluster
+    shutil.rmtree(directory / "etcd")
+
+
+@pytest.fixture
+async def bed(upstream: UpstreamCluster) -> AsyncIterator[Bed]:
+    async with connected(upstream.admin_kubeconfig()) as api:
+        yield Bed(api)
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
+async def test_both_do_the_same(bed: Bed, scenario: Scenario) -> None:
+    theirs = await _play(bed, scenario, THEIRS)
+    async with Scheduler(bed.api, name=OURS):
+        ours = await _play(bed, scenario, OURS)
+    assert ours == theirs
+
+
+async def _play(bed: Bed, scenario: Scenario, scheduler: str) -> Outcome:
+    await _clear(bed)
+    for kind, body in scenario.others:
+        await bed.create(kind, body)
+    for node in scenario.nodes:
+        await bed.create("nodes", node)
+        # The API server's admission took each new node for one that is not ready.
+        taints = {"taints": node["spec"].get("taints")}
+        await bed.patch("nodes", node["metadata"]["name"], {"spec": taints})
+    for pod in scenario.present:
+        await bed.create("pods", pod)
+    subject = {**scenario.pod, "spec": {**scenario.pod["spec"], "schedulerName": scheduler}}
+    name = subject["metadata"]["name"]
+    await bed.create("pods", subject)
+    pods = await bed.until("pods", lambda pods: _settled(pods, name))
+    outcome = _outcome(pods, name)
+    await _clear(bed)
+    return outcome
+
+
+def _settled(pods: Objects, name: str) -> Any:
+    pod = pods.get(name, {})
+    if pod.get("spec", {}).get("nodeName"):
+        return True
+    if not condition(pod):
+        return False
+    nominated = pod["status"].get("nominatedNodeName")
+    return not nominated or any("deletionTimestamp" in each["metadata"] for each in pods.values())
+
+
+def _outcome(pods: Objects, name: str) -> Outcome:
+    pod = pods[name]
+    gone = {each for each, body in pods.items() if "deletionTimestamp" in body["metadata"]}
+    return Outcome(
+        pod["spec"].get("nodeName", ""),
+        condition(pod).get("message", ""),
+        pod["status"].get("nominatedNodeName", ""),
+        frozenset(gone),
+    )
+
+
+async def _clear(bed: Bed) -> None:
+    for kind in (
+        "pods",
+        "persistentvolumeclaims",
+        "poddisruptionbudgets",
+        "nodes",
+        "storageclasses",
+        "persistentvolumes",
+    ):
+        resource = builtins.resource(kind)
+        where = Selection("default" if resource.namespaced else None)
+        page = await bed.api.list(resource, where)
+        for item in page.items:
+            name = item["metadata"]["name"]
+            try:
+                if item["metadata"].get("finalizers"):
+                    await bed.patch(kind, name, {"metadata": {"finalizers": None}})
+                await bed.delete(kind, name)
+            except errors.NotFound:
+                pass
+        await bed.until(kind, lambda found: not found)
