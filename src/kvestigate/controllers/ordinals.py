@@ -91,18 +91,9 @@ def _fill(
             create.append((ordinal, _revision_for(stateful_set, ordinal, revisions)))
         elif is_finished(pod) and not is_leaving(pod):
             delete.append(pod)
-        elif not ordered or is_leaving(pod):
-            pass
-        elif _is_stuck(pod, revisions):
-            # A broken old pod would hold up the very update that mends it.
-            settled = True
-        if ordered and not settled:
+        if ordered:
             break
     return create, delete, settled or not ordered
-
-
-def _is_stuck(pod: Pod, revisions: Revisions) -> bool:
-    return not is_ready(pod) and pod.metadata.labels.get(HASH) != revisions.update
 
 
 def _is_well(stateful_set: StatefulSet, pod: Pod, now: float) -> bool:
