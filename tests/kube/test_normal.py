@@ -174,3 +174,9 @@ def test_what_is_empty_follows_its_declaration(
     kind: str, given: dict[str, Any], kept: dict[str, Any]
 ) -> None:
     assert normalised(given, facts.definition(f"io.k8s.api.core.v1.{kind}")) == kept
+
+
+def test_every_declaration_is_of_a_known_field() -> None:
+    for name in facts.definition_names():
+        kept = normalised({}, facts.definition(name))
+        assert kept.keys() <= facts.definition(name).fields.keys(), name
