@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from kvestigate.clusters import manage as clusters
 from kvestigate.debug import api, context, exec_url, timing
 from kvestigate.operation import Operation
+from kvestigate.planeops import manage as planes
 
 OPERATIONS: tuple[Operation, ...] = (
     context.OPERATION,
     api.OPERATION,
     timing.OPERATION,
     exec_url.OPERATION,
-    clusters.LIST,
-    clusters.CREATE,
-    clusters.DELETE,
+    planes.LIST,
+    planes.CREATE,
+    planes.DELETE,
 )

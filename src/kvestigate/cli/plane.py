@@ -139,7 +139,7 @@ def kubeconfig(options: GlobalOptions, id: str, data: Path | None) -> None:
     """
     import yaml
 
-    from kvestigate.clusters.kubeconfig import for_plane
+    from kvestigate.planeops.kubeconfig import for_plane
 
     path = Path(options.kubeconfig) if options.kubeconfig else _kubeconfig(data)
     try:
@@ -155,8 +155,8 @@ def kubeconfig(options: GlobalOptions, id: str, data: Path | None) -> None:
 @data_option
 async def list_(options: GlobalOptions, data: Path | None) -> None:
     """List the planes of a running server."""
-    from kvestigate.clusters.manage import Everything, list_planes
-    from kvestigate.clusters.views import planes_blocks
+    from kvestigate.planeops.manage import Everything, list_planes
+    from kvestigate.planeops.views import planes_blocks
 
     emit(options, await list_planes(_access(options, data), Everything()), planes_blocks)
 
@@ -173,8 +173,8 @@ async def create(
     options: GlobalOptions, id: str, data: Path | None, confirmation: Confirmation
 ) -> None:
     """Create the plane ID on a running server."""
-    from kvestigate.clusters.manage import PlaneOptions, create_plane
-    from kvestigate.clusters.views import plane_blocks
+    from kvestigate.planeops.manage import PlaneOptions, create_plane
+    from kvestigate.planeops.views import plane_blocks
 
     access = _access(options, data)
     click.echo(f"create plane {id} at {access.server}", err=True)
@@ -194,7 +194,7 @@ async def delete(
     options: GlobalOptions, id: str, data: Path | None, confirmation: Confirmation
 ) -> None:
     """Delete the plane ID with everything in it."""
-    from kvestigate.clusters.manage import PlaneOptions, delete_plane
+    from kvestigate.planeops.manage import PlaneOptions, delete_plane
 
     access = _access(options, data)
     click.echo(f"delete plane {id} at {access.server} with everything in it", err=True)

@@ -8,7 +8,8 @@ from random import Random
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock, WallClock
-from kvestigate.plane import answer, fleet, metrics, negotiate, request, routes, tenancy, types
+from kvestigate.kube.resources import Resource
+from kvestigate.plane import answer, clusters, metrics, negotiate, request, routes, tenancy, types
 from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.jwt import SigningKey
 from kvestigate.plane.authn.service_accounts import TokenIssuer
@@ -108,8 +109,8 @@ class ApiServer:
         if not asked.resource:
             if name == tenancy.ROOT and asked.path == metrics.PATH:
                 return self._metrics.respond(self.planes.store)
-            if name == tenancy.ROOT and fleet.owns(asked.path):
-                return await fleet.respond(self.planes, asked, incoming)
+            if name == tenancy.ROOT and clusters.owns(asked.path):
+                return await clusters.respond(self.planes, asked, incoming)
             return await routes.respond(plane, asked, incoming)
         return await self._dispatch(plane, asked, user, incoming)
 
@@ -137,7 +138,8 @@ class ApiServer:
         try:
             return await _verb(call)(call)
         except errors.ApiError as error:
-            return answer.failure(error, call.warnings)
+            response = answer.failure(error, call.warnings)
+            return answer.as_yaml(response) if call.form.yaml else response
 
 
 def _serves(known: Types, group: str) -> bool:
@@ -147,16 +149,19 @@ def _serves(known: Types, group: str) -> bool:
 def _form(asked: Asked, incoming: Request) -> Representation:
     if asked.subresource in PASSED_THROUGH:
         return Representation()  # the one behind us answers, in whatever form
-    return negotiate.negotiate(incoming.headers.get("accept"))
+    collective = asked.verb in ("list", "watch")
+    return negotiate.negotiate(incoming.headers.get("accept"), collective=collective)
 
 
 def _verb(call: Call) -> Verb:
     asked, resource = call.asked, call.kind.resource
     verbs: Verbs
-    if asked.subresource and asked.subresource != "status":
+    if not _leads_somewhere(asked, resource):
+        raise errors.NotFound("the server could not find the requested resource", details={})
+    if not _fits_path(asked, resource):
+        verbs = {}
+    elif asked.subresource and asked.subresource != "status":
         verbs = SUBRESOURCES.get((*call.kind.key, asked.subresource), {})
-        if asked.subresource not in resource.subresources:
-            raise errors.NotFound("the server could not find the requested resource", details={})
     elif call.kind.key in VIRTUAL:
         verbs = VIRTUAL[call.kind.key]
     else:
@@ -168,3 +173,25 @@ def _verb(call: Call) -> Verb:
             "the server does not allow this method on the requested resource", details={}
         )
     return verb
+
+
+def _leads_somewhere(asked: Asked, resource: Resource) -> bool:
+    """Whether there is anything at the path."""
+    if asked.subresource and asked.subresource not in resource.subresources:
+        return False
+    if resource.namespaced:
+        return bool(asked.namespace) or not asked.name or asked.verb in _COLLECTIVE
+    return not asked.namespace or (resource.plural == "namespaces" and not resource.group)
+
+
+_COLLECTIVE = ("list", "watch", "deletecollection")
+
+
+def _fits_path(asked: Asked, resource: Resource) -> bool:
+    """Whether the verb is one for a path of this form: of a collection, or of an object."""
+    if asked.verb in ("update", "patch"):
+        return bool(asked.name)
+    if asked.verb == "create" and asked.name and not asked.subresource:
+        return False
+    everywhere = resource.namespaced and not asked.namespace
+    return not everywhere or asked.verb in ("list", "watch")

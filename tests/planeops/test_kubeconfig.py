@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kvestigate.clusters.kubeconfig import for_plane
 from kvestigate.errors import ConfigError, InputError
+from kvestigate.planeops.kubeconfig import for_plane
 
 
 def config(server: str = "https://127.0.0.1:6443") -> dict[str, Any]:

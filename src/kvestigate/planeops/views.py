@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvestigate.clusters.manage import Plane, PlaneList
+from kvestigate.planeops.manage import Plane, PlaneList
 from kvestigate.render.blocks import Block, Column, Facts, Table
 
 
