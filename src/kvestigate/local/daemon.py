@@ -7,11 +7,11 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
+from kvestigate.aio.loops import fast_loop
 from kvestigate.errors import KvestigateError
 from kvestigate.local.assemble import embedded_cluster
 from kvestigate.local.directory import ClusterDirectory, Record
@@ -44,21 +44,12 @@ def main(directory: str, ready: str) -> int:
     path = Path(directory)
     cluster = ClusterDirectory(path.parent, path.name)
     try:
-        with cluster.held(), asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with cluster.held(), asyncio.Runner(loop_factory=fast_loop()) as runner:
             runner.run(run(cluster, int(ready)))
     except KvestigateError as error:
         _log.error("%s", error.message)
         return error.exit_code
     return 0
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
 
 
 if __name__ == "__main__":

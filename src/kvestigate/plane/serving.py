@@ -14,6 +14,7 @@ from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from kvestigate.aio.loops import fast_loop
 from kvestigate.errors import UsageError
 from kvestigate.plane.allocator import keep_large_blocks
 from kvestigate.plane.authn.interface import Authenticator
@@ -103,7 +104,7 @@ class Serving:
 def run(options: ServeOptions, announce: Callable[[Serving], None]) -> None:
     """Serve until SIGTERM or SIGINT; `announce` is called once when requests are taken."""
     keep_large_blocks()
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    with asyncio.Runner(loop_factory=fast_loop()) as runner:
         runner.run(_until_stopped(options, announce))
 
 
@@ -208,12 +209,3 @@ class _Everyone:
 
     def authenticate(self, request: Request, plane: str, state: PlaneState, now: float) -> User:
         return self._owner
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    try:
-        import uvloop
-    except ImportError:  # not on Windows
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
