@@ -143,10 +143,10 @@ def test_any_text_is_a_schedule_or_a_mistake(text: str) -> None:
 def test_lists_of_numbers_mean_themselves(
     minutes: set[int], hours: set[int], days: set[int], months: set[int], weekdays: set[int]
 ) -> None:
-    fields = (minutes, hours, days, months, weekdays)
+    fields = [frozenset(each) for each in (minutes, hours, days, months, weekdays)]
     text = " ".join(",".join(map(str, sorted(field))) for field in fields)
     schedule = parsed(text)
-    assert (schedule.minutes, schedule.hours, schedule.days) == fields[:3]
-    assert (schedule.months, schedule.weekdays) == fields[3:]
+    assert [schedule.minutes, schedule.hours, schedule.days] == fields[:3]
+    assert [schedule.months, schedule.weekdays] == fields[3:]
     assert not schedule.any_day
     assert not schedule.any_weekday
