@@ -44,6 +44,16 @@ class NamespaceKind(Kind):
             for cause in _finalizer(name)
         ]
 
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        ending = "deletionTimestamp" in new["metadata"]
+        allowed, phase = "Terminating" if ending else "Active", new["status"].get("phase", "")
+        if phase == allowed:
+            return []
+        when = "not empty" if ending else "empty"
+        why = f"may only be '{allowed}' if `deletionTimestamp` is {when}"
+        # The capital is the server's.
+        return [causes.invalid("status.Phase", phase, why)]
+
     def held(self, obj: Object) -> bool:
         return super().held(obj) or bool((obj.get("spec") or {}).get("finalizers"))
 

@@ -11,6 +11,8 @@ from kvestigate.plane.kinds.checks import Causes
 
 Object = dict[str, Any]
 
+_SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
+
 
 def keep_known(new: Object, old: Object) -> None:
     """What reporters leave out or may not say stays as it is."""
@@ -52,6 +54,7 @@ def validate_pod_status(new: Object, old: Object) -> list[Cause]:
 
 def _problems(new: Object, old: Object) -> Causes:
     status, before = new.get("status") or {}, old.get("status") or {}
+    yield from _conditions("status.conditions", status.get("conditions") or [])
     nominated = status.get("nominatedNodeName", "")
     if nominated and nominated != before.get("nominatedNodeName"):
         yield from checks.subdomain("status.nominatedNodeName", nominated)
@@ -65,8 +68,12 @@ def _problems(new: Object, old: Object) -> Causes:
         "status.qosClass", status.get("qosClass", ""), before.get("qosClass", "")
     )
     yield from _restarted(status, before, old["spec"])
-    for field in ("podIPs", "hostIPs"):
-        yield from _addresses(f"status.{field}", status.get(field) or [])
+    yield from _addresses("status.podIPs", status.get("podIPs") or [])
+    hosts = status.get("hostIPs") or []
+    if hosts and hosts[0].get("ip") != status.get("hostIP", ""):
+        why = "must be equal to `hostIP`"
+        yield causes.invalid("status.hostIPs[0].ip", hosts[0].get("ip", ""), why)
+    yield from _addresses("status.hostIPs", hosts)
 
 
 def _restarted(status: Object, before: Object, spec: Object) -> Causes:
@@ -87,6 +94,23 @@ def _restarted(status: Object, before: Object, spec: Object) -> Causes:
             yield causes.forbidden(f"status.containerStatuses[{index}].state", why)
 
 
+def _conditions(path: str, conditions: list[Object]) -> Causes:
+    for index, condition in enumerate(conditions):
+        at, seen = f"{path}[{index}]", condition.get("observedGeneration", 0)
+        if seen < 0:
+            why = "must be a non-negative integer"
+            yield causes.invalid(f"{at}.observedGeneration", seen, why)
+        if condition["type"] not in _SYSTEM_CONDITIONS:
+            # The capital is the server's.
+            yield from checks.label_key(f"{at}.Type", condition["type"])
+
+
 def _addresses(path: str, addresses: list[Object]) -> Causes:
+    families = set()
     for index, each in enumerate(addresses):
-        yield from checks.ip(f"{path}[{index}]", each.get("ip", ""))
+        text = each.get("ip", "")
+        yield from checks.ip(f"{path}[{index}]", text)
+        families.add(getattr(checks.address(text), "version", 0))
+    if len(families) < len(addresses):
+        why = "may specify no more than one IP for each IP family"
+        yield causes.invalid(path, [{"IP": each.get("ip", "")} for each in addresses], why)

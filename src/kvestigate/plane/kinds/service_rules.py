@@ -299,6 +299,32 @@ def _kept_addresses(spec: Object, before: Object) -> Causes:
             yield causes.invalid(f"spec.clusterIPs[{index}]", given, _ONCE)
 
 
+def validate_balancer_status(obj: Object) -> list[Cause]:
+    ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    path = "status.loadBalancer.ingress"
+    if ingress and obj["spec"]["type"] != "LoadBalancer":
+        why = "may only be used when `spec.type` is 'LoadBalancer'"
+        return [causes.forbidden(path, why)]
+    return [
+        cause for index, each in enumerate(ingress) for cause in _ingress(f"{path}[{index}]", each)
+    ]
+
+
+def _ingress(path: str, ingress: Object) -> Causes:
+    ip, mode, host = ingress.get("ip", ""), ingress.get("ipMode"), ingress.get("hostname", "")
+    if ip:
+        yield from checks.ip(f"{path}.ip", ip)
+        if mode not in ("Proxy", "VIP"):
+            yield causes.unsupported(f"{path}.ipMode", mode, ["Proxy", "VIP"])
+    elif mode is not None:
+        yield causes.forbidden(f"{path}.ipMode", "may not be specified when `ip` is not set")
+    if host:
+        yield from checks.subdomain(f"{path}.hostname", host)
+        if checks.address(host) is not None:
+            why = "must be a DNS name, not an IP address"
+            yield causes.invalid(f"{path}.hostname", host, why)
+
+
 def warn_of_service(obj: Object) -> list[str]:
     spec = obj["spec"]
     found = []

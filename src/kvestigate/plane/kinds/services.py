@@ -17,6 +17,7 @@ from kvestigate.plane.kinds.service_addresses import (
 from kvestigate.plane.kinds.service_rules import (
     externally_accessible,
     validate_addresses,
+    validate_balancer_status,
     validate_service,
     validate_service_update,
     warn_of_service,
@@ -94,6 +95,9 @@ class ServiceKind(Kind):
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return validate_service_update(new, old)
+
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return validate_balancer_status(new)
 
     def warnings(self, obj: Object) -> list[str]:
         return warn_of_service(obj)
