@@ -100,10 +100,13 @@ class Decider:
             return self._among_named(pod, named, state)
         recollection = self._memory.of(pod, state)
         contested = _contested(pod, state)
-        if not (judges or contested or self._compares(pod, state)):
-            node = recollection.best()
-            return Placement(node) if node else _no_fit(state, recollection.rejections)
-        return self._at_length(pod, state, recollection, judges, contested)
+        trial = _Trial(self, pod, state, judges, contested)
+        if self._compares(pod, state):
+            return self._side_by_side(trial, recollection)
+        node = recollection.best(trial.accepts)
+        if node is not None:
+            return Placement(node)
+        return _no_fit(state, {**recollection.rejections, **trial.rejections})
 
     def fits(self, pod: PodFacts, node: NodeState, state: ClusterState) -> Rejection | None:
         """Judge one node, with and without the pods for which room is being made there."""
@@ -114,6 +117,13 @@ class Decider:
             if rejection is not None:
                 return rejection
         return self._judge(pod, node, state)
+
+    def may_fit(self, pod: PodFacts, node: str, state: ClusterState) -> bool:
+        """Whether plugins that look at single nodes have no objection to this one."""
+        named = selection.named_nodes(pod.pod.spec.affinity)
+        if named is not None:
+            return node in named
+        return node in self._memory.of(pod, state).scores
 
     # -- parts -----------------------------------------------------------------------------------
 
@@ -165,36 +175,22 @@ class Decider:
         elsewhere = Rejection("NodeAffinity", reasons, resolvable=False)
         return NoFit(len(state.nodes), nodes=rejections, elsewhere=elsewhere)
 
-    def _at_length(
-        self,
-        pod: PodFacts,
-        state: ClusterState,
-        recollection: Recollection,
-        judges: list[Judge],
-        contested: frozenset[str],
-    ) -> Placement | NoFit:
+    def _side_by_side(self, trial: _Trial, recollection: Recollection) -> Placement | NoFit:
         names = list(recollection.scores)
-        enough = enough_nodes(len(state.nodes))
-        rejections: dict[str, Rejection] = {}
+        enough = enough_nodes(len(trial.state.nodes))
         feasible: list[NodeState] = []
         looked = 0
         start = self._start % len(names) if names else 0
         for name in names[start:] + names[:start]:
             looked += 1
-            node = state.nodes[name]
-            rejection = next((found for judge in judges if (found := judge(node))), None)
-            if rejection is None and name in contested:
-                rejection = self.fits(pod, node, state)
-            if rejection is not None:
-                rejections[name] = rejection
-            else:
-                feasible.append(node)
+            if trial.accepts(name):
+                feasible.append(trial.state.nodes[name])
                 if len(feasible) >= enough:
                     break
         self._start += looked
         if not feasible:
-            return _no_fit(state, {**recollection.rejections, **rejections})
-        return self._choose(pod, state, feasible, recollection)
+            return _no_fit(trial.state, {**recollection.rejections, **trial.rejections})
+        return self._choose(trial.pod, trial.state, feasible, recollection)
 
     def _choose(
         self,
@@ -218,6 +214,33 @@ class Decider:
         most = max(totals)
         best = [node for node, total in zip(feasible, totals, strict=True) if total == most]
         return Placement(self._random.choice(best).name)
+
+
+@dataclass(slots=True)
+class _Trial:
+    """The judgement on nodes to which the local plugins have no objection."""
+
+    decider: Decider
+    pod: PodFacts
+    state: ClusterState
+    judges: list[Judge]
+    contested: frozenset[str]
+    """Nodes on which room is being made for others."""
+    rejections: dict[str, Rejection] = field(default_factory=dict)
+
+    def accepts(self, name: str) -> bool:
+        node = self.state.nodes[name]
+        for judge in self.judges:
+            rejection = judge(node)
+            if rejection is not None:
+                self.rejections[name] = rejection
+                return False
+        if name in self.contested:
+            rejection = self.decider.fits(self.pod, node, self.state)
+            if rejection is not None:
+                self.rejections[name] = rejection
+                return False
+        return True
 
 
 def enough_nodes(total: int) -> int:

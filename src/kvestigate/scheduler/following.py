@@ -13,8 +13,10 @@ from kvestigate.kube.views.core import Namespace, Node
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.kube.views.storage import PersistentVolume
+from kvestigate.scheduler.decision import Decider
 from kvestigate.scheduler.pods import PodFacts
 from kvestigate.scheduler.queue import PodQueue
+from kvestigate.scheduler.registry import DEFAULT
 from kvestigate.scheduler.state import ClusterState
 from kvestigate.scheduler.views import Claim, StorageClass
 
@@ -39,6 +41,7 @@ _POD_CAME = frozenset(("InterPodAffinity", "PodTopologySpread"))
 _NODE_GONE = frozenset(("PodTopologySpread",))
 _STORAGE = frozenset(("VolumeBinding", "VolumeRestrictions", "VolumeZone"))
 _NAMESPACE = frozenset(("InterPodAffinity",))
+_LOCAL = frozenset(plugin.name for plugin in DEFAULT.filters if plugin.local)
 _LABELS = frozenset(
     ("NodeAffinity", "PodTopologySpread", "InterPodAffinity", "VolumeBinding", "VolumeZone")
 )
@@ -49,7 +52,10 @@ _ROOM = frozenset(("NodeResourcesFit",))
 class Follower:
     """Informers of all that decisions depend on, and what their news mean."""
 
-    def __init__(self, api: Api, state: ClusterState, queue: PodQueue, name: str) -> None:
+    def __init__(
+        self, api: Api, state: ClusterState, queue: PodQueue, decider: Decider, name: str
+    ) -> None:
+        self._decider = decider
         self._state = state
         self._queue = queue
         self._name = name
@@ -104,9 +110,10 @@ class Follower:
         uid = pod.metadata.uid
         self._queue.remove(uid)
         self._state.withdraw(uid)
-        if self._state.node_of(uid) is not None:
+        node = self._state.node_of(uid)
+        if node is not None:
             self._state.take_away(uid)
-            self._wake(_POD_GONE)
+            self._wake(_POD_GONE, node)
 
     def _pod_placed(self, old: Pod | None, new: Pod) -> None:
         uid, node = new.metadata.uid, new.spec.node_name
@@ -117,7 +124,7 @@ class Follower:
             if _same_to_others(known.pod, new):
                 return
             self._state.place(PodFacts(new), node)
-            self._wake(_POD_GONE)  # it may ask for less now
+            self._wake(_POD_GONE, node)  # it may ask for less now
             return
         self._state.place(PodFacts(new), node)
         self._wake(_POD_CAME)
@@ -150,12 +157,12 @@ class Follower:
             self._wake(_NODE_GONE)
         elif old is None:
             self._state.set_node(new)
-            self._queue.something_changed(lambda waiting: True)
+            self._wake(None, change.key.name)
         else:
             affected = _affected(old, new)
             if affected:  # a heartbeat changes nothing here
                 self._state.set_node(new)
-                self._wake(affected)
+                self._wake(affected, change.key.name)
 
     def _namespace(self, change: Change[Namespace]) -> None:
         if change.new is None:
@@ -182,8 +189,31 @@ class Follower:
     def _budget(self, change: Change[PodDisruptionBudget]) -> None:
         _keep(self._state.budgets, change.key, change.new)
 
-    def _wake(self, plugins: frozenset[str]) -> None:
-        self._queue.something_changed(lambda waiting: not plugins.isdisjoint(waiting.rejected_by))
+    def _wake(self, plugins: frozenset[str] | None, node: str = "") -> None:
+        """Try pods again that one of the plugins rejected, or with None any of them.
+
+        When just one `node` has changed, it has to be one that pods fit on which only plugins
+        have rejected that look at single nodes.
+        """
+        fits: dict[bytes, bool] = {}
+
+        def concerns(rejected_by: frozenset[str]) -> bool:
+            return plugins is None or not plugins.isdisjoint(rejected_by)
+
+        def only_there(rejected_by: frozenset[str]) -> bool:
+            return concerns(rejected_by) and bool(node) and rejected_by <= _LOCAL
+
+        def helps(pod: PodFacts) -> bool:
+            known = fits.get(pod.likeness)
+            if known is None:
+                known = self._decider.may_fit(pod, node, self._state)
+                fits[pod.likeness] = known
+            return known
+
+        self._queue.something_changed(only_there, helps)
+        self._queue.something_changed(
+            lambda rejected_by: concerns(rejected_by) and not only_there(rejected_by)
+        )
 
 
 def _keep(found: dict[Any, Any], key: Any, new: Any) -> None:

@@ -51,15 +51,24 @@ class Recollection:
             self._look(name, state)
         self._seen = latest
 
-    def best(self) -> str | None:
-        """A node with the highest score; any of them when several have it."""
+    def best(self, accepts: Callable[[str], bool]) -> str | None:
+        """The acceptable node with the highest score; any of them when several have it."""
         heap, scores = self._best, self.scores
+        passed = []
+        found = None
         while heap:
-            score, _, name = heap[0]
-            if scores.get(name) == -score:
-                return name
-            heapq.heappop(heap)
-        return None
+            entry = heap[0]
+            name = entry[2]
+            if scores.get(name) != -entry[0]:
+                heapq.heappop(heap)  # the node has changed since
+            elif accepts(name):
+                found = name
+                break
+            else:
+                passed.append(heapq.heappop(heap))
+        for entry in passed:
+            heapq.heappush(heap, entry)
+        return found
 
     def _look(self, name: str, state: ClusterState) -> None:
         node = state.nodes[name]

@@ -61,7 +61,7 @@ class Scheduler:
         self._state = ClusterState()
         self._queue = PodQueue(clock)
         self._decider = Decider(profile, self._random)
-        self._follower = Follower(api, self._state, self._queue, name)
+        self._follower = Follower(api, self._state, self._queue, self._decider, name)
         self._writer = Writer(api, clock, self._follower, self._state)
         self._recorder = Recorder(api, clock, name)
         self._writes: asyncio.Queue[Write] = asyncio.Queue(2 * WRITERS)

@@ -51,6 +51,7 @@ class ClusterState:
         self._homeless: dict[str, dict[str, PodFacts]] = {}
         self._users: dict[Key, set[str]] = {}
         self._change = 0
+        self._domains: dict[str, frozenset[str] | None] = {}
 
     # -- nodes ---------------------------------------------------------------------------------
 
@@ -60,6 +61,7 @@ class ClusterState:
         known = self.nodes.get(name)
         if known is None:
             self.nodes[name] = NodeState(node)
+            self._domains.clear()
             self.soft_tainted += _softly_tainted(node)
             for pod in self._homeless.pop(name, {}).values():
                 self._add(pod, name)
@@ -72,6 +74,7 @@ class ClusterState:
         if known.labels == node.metadata.labels:
             known.update(node)
             return
+        self._domains.clear()
         pods = list(known.pods.values())  # they are counted by the node's labels
         for pod in pods:
             self._remove(pod, known.name)
@@ -89,8 +92,17 @@ class ClusterState:
         self._homeless[name] = {pod.uid: pod for pod in pods}
         self.soft_tainted -= _softly_tainted(known.node)
         del self.nodes[name]
+        self._domains.clear()
         self.changes.pop(name, None)
         self.epoch += 1
+
+    def domains(self, key: str) -> frozenset[str] | None:
+        """The values of a label that all nodes have; None when some do not have it."""
+        if key not in self._domains:
+            values = [node.labels.get(key) for node in self.nodes.values()]
+            known = frozenset(value for value in values if value is not None)
+            self._domains[key] = None if None in values else known
+        return self._domains[key]
 
     # -- pods ----------------------------------------------------------------------------------
 

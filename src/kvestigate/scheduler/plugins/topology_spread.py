@@ -76,6 +76,11 @@ def _domains(
     """For each constraint the matching pods by domain, over the nodes that count."""
     namespace = pod.key.namespace
     matching = [state.placed.by_node(namespace, item.selector.matches) for item in constraints]
+    if _all_count(pod, constraints, state):
+        return [
+            _in_domains(item.key, pods, state)
+            for item, pods in zip(constraints, matching, strict=True)
+        ]
     found: list[dict[str, int]] = [{} for _ in constraints]
     keys = [item.key for item in constraints]
     for node in state.nodes.values():
@@ -87,6 +92,21 @@ def _domains(
                 value = labels[constraint.key]
                 counts[value] = counts.get(value, 0) + pods.get(node.name, 0)
     return found
+
+
+def _all_count(pod: PodFacts, constraints: list[_Constraint], state: ClusterState) -> bool:
+    """The usual case: every node is labelled, and the pod minds none of them."""
+    return pod.required_nodes is None and all(
+        item.written.node_taints_policy != "Honor" and state.domains(item.key) is not None
+        for item in constraints
+    )
+
+
+def _in_domains(key: str, pods: dict[str, int], state: ClusterState) -> dict[str, int]:
+    counts = dict.fromkeys(state.domains(key) or (), 0)
+    for name, count in pods.items():
+        counts[state.nodes[name].labels[key]] += count
+    return counts
 
 
 def _counts(constraint: TopologySpreadConstraint, pod: PodFacts, node: NodeState) -> bool:
