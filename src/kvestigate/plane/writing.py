@@ -6,12 +6,11 @@ from collections.abc import Callable
 
 from kvestigate.errors import ApiError, BadRequest
 from kvestigate.kube import causes
-from kvestigate.plane import metadata, objects
+from kvestigate.plane import managed, metadata, objects
 from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.admission.registry import admit
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Object
-from kvestigate.plane.managed import track
 from kvestigate.plane.store.body import fill, unfilled
 from kvestigate.plane.store.errors import Exists, Mismatch, Missing
 from kvestigate.plane.store.model import Item, Mutation, Remove
@@ -21,8 +20,11 @@ CONFLICT_RETRIES = 5
 """How often a change that names no revision is tried anew on what another writer left."""
 
 
-def prepare_new(call: Call, state: PlaneState, obj: Object) -> Write:
-    """Everything that happens to a new object before it is stored."""
+def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bool = False) -> Write:
+    """Everything that happens to a new object before it is stored.
+
+    `tracked` says that its fields have their managers already.
+    """
     kind, scene = call.kind, call.scene(state)
     if obj["metadata"].get("resourceVersion", "") not in ("", "0"):
         raise ApiError("resourceVersion should not be set on objects to be created")
@@ -32,6 +34,8 @@ def prepare_new(call: Call, state: PlaneState, obj: Object) -> Write:
     if kind.has_status and not kind.keeps_status_on_create:
         kind.reset_status(obj)
     kind.default(obj)
+    if not tracked:
+        managed.track(call, obj, None)
     write = Write("CREATE", kind, obj, None, call.asked, scene, call.warnings)
     admit(write)
     # After admission: what the server derives (a pod's QoS class) depends on what rules added.
@@ -48,7 +52,9 @@ def prepare_new(call: Call, state: PlaneState, obj: Object) -> Write:
     return write
 
 
-def prepare_update(call: Call, state: PlaneState, new: Object, old: Object) -> Write:
+def prepare_update(
+    call: Call, state: PlaneState, new: Object, old: Object, *, tracked: bool = False
+) -> Write:
     """Everything that happens to a changed object before it is stored."""
     kind, scene = call.kind, call.scene(state)
     check_namespace(call, new)
@@ -60,6 +66,8 @@ def prepare_update(call: Call, state: PlaneState, new: Object, old: Object) -> W
     elif kind.has_status:
         _keep(new, old, "status")
     kind.default(new)
+    if not tracked:
+        managed.track(call, new, old)
     kind.on_update(new, old, scene)
     if kind.counts_generations and not status:
         metadata.advance_generation(new, old, kind)
@@ -72,8 +80,8 @@ def prepare_update(call: Call, state: PlaneState, new: Object, old: Object) -> W
         found += kind.validate_changed(new, old, scene)
     if found:
         raise causes.reject(kind.resource.kind, kind.resource.group, new["metadata"]["name"], found)
-    if kind.warns_on_update and not status:
-        call.warnings.extend(kind.warnings(new))
+    if not status:
+        call.warnings.extend(kind.update_warnings(new, old))
     return write
 
 
@@ -107,12 +115,17 @@ async def commit_new(call: Call, write: Write) -> Item:
 
 
 async def change(
-    call: Call, alter: Callable[[Object, Item], Object | None], *, pinned: bool = False
+    call: Call,
+    alter: Callable[[Object, Item], Object | None],
+    *,
+    pinned: bool = False,
+    tracked: bool = False,
 ) -> Item:
     """Read, alter, judge, write; again if another writer was faster and no revision was named.
 
     `alter` gets a fresh dict of the stored object and returns the new one (None: no change).
-    `pinned` says that it insists on the revision it was given.
+    `pinned` says that it insists on the revision it was given, `tracked` that it has seen to
+    the managers of the fields.
     """
     for attempt in range(CONFLICT_RETRIES):
         state = call.plane.tip
@@ -121,8 +134,8 @@ async def change(
         new = alter(objects.read(item), item)
         if new is None:
             return item
-        write = prepare_update(call, state, new, old)
-        track(call, new, old)
+        write = prepare_update(call, state, new, old, tracked=tracked)
+        managed.settle(new, old)
         try:
             return await _commit_change(call, write, item)
         except Mismatch:
@@ -157,10 +170,10 @@ def gone(call: Call, obj: Object) -> bool:
     return not call.kind.held(obj) and not obj["metadata"].get("deletionGracePeriodSeconds")
 
 
-def dry_item(call: Call, body: bytes, name: str, revision: int = 0) -> Item:
+def dry_item(call: Call, body: bytes, name: str, revision: int = 0, uid: str = "") -> Item:
     """What would have been stored, without a revision of its own: that of the old one, or none."""
     data = fill(body, revision) if revision else unfilled(body)
-    return Item(call.namespace, name, "", revision, 0, data)
+    return Item(call.namespace, name, uid, revision, 0, data)
 
 
 def _only_status(new: Object, old: Object, *, keeps_metadata: bool) -> None:

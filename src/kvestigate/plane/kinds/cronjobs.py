@@ -42,9 +42,8 @@ class CronJobKind(workloads.Workload):
         why = f"must be no more than {NAME_MAX} characters"
         return [causes.invalid("metadata.name", name, why)]
 
-    def warnings(self, obj: Object) -> list[str]:
-        job = obj["spec"]["jobTemplate"]["spec"]
-        return super().warnings(obj) + jobs.spec_warnings("spec.jobTemplate.spec", job)
+    def template_warnings(self, obj: Object) -> list[str]:
+        return jobs.spec_warnings("spec.jobTemplate.spec", obj["spec"]["jobTemplate"]["spec"])
 
 
 def _spec(spec: Object) -> Causes:

@@ -55,6 +55,10 @@ class CSIDriverKind(Kind):
             "true to prevent possible logging of tokens in volume attributes"
         ]
 
+    def update_warnings(self, new: Object, old: Object) -> list[str]:
+        changed = new["spec"].get("tokenRequests") != old["spec"].get("tokenRequests")
+        return self.warnings(new) if changed else []
+
 
 class CSINodeKind(Kind):
     returns_deleted = True

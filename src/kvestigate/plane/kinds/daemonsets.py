@@ -64,7 +64,11 @@ class DaemonSetKind(workloads.Workload):
         ]
 
     def warnings(self, obj: Object) -> list[str]:
-        return []
+        return self.template_warnings(obj)
+
+    def update_warnings(self, new: Object, old: Object) -> list[str]:
+        changed = _template_generation(new) != _template_generation(old)
+        return self.template_warnings(new) if changed else []
 
 
 def _template_generation(obj: Object) -> int:

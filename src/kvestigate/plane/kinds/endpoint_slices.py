@@ -16,6 +16,7 @@ _ENDPOINTS_MAX, _ADDRESSES_MAX, _PORTS_MAX, _HINTS_MAX = 1000, 100, 20000, 8
 
 class EndpointSliceKind(Kind):
     counts_generations = True
+    warns_on_update = False
 
     def default(self, obj: Object) -> None:
         for port in obj.get("ports") or ():

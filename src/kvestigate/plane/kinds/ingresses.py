@@ -19,6 +19,7 @@ _NOT_AN_ADDRESS = "must be a DNS name, not an IP address"
 class IngressKind(Kind):
     counts_generations = True
     status_carries_metadata = True
+    warns_on_update = False
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_spec(obj["spec"]))

@@ -7,7 +7,11 @@ from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks, job_policies, job_status, workloads
 from kvestigate.plane.kinds.checks import INT32_MAX, Causes
 from kvestigate.plane.kinds.kind import Object, Scene
-from kvestigate.plane.kinds.podspec import default_pod_template, validate_pod_template
+from kvestigate.plane.kinds.podspec import (
+    default_pod_template,
+    validate_pod_template,
+    warn_of_template,
+)
 
 LEGACY_NAME, NAME = "job-name", "batch.kubernetes.io/job-name"
 LEGACY_UID, UID = "controller-uid", "batch.kubernetes.io/controller-uid"
@@ -73,8 +77,8 @@ class JobKind(workloads.Workload):
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return list(job_status.validate(new, old))
 
-    def warnings(self, obj: Object) -> list[str]:
-        return super().warnings(obj) + spec_warnings("spec", obj["spec"])
+    def template_warnings(self, obj: Object) -> list[str]:
+        return spec_warnings("spec", obj["spec"])
 
 
 def default_job_template(template: Object) -> None:
@@ -84,15 +88,17 @@ def default_job_template(template: Object) -> None:
 
 
 def spec_warnings(path: str, spec: Object) -> list[str]:
+    """Advice on a job, or on a template for one."""
+    found = warn_of_template(spec["template"], f"{path}.template")
     many = spec.get("completions", 0) > _MANY_COMPLETIONS
-    if spec.get("completionMode") != "Indexed" or not many:
-        return []
-    if spec.get("parallelism", 0) <= _MANY_PARALLEL:
-        return []
+    parallel = spec.get("parallelism", 0) > _MANY_PARALLEL
+    if spec.get("completionMode") != "Indexed" or not many or not parallel:
+        return found
     return [
         f"{path}: In Indexed Jobs with a number of completions higher than 10^5 and a parallelism "
         "higher than 10^4, Kubernetes might not be able to track completedIndexes when a big "
-        "number of indexes fail"
+        "number of indexes fail",
+        *found,
     ]
 
 

@@ -144,6 +144,10 @@ class Kind:
         """Advice sent back in Warning headers."""
         return []
 
+    def update_warnings(self, new: Object, old: Object) -> list[str]:
+        """Advice on a changed object."""
+        return self.warnings(new) if self.warns_on_update else []
+
     # -- deleting ------------------------------------------------------------------------
 
     def grace_period(self, obj: Object, asked: int | None) -> int:

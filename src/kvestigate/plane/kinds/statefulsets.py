@@ -82,12 +82,19 @@ class StatefulSetKind(workloads.Workload):
         ]
 
     def warnings(self, obj: Object) -> list[str]:
-        if obj["spec"]["revisionHistoryLimit"] >= 0:
-            return []
-        return [
-            "spec.revisionHistoryLimit: a negative value retains all historical revisions; a "
-            "value >= 0 is recommended"
-        ]
+        return self.template_warnings(obj) + _endless_history(obj["spec"])
+
+    def update_warnings(self, new: Object, old: Object) -> list[str]:
+        return super().update_warnings(new, old) + _endless_history(new["spec"])
+
+
+def _endless_history(spec: Object) -> list[str]:
+    if spec["revisionHistoryLimit"] >= 0:
+        return []
+    return [
+        "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value "
+        ">= 0 is recommended"
+    ]
 
 
 def _default_claim(claim: Object) -> None:

@@ -10,7 +10,7 @@ from kvestigate.kube.selectors import LabelSelector
 from kvestigate.plane.kinds import checks
 from kvestigate.plane.kinds.checks import Causes
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
-from kvestigate.plane.kinds.podspec import validate_pod_template
+from kvestigate.plane.kinds.podspec import validate_pod_template, warn_of_template
 
 MISMATCH = "`selector` does not match template `labels`"
 _MORE_THAN_REPLICAS = "cannot be greater than status.replicas"
@@ -22,8 +22,15 @@ class Workload(Kind):
     counts_generations = True
     status_carries_metadata = True
 
+    def template_warnings(self, obj: Object) -> list[str]:
+        return warn_of_template(obj["spec"]["template"], "spec.template")
+
     def warnings(self, obj: Object) -> list[str]:
-        return name_warnings(obj["metadata"]["name"])
+        return name_warnings(obj["metadata"]["name"]) + self.template_warnings(obj)
+
+    def update_warnings(self, new: Object, old: Object) -> list[str]:
+        changed = new["metadata"].get("generation") != old["metadata"].get("generation")
+        return self.template_warnings(new) if changed else []
 
 
 def name_warnings(name: str) -> list[str]:
