@@ -44,8 +44,6 @@ def replica_set(name: str = "web", replicas: int = 3) -> Object:
 
 
 def job(name: str = "work", *, image: str = "work:1", **spec: Any) -> Object:
-    """With the labels that the API server gives to a Job that has no selector of its own."""
-    made = template(image, name, restartPolicy="Never")
     return {
         "metadata": {"name": name},
         "spec": {
@@ -53,9 +51,7 @@ def job(name: str = "work", *, image: str = "work:1", **spec: Any) -> Object:
             "completions": 1,
             "backoffLimit": 6,
             "completionMode": "NonIndexed",
-            "manualSelector": True,
-            "selector": {"matchLabels": {"app": name}},
-            "template": made,
+            "template": template(image, name, restartPolicy="Never"),
             **spec,
         },
     }

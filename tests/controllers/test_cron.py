@@ -59,8 +59,22 @@ def test_zones_and_their_gaps(schedule: str, zone: str, after: str, expected: st
 
 @pytest.mark.parametrize(
     "schedule",
-    ["", "* * * *", "60 * * * *", "* * 0 * *", "* * * * 7", "5-1 * * * *", "*/0 * * * *"]
-    + ["a * * * *", "@sometimes", "@every", "@every 0s", "@every 5", "* * * * * *", "1,,2 * * * *"],
+    [
+        "",
+        "* * * *",
+        "* * * * * *",
+        "60 * * * *",
+        "* * 0 * *",
+        "* * * * 7",
+        "5-1 * * * *",
+        "*/0 * * * *",
+        "1,,2 * * * *",
+        "a * * * *",
+        "@sometimes",
+        "@every",
+        "@every 0s",
+        "@every 5",
+    ],
 )
 def test_what_is_no_schedule(schedule: str) -> None:
     with pytest.raises(InputError):

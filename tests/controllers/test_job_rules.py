@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 import pytest
@@ -187,7 +187,11 @@ def test_a_finished_or_leaving_job_only_lets_go() -> None:
 
 
 class TestIndexed:
-    SPEC = {"completionMode": "Indexed", "completions": 4, "parallelism": 3}
+    SPEC: ClassVar[dict[str, Any]] = {
+        "completionMode": "Indexed",
+        "completions": 4,
+        "parallelism": 3,
+    }
 
     def test_the_lowest_free_indexes_come_first(self) -> None:
         it = job({"completedIndexes": "0"}, **self.SPEC)

@@ -43,8 +43,18 @@ def both(key: str) -> list[tuple[str, str]]:
             [("node.kubernetes.io/disk-pressure", "NoSchedule")],
         ),
     ],
-    ids=["well", "silent", "not ready", "unknown", "unborn", "born tainted", "never spoke"]
-    + ["recovered", "others' taints stay", "pressure"],
+    ids=[
+        "well",
+        "silent",
+        "not ready",
+        "unknown",
+        "unborn",
+        "born tainted",
+        "never spoke",
+        "recovered",
+        "not ours",
+        "pressure",
+    ],
 )
 def test_taints(it: Node, heard: float, expected: list[tuple[str, str]]) -> None:
     assert _taints(it, heard) == expected

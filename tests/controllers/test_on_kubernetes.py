@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from kvestigate.client.api import Propagation
+from kvestigate.client.call import Selection
 from kvestigate.kube import builtins
+from kvestigate.kube.resources import Resource
 from tests.controllers.conftest import Bed, Object, Objects, running
 from tests.controllers.objects import deployment, job
 from tests.real.session import connected
@@ -126,6 +128,59 @@ async def test_deletion_cascades(bed: Bed, policy: Propagation) -> None:
     )
     for kind in ("deployments", "replicasets", "pods"):
         await bed.until(kind, lambda found: not found, timeout=PATIENCE)
+
+
+async def test_custom_resources_are_collected(bed: Bed) -> None:
+    widgets = Resource("h-ctrl.example.com", "v1", "widgets", "Widget")
+    await bed.create("customresourcedefinitions", _definition(widgets))
+    await bed.until(
+        "customresourcedefinitions",
+        lambda it: _is(it.get(widgets.qualified, {}), "Established"),
+        timeout=PATIENCE,
+    )
+    root = await bed.create("configmaps", {"metadata": {"name": "root"}})
+    owner = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "name": "root",
+        "uid": root["metadata"]["uid"],
+    }
+    metadata = {"name": "w", "namespace": bed.namespace, "ownerReferences": [owner]}
+    body = {"apiVersion": widgets.api_version, "kind": widgets.kind, "metadata": metadata}
+    made = await bed.api.create(widgets, body)
+    await bed.api.delete(
+        builtins.resource("configmaps"),
+        "root",
+        namespace=bed.namespace,
+        propagation=Propagation.BACKGROUND,
+    )
+    version = made["metadata"]["resourceVersion"]
+    where = Selection(bed.namespace)
+    async with (
+        asyncio.timeout(PATIENCE),
+        bed.api.watch(widgets, where, resource_version=version) as events,
+    ):
+        assert [event.type async for event in _until_deleted(events)] == ["DELETED"]
+
+
+async def _until_deleted(events: Any) -> AsyncIterator[Any]:
+    async for event in events:
+        if event.type == "DELETED":
+            yield event
+            return
+
+
+def _is(obj: Object, condition: str) -> bool:
+    found = obj.get("status", {}).get("conditions", ())
+    return any(each["type"] == condition and each["status"] == "True" for each in found)
+
+
+def _definition(resource: Resource) -> Object:
+    schema = {"openAPIV3Schema": {"type": "object"}}
+    version = {"name": resource.version, "served": True, "storage": True, "schema": schema}
+    names = {"plural": resource.plural, "kind": resource.kind}
+    spec = {"group": resource.group, "scope": "Namespaced", "names": names, "versions": [version]}
+    return {"metadata": {"name": resource.qualified}, "spec": spec}
 
 
 async def test_a_namespace_is_emptied(bed: Bed) -> None:

@@ -18,7 +18,10 @@ def asking(name: str, phase: str = "Running", spec: Any = None, **resources: Any
     return pod(name, phase, spec={"containers": [container], **(spec or {})})
 
 
-BIG = {"requests": {"cpu": "1500m", "memory": "1Gi"}, "limits": {"nvidia.com/gpu": "2"}}
+BIG: dict[str, Any] = {
+    "requests": {"cpu": "1500m", "memory": "1Gi"},
+    "limits": {"nvidia.com/gpu": "2"},
+}
 USAGE = Usage(
     pods=[
         asking("a", **BIG),

@@ -45,15 +45,27 @@ def _for(name: str, uid: str = "") -> dict[str, Any]:
         (claim(storageClassName=""), [volume("v", storageClassName="")], "v"),
         (claim(accessModes=["ReadWriteMany"]), [volume("v")], None),
         (claim(volumeMode="Block"), [volume("v")], None),
-        (claim(selector={"matchLabels": {"a": "b"}}), [volume("v"), volume("w", labels={"a": "b"})]
-         , "w"),
+        (
+            claim(selector={"matchLabels": {"a": "b"}}),
+            [volume("v"), volume("w", labels={"a": "b"})],
+            "w",
+        ),
         (claim(), [volume("v", **_for("other"))], None),
         (claim(), [volume("v", "1Gi"), volume("mine", "1Gi", **_for("c"))], "mine"),
         (claim(), [volume("v", **_for("c", "uid-of-an-earlier-one"))], None),
     ],
-    ids=["smallest", "class", "no class", "modes", "block", "selector", "taken", "reserved"]
-    + ["by an earlier claim"],
-)  # fmt: skip
+    ids=[
+        "smallest",
+        "class",
+        "no-class",
+        "modes",
+        "block",
+        "selector",
+        "taken",
+        "reserved",
+        "used-before",
+    ],
+)
 def test_the_match(it: Claim, found: list[PersistentVolume], expected: str | None) -> None:
     best = volumes.match(it, found)
     assert (best.metadata.name if best else None) == expected
