@@ -16,10 +16,11 @@ _ADDRESS = re.compile(r"\b10\.(?:96|0)\.\d+\.\d+\b")
 _JWT = re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]+")
 _ACCESS_VOLUME = re.compile(r"\bkube-api-access-[a-z0-9]{5}\b")
 _VERSION_IN_TEXT = re.compile(
-    r"((?:ResourceVersion in (?:precondition|object meta)|resource version|current): "
+    r"((?:ResourceVersion in (?:precondition|object meta)|resource version): "
     r"|the ResourceVersion in (?:the precondition|record) \()(\d+)"
 )
 _OBJECT_IN_TEXT = re.compile(r'"\{\\".*\}"', re.DOTALL)
+_PRESENT_IN_TEXT = re.compile(r"(Too large resource version: \d+, current: )\d+")
 _SOURCE_IN_TEXT = re.compile(r' in scheme "[^"]+"')
 """Where in its own source the server looked; nothing that clients could use."""
 _AGE = re.compile(r"^(\d+[smhdy])+$")
@@ -99,6 +100,7 @@ class _Mask:
             return self._version(text)
         if key == "continue" and text:
             return "<continue>"
+        text = _PRESENT_IN_TEXT.sub(r"\1<now>", text)
         text = _SOURCE_IN_TEXT.sub("", text)
         text = _OBJECT_IN_TEXT.sub('"<object>"', text)
         for name, shown in self._names.items():

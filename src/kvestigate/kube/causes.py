@@ -33,9 +33,7 @@ def required(field: object, detail: str = "") -> Cause:
 
 
 def invalid(field: object, value: Any, detail: str = "") -> Cause:
-    return Cause(
-        "FieldValueInvalid", str(field), _text(f"Invalid value: {show(value)}", detail)
-    )
+    return Cause("FieldValueInvalid", str(field), _text(f"Invalid value: {show(value)}", detail))
 
 
 def duplicate(field: object, value: Any) -> Cause:
@@ -51,9 +49,7 @@ def forbidden(field: object, detail: str) -> Cause:
 
 
 def too_long(field: object, limit: int) -> Cause:
-    return Cause(
-        "FieldValueTooLong", str(field), f"Too long: may not be more than {limit} bytes"
-    )
+    return Cause("FieldValueTooLong", str(field), f"Too long: may not be more than {limit} bytes")
 
 
 def too_many(field: object, actual: int, limit: int) -> Cause:
@@ -80,7 +76,38 @@ def show(value: Any) -> str:
     """A value as Kubernetes prints it inside a cause."""
     if value is None:
         return "null"
+    if isinstance(value, str) and not value.isprintable():
+        return _quoted(value)
     return msgspec.json.encode(value).decode()
+
+
+_ESCAPES = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    '"': '\\"',
+    "\\": "\\\\",
+}
+
+
+def _quoted(text: str) -> str:
+    """As Go quotes a text with characters that cannot be printed."""
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(char: str) -> str:
+    if char in _ESCAPES:
+        return _ESCAPES[char]
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def reject(kind: str, group: str, name: str, causes: Iterable[Cause]) -> Invalid:
@@ -91,10 +118,10 @@ def reject(kind: str, group: str, name: str, causes: Iterable[Cause]) -> Invalid
     details: dict[str, Any] = {"name": name} if name else {}
     if group:
         details["group"] = group
-    details["kind"] = kind
+    if kind:
+        details["kind"] = kind
     details["causes"] = [
-        {"reason": cause.reason, "message": cause.message, "field": cause.field}
-        for cause in listed
+        {"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in listed
     ]
     qualified = f"{kind}.{group}" if group else kind
     return Invalid(f'{qualified} "{name}" is invalid: {text}', details=details)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from kvestigate.errors import BadRequest, UnsupportedMediaType
-from kvestigate.kube import schema
+from kvestigate.kube import facts
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
 
@@ -22,7 +22,7 @@ def decode(call: Call) -> Object:
     into its stored version."""
     obj = parse(call.request.body, call.request.headers.get("content-type"), call.served)
     check_identity(obj, call.served)
-    if not isinstance(obj.get("metadata"), dict):
+    if obj.get("metadata") is None:
         obj["metadata"] = {}
     return call.served.to_stored(normal_form(obj, call))
 
@@ -40,43 +40,87 @@ def parse(data: bytes, content_type: str, kind: Kind) -> Object:
             "the body of the request was in an unknown format - accepted media types include: "
             f"{ACCEPTED}"
         )
+    if value is None:
+        return {}
     if not isinstance(value, dict):
-        raise _unrecognized(kind, "json: cannot unmarshal into an object")
+        raise _no_json(
+            kind, data, f"json: cannot unmarshal {_go_type(value)} into Go value of {_TYPE}"
+        )
     return value
+
+
+class Misfit(Exception):
+    """Why a value is no object of the kind; the verb decides what error that is."""
 
 
 def check_identity(obj: Object, kind: Kind) -> None:
     """kind and apiVersion may be left out, but not be another's."""
+    try:
+        identify(obj, kind)
+    except Misfit as misfit:
+        told_kind, told_version = obj.get("kind"), obj.get("apiVersion") or ""
+        version = told_version.rpartition("/")[2] or kind.resource.version
+        raise BadRequest(
+            f'{told_kind or kind.resource.kind} in version "{version}" cannot be handled as a '
+            f"{kind.resource.kind}: {misfit}"
+        ) from None
+
+
+def identify(obj: Object, kind: Kind) -> None:
     resource = kind.resource
-    found_kind, found_version = obj.get("kind") or resource.kind, obj.get("apiVersion")
-    found_version = found_version or resource.api_version
-    if found_version != resource.api_version:
-        if resource.group:
+    told_kind = obj.get("kind") or resource.kind
+    told_version = obj.get("apiVersion") or resource.api_version
+    if told_kind != resource.kind or told_version != resource.api_version:
+        group, _, version = told_version.rpartition("/")
+        if group == resource.group and told_kind == resource.kind and group:
             raise BadRequest(
-                f"the API version in the data ({found_version}) does not match the expected API "
+                f"the API version in the data ({told_version}) does not match the expected API "
                 f"version ({resource.api_version})"
             )
-        raise BadRequest(
-            f'{found_kind} in version "{resource.version}" cannot be handled as a '
-            f'{resource.kind}: no kind "{found_kind}" is registered for version '
-            f'"{found_version}"'
-        )
-    if found_kind != resource.kind:
-        raise BadRequest(
-            f'{found_kind} in version "{resource.version}" cannot be handled as a '
-            f"{resource.kind}: a {resource.kind} was expected"
+        if facts.for_kind(group, version, told_kind) is None:
+            if told_kind == resource.kind and group:
+                raise BadRequest(
+                    f"the API version in the data ({told_version}) does not match the expected "
+                    f"API version ({resource.api_version})"
+                )
+            raise Misfit(f'no kind "{told_kind}" is registered for version "{told_version}"')
+        raise Misfit(
+            f"converting ({version}.{told_kind}) to ({internal_type(kind)}): unknown conversion"
         )
     obj["kind"], obj["apiVersion"] = resource.kind, resource.api_version
 
 
+def internal_type(kind: Kind) -> str:
+    """The type that kube-apiserver itself works with, as its texts name it: `core.Pod`."""
+    if kind.type is None:
+        return "unstructured.Unstructured"
+    package = kind.resource.group.partition(".")[0]
+    return f"{_PACKAGES.get(package, package)}.{kind.resource.kind}"
+
+
+_PACKAGES = {"": "core", "events": "core"}
+
+
 def normal_form(obj: Object, call: Call) -> Object:
     """The object as its type keeps it; misfits are treated as `fieldValidation` asks."""
+    try:
+        return fit(obj, call)
+    except Misfit as misfit:
+        resource = call.served.resource
+        raise BadRequest(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: {misfit}"
+        ) from None
+
+
+def fit(obj: Object, call: Call) -> Object:
     strictness = call.asked.params.get("fieldValidation", "") or "Warn"
     found = call.served.problems(obj)
     if found:
-        resource = call.served.resource
-        if found.mistyped or strictness == "Strict":
-            raise schema.refusal(found, kind=resource.kind, version=resource.version)
+        if found.mistyped:
+            raise Misfit(found.mistyped)
+        if strictness == "Strict":
+            raise Misfit(f"strict decoding error: {', '.join(found.warnings)}")
         if strictness == "Warn":
             call.warnings.extend(found.warnings)
     return call.served.normalised(obj)
@@ -88,8 +132,15 @@ def _json(data: bytes, kind: Kind) -> Any:
     except UnicodeDecodeError:  # as Go does, replace what is no UTF-8
         return _json(data.decode("utf-8", "replace").encode(), kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        shown = data[:64].decode(errors="replace") or "<empty>"
-        raise _unrecognized(kind, f"{error} ({shown})") from None
+        raise _no_json(kind, data, json_complaint(data, error)) from None
+
+
+def json_complaint(data: bytes, error: Exception) -> str:
+    """What is wrong with bytes that the decoder refused."""
+    from kvestigate.kube.json_syntax import complaint
+
+    # Go looks at bytes, and shows each as the character of that number.
+    return complaint(data.decode("latin-1")) or str(error)
 
 
 def _yaml(data: bytes, kind: Kind) -> Any:
@@ -99,7 +150,7 @@ def _yaml(data: bytes, kind: Kind) -> Any:
     try:
         documents = load(data.decode(), source="body")
     except (InputError, UnicodeDecodeError) as error:
-        raise _unrecognized(kind, str(error)) from None
+        raise _unrecognized(kind, data, str(error)) from None
     return documents[0].value if documents else None
 
 
@@ -110,11 +161,7 @@ def _protobuf(data: bytes, kind: Kind) -> Object:
     try:
         return envelope.decode(data, resource.kind, resource.api_version)
     except envelope.Unrecognized as error:
-        shown = data[:64].hex() or "<empty>"
-        raise BadRequest(
-            f"the object provided is unrecognized (must be of type {resource.kind}): {error} "
-            f"({shown})"
-        ) from None
+        raise _unrecognized(kind, data, str(error)) from None
     except envelope.Undecodable as error:
         raise BadRequest(
             f'{error.kind} in version "{resource.version}" cannot be handled as a '
@@ -122,8 +169,32 @@ def _protobuf(data: bytes, kind: Kind) -> Object:
         ) from None
 
 
-def _unrecognized(kind: Kind, why: str) -> BadRequest:
+# The anonymous type into which Go reads an object's identity.
+_TYPE = (
+    'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+    'Kind string "json:\\"kind,omitempty\\"" }'
+)
+_SHOWN = 30
+"""Bytes of a body that are shown when it is no object."""
+
+
+def _go_type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "number"
+
+
+def _no_json(kind: Kind, data: bytes, why: str) -> BadRequest:
+    return _unrecognized(kind, data, f"couldn't get version/kind; json parse error: {why}")
+
+
+def _unrecognized(kind: Kind, data: bytes, why: str) -> BadRequest:
+    shown = data[:_SHOWN].decode(errors="replace") if data[:1] == b"{" else data[:_SHOWN].hex()
+    if len(data) > _SHOWN:
+        shown += " ..."
     return BadRequest(
-        f"the object provided is unrecognized (must be of type {kind.resource.kind}): couldn't "
-        f"get version/kind; json parse error: {why}"
+        f"the object provided is unrecognized (must be of type {kind.resource.kind}): {why} "
+        f"({shown or '<empty>'})"
     )

@@ -7,7 +7,9 @@ from typing import Any
 
 import msgspec
 
+from kvestigate.errors import NotAcceptable
 from kvestigate.plane import answer, objects, tables
+from kvestigate.plane.body import internal_type
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.negotiate import Form
@@ -32,6 +34,11 @@ def single(call: Call, item: Item) -> bytes:
         table = tables.table(call.served, [item], form.api_version, call.clock.now(), include)
         table["metadata"] = {"resourceVersion": str(item.revision)}
         return answer.encode(table)
+    if form.form is Form.METADATA_LIST:
+        raise NotAcceptable(
+            "you requested PartialObjectMetadataList, but the requested object is not a list "
+            f"(*{internal_type(call.kind)})"
+        )
     return answer.encode(_partial(item, form.api_version))
 
 
@@ -45,6 +52,11 @@ def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> Respons
         include = call.asked.params.get("includeObject", "")
         table = tables.table(call.served, items, form.api_version, call.clock.now(), include)
         body = answer.encode({**table, "metadata": metadata})
+    elif form.form is Form.METADATA:
+        raise NotAcceptable(
+            "you requested PartialObjectMetadata, but the requested object is a list "
+            f"(*{internal_type(call.kind)}List)"
+        )
     else:
         body = answer.encode(
             {

@@ -27,6 +27,9 @@ class Representation:
 
 JSON = frozenset({"application/json", "application/*", "*/*"})
 YAML = "application/yaml"
+_PROTOBUF = "application/vnd.kubernetes.protobuf"
+_REPRESENTATIONS = ("application/json", YAML, _PROTOBUF)
+_STREAMS = ("application/json;stream=watch", f"{_PROTOBUF};stream=watch")
 _FORMS = {form.value: form for form in Form if form is not Form.OBJECT}
 
 
@@ -38,11 +41,20 @@ def alternatives(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str) -> Representation:
-    """The first alternative of an Accept header that we can serve."""
+def negotiate(accept: str, *, collective: bool = False) -> Representation:
+    """The first alternative of an Accept header that we can serve.
+
+    `collective` when a list is asked for: the refusal then names the forms of watches, too.
+    """
     if not accept:
         return Representation()
-    for media, options in alternatives(accept):
+    wanted = list(alternatives(accept))
+    if not any(media in _REPRESENTATIONS or media == "*/*" for media, _ in wanted):
+        listed = ", ".join(_REPRESENTATIONS + (_STREAMS if collective else ()))
+        raise NotAcceptable(
+            f"406: Not Acceptable\n\nAvailable representations: {listed}", details={}
+        )
+    for media, options in wanted:
         yaml = media == YAML
         if media not in JSON and not yaml:
             continue
@@ -53,7 +65,5 @@ def negotiate(accept: str) -> Representation:
         if form and options.get("g") == "meta.k8s.io" and version in ("v1", "v1beta1"):
             return Representation(form, f"meta.k8s.io/{version}", yaml)
     raise NotAcceptable(
-        "only the following media types are accepted: application/json, application/yaml, "
-        "application/json;as=Table;v=v1;g=meta.k8s.io, "
-        "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
+        f"only the following media types are accepted: {', '.join(_REPRESENTATIONS)}"
     )

@@ -7,14 +7,16 @@ non-resource request whose verb is the HTTP method and whose object is the path.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
 
 from kvestigate.errors import BadRequest
 
-_TRUE = frozenset({"1", "t", "T", "true", "TRUE", "True"})
-_FALSE = frozenset({"", "0", "f", "F", "false", "FALSE", "False"})
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_INT64 = range(-(2**63), 2**63)
+_NAMED = re.compile(r"(?:^|,)metadata\.name={1,2}([^,=!]+)(?:,|$)")
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -41,22 +43,22 @@ class Asked:
     """Query parameters; the first value of a repeated one counts."""
 
     def flag(self, name: str) -> bool:
-        """A boolean parameter."""
-        value = self.params.get(name, "")
-        if value in _TRUE:
-            return True
-        if value in _FALSE:
-            return False
-        raise BadRequest(f'invalid boolean "{value}" for query parameter {name}')
+        """A boolean parameter: true unless it is absent or says otherwise."""
+        return _says_yes(self.params.get(name, "0"))
 
     def integer(self, name: str) -> int | None:
         value = self.params.get(name, "")
         if not value:
             return None
-        try:
-            return int(value)
-        except ValueError:
-            raise BadRequest(f'invalid integer "{value}" for query parameter {name}') from None
+        if not _INTEGER.fullmatch(value):
+            raise BadRequest(f'strconv.ParseInt: parsing "{value}": invalid syntax')
+        if int(value) not in _INT64:
+            raise BadRequest(f'strconv.ParseInt: parsing "{value}": value out of range')
+        return int(value)
+
+
+def _says_yes(value: str) -> bool:
+    return value != "0" and value.lower() != "false"
 
 
 def parse_query(query: str) -> dict[str, str]:
@@ -71,16 +73,20 @@ def parse_query(query: str) -> dict[str, str]:
 def parse(method: str, path: str, query: str) -> Asked:
     """Read a request's intent; `path` is percent-encoded and relative to the plane's root."""
     params = parse_query(query)
-    encoded = path.split("/")
-    segments = [unquote(part) if "%" in part else part for part in encoded if part]
-    root = segments[0] if segments else ""
+    path = unquote(path) if "%" in path else path
+    segments = [part for part in path.split("/") if part]
+    root = segments[0] if segments and not path.startswith("//") else ""
     if root == "api" and len(segments) > 2:
         group, version, rest = "", segments[1], segments[2:]
     elif root == "apis" and len(segments) > 3:
         group, version, rest = segments[1], segments[2], segments[3:]
     else:
-        return Asked(method, unquote(path), method.lower(), params=params)
+        return Asked(method, path, method.lower(), params=params)
 
+    # The old way to watch: a prefix instead of a parameter.
+    prefixed = rest[0] == "watch" and len(rest) > 1
+    if prefixed:
+        rest = rest[1:]
     namespace = ""
     # `namespaces/x` alone is the namespace object; with a third segment it is a scope, except
     # for the namespace's own subresources.
@@ -90,10 +96,13 @@ def parse(method: str, path: str, query: str) -> Asked:
     name = tail[0] if tail else ""
     if resource == "namespaces" and not group:
         namespace = name
+    verb = "watch" if prefixed and method == "GET" else _verb(method, name, params)
+    if not name and "fieldSelector" in params and verb in _COLLECTIVE:
+        name = _selected_name(params["fieldSelector"])
     return Asked(
         method,
-        unquote(path),
-        _verb(method, name, params),
+        path,
+        verb,
         group,
         version,
         resource,
@@ -105,11 +114,20 @@ def parse(method: str, path: str, query: str) -> Asked:
     )
 
 
+_COLLECTIVE = ("list", "watch", "deletecollection")
+
+
+def _selected_name(selector: str) -> str:
+    """Who selects one object by its name asks for that object only, and may be allowed that."""
+    match = _NAMED.search(selector)
+    return match[1] if match else ""
+
+
 def _verb(method: str, name: str, params: Mapping[str, str]) -> str:
-    if method in ("GET", "HEAD"):
-        if params.get("watch", "") in _TRUE:
-            return "watch"
-        return "get" if name else "list"
+    if method == "GET":
+        if name:
+            return "get"
+        return "watch" if "watch" in params and _says_yes(params["watch"]) else "list"
     if method == "DELETE" and not name:
         return "deletecollection"
     return _VERBS.get(method, method.lower())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from kvestigate.errors import BadRequest, InputError
@@ -37,12 +38,34 @@ class Selection:
         )
 
 
-def selection(asked: Asked, kind: Kind) -> Selection:
+_BAD_VALUE = re.compile(r"value '(?P<value>.*?)' of label '(?P<key>.*?)': (?P<why>.*)")
+
+
+def _labels(text: str) -> LabelSelector:
     try:
-        labels = selectors.parse_labels(asked.params.get("labelSelector", ""))
-        fields = field_selectors.parse_fields(asked.params.get("fieldSelector", ""))
+        return selectors.parse_labels(text)
     except InputError as error:
-        raise BadRequest(error.message) from None
+        why = _bare(error).replace(", expected: '('", " expected: '('")
+        if match := _BAD_VALUE.fullmatch(why):
+            why = f'values[0][{match["key"]}]: Invalid value: "{match["value"]}": {match["why"]}'
+        raise BadRequest(f"unable to parse requirement: {why}") from None
+
+
+def _fields(text: str) -> FieldSelector:
+    try:
+        return field_selectors.parse_fields(text)
+    except InputError as error:
+        raise BadRequest(f"invalid selector: '{text}'; {_bare(error)}") from None
+
+
+def _bare(error: InputError) -> str:
+    """What is wrong, without where: the API server does not say."""
+    return error.message.removeprefix(f"{error.where}: ")
+
+
+def selection(asked: Asked, kind: Kind) -> Selection:
+    labels = _labels(asked.params.get("labelSelector", ""))
+    fields = _fields(asked.params.get("fieldSelector", ""))
     for term in fields.terms:
         if not kind.selects_by(term.path):
             raise BadRequest(kind.field_refusal(term.path))

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from kvestigate.errors import BadRequest, Expired, Timeout
+from kvestigate.errors import ApiError, Expired, Timeout
 from kvestigate.plane.store.errors import Compacted
 from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.store.state import PlaneState
 
+FIELD = "resourceVersion"
 
-def parse(text: str) -> int:
-    if not text.isdecimal():
-        raise BadRequest(f'Invalid value: "{text}": strconv.ParseUint: invalid syntax')
-    return int(text)
+
+def parse(text: str, field: str = "") -> int:
+    """The number that a version is; `field` is named if it is none."""
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+    raise ApiError(f'{field}: Invalid value: "{text}": {why}' if field else why)
 
 
 def at_least(plane: Plane, text: str) -> None:
     """Refuse a version from the future."""
     if not text or text == "0":
         return
-    wanted, present = parse(text), plane.state.revision
+    wanted, present = parse(text, FIELD), plane.state.revision
     if wanted > present:
         raise Timeout(
-            f"Too large resource version: {wanted}, current: {present}",
+            f"Timeout: Too large resource version: {wanted}, current: {present}",
             details={
                 "causes": [
                     {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}

@@ -15,7 +15,7 @@ from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.model import Item
 from kvestigate.plane.subresources.amend import amend
 from kvestigate.plane.subresources.conditions import set_condition
-from kvestigate.plane.verbs.delete import Preconditions, check_preconditions
+from kvestigate.plane.verbs.update import unmet
 from kvestigate.wire.message import Response
 
 BINDING = Kind(Resource("", "v1", "bindings", "Binding"))
@@ -66,8 +66,12 @@ def _check(binding: Object) -> None:
 
 def _assign(call: Call, pod: Object, item: Item, binding: Object) -> None:
     meta, told = pod["metadata"], binding["metadata"]
-    wanted = Preconditions(told.get("uid"), told.get("resourceVersion"))
-    check_preconditions(call, wanted, item)
+    for field, wanted, actual in (
+        ("UID", told.get("uid"), item.uid),
+        ("ResourceVersion", told.get("resourceVersion"), str(item.revision)),
+    ):
+        if wanted and wanted != actual:
+            raise unmet(call, field, wanted, actual)
     if meta.get("deletionTimestamp"):
         raise _refused(item.name, f"pod {item.name} is being deleted, cannot be assigned to a host")
     spec = pod["spec"]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from kvestigate.errors import AlreadyExists
-from kvestigate.plane import body, forms, writing
+from kvestigate.plane import body, forms, options, writing
 from kvestigate.plane.call import Call
-from kvestigate.plane.managed import track
 from kvestigate.plane.store.model import Item
 from kvestigate.wire.message import Response
 
@@ -13,6 +12,7 @@ GENERATED_NAME_TRIES = 8
 
 
 async def create(call: Call) -> Response:
+    options.check_write(call.asked)
     return forms.one(call, await _create(call), 201)
 
 
@@ -21,7 +21,6 @@ async def _create(call: Call) -> Item:
         obj = body.decode(call)
         generated = not obj["metadata"].get("name")
         write = writing.prepare_new(call, call.plane.tip, obj)
-        track(call, obj, None)
         try:
             return await writing.commit_new(call, write)
         except AlreadyExists:

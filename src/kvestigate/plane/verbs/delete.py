@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import msgspec
 
-from kvestigate.errors import BadRequest, NotFound
+from kvestigate.errors import BadRequest, Conflict, NotFound
 from kvestigate.kube import causes
 from kvestigate.kube.resources import Resource
 from kvestigate.plane import answer, forms, metadata, objects, writing
@@ -15,10 +15,10 @@ from kvestigate.plane.admission.registry import admit
 from kvestigate.plane.body import parse
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
+from kvestigate.plane.options import check_dry_run
 from kvestigate.plane.selection import selection
 from kvestigate.plane.store.errors import Mismatch, Missing
 from kvestigate.plane.store.model import Item
-from kvestigate.plane.verbs.update import uid_conflict
 from kvestigate.wire.message import Response
 
 # Those of custom resources too come in any form that built-in kinds have.
@@ -85,7 +85,8 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
         changed = mark(call, obj, options)
         done = writing.gone(call, obj)
         if call.dry_run or options.dryRun:
-            return item, done
+            body = objects.body(obj, call.kind)
+            return writing.dry_item(call, body, item.name, item.revision, item.uid), done
         if not done and not changed:
             return item, False
         mutation = (
@@ -157,10 +158,12 @@ def read_options(call: Call) -> Options:
             value["propagationPolicy"] = params["propagationPolicy"]
         if "orphanDependents" in params:
             value["orphanDependents"] = call.asked.flag("orphanDependents")
-    try:
-        options = msgspec.convert(value, Options)
-    except msgspec.ValidationError as error:
-        raise BadRequest(f"invalid DeleteOptions: {error}") from None
+    if value.get("kind") not in (None, "", "DeleteOptions"):
+        version = value.get("apiVersion") or "v1"
+        raise BadRequest(f'no kind "{value["kind"]}" is registered for version "{version}"')
+    if mistyped := DELETE_OPTIONS.problems(value).mistyped:
+        raise BadRequest(mistyped)
+    options = msgspec.convert(value, Options)
     check_options(options)
     undecided = options.propagationPolicy is None and options.orphanDependents is None
     if undecided and call.kind.orphan_warning:
@@ -181,6 +184,7 @@ def check_options(options: Options) -> None:
     if options.propagationPolicy not in (None, ORPHAN, FOREGROUND, BACKGROUND):
         choices = [FOREGROUND, BACKGROUND, ORPHAN, "nil"]
         found.append(causes.unsupported("propagationPolicy", options.propagationPolicy, choices))
+    found += check_dry_run(options.dryRun or [])
     if found:
         raise causes.reject("DeleteOptions", "meta.k8s.io", "", found)
 
@@ -189,9 +193,20 @@ def check_preconditions(call: Call, wanted: Preconditions | None, item: Item) ->
     if wanted is None:
         return
     if wanted.uid and wanted.uid != item.uid:
-        raise uid_conflict(call, wanted.uid, item.uid)
+        raise _unmet(call, "UID", wanted.uid, item.uid, "been deleted and then recreated")
     if wanted.resourceVersion and wanted.resourceVersion != str(item.revision):
-        raise call.conflict(
-            f"Precondition failed: ResourceVersion in precondition: {wanted.resourceVersion}, "
-            f"ResourceVersion in object meta: {item.revision}"
+        raise _unmet(
+            call, "ResourceVersion", wanted.resourceVersion, str(item.revision), "been modified"
         )
+
+
+def _unmet(call: Call, field: str, told: str, actual: str, guess: str) -> Conflict:
+    resource = call.kind.resource
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    details = {"name": call.asked.name, "group": resource.group, "kind": resource.kind}
+    return Conflict(
+        f'Operation cannot be fulfilled on {kind} "{call.asked.name}": the {field} in the '
+        f"precondition ({told}) does not match the {field} in record ({actual}). The object "
+        f"might have {guess}",
+        details={key: value for key, value in details.items() if value},
+    )

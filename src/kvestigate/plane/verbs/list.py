@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.errors import BadRequest
-from kvestigate.plane import forms, versions
+from kvestigate.errors import ApiError, BadRequest
+from kvestigate.plane import forms, options, versions
+from kvestigate.plane.body import json_complaint
 from kvestigate.plane.call import Call
 from kvestigate.plane.selection import Selection, selection
 from kvestigate.plane.store.model import Item
@@ -28,6 +29,7 @@ class Continue(msgspec.Struct):
 
 async def list_(call: Call) -> Response:
     asked = call.asked
+    options.check_list(asked)
     chosen = selection(asked, call.served)
     limit = asked.integer("limit") or 0
     state, after = _start(call)
@@ -45,18 +47,25 @@ def _start(call: Call) -> tuple[PlaneState, tuple[str, str] | None]:
     """The state to list and the key to start after."""
     params = call.asked.params
     version, match = params.get("resourceVersion", ""), params.get("resourceVersionMatch", "")
-    if match and not version:
-        raise BadRequest("resourceVersionMatch is forbidden unless resourceVersion is provided")
     if token := params.get("continue", ""):
         if version and version != "0":
             raise BadRequest("specifying resource version is not allowed when using continue")
         point = _point(token)
         return versions.exactly(call.plane, point.rv), (point.namespace, point.name)
+    if version:
+        _check_version(version)
     exact = match == "Exact" or (version not in ("", "0") and not match and "limit" in params)
     if exact:
         return versions.exactly(call.plane, versions.parse(version)), None
     versions.at_least(call.plane, version)
     return call.plane.state, None
+
+
+def _check_version(version: str) -> None:
+    try:
+        versions.parse(version, versions.FIELD)
+    except ApiError as error:
+        raise BadRequest(f"invalid resource version: {error.message}") from None
 
 
 def _matching(
@@ -89,8 +98,10 @@ def _token(point: Continue) -> str:
 
 
 def _point(token: str) -> Continue:
+    data = b""
     try:
         data = urlsafe_b64decode(token + "=" * (-len(token) % 4))
         return msgspec.json.decode(data, type=Continue)
-    except (ValueError, msgspec.DecodeError):
-        raise BadRequest("continue key is not valid: it must come from a previous list") from None
+    except (ValueError, msgspec.DecodeError) as error:
+        why = json_complaint(data, error)
+        raise BadRequest(f"invalid continue token: continue key is not valid: {why}") from None

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from kvestigate.errors import BadRequest, Conflict, Invalid
 from kvestigate.kube import causes
-from kvestigate.plane import body, forms, writing
+from kvestigate.plane import body, forms, options, versions, writing
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Object
-from kvestigate.plane.managed import track
 from kvestigate.plane.store.model import Item
 from kvestigate.wire.message import Response
 
 
 async def update(call: Call) -> Response:
+    options.check_write(call.asked)
     sent = body.decode(call)
     meta = sent["metadata"]
     check_name(meta.get("name") or "", call.asked.name)
@@ -52,13 +52,13 @@ async def _create(call: Call, obj: Object) -> Item:
         raise uid_conflict(call, uid, "")
     obj["metadata"].pop("resourceVersion", None)
     write = writing.prepare_new(call, call.plane.tip, obj)
-    track(call, obj, None)
     return await writing.commit_new(call, write)
 
 
 def check_version(call: Call, version: str, item: Item) -> None:
     """An update that names a version must name the present one."""
     if version and version != str(item.revision):
+        versions.parse(version)
         raise call.modified()
     if not version and not call.kind.updates_unconditionally:
         raise _version_required(call)
@@ -71,6 +71,14 @@ def _version_required(call: Call) -> Invalid:
 
 
 def uid_conflict(call: Call, told: str, actual: str) -> Conflict:
+    return unmet(call, "UID", told, actual)
+
+
+def unmet(call: Call, field: str, told: str, actual: str) -> Conflict:
+    """A precondition that failed where the object is written."""
+    key = "/".join(filter(None, ("/registry", call.kind.key[1], call.namespace, call.asked.name)))
     return call.conflict(
-        f"Precondition failed: UID in precondition: {told}, UID in object meta: {actual}"
+        f"StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: {field} in precondition: {told}, {field} in "
+        f"object meta: {actual}"
     )

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from kvestigate import errors
-from kvestigate.plane import answer, forms, versions
+from kvestigate.plane import answer, forms, options, versions
 from kvestigate.plane.call import Call
 from kvestigate.plane.negotiate import Form
 from kvestigate.plane.selection import Selection, selection
@@ -25,21 +25,26 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 async def watch(call: Call) -> Response:
+    options.check_watch(call.asked)
     chosen = selection(call.asked, call.served)
     version = call.asked.params.get("resourceVersion", "")
     state = call.plane.state
     initial: Iterable[Item] = ()
-    if call.asked.flag("sendInitialEvents") or version in ("", "0"):
+    anywhere = version in ("", "0")
+    since = state.revision if anywhere else versions.parse(version, versions.FIELD)
+    if call.asked.flag("sendInitialEvents") or (anywhere and not _declines_initial(call)):
         initial = state.collection(call.kind.key).items(chosen.namespace or None)
         since = state.revision
-    else:
-        since = versions.parse(version)
     try:
         subscription = call.plane.subscribe(call.kind.key, since)
     except Compacted as error:
         raise errors.Expired(error.message) from None
     body = _stream(call, chosen, subscription, initial, since)
     return Response(200, [("content-type", "application/json")], body, compress=False)
+
+
+def _declines_initial(call: Call) -> bool:
+    return "sendInitialEvents" in call.asked.params
 
 
 async def _stream(
