@@ -64,6 +64,16 @@ def test_without_a_kubeconfig_the_running_cluster_is_meant(invoke: Invoke, home:
     assert json.loads(seen.out)["cluster"] == "kvestigate"
 
 
+def test_the_demo_runs_a_job_and_shows_what_it_said(invoke: Invoke) -> None:
+    outcome = invoke("demo", "-o", "json")
+    assert outcome.code == 0, outcome.err
+    seen = json.loads(outcome.out)
+    assert [node["ready"] for node in seen["nodes"]] == [True] * 3
+    assert sum(line["text"] == "primes below 100000: 9592" for line in seen["lines"]) == 2
+    again = json.loads(invoke("demo", "-o", "json").out)
+    assert len(again["lines"]) == len(seen["lines"])
+
+
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [

@@ -23,7 +23,7 @@ PROGRAMS = (KVESTIGATE_PROGRAM, K8S_CLI_PROGRAM, K8S_COLLECT_PROGRAM)
 COMMANDS = [context for program in PROGRAMS for context in walk(program)]
 LEAVES = [context for context in COMMANDS if not is_group(context)]
 
-NO_OPERATION = {"completion", "plane serve", "plane kubeconfig", "up", "down", "status"}
+NO_OPERATION = {"completion", "plane serve", "plane kubeconfig", "up", "demo", "down", "status"}
 """Commands about this machine, or that hand out credentials: nothing for the gateway."""
 
 

@@ -39,6 +39,12 @@ KVESTIGATE: tuple[Entry, ...] = (
         LOCAL,
     ),
     Entry(
+        "demo",
+        "kvestigate.cli.local:demo",
+        "From nothing to a cluster with a job that ran in it.",
+        LOCAL,
+    ),
+    Entry(
         "down",
         "kvestigate.cli.local:down",
         "Stop a cluster and its pods; what is in it is kept for the next `up`.",

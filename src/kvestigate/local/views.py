@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvestigate.local.clusters import ClusterStatus, Started, Stopped
+from kvestigate.local.demo import Demonstration, NodeSeen
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
 
 
@@ -29,6 +30,30 @@ def stopped_blocks(stopped: Stopped) -> Sequence[Block]:
     return [text(f'cluster "{stopped.name}" {done}{gone}')]
 
 
+def demonstration_blocks(seen: Demonstration) -> Sequence[Block]:
+    return [
+        Table(
+            [Column("NODE"), Column("STATUS"), Column("RUNTIME")],
+            [_node_row(node) for node in seen.nodes],
+        ),
+        text(
+            f"job ran in {seen.seconds:.2f} s, first line after {seen.first_line_seconds:.2f} s",
+            Tone.GOOD,
+        ),
+        Table(
+            [Column("POD"), Column("NODE"), Column("LOG")],
+            [[line.pod, line.node, line.text] for line in seen.lines],
+        ),
+        Facts(
+            [
+                ("look around", "kubectl --context kvestigate-demo get pods,jobs -o wide"),
+                ("how it talks", "kvestigate --context kvestigate-demo debug context"),
+                ("clean up", "kvestigate down --name demo --delete"),
+            ]
+        ),
+    ]
+
+
 def status_blocks(clusters: Sequence[ClusterStatus]) -> Sequence[Block]:
     if not clusters:
         return [text("no clusters yet: kvestigate up makes one")]
@@ -36,6 +61,11 @@ def status_blocks(clusters: Sequence[ClusterStatus]) -> Sequence[Block]:
         Column(name) for name in ("NAME", "STATUS", "NODES", "HOST", "GPUS", "CONTEXT", "SERVER")
     ]
     return [Table(columns, [_row(cluster) for cluster in clusters])]
+
+
+def _node_row(node: NodeSeen) -> Sequence[str | Cell]:
+    ready = Cell("Ready", Tone.GOOD) if node.ready else Cell("NotReady", Tone.BAD)
+    return [node.name, ready, node.runtime]
 
 
 def _row(cluster: ClusterStatus) -> Sequence[str | Cell]:
