@@ -87,6 +87,21 @@ def storage_class(name: str, mode: str, provisioner: str = "example.com/disks") 
     return {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": mode}
 
 
+def volume(name: str, kind: str, where: str) -> Object:
+    """A volume that only one node can reach."""
+    term = {"matchExpressions": [{"key": HOST, "operator": "In", "values": [where]}]}
+    return {
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": "5Gi"},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": kind,
+            "hostPath": {"path": "/disk"},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [term]}},
+        },
+    }
+
+
 def budget(app: str) -> Object:
     return {
         "metadata": {"name": app},

@@ -85,7 +85,11 @@ class Scheduler:
             ]
             await asyncio.gather(*starting)
         except BaseException as error:
-            await self._stack.__aexit__(type(error), error, error.__traceback__)
+            try:
+                await self._stack.__aexit__(type(error), error, error.__traceback__)
+            except BaseExceptionGroup as failures:
+                # An informer that fails cancels us: what it failed of is what has to be known.
+                raise failures.exceptions[0] from None
             raise
         self._supervisor.spawn("events", self._recorder.run())
         for number in range(WRITERS):
