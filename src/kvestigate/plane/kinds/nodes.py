@@ -24,7 +24,8 @@ class NodeKind(Kind):
     )
 
     def default(self, obj: Object) -> None:
-        spec, status = obj["spec"], obj["status"]
+        spec: Object = obj["spec"]
+        status: Object = obj.setdefault("status", {})
         ranges = spec.get("podCIDRs") or []
         if not ranges and "podCIDR" in spec:
             spec["podCIDRs"] = [spec["podCIDR"]]
