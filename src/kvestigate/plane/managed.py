@@ -1,10 +1,167 @@
-"""Who set which field: `metadata.managedFields` after a write."""
+"""Who set which field: `metadata.managedFields` after a write or an apply."""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from kvestigate.kube import normal
+from kvestigate.kube.apply import comparing, managers, ownership, shapes
+from kvestigate.kube.apply.elements import Unkeyed
+from kvestigate.kube.apply.fieldset import EMPTY, FieldSet, Malformed
+from kvestigate.kube.apply.managers import APPLY, UPDATE, Managers
+from kvestigate.kube.apply.ownership import Writer
+from kvestigate.kube.apply.shapes import Shape
+from kvestigate.plane import types
 from kvestigate.plane.call import Call
-from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.kinds.kind import Kind, Object
+from kvestigate.plane.metadata import timestamp
+
+FIELD = "managedFields"
+
+_STATUS: FieldSet = {"f:status": {}}
+_SPEC: FieldSet = {"f:spec": {}}
+_SPEC_AND_METADATA: FieldSet = {"f:metadata": {}, "f:spec": {}}
+
+_SCHEMALESS = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 def track(call: Call, new: Object, old: Object | None) -> None:
-    """Note the fields that this write changed as its manager's."""
+    """Note the fields that this write changes as its manager's.
+
+    Called before the server changes anything itself: what it adds belongs to nobody.
+    """
+    meta = new["metadata"]
+    sent = meta.pop(FIELD, None)
+    before = None if old is None else old["metadata"].get(FIELD)
+    after = _after_write(call, new, old, sent, before)
+    if after:
+        meta[FIELD] = after
+
+
+def _after_write(
+    call: Call, new: Object, old: Object | None, sent: Any, before: list[Any] | None
+) -> list[Any] | None:
+    known = _known(sent, before, by_part=bool(call.asked.subresource))
+    if old is not None and not known:
+        return None  # somebody chose to forget the managers: an apply starts anew
+    served = call.served
+    shown = _at(served, call.kind, new)
+    shown_before = empty(served) if old is None else _at(served, call.kind, old)
+    by = _writer(call, call.field_manager, UPDATE)
+    try:
+        after = ownership.write(shown_before, shown, known, by, _now(call))
+    except Unkeyed:
+        return before
+    return managers.encode(after) if after is not known or sent != before else before
+
+
+def _known(sent: Any, before: list[Any] | None, *, by_part: bool) -> Managers:
+    """The managers to start from: as sent, if that makes sense, else as they were."""
+    if sent != before and not by_part:
+        if managers.is_reset(sent):
+            return {}
+        try:
+            if told := managers.decode_foreign(sent):
+                return told
+        except Malformed:
+            pass
+    return managers.decode(before)
+
+
+def apply(call: Call, config: Object, live: Object | None, *, force: bool) -> Object:
+    """The live object, or a new one, with a configuration applied; in the version served."""
+    served = call.served
+    now = _now(call)
+    shown = empty(served) if live is None else _at(served, call.kind, live)
+    known = managers.decode(shown["metadata"].get(FIELD)) if live is not None else {}
+    if live is not None and not known:
+        first = _writer(call, managers.BEFORE_APPLY, UPDATE)
+        known = ownership.write(empty(served), shown, {}, first, now)
+    by = _writer(call, call.field_manager, APPLY)
+    new, after = ownership.apply(shown, config, known, by, force=force, now=now)
+    if new is None:
+        new = shown
+    applied = {**new, "metadata": dict(new.get("metadata") or {})}
+    applied["metadata"].pop(FIELD, None)
+    if after:
+        applied["metadata"][FIELD] = managers.encode(after)
+    return applied
+
+
+def settle(new: Object, old: Object) -> None:
+    """Keep the old entries if a write changed nothing but their times."""
+    after, before = new["metadata"].get(FIELD), old["metadata"].get(FIELD)
+    if not after or not before or after == before or _timeless(after) != _timeless(before):
+        return
+    if _unmanaged(new) == _unmanaged(old):
+        new["metadata"][FIELD] = before
+
+
+def _timeless(entries: list[Object]) -> list[Object]:
+    return [{**entry, "time": None} for entry in entries]
+
+
+def _unmanaged(obj: Object) -> Object:
+    kept = {k: v for k, v in obj["metadata"].items() if k not in (FIELD, "resourceVersion")}
+    return {**obj, "metadata": kept}
+
+
+def _writer(call: Call, name: str, operation: str) -> Writer:
+    version, part = call.served.resource.api_version, call.asked.subresource
+    return Writer(
+        managers.manager(name, operation, version, part),
+        version,
+        shape(call.served),
+        lambda version, old, new: _compare_at(call, version, old, new),
+        _ignored(call.kind, part),
+    )
+
+
+def _ignored(kind: Kind, subresource: str) -> FieldSet:
+    if subresource in kind.status_subresources:
+        return _SPEC if kind.status_carries_metadata else _SPEC_AND_METADATA
+    return _STATUS if kind.has_status and not subresource else EMPTY
+
+
+def _compare_at(call: Call, version: str, old: Object, new: Object) -> comparing.Comparison | None:
+    """The step from `old` to `new`, both in the version served, as another version shows it."""
+    group, _, number = version.rpartition("/")
+    known = types.of(call.plane.tip)
+    there = known.get(group, number, call.served.resource.plural)
+    if there is None or there.key != call.kind.key:
+        return None
+    left, right = (there.from_stored(call.served.to_stored(_copy(obj))) for obj in (old, new))
+    return comparing.compare(left, right, shape(there))
+
+
+@lru_cache(maxsize=4096)
+def shape(kind: Kind) -> Shape:
+    """How the objects of a kind are divided among managers."""
+    if kind.type is not None:
+        return shapes.of_definition(kind.type.name)
+    return shapes.of_schema(kind.schema or _SCHEMALESS)
+
+
+def empty(kind: Kind) -> Object:
+    """The object before there was one."""
+    named = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
+    made = {} if kind.type is None else normal.empty(kind.type)
+    return {"metadata": {}, **made, **named}
+
+
+def _at(served: Kind, stored: Kind, obj: Object) -> Object:
+    """A stored object in the version served."""
+    return obj if served is stored else served.from_stored(_copy(obj))
+
+
+def _copy(obj: Object) -> Object:
+    """Conversions may change what they are given."""
+    copied: Object = msgspec.json.decode(msgspec.json.encode(obj))
+    return copied
+
+
+def _now(call: Call) -> str:
+    return timestamp(call.clock.now())

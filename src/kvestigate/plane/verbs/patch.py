@@ -9,21 +9,21 @@ from typing import Any
 import msgspec
 
 from kvestigate.errors import BadRequest, UnsupportedMediaType
-from kvestigate.kube import patch_schema
+from kvestigate.kube import causes, patch_schema
 from kvestigate.kube.patches import json as json_patch
 from kvestigate.kube.patches import merge as merge_patch
 from kvestigate.kube.patches import strategic
-from kvestigate.plane import body, forms, writing
+from kvestigate.plane import body, forms, options, writing
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Object
 from kvestigate.plane.store.model import Item
-from kvestigate.plane.verbs.update import check_version
+from kvestigate.plane.verbs import apply
+from kvestigate.plane.verbs.update import check_name, check_version
 from kvestigate.wire.message import Response
 
 JSON = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
-APPLY = "application/apply-patch+yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,10 @@ class Change:
 
 
 async def patch(call: Call) -> Response:
+    applies = _media(call) == apply.MEDIA
+    options.check_write(call.asked, applies=applies)
+    if applies:
+        return await apply.apply(call)
     change = read(call)
 
     def alter(current: Object, item: Item) -> Object:
@@ -49,30 +53,41 @@ async def patch(call: Call) -> Response:
 
 def read(call: Call) -> Change:
     """The patch in the body, for objects of the call's kind."""
-    media = call.request.headers.get("content-type").partition(";")[0].strip()
+    media = _media(call)
     change = _decode(call, media)
     return Change(_applier(call, media, change), _names_version(change))
+
+
+def _media(call: Call) -> str:
+    return call.request.headers.get("content-type").partition(";")[0].strip()
 
 
 def patched(call: Call, change: Change, current: Object) -> Object:
     """`current` after the change, which speaks the client's version of the kind."""
     altered = change.apply(call.served.from_stored(current))
-    if not isinstance(altered, dict) or not isinstance(altered.get("metadata"), dict):
+    if not isinstance(altered, dict):
         raise BadRequest("the patch leaves no object behind")
-    body.check_identity(altered, call.served)
-    return call.served.to_stored(body.normal_form(altered, call))
+    if altered.get("metadata") is None:
+        altered["metadata"] = {}
+    try:
+        body.identify(altered, call.served)
+        fitted = body.fit(altered, call)
+    except body.Misfit as misfit:
+        shown = msgspec.json.encode(altered).decode()
+        cause = causes.invalid("patch", shown, str(misfit))
+        raise causes.reject("", "", "", [cause]) from None
+    check_name(fitted["metadata"].get("name") or "", call.asked.name)
+    return call.served.to_stored(fitted)
 
 
 def _decode(call: Call, media: str) -> Any:
     if media not in (JSON, MERGE, STRATEGIC):
-        raise UnsupportedMediaType(
-            "the body of the request was in an unknown format - accepted media types include: "
-            f"{JSON}, {MERGE}, {STRATEGIC}, {APPLY}"
-        )
+        raise UnsupportedMediaType("415: Unsupported Media Type", details={})
     try:
         return msgspec.json.decode(call.request.body)
-    except msgspec.DecodeError as error:
-        raise BadRequest(f"error decoding patch: {error}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        why = body.json_complaint(call.request.body, error)
+        raise BadRequest(f"error decoding patch: {why}") from None
 
 
 def _applier(call: Call, media: str, change: Any) -> Callable[[Object], Any]:
@@ -86,7 +101,7 @@ def _applier(call: Call, media: str, change: Any) -> Callable[[Object], Any]:
     if schema is strategic.UNTYPED:
         raise UnsupportedMediaType(
             "the body of the request was in an unknown format - accepted media types include: "
-            f"{JSON}, {MERGE}, {APPLY}"
+            f"{JSON}, {MERGE}, {apply.MEDIA}"
         )
     return lambda current: strategic.apply(current, change, schema)
 

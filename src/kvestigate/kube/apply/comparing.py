@@ -1,0 +1,167 @@
+"""What distinguishes two versions of an object, as sets of field paths."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kvestigate.kube.apply.elements import step
+from kvestigate.kube.apply.fieldset import LEAF, SELF, FieldSet, union, without
+from kvestigate.kube.apply.shapes import Form, Shape
+from kvestigate.kube.patches.equality import same
+
+_ABSENT: Any = object()
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    removed: FieldSet
+    modified: FieldSet
+    added: FieldSet
+
+    @property
+    def touched(self) -> FieldSet:
+        """What has a new value."""
+        return union(self.modified, self.added)
+
+    def ignoring(self, fields: FieldSet) -> Comparison:
+        """But for these fields and what is under them."""
+        if not fields:
+            return self
+        return Comparison(
+            without(self.removed, fields),
+            without(self.modified, fields),
+            without(self.added, fields),
+        )
+
+
+def compare(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> Comparison:
+    """The paths that lead to something else in `new`. Raises `Unkeyed`."""
+    found = _Found()
+    _compare_objects(old, new, shape, found)
+    return Comparison(found.removed, found.modified, found.added)
+
+
+class _Found:
+    """What one level of the walk has found; the steps are those from there on."""
+
+    __slots__ = ("added", "modified", "removed")
+
+    def __init__(self) -> None:
+        self.removed: FieldSet = {}
+        self.modified: FieldSet = {}
+        self.added: FieldSet = {}
+
+    def under(self, step: str, inner: _Found) -> None:
+        if inner.removed:
+            self.removed[step] = inner.removed
+        if inner.modified:
+            self.modified[step] = inner.modified
+        if inner.added:
+            self.added[step] = inner.added
+
+
+def _compare_objects(old: dict[str, Any], new: dict[str, Any], shape: Shape, found: _Found) -> None:
+    fields, element = shape.fields, shape.element or _UNKNOWN
+    for name, value in new.items():
+        before = old.get(name, _ABSENT)
+        if before is _ABSENT:
+            found.added[f"f:{name}"] = _all(value, fields.get(name, element))
+        elif before is not value and not _equal(before, value):
+            _compare(f"f:{name}", before, value, fields.get(name, element), found)
+    for name, value in old.items():
+        if name not in new:
+            found.removed[f"f:{name}"] = _all(value, fields.get(name, element))
+
+
+_UNKNOWN = Shape(Form.WHOLE, accepts=())
+
+
+def _equal(before: Any, value: Any) -> bool:
+    """Python's own equality finds most differences, and finds them fast."""
+    return bool(before == value) and same(before, value)
+
+
+def _compare(step: str, old: Any, new: Any, shape: Shape, found: _Found) -> None:
+    """Two values that differ and are both there; null is there."""
+    if (not old and not new) or shape.form is Form.WHOLE:
+        found.modified[step] = LEAF
+        return
+    kind = dict if shape.form is Form.FIELDS else list
+    was, is_ = isinstance(old, kind), isinstance(new, kind)
+    inner = _Found()
+    if (was or old is None) and (is_ or new is None):
+        if kind is dict:
+            _compare_objects(old or {}, new or {}, shape, inner)
+        else:
+            _compare_lists(old or [], new or [], shape, inner)
+        found.under(step, inner)
+        return
+    # From an object to a scalar or back: the step is another, and so is what is under it.
+    found.modified[step] = LEAF
+    if kind is dict:
+        _compare_objects(old if was else {}, new if is_ else {}, shape, inner)
+        found.under(step, inner)
+
+
+def _compare_lists(old: list[Any], new: list[Any], shape: Shape, found: _Found) -> None:
+    before, after = _by_step(old, shape), _by_step(new, shape)
+    element = shape.element or _UNKNOWN
+    for at in {**before, **after}:
+        left, right = before.get(at, []), after.get(at, [])
+        if len(left) <= 1 and len(right) <= 1:
+            if not left:
+                found.added[at] = _all(right[0], element)
+            elif not right:
+                found.removed[at] = _all(left[0], element)
+            elif not _equal(left[0], right[0]):
+                _compare(at, left[0], right[0], element, found)
+        else:
+            _compare_repeated(at, left, right, element, found)
+
+
+def _compare_repeated(
+    at: str, left: list[Any], right: list[Any], element: Shape, found: _Found
+) -> None:
+    """Elements that share their keys with others are owned together."""
+    if len(left) > 1 and len(right) > 1:
+        if not _equal(left, right):
+            found.modified[at] = LEAF
+    elif len(left) > 1:
+        if right:
+            found.added[at] = _all(right[0], element)
+        found.removed[at] = LEAF
+    else:
+        if left:
+            found.removed[at] = _all(left[0], element)
+        found.added[at] = LEAF
+
+
+def _by_step(values: list[Any], shape: Shape) -> dict[str, list[Any]]:
+    grouped: dict[str, list[Any]] = {}
+    for value in values:
+        grouped.setdefault(step(value, shape), []).append(value)
+    return grouped
+
+
+def _all(value: Any, shape: Shape) -> FieldSet:
+    """The value and everything in it."""
+    form = shape.form
+    if form is Form.WHOLE or not value:
+        return LEAF
+    node: FieldSet = {SELF: LEAF}
+    if form is Form.FIELDS:
+        if not isinstance(value, dict):
+            return LEAF
+        fields, element = shape.fields, shape.element or _UNKNOWN
+        for name, inner in value.items():
+            child = fields.get(name, element)
+            node[f"f:{name}"] = LEAF if child.form is Form.WHOLE else _all(inner, child)
+        return node
+    if not isinstance(value, list):
+        return LEAF
+    element = shape.element or _UNKNOWN
+    for inner in value:
+        at = step(inner, shape)
+        node[at] = LEAF if at in node else _all(inner, element)
+    return node

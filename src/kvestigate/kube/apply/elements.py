@@ -1,0 +1,46 @@
+"""What tells the elements of a list apart: their step in a field path."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvestigate.kube.apply.fieldset import value_text
+from kvestigate.kube.apply.shapes import Form, Shape
+
+
+class Unkeyed(ValueError):
+    """An element that cannot be told from others."""
+
+
+def step(element: Any, shape: Shape) -> str:
+    """The step to an element of a list of that shape, which is a set or keyed."""
+    return _keyed(element, shape) if shape.form is Form.KEYED else _value(element)
+
+
+def _keyed(element: Any, shape: Shape) -> str:
+    if not isinstance(element, dict):
+        what = "a null element" if element is None else "non-map elements"
+        raise Unkeyed(f"associative list with keys may not have {what}")
+    found = []
+    for key in shape.keys:
+        if key in element:
+            found.append(f'"{key}":{value_text(element[key])}')
+        elif key in shape.defaults:
+            found.append(f'"{key}":{value_text(shape.defaults[key])}')
+    if not found:
+        keys = " ".join(f'"{key}"' for key in shape.keys)
+        raise Unkeyed(
+            f"associative list with keys has an element that omits all key fields [{keys}] "
+            "(and doesn't have default values for any key fields)"
+        )
+    return "k:{" + ",".join(found) + "}"
+
+
+def _value(element: Any) -> str:
+    if isinstance(element, dict):
+        raise Unkeyed("associative list without keys has an element that's a map type")
+    if isinstance(element, list):
+        raise Unkeyed("not supported: associative list with lists as elements")
+    if element is None:
+        raise Unkeyed("associative list without keys has an element that's an explicit null")
+    return f"v:{value_text(element)}"

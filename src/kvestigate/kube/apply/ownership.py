@@ -1,0 +1,168 @@
+"""The two operations on owned objects: a write takes what it changes, an apply what it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from kvestigate.errors import Conflict
+from kvestigate.kube.apply import fieldset
+from kvestigate.kube.apply.comparing import Comparison, compare
+from kvestigate.kube.apply.fieldset import FieldSet
+from kvestigate.kube.apply.managers import Entry, Manager, Managers, capped
+from kvestigate.kube.apply.mentioning import mentioned, with_named
+from kvestigate.kube.apply.merging import merge, remove
+from kvestigate.kube.apply.shapes import Shape
+
+Object = dict[str, Any]
+
+UNOWNED: FieldSet = {
+    "f:apiVersion": {},
+    "f:kind": {},
+    "f:metadata": {
+        ".": {},
+        "f:name": {},
+        "f:namespace": {},
+        "f:creationTimestamp": {},
+        "f:selfLink": {},
+        "f:uid": {},
+        "f:clusterName": {},
+        "f:generation": {},
+        "f:managedFields": {},
+        "f:resourceVersion": {},
+    },
+}
+"""What nobody manages: it is the server's, or the object's identity."""
+
+Comparer = Callable[[str, Object, Object], Comparison | None]
+"""Compares two states of the object at another apiVersion; None if that is not served."""
+
+
+class Writer(msgspec.Struct, frozen=True):
+    """Who writes, and in which words."""
+
+    manager: Manager
+    version: str
+    """The apiVersion in which the object is given."""
+    shape: Shape
+    elsewhere: Comparer
+    ignored: FieldSet = fieldset.EMPTY
+    """What the writer cannot change, whatever it sends: the status, or all but the status."""
+
+
+def write(old: Object, new: Object, managers: Managers, by: Writer, now: str) -> Managers:
+    """The managers after an update from `old` to `new`. Raises `Unkeyed`."""
+    found = compare(_bare(old), _bare(new), by.shape).ignoring(by.ignored)
+    if not (found.removed or found.modified or found.added):
+        return managers
+    rest, _ = _yielded(managers, None, found, by, old, new)
+    taken = fieldset.difference(found.touched, UNOWNED)
+    if taken:
+        previous = rest.get(by.manager)
+        if previous is not None:
+            taken = fieldset.union(taken, previous.fields)
+        rest[by.manager] = Entry(fieldset.sorted_set(taken), by.version, now)
+    return capped(rest)
+
+
+def apply(
+    live: Object, config: Object, managers: Managers, by: Writer, *, force: bool, now: str
+) -> tuple[Object | None, Managers]:
+    """What `live` becomes, None if it stays as it is, and its managers. Raises `Conflict`."""
+    live, shape = _bare(live), by.shape
+    before = managers.get(by.manager)
+    fields = fieldset.without(mentioned(config, shape), by.ignored)
+    managers = {**managers, by.manager: Entry(fields, by.version, before.time if before else None)}
+    new = merge(live, config, shape)
+    if before is not None and before.fields:
+        new = _pruned(new, managers, before.fields, shape)
+    found = compare(live, new, shape).ignoring(by.ignored)
+    rest, conflicts = _yielded(managers, by.manager, found, by, live, new)
+    if conflicts and not force:
+        raise conflict(conflicts)
+    if owned := fieldset.difference(fields, UNOWNED):
+        time = now if new != live else before.time if before else None
+        rest[by.manager] = Entry(fieldset.sorted_set(owned), by.version, time)
+    else:
+        rest.pop(by.manager, None)
+    return (None if new == live else new), rest
+
+
+def _bare(obj: Object) -> Object:
+    """Without the list of managers, which owns nothing and is not merged."""
+    meta = obj.get("metadata")
+    if not meta or "managedFields" not in meta:
+        return obj
+    kept = {name: value for name, value in meta.items() if name != "managedFields"}
+    return {**obj, "metadata": kept}
+
+
+def _yielded(
+    managers: Managers,
+    writer: Manager | None,
+    found: Comparison,
+    by: Writer,
+    old: Object,
+    new: Object,
+) -> tuple[Managers, dict[Manager, FieldSet]]:
+    """The managers without what was taken from them or is gone, and what was taken."""
+    seen: dict[str, Comparison | None] = {by.version: found}
+    rest: Managers = {}
+    conflicts: dict[Manager, FieldSet] = {}
+    for manager, entry in managers.items():
+        if manager == writer:
+            if entry.fields:
+                rest[manager] = entry
+            continue
+        if entry.version not in seen:
+            seen[entry.version] = by.elsewhere(entry.version, old, new)
+        change = seen[entry.version]
+        if change is None:
+            continue
+        taken = fieldset.intersection(entry.fields, change.touched)
+        if taken:
+            conflicts[manager] = taken
+        fields = entry.fields
+        for gone in (taken, change.removed):
+            fields = fieldset.difference(fields, gone) if gone else fields
+        if fields:
+            rest[manager] = Entry(fields, entry.version, entry.time)
+    return rest, conflicts
+
+
+def _pruned(merged: Object, managers: Managers, last: FieldSet, shape: Shape) -> Object:
+    """Without what the applier named the last time, unless it or anybody names it now."""
+    last = with_named(last, shape)
+    pruned = remove(merged, last, shape)
+    present = with_named(mentioned(merged, shape), shape)
+    owned: FieldSet = {}
+    for entry in managers.values():
+        owned = fieldset.union(owned, with_named(entry.fields, shape))
+    left = fieldset.union(with_named(mentioned(pruned, shape), shape), owned)
+    pruned = remove(merged, fieldset.difference(present, left), shape)
+    left = with_named(mentioned(pruned, shape), shape)
+    gone = fieldset.intersection(fieldset.difference(present, left), last)
+    return remove(merged, gone, shape)
+
+
+def conflict(found: Mapping[Manager, FieldSet]) -> Conflict:
+    """The refusal of an apply that would take what others own."""
+    paths = {
+        manager: [fieldset.text(path) for path in fieldset.paths(found[manager])]
+        for manager in sorted(found)
+    }
+    causes = [
+        {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": path}
+        for manager, theirs in paths.items()
+        for path in theirs
+    ]
+    if len(causes) == 1:
+        what = f"1 conflict: {causes[0]['message']}: {causes[0]['field']}"
+    else:
+        lines = []
+        for manager, theirs in paths.items():
+            lines += [f"conflicts with {manager}:", *(f"- {path}" for path in theirs)]
+        what = f"{len(causes)} conflicts: " + "\n".join(lines)
+    return Conflict(f"Apply failed with {what}", details={"causes": causes})

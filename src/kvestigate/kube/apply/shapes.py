@@ -1,0 +1,212 @@
+"""How server-side apply divides the values of a type among owners.
+
+A `Shape` is made from the facts of a built-in type or from the structural schema of a custom
+resource; whoever walks over an object sees no difference.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any
+
+from kvestigate.kube import facts
+from kvestigate.kube.facts import KEY_DEFAULTS, Field, Type
+
+OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+class Form(enum.Enum):
+    WHOLE = enum.auto()
+    """One owner: a scalar, or a list or object marked atomic."""
+    FIELDS = enum.auto()
+    """Each field of an object on its own. A value that is no object has one owner."""
+    SET = enum.auto()
+    """Each value of a list on its own."""
+    KEYED = enum.auto()
+    """Each element of a list on its own, told apart by `keys`."""
+
+
+class Scalar(enum.Enum):
+    STRING = "string"
+    NUMBER = "numeric (int or float)"
+    BOOLEAN = "boolean"
+    ANY = "any scalar"
+
+
+class Shape:
+    """The division of one type. Fields are made when they are first looked at: types recurse."""
+
+    __slots__ = ("_fields", "_make_fields", "accepts", "defaults", "element", "form", "keys")
+
+    def __init__(
+        self,
+        form: Form,
+        *,
+        accepts: tuple[type | Scalar, ...],
+        fields: Callable[[], dict[str, Shape]] | None = None,
+        element: Shape | None = None,
+        keys: tuple[str, ...] = (),
+        defaults: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.form = form
+        self.accepts = accepts
+        """`dict`, `list` or a kind of scalar: what a value may be."""
+        self.element = element
+        """What a list holds, or an object under names that are not in `fields`; None: nothing."""
+        self.keys = tuple(sorted(keys))
+        self.defaults = defaults or {}
+        """What a key means that an element leaves out."""
+        self._make_fields = fields
+        self._fields: dict[str, Shape] | None = None if fields else {}
+
+    @property
+    def fields(self) -> dict[str, Shape]:
+        """The fields that the type names."""
+        if self._fields is None:
+            assert self._make_fields is not None
+            self._fields = self._make_fields()
+        return self._fields
+
+
+def _anything() -> Shape:
+    """Objects by field, all the way down; lists and scalars whole."""
+    shape = Shape(Form.FIELDS, accepts=(Scalar.ANY, list, dict))
+    shape.element = shape
+    return shape
+
+
+DEDUCED = _anything()
+"""Of what no schema describes."""
+
+_SCALARS = {
+    Type.STRING: Scalar.STRING,
+    Type.BYTES: Scalar.STRING,
+    Type.TIME: Scalar.STRING,
+    Type.MICROTIME: Scalar.STRING,
+    Type.BOOLEAN: Scalar.BOOLEAN,
+    Type.INT32: Scalar.NUMBER,
+    Type.INT64: Scalar.NUMBER,
+    Type.NUMBER: Scalar.NUMBER,
+    Type.QUANTITY: Scalar.ANY,
+    Type.INT_OR_STRING: Scalar.ANY,
+}
+_WHOLE = {scalar: Shape(Form.WHOLE, accepts=(scalar,)) for scalar in Scalar}
+
+# Of a raw object upstream knows only that it is there.
+_RAW = "io.k8s.apimachinery.pkg.runtime.RawExtension"
+
+
+@cache
+def of_definition(name: str, *, divided: bool = False) -> Shape:
+    """The shape of a built-in type; `divided` overrides that it is marked atomic."""
+    definition = facts.definition(name)
+    if name == _RAW:
+        return Shape(Form.WHOLE, accepts=(Scalar.ANY, dict))
+    if definition.scalar in (Type.OBJECT, Type.ANY):
+        return DEDUCED
+    if definition.scalar is not None:
+        return _WHOLE[_SCALARS[definition.scalar]]
+    whole = definition.ownership is facts.Ownership.WHOLE and not divided
+    return Shape(
+        Form.WHOLE if whole else Form.FIELDS,
+        accepts=(dict,),
+        fields=lambda: {field: _of_field(of) for field, of in definition.fields.items()},
+    )
+
+
+def _of_field(field: Field) -> Shape:
+    if field.type is Type.DEFINED:
+        return of_definition(field.definition, divided=field.topology == "granular")
+    if field.type is Type.LIST:
+        return _list_of(field)
+    if field.type is Type.MAP:
+        assert field.element is not None
+        form = Form.WHOLE if field.topology == "atomic" else Form.FIELDS
+        return Shape(form, accepts=(dict,), element=_of_field(field.element))
+    if field.type in (Type.OBJECT, Type.ANY):
+        return DEDUCED
+    return _WHOLE[_SCALARS[field.type]]
+
+
+def _list_of(field: Field) -> Shape:
+    assert field.element is not None
+    form = {"set": Form.SET, "map": Form.KEYED}.get(field.topology, Form.WHOLE)
+    defaults = {key: KEY_DEFAULTS[key] for key in field.keys if key in KEY_DEFAULTS}
+    return Shape(
+        form,
+        accepts=(list,),
+        element=_of_field(field.element),
+        keys=field.keys,
+        defaults=defaults,
+    )
+
+
+def of_schema(schema: Mapping[str, Any]) -> Shape:
+    """The shape of a custom resource with this structural schema."""
+    shape = _of_schema(schema, keeps_unknown=False)
+    shape.fields["metadata"] = of_definition(OBJECT_META)
+    for name in ("apiVersion", "kind"):
+        shape.fields[name] = _WHOLE[Scalar.STRING]
+    return shape
+
+
+_SCHEMA_SCALARS = {
+    "string": Scalar.STRING,
+    "boolean": Scalar.BOOLEAN,
+    "integer": Scalar.NUMBER,
+    "number": Scalar.NUMBER,
+}
+
+
+def _of_schema(schema: Mapping[str, Any], *, keeps_unknown: bool) -> Shape:
+    keeps_unknown = keeps_unknown or schema.get("x-kubernetes-preserve-unknown-fields") is True
+    type_ = schema.get("type") or ""
+    if schema.get("x-kubernetes-int-or-string"):
+        return _WHOLE[Scalar.ANY]
+    if type_ in _SCHEMA_SCALARS:
+        return _WHOLE[_SCHEMA_SCALARS[type_]]
+    if type_ == "array":
+        return _array(schema, keeps_unknown=keeps_unknown)
+    accepts = (dict,) if type_ == "object" else (Scalar.ANY, list, dict)
+    return _object(schema, accepts, keeps_unknown=keeps_unknown)
+
+
+def _object(
+    schema: Mapping[str, Any], accepts: tuple[type | Scalar, ...], *, keeps_unknown: bool
+) -> Shape:
+    properties = schema.get("properties") or {}
+    others = schema.get("additionalProperties")
+    element: Shape | None = None
+    if isinstance(others, dict):
+        element = _of_schema(others, keeps_unknown=keeps_unknown)
+    elif others or (others is None and (keeps_unknown or not properties)):
+        element = DEDUCED
+    return Shape(
+        Form.WHOLE if schema.get("x-kubernetes-map-type") == "atomic" else Form.FIELDS,
+        accepts=accepts,
+        fields=lambda: {
+            name: _of_schema(inner, keeps_unknown=keeps_unknown)
+            for name, inner in properties.items()
+        },
+        element=element,
+    )
+
+
+def _array(schema: Mapping[str, Any], *, keeps_unknown: bool) -> Shape:
+    items = schema.get("items") or {}
+    kind = schema.get("x-kubernetes-list-type")
+    keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+    properties = items.get("properties") or {}
+    return Shape(
+        {"set": Form.SET, "map": Form.KEYED}.get(kind or "", Form.WHOLE),
+        accepts=(list,),
+        element=_of_schema(items, keeps_unknown=keeps_unknown),
+        keys=keys,
+        defaults={
+            key: properties[key]["default"]
+            for key in keys
+            if properties.get(key, {}).get("default") is not None
+        },
+    )

@@ -1,0 +1,118 @@
+"""apply: a patch that says what its sender wants of an object, and so owns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kvestigate.errors import AlreadyExists, ApiError, BadRequest, InputError
+from kvestigate.kube.apply.checking import misfit
+from kvestigate.kube.yaml_documents import load
+from kvestigate.plane import body, forms, managed, writing
+from kvestigate.plane.call import Call
+from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.store.model import Item
+from kvestigate.plane.verbs.update import check_name, check_version, uid_conflict
+from kvestigate.wire.message import Response
+
+MEDIA = "application/apply-patch+yaml"
+
+
+async def apply(call: Call) -> Response:
+    config = read(call)
+    if call.asked.subresource or not _is_absent(call):
+        return forms.one(call, await _change(call, config))
+    try:
+        return forms.one(call, await _create(call, config), 201)
+    except AlreadyExists:  # by another writer, just now
+        return forms.one(call, await _change(call, config))
+
+
+def read(call: Call) -> Object:
+    """The configuration in the body, checked against the kind that is served."""
+    config = _decode(call.request.body)
+    _check_type(config, call)
+    if config["metadata"].get("managedFields") is not None:
+        raise BadRequest("metadata.managedFields must be nil")
+    if wrong := misfit(config, managed.shape(call.served)):
+        meta = config["metadata"]
+        raise ApiError(
+            f"failed to create typed patch object ({meta.get('namespace') or ''}/"
+            f"{meta.get('name') or ''}; {_type_text(config)}): {wrong}"
+        )
+    return config
+
+
+async def _change(call: Call, config: Object) -> Item:
+    meta = config["metadata"]
+
+    def alter(current: Object, item: Item) -> Object:
+        if meta.get("uid") and meta["uid"] != item.uid:
+            raise uid_conflict(call, meta["uid"], item.uid)
+        applied = _applied(call, config, current)
+        check_version(call, applied["metadata"].get("resourceVersion") or "", item)
+        return applied
+
+    pinned = bool(meta.get("resourceVersion"))
+    return await writing.change(call, alter, pinned=pinned, tracked=True)
+
+
+async def _create(call: Call, config: Object) -> Item:
+    if uid := config["metadata"].get("uid"):
+        raise call.conflict(
+            f"uid mismatch: the provided object specified uid {uid}, and no existing object was "
+            "found"
+        )
+    obj = _applied(call, config, None)
+    obj["metadata"].pop("resourceVersion", None)
+    write = writing.prepare_new(call, call.plane.tip, obj, tracked=True)
+    return await writing.commit_new(call, write)
+
+
+def _applied(call: Call, config: Object, live: Object | None) -> Object:
+    """The stored form of what applying makes of an object."""
+    applied = managed.apply(call, config, live, force=call.asked.flag("force"))
+    fitted = body.normal_form(applied, call)
+    check_name(fitted["metadata"].get("name") or "", call.asked.name)
+    return call.served.to_stored(fitted)
+
+
+def _is_absent(call: Call) -> bool:
+    return call.plane.tip.get(call.kind.key, call.namespace, call.asked.name) is None
+
+
+def _decode(data: bytes) -> Object:
+    config = _parse(data)
+    if config is None:
+        config = {}
+    if not isinstance(config, dict):
+        raise BadRequest("error decoding YAML: the configuration is no object")
+    meta = config.get("metadata")
+    return {**config, "metadata": meta if isinstance(meta, dict) else {}}
+
+
+def _parse(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass  # JSON is the YAML that programs send; this was written by hand
+    try:
+        documents = load(data.decode(), source="")
+    except (InputError, UnicodeDecodeError) as error:
+        raise BadRequest(f"error decoding YAML: {error}") from None
+    return documents[0].value if documents else None
+
+
+def _check_type(config: Object, call: Call) -> None:
+    resource = call.served.resource
+    told = config.get("apiVersion") or "", config.get("kind") or ""
+    if told != (resource.api_version, resource.kind):
+        raise BadRequest(f"invalid object type: {_type_text(config)}")
+
+
+def _type_text(config: Object) -> str:
+    """Group, version and kind as Go shows them: `/v1, Kind=Pod`."""
+    version = config.get("apiVersion") or ""
+    grouped = version if "/" in version else f"/{version}"
+    return f"{grouped}, Kind={config.get('kind') or ''}"
