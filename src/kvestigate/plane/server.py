@@ -16,6 +16,7 @@ from kvestigate.plane.authn.service_accounts import TokenIssuer
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz.interface import Authorizer
 from kvestigate.plane.call import Call
+from kvestigate.plane.guard import Guard, Visit
 from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.negotiate import Representation
 from kvestigate.plane.planes import Planes
@@ -72,21 +73,20 @@ class ApiServer:
     ) -> None:
         self._clock = clock or WallClock()
         self._random = random or Random()
-        self._authenticator = authenticator
-        self._authorizer = authorizer
         self._backends = backends or Backends()
         self._issuer = issuer or TokenIssuer(SigningKey.generate())
         self._metrics = metrics.Metrics()
         self.planes = Planes(store, self._clock.now())
+        self._guard = Guard(self.planes, authenticator, authorizer, self._clock)
 
     async def handle(self, incoming: Request) -> Response | Upgrade:
         began = time.perf_counter()
-        asked: Asked | None = None
+        visit = Visit()
         response: Response | Upgrade
         try:
-            plane, path = tenancy.split(incoming.path)
-            asked = request.parse(incoming.method, path, incoming.query)
-            response = await self._answer(plane, asked, incoming)
+            visit.plane, path = tenancy.split(incoming.path)
+            asked = visit.asked = request.parse(incoming.method, path, incoming.query)
+            response = await self._answer(visit, asked, incoming)
         except errors.ApiError as error:
             response = answer.failure(error)
         except Exception:  # noqa: BLE001 - one broken request must not take the others along
@@ -95,17 +95,12 @@ class ApiServer:
                 errors.InternalError("the server could not finish the request")
             )
         code = response.status if isinstance(response, Response) else _SWITCHING
-        self._metrics.observe(asked, code, time.perf_counter() - began)
+        self._metrics.observe(visit.asked, code, time.perf_counter() - began)
         return response
 
-    async def _answer(self, name: str, asked: Asked, incoming: Request) -> Response | Upgrade:
-        plane = await self.planes.find(name)
-        # Nobody makes a plane by asking for what they may not do in it.
-        state = self.planes.template if plane is None else plane.state
-        user = self._authenticator.authenticate(incoming, name, state, self._clock.now())
-        self._authorizer.authorize(state, user, asked)
-        if plane is None:
-            plane = await self.planes.open(name)
+    async def _answer(self, visit: Visit, asked: Asked, incoming: Request) -> Response | Upgrade:
+        plane, user = await self._guard.admit(visit, asked, incoming)
+        name = visit.plane
         if not asked.resource:
             if name == tenancy.ROOT and asked.path == metrics.PATH:
                 return self._metrics.respond(self.planes.store)

@@ -31,7 +31,6 @@ from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.interface import Backend
 from kvestigate.plane.store.memory import MemoryBackend
-from kvestigate.plane.store.state import PlaneState
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.message import Handler, Request
@@ -207,5 +206,5 @@ class _Everyone:
     def __init__(self, owner: User) -> None:
         self._owner = owner
 
-    def authenticate(self, request: Request, plane: str, state: PlaneState, now: float) -> User:
+    def authenticate(self, request: Request, plane: str, now: float) -> User:
         return self._owner

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.store.state import PlaneState
 from kvestigate.wire.message import Request
 
 
+class Pledge(Protocol):
+    """Credentials that are genuine, and good for as long as what they name exists."""
+
+    def redeem(self, state: PlaneState) -> User:
+        """The user they stand for in a plane; Unauthorized if what they name is gone."""
+
+
+Shown: TypeAlias = User | Pledge
+
+
 class Authenticator(Protocol):
-    def authenticate(self, request: Request, plane: str, state: PlaneState, now: float) -> User:
-        """The user behind a request to a plane; Unauthorized if there is none."""
+    def authenticate(self, request: Request, plane: str, now: float) -> Shown:
+        """Who sent a request to a plane; Unauthorized if nobody known.
+
+        The plane is not looked at: strangers must not make a server load one.
+        """

@@ -34,6 +34,35 @@ class Bound:
     uid: str
 
 
+@dataclass(frozen=True, slots=True)
+class Account:
+    """A service account as its token names it."""
+
+    name: str
+    """`system:serviceaccount:default:builder`"""
+    token_id: str
+    about: dict[str, Any]
+    """The claim with namespace, serviceaccount and what the token is bound to."""
+
+    def redeem(self, state: PlaneState) -> User:
+        about = self.about
+        namespace, account = about.get("namespace", ""), about.get("serviceaccount") or {}
+        alive = (
+            _lives(state, "serviceaccounts", namespace, account)
+            and _lives(state, "pods", namespace, about.get("pod"))
+            and _lives(state, "secrets", namespace, about.get("secret"))
+            and (bool(about.get("pod")) or _lives(state, "nodes", "", about.get("node")))
+        )
+        if not alive:
+            raise Unauthorized("Unauthorized")
+        return User(self.name, groups(namespace), account["uid"], _extra(self.token_id, about))
+
+
+def groups(namespace: str) -> tuple[str, ...]:
+    """Those of every service account of a namespace."""
+    return (_GROUP, f"{_GROUP}:{namespace}", AUTHENTICATED)
+
+
 class TokenIssuer:
     """Issues and recognises the tokens of all planes of a server."""
 
@@ -78,27 +107,19 @@ class TokenIssuer:
         """Whether it looks like a token of this kind at all."""
         return token.count(".") == 2
 
-    def authenticate(self, token: str, plane: str, state: PlaneState, now: float) -> User:
+    def recognise(self, token: str, plane: str, now: float, audience: str = "") -> Account:
+        """Whom a token of this plane names; Unauthorized if it is not genuine, or not for us."""
         claims = self._claims(token)
-        about = claims.get(_CLAIM) or {}
-        namespace, account = about.get("namespace", ""), about.get("serviceaccount") or {}
         issuer = self.issuer(plane)
-        valid = (
+        meant = claims.get("aud") or ()
+        genuine = (
             claims.get("iss") == issuer
-            and issuer in (claims.get("aud") or ())
+            and (audience or issuer) in meant
             and claims.get("nbf", 0) <= now < claims.get("exp", 0)
-            and _lives(state, "serviceaccounts", namespace, account)
-            and _lives(state, "pods", namespace, about.get("pod"))
-            and _lives(state, "secrets", namespace, about.get("secret"))
         )
-        if not valid:
+        if not genuine:
             raise Unauthorized("Unauthorized")
-        return User(
-            claims["sub"],
-            (_GROUP, f"{_GROUP}:{namespace}", AUTHENTICATED),
-            account["uid"],
-            _extra(claims, about),
-        )
+        return Account(claims["sub"], claims.get("jti", ""), claims.get(_CLAIM) or {})
 
     def _claims(self, token: str) -> dict[str, Any]:
         known = self._verified.get(token)
@@ -123,9 +144,9 @@ def _lives(
     return item is not None and item.uid == reference.get("uid")
 
 
-def _extra(claims: dict[str, Any], about: dict[str, Any]) -> dict[str, tuple[str, ...]]:
+def _extra(token_id: str, about: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     extra: dict[str, tuple[str, ...]] = {
-        "authentication.kubernetes.io/credential-id": (f"JTI={claims.get('jti', '')}",)
+        "authentication.kubernetes.io/credential-id": (f"JTI={token_id}",)
     }
     for what in ("node", "pod"):
         if found := about.get(what):

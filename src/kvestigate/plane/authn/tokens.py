@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from kvestigate.errors import Unauthorized
 from kvestigate.plane.authn.user import User
-from kvestigate.plane.store.state import PlaneState
 from kvestigate.wire.message import Request
 
 
@@ -22,7 +21,7 @@ class StaticTokens:
     def __init__(self, users: Mapping[str, User]) -> None:
         self._users = dict(users)
 
-    def authenticate(self, request: Request, plane: str, state: PlaneState, now: float) -> User:
+    def authenticate(self, request: Request, plane: str, now: float) -> User:
         scheme, _, token = request.headers.get("authorization").partition(" ")
         user = self._users.get(digest(token.strip())) if scheme.lower() == "bearer" else None
         if user is None:

@@ -6,10 +6,10 @@ from collections import OrderedDict
 from collections.abc import Mapping
 
 from kvestigate.errors import Unauthorized
+from kvestigate.plane.authn.interface import Shown
 from kvestigate.plane.authn.service_accounts import TokenIssuer
 from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import ANONYMOUS, AUTHENTICATED, User
-from kvestigate.plane.store.state import PlaneState
 from kvestigate.wire.message import Request
 
 _SUBJECTS = 1024
@@ -28,7 +28,7 @@ class Credentials:
         self._anonymous = anonymous
         self._subjects: OrderedDict[bytes, User] = OrderedDict()
 
-    def authenticate(self, request: Request, plane: str, state: PlaneState, now: float) -> User:
+    def authenticate(self, request: Request, plane: str, now: float) -> Shown:
         scheme, _, token = request.headers.get("authorization").partition(" ")
         token = token.strip()
         if scheme.lower() == "bearer" and token:
@@ -36,7 +36,7 @@ class Credentials:
             if user is not None:
                 return user
             if self._issuer.mine(token):
-                return self._issuer.authenticate(token, plane, state, now)
+                return self._issuer.recognise(token, plane, now)
             raise Unauthorized("Unauthorized")
         if request.peer.certificate is not None:
             return self._subject(request.peer.certificate)

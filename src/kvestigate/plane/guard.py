@@ -1,0 +1,54 @@
+"""The filters before every route: who asks, as whom, and whether they may."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kvestigate.aio.clock import Clock
+from kvestigate.plane.authn import impersonation
+from kvestigate.plane.authn.interface import Authenticator
+from kvestigate.plane.authn.user import User
+from kvestigate.plane.authz.interface import Authorizer
+from kvestigate.plane.planes import Planes
+from kvestigate.plane.request import Asked
+from kvestigate.plane.store.plane import Plane
+from kvestigate.wire.message import Request
+
+
+@dataclass(slots=True)
+class Visit:
+    """What came to light about a request on its way through the filters."""
+
+    plane: str = ""
+    asked: Asked | None = None
+    user: User | None = None
+    """Whose credentials came with it; None for a stranger."""
+    acting: User | None = None
+    """As whom it is made, if that is another user."""
+    allowed: bool = False
+
+
+class Guard:
+    def __init__(
+        self, planes: Planes, authenticator: Authenticator, authorizer: Authorizer, clock: Clock
+    ) -> None:
+        self._planes = planes
+        self._authenticator = authenticator
+        self._authorizer = authorizer
+        self._clock = clock
+
+    async def admit(self, visit: Visit, asked: Asked, incoming: Request) -> tuple[Plane, User]:
+        """The plane and as whom to act in it; ApiError for whoever may not."""
+        name = visit.plane
+        # Strangers must not make us load a plane, nor anybody make one by what they may not do.
+        shown = self._authenticator.authenticate(incoming, name, self._clock.now())
+        plane = await self._planes.find(name)
+        state = self._planes.template if plane is None else plane.state
+        user = visit.user = shown if isinstance(shown, User) else shown.redeem(state)
+        if (target := impersonation.wanted(incoming.headers)) is not None:
+            user = visit.acting = impersonation.impersonate(
+                self._authorizer, state, user, target, asked
+            )
+        self._authorizer.authorize(state, user, asked)
+        visit.allowed = True
+        return plane or await self._planes.open(name), user
