@@ -6,13 +6,21 @@ from random import Random
 from typing import Any
 
 from kvestigate.plane import metadata, objects
+from kvestigate.plane.default_roles import default_roles
 from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.kinds.priority_classes import SYSTEM
+from kvestigate.plane.kinds.rbac import GROUP
 from kvestigate.plane.kinds.registry import builtin
 from kvestigate.plane.store.model import Put
 from kvestigate.plane.store.state import PlaneState
 from kvestigate.plane.store.transition import assemble
 
 NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+_PRIORITIES = ("scheduling.k8s.io", "v1", "priorityclasses")
+_CRITICAL = (
+    ("system-cluster-critical", "For what the cluster needs somewhere, on whichever node."),
+    ("system-node-critical", "For what a node needs and cannot get from another node."),
+)
 
 
 def template(now: float) -> PlaneState:
@@ -28,6 +36,8 @@ def _objects() -> list[tuple[tuple[str, str, str], str, Object]]:
         *((("", "v1", "namespaces"), "", _namespace(name)) for name in NAMESPACES),
         *((accounts, name, {"metadata": {"name": "default"}}) for name in NAMESPACES),
         (("", "v1", "services"), "default", _kubernetes_service()),
+        *((_PRIORITIES, "", _priority_class(*each)) for each in _CRITICAL),
+        *(((GROUP, "v1", plural), where, obj) for plural, where, obj in default_roles()),
     ]
 
 
@@ -44,6 +54,15 @@ def _namespace(name: str) -> dict[str, Any]:
         "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
         "spec": {"finalizers": ["kubernetes"]},
         "status": {"phase": "Active"},
+    }
+
+
+def _priority_class(name: str, description: str) -> dict[str, Any]:
+    return {
+        "metadata": {"name": name},
+        "value": SYSTEM[name],
+        "description": description,
+        "preemptionPolicy": "PreemptLowerPriority",
     }
 
 

@@ -105,17 +105,20 @@ class Index:
             item = self._cluster_roles.get("", name)
         if item is None:
             return ()
-        found = _role.decode(item.data)
-        return (*(found.rules or ()), *self._aggregated(found))
+        return tuple(self._rules_of(_role.decode(item.data), set()))
 
-    def _aggregated(self, role: _Role) -> Iterator[Rule]:
-        wanted = role.aggregation_rule and role.aggregation_rule.cluster_role_selectors
-        chosen = [selectors.from_label_selector(each) for each in wanted or ()]
-        for item in self._cluster_roles.items() if chosen else ():
-            if any(selector.matches(item.labels) for selector in chosen):
-                member = _role.decode(item.data)
-                yield from member.rules or ()
-                yield from self._aggregated(member)
+    def _rules_of(self, role: _Role, seen: set[str]) -> Iterator[Rule]:
+        """Those of an aggregating role are what the chosen ones add up to, whatever it says."""
+        if role.aggregation_rule is None:
+            yield from role.rules or ()
+            return
+        wanted = role.aggregation_rule.cluster_role_selectors or ()
+        chosen = [selectors.from_label_selector(each) for each in wanted]
+        for item in self._cluster_roles.items():
+            if item.name in seen or not any(each.matches(item.labels) for each in chosen):
+                continue
+            seen.add(item.name)  # roles may choose each other
+            yield from self._rules_of(_role.decode(item.data), seen)
 
     def _bind(self, item: Item, into: dict[Identity, list[Rule]]) -> None:
         binding = _binding.decode(item.data)
