@@ -1,0 +1,135 @@
+"""Nobody hands out permissions that they do not have, in a role or by binding one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from kvestigate.errors import BadRequest, Forbidden, NotFound
+from kvestigate.plane.admission.interface import Write
+from kvestigate.plane.authn.user import MASTERS, User
+from kvestigate.plane.authz import rbac
+from kvestigate.plane.authz.rules import ALL, Rule, atoms, covered
+from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.request import Asked
+
+_EVERYTHING = (Rule((ALL,), (ALL,), (ALL,)), Rule((ALL,), non_resource_urls=(ALL,)))
+_ROLES = ("roles", "clusterroles")
+_BINDINGS = ("rolebindings", "clusterrolebindings")
+_ROLE_KINDS = {"Role": "roles", "ClusterRole": "clusterroles"}
+
+
+class Escalation:
+    def admit(self, write: Write) -> None:
+        group, plural = write.kind.key
+        if group != rbac.GROUP or write.operation == "DELETE" or MASTERS in write.scene.user.groups:
+            return
+        if write.old is not None and _same_grant(write.new, write.old):
+            return
+        if plural in _ROLES:
+            _check_role(write)
+        elif plural in _BINDINGS:
+            _check_binding(write)
+
+
+def _same_grant(new: Object, old: Object) -> bool:
+    """Only what the garbage collector needs to change has changed."""
+    return _granted(new) == _granted(old)
+
+
+def _granted(obj: Object) -> Object:
+    meta = {
+        key: value
+        for key, value in obj["metadata"].items()
+        if key not in ("ownerReferences", "finalizers", "managedFields", "resourceVersion")
+    }
+    return {**obj, "metadata": meta}
+
+
+def _check_role(write: Write) -> None:
+    plural = write.kind.resource.plural
+    if _may(write, "escalate", plural, write.asked.name):
+        return
+    new, old = write.new, write.old or {}
+    aggregation = new.get("aggregationRule")
+    if aggregation != old.get("aggregationRule") and _missing(write, _EVERYTHING):
+        raise _forbidden(write, "must have cluster-admin privileges to use the aggregationRule")
+    rules = msgspec.convert(new.get("rules") or (), tuple[Rule, ...])
+    if missing := _missing(write, rules):
+        raise _forbidden(write, _attempt(write.scene.user, missing))
+
+
+def _check_binding(write: Write) -> None:
+    reference = write.new["roleRef"]
+    kind, name = reference.get("kind", ""), reference.get("name", "")
+    plural = _ROLE_KINDS.get(kind)
+    if plural is None or _may(write, "bind", plural, name):
+        return
+    if not name:
+        raise BadRequest("Name parameter required.")
+    state, namespace = write.scene.state, write.asked.namespace
+    where = namespace if plural == "roles" else ""
+    if state.get((rbac.GROUP, plural), where, name) is None:
+        resource = write.kind.resource
+        raise NotFound(
+            f'{resource.qualified} "{name}" not found',
+            details={"name": name, "group": resource.group, "kind": resource.plural},
+        )
+    rules = rbac.index(state).role(kind, namespace, name)
+    if missing := _missing(write, rules):
+        raise _forbidden(write, _attempt(write.scene.user, missing))
+
+
+def _may(write: Write, verb: str, plural: str, name: str) -> bool:
+    asked = Asked("POST", "", verb, rbac.GROUP, "v1", plural, write.asked.namespace, name)
+    return rbac.allowed(write.scene.state, write.scene.user, asked)
+
+
+def _missing(write: Write, rules: Iterable[Rule]) -> list[Rule]:
+    """What of the rules the user does not have."""
+    scene = write.scene
+    owned = list(rbac.index(scene.state).rules(scene.user, write.asked.namespace))
+    return [atom for atom in atoms(rules) if not covered(atom, owned)]
+
+
+def _attempt(user: User, missing: Sequence[Rule]) -> str:
+    who = f'user "{user.name}" (groups=[{_listed(user.groups)}])'
+    lines = "\n".join(sorted(map(_shown, _compacted(missing))))
+    return f"{who} is attempting to grant RBAC permissions not currently held:\n{lines}"
+
+
+def _compacted(missing: Iterable[Rule]) -> Iterable[Rule]:
+    """One rule for all verbs on the same thing; those about URLs stay apart."""
+    verbs: dict[Rule, dict[str, None]] = {}
+    for atom in missing:
+        if atom.non_resource_urls:
+            yield atom
+        else:
+            thing = msgspec.structs.replace(atom, verbs=())
+            verbs.setdefault(thing, {})[atom.verbs[0]] = None
+    for thing, found in verbs.items():
+        yield msgspec.structs.replace(thing, verbs=tuple(found))
+
+
+def _shown(rule: Rule) -> str:
+    fields = (
+        ("APIGroups", rule.api_groups),
+        ("Resources", rule.resources),
+        ("ResourceNames", rule.resource_names),
+        ("NonResourceURLs", rule.non_resource_urls),
+        ("Verbs", rule.verbs),
+    )
+    return f"{{{', '.join(f'{name}:[{_listed(values)}]' for name, values in fields if values)}}}"
+
+
+def _listed(values: Iterable[str]) -> str:
+    return " ".join(f'"{value}"' for value in values)
+
+
+def _forbidden(write: Write, why: str) -> Forbidden:
+    resource, name = write.kind.resource, write.new["metadata"].get("name", "")
+    return Forbidden(
+        f'{resource.qualified} "{name}" is forbidden: {why}',
+        details={"name": name, "group": resource.group, "kind": resource.plural},
+    )
