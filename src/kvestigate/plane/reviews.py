@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -32,29 +33,22 @@ async def self_subject_review(call: Call) -> Response:
 async def self_subject_access_review(call: Call) -> Response:
     """May I?"""
     spec = _spec(call)
+    _require(call, _target_problems(spec))
     return _verdict(call, spec, call.user)
 
 
 async def subject_access_review(call: Call) -> Response:
     """May they?"""
     spec = _spec(call)
-    if not spec.get("user") and not spec.get("groups"):
-        cause = causes.invalid("spec.user", "", "at least one of user or group must be specified")
-        resource = call.kind.resource
-        raise causes.reject(resource.kind, resource.group, "", [cause])
-    groups = tuple(spec.get("groups") or ())
-    extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
-    return _verdict(call, spec, User(spec.get("user", ""), groups, spec.get("uid", ""), extra))
+    _require(call, [*_target_problems(spec), *_subject_problems(spec)])
+    return _verdict(call, spec, _subject(spec))
 
 
 async def local_subject_access_review(call: Call) -> Response:
     """May they, here?"""
-    attributes = _spec(call).get("resourceAttributes") or {}
-    if attributes.get("namespace", "") != call.asked.namespace:
-        raise BadRequest(
-            f"spec.resourceAttributes.namespace must match namespace: {call.asked.namespace}"
-        )
-    return await subject_access_review(call)
+    spec = _spec(call)
+    _require(call, [*_place_problems(spec, call.asked.namespace), *_subject_problems(spec)])
+    return _verdict(call, spec, _subject(spec))
 
 
 async def self_subject_rules_review(call: Call) -> Response:
@@ -79,15 +73,22 @@ async def self_subject_rules_review(call: Call) -> Response:
 async def token_review(call: Call) -> Response:
     """Whose token is this?"""
     spec = _spec(call)
-    audiences = spec.get("audiences") or [call.issuer.issuer(call.plane.name)]
-    try:
-        user = call.issuer.authenticate(
-            spec.get("token", ""), call.plane.name, call.plane.state, call.clock.now()
-        )
-    except Unauthorized:
-        status: dict[str, Any] = {"user": {}, "error": "invalid bearer token"}
-    else:
-        status = {"authenticated": True, "user": _user_info(user), "audiences": audiences}
+    token = spec.get("token", "")
+    if not token:
+        raise BadRequest("token is required for TokenReview in authentication")
+    status: dict[str, Any] = {"user": {}, "error": "invalid bearer token"}
+    for audience in spec.get("audiences") or [call.issuer.issuer(call.plane.name)]:
+        try:
+            pledge = call.issuer.recognise(token, call.plane.name, call.clock.now(), audience)
+            user = pledge.redeem(call.plane.state)
+        except Unauthorized:
+            continue
+        known = status.get("audiences", [])
+        status = {
+            "authenticated": True,
+            "user": _user_info(user),
+            "audiences": [*known, audience],
+        }
     return answer.json_value({**_review(call, spec), "status": status}, 201)
 
 
@@ -107,26 +108,24 @@ def _review(call: Call, spec: Spec) -> dict[str, Any]:
 
 
 def _verdict(call: Call, spec: Spec, user: User) -> Response:
-    asked = _question(call, spec)
-    permitted = rbac.allowed(call.plane.state, user, asked)
-    status: dict[str, Any] = {"allowed": permitted}
-    return answer.json_value({**_review(call, spec), "status": status}, 201)
+    permitted = rbac.allowed(call.plane.state, user, _question(spec))
+    review = _review(call, spec)
+    if call.asked.namespace:
+        review["metadata"]["namespace"] = call.asked.namespace
+    return answer.json_value({**review, "status": {"allowed": permitted}}, 201)
 
 
-def _question(call: Call, spec: Spec) -> Asked:
+def _subject(spec: Spec) -> User:
+    groups = tuple(spec.get("groups") or ())
+    extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
+    return User(spec.get("user", ""), groups, spec.get("uid", ""), extra)
+
+
+def _question(spec: Spec) -> Asked:
     """The request whose fate is asked for."""
-    attributes: Spec = spec.get("resourceAttributes") or {}
-    path: Spec = spec.get("nonResourceAttributes") or {}
-    if bool(attributes) == bool(path):
-        resource = call.kind.resource
-        cause = causes.invalid(
-            "spec.resourceAttributes" if attributes else "spec",
-            attributes or spec,
-            "exactly one of nonResourceAttributes or resourceAttributes must be specified",
-        )
-        raise causes.reject(resource.kind, resource.group, "", [cause])
-    if path:
+    if path := spec.get("nonResourceAttributes"):
         return Asked("GET", path.get("path", ""), path.get("verb", ""))
+    attributes: Spec = spec.get("resourceAttributes") or {}
     return Asked(
         "GET",
         "",
@@ -138,6 +137,43 @@ def _question(call: Call, spec: Spec) -> Asked:
         attributes.get("name", ""),
         attributes.get("subresource", ""),
     )
+
+
+def _target_problems(spec: Spec) -> Iterator[causes.Cause]:
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if resource is None and path is None:
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        yield causes.invalid("spec.resourceAttributes", None, why)
+    elif resource is not None and path is not None:
+        yield _path_problem(path, "cannot be specified in combination with resourceAttributes")
+
+
+def _place_problems(spec: Spec, namespace: str) -> Iterator[causes.Cause]:
+    if path := spec.get("nonResourceAttributes"):
+        yield _path_problem(path, "disallowed on this kind of request")
+        return
+    yield from _target_problems(spec)
+    told = (spec.get("resourceAttributes") or {}).get("namespace", "")
+    if told != namespace:
+        field = "spec.resourceAttributes.namespace"
+        yield causes.invalid(field, told, "must match metadata.namespace")
+
+
+def _path_problem(path: Spec, why: str) -> causes.Cause:
+    shown = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+    return causes.invalid("spec.nonResourceAttributes", shown, why)
+
+
+def _subject_problems(spec: Spec) -> Iterator[causes.Cause]:
+    if not spec.get("user") and not spec.get("groups"):
+        why = "at least one of user or group must be specified"
+        yield causes.invalid("spec.user", spec.get("user", ""), why)
+
+
+def _require(call: Call, problems: Iterable[causes.Cause]) -> None:
+    if found := list(problems):
+        # The server that clients know leaves out the kind.
+        raise causes.reject("", call.kind.resource.group, "", found)
 
 
 def _user_info(user: User) -> dict[str, Any]:
