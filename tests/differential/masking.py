@@ -23,6 +23,8 @@ _OBJECT_IN_TEXT = re.compile(r'"\{\\".*\}"', re.DOTALL)
 _PRESENT_IN_TEXT = re.compile(r"(Too large resource version: \d+, current: )\d+")
 _SOURCE_IN_TEXT = re.compile(r' in scheme "[^"]+"')
 """Where in its own source the server looked; nothing that clients could use."""
+_ISSUER = "https://kubernetes.default.svc.cluster.local"
+"""Of service-account tokens: chosen by who sets the server up."""
 _AGE = re.compile(r"^(\d+[smhdy])+$")
 _GENERATED = re.compile(r"[bcdfghjklmnpqrstvwxz2456789]{5}")
 _NODE_PORTS = range(30000, 32768)
@@ -47,6 +49,8 @@ class _Mask:
             _note_version(value, versions)
             self._note_name(value)
         self._versions = {value: f"<rv {rank}>" for rank, value in enumerate(sorted(versions), 1)}
+        self._marks = False
+        """Whether this is in a bookmark, which is of no object."""
         self._present = 0
         """The highest version of an object so far."""
 
@@ -67,7 +71,12 @@ class _Mask:
 
     def _value(self, value: Any, key: str) -> Any:
         if isinstance(value, dict):
-            return self._mapping(value)
+            if value.get("type") != "BOOKMARK":
+                return self._mapping(value)
+            self._marks = True
+            masked = self._mapping(value)
+            self._marks = False
+            return masked
         if isinstance(value, list):
             if key == "cells":
                 return [self._cell(each) for each in value]
@@ -88,21 +97,17 @@ class _Mask:
             result[key] = self._value(each, key)
         if _is_collective(value) and "resourceVersion" in (meta := value["metadata"]):
             result["metadata"]["resourceVersion"] = self._collective(meta["resourceVersion"])
-        if value.get("type") == "BOOKMARK" and isinstance(value.get("object"), dict):
-            meta = result["object"].get("metadata", {})
-            meta["resourceVersion"] = self._collective(
-                value["object"].get("metadata", {}).get("resourceVersion", "")
-            )
         return result
 
     def _text(self, text: str, key: str) -> str:
         if key == "resourceVersion":
-            return self._version(text)
+            return self._collective(text) if self._marks else self._version(text)
         if key == "continue" and text:
             return "<continue>"
         text = _PRESENT_IN_TEXT.sub(r"\1<now>", text)
         text = _SOURCE_IN_TEXT.sub("", text)
         text = _OBJECT_IN_TEXT.sub('"<object>"', text)
+        text = text.replace(_ISSUER, _ISSUER.removesuffix(".cluster.local"))
         for name, shown in self._names.items():
             text = text.replace(name, shown)
         text = _VERSION_IN_TEXT.sub(lambda match: match[1] + self._version(match[2]), text)

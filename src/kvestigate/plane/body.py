@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.errors import BadRequest, UnsupportedMediaType
+from kvestigate.errors import BadRequest, InputError, UnsupportedMediaType
 from kvestigate.kube import facts
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
@@ -144,14 +144,22 @@ def json_complaint(data: bytes, error: Exception) -> str:
 
 
 def _yaml(data: bytes, kind: Kind) -> Any:
-    from kvestigate.errors import InputError
     from kvestigate.kube.yaml_documents import load
 
     try:
         documents = load(data.decode(), source="body")
-    except (InputError, UnicodeDecodeError) as error:
-        raise _unrecognized(kind, data, str(error)) from None
+    except UnicodeDecodeError as error:
+        raise _unrecognized(kind, data, f"yaml: {error}") from None
+    except InputError as error:
+        raise _unrecognized(kind, data, _yaml_complaint(error)) from None
     return documents[0].value if documents else None
+
+
+def _yaml_complaint(error: InputError) -> str:
+    """`yaml: line 3: did not find expected ...`, without the excerpt that people get."""
+    line = (error.where or "").split(":")[1:2]
+    why = error.message.removeprefix(f"{error.where}: ").rpartition(": '")
+    return f"yaml: line {''.join(line)}: {why[0] or why[2]}"
 
 
 def _protobuf(data: bytes, kind: Kind) -> Object:

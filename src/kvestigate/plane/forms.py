@@ -24,22 +24,29 @@ def one(call: Call, item: Item, status: int = 200) -> Response:
     return answer.as_yaml(response) if call.form.yaml else response
 
 
-def single(call: Call, item: Item) -> bytes:
-    """An object in the client's form: the answer to a GET, or what a watch event holds."""
+def single(call: Call, item: Item, *, headers: bool = True) -> bytes:
+    """An object in the client's form: the answer to a GET, or what a watch event holds.
+
+    `headers` says whether a Table names its columns.
+    """
     form = call.form
     if form.form is Form.OBJECT:
         return objects.shown(item, call.served)
     if form.form is Form.TABLE:
-        include = call.asked.params.get("includeObject", "")
-        table = tables.table(call.served, [item], form.api_version, call.clock.now(), include)
+        include, now = call.asked.params.get("includeObject", ""), call.clock.now()
+        table = tables.table(call.served, [item], form.api_version, now, include, headers=headers)
         table["metadata"] = {"resourceVersion": str(item.revision)}
         return answer.encode(table)
     if form.form is Form.METADATA_LIST:
-        raise NotAcceptable(
-            "you requested PartialObjectMetadataList, but the requested object is not a list "
-            f"(*{internal_type(call.kind)})"
-        )
+        raise not_a_list(call)
     return answer.encode(_partial(item, form.api_version))
+
+
+def not_a_list(call: Call) -> NotAcceptable:
+    return NotAcceptable(
+        "you requested PartialObjectMetadataList, but the requested object is not a list "
+        f"(*{internal_type(call.kind)})"
+    )
 
 
 def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> Response:

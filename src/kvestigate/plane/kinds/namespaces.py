@@ -59,6 +59,8 @@ class NamespaceKind(Kind):
 
     def on_delete(self, obj: Object, scene: Scene) -> None:
         obj.setdefault("status", {})["phase"] = "Terminating"
+        # A namespace has no time of grace, and kube-apiserver does not claim one of zero.
+        obj["metadata"].pop("deletionGracePeriodSeconds", None)
 
 
 def _finalizer(name: str) -> Causes:

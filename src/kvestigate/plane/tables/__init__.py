@@ -1,5 +1,5 @@
 """Server-side Tables: the columns that kubectl prints."""
 
-from kvestigate.plane.tables.table import table
+from kvestigate.plane.tables.table import blank, table
 
-__all__ = ["table"]
+__all__ = ["blank", "table"]

@@ -42,6 +42,24 @@ def table(
     }
 
 
+def blank(kind: Kind, metadata: Object, api_version: str, *, headers: bool) -> dict[str, Any]:
+    """The Table of a bookmark: its one row is of no object and carries only `metadata`."""
+    definitions = [column.definition() for column in columns_of(kind).columns]
+    carried = {
+        "kind": "PartialObjectMetadata",
+        "apiVersion": api_version,
+        "metadata": metadata,
+    }
+    cells = [0 if definition["type"] == "integer" else "" for definition in definitions]
+    return {
+        "kind": "Table",
+        "apiVersion": api_version,
+        "metadata": {"resourceVersion": metadata["resourceVersion"]},
+        "columnDefinitions": definitions if headers else None,
+        "rows": [{"cells": cells, "object": carried}],
+    }
+
+
 def _row(
     kind: Kind, columns: Columns, obj: Object, now: float, include: str, api_version: str
 ) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.options import check_dry_run
 from kvestigate.plane.selection import selection
 from kvestigate.plane.store.errors import Mismatch, Missing
-from kvestigate.plane.store.model import Item
+from kvestigate.plane.store.model import Item, Mutation, Remove
 from kvestigate.wire.message import Response
 
 # Those of custom resources too come in any form that built-in kinds have.
@@ -89,20 +89,23 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
             return writing.dry_item(call, body, item.name, item.revision, item.uid), done
         if not done and not changed:
             return item, False
-        mutation = (
-            objects.removal(obj, call.kind, item.revision)
-            if done
-            else objects.put(obj, call.kind, item.revision)
-        )
+        mutations: list[Mutation] = []
+        revision = item.revision
+        if not done or (changed and call.kind.deletes_gracefully):
+            # Also before it goes at once: whoever watches sees that its time has come.
+            mutations.append(objects.put(obj, call.kind, revision))
+            revision = state.revision + 1
+        if done:
+            mutations.append(Remove(call.kind.key, item.namespace, item.name, revision))
         try:
-            change = await call.plane.write(mutation, call.user.name)
+            changes = await call.plane.commit(mutations, call.user.name)
         except Mismatch:
             if attempt == writing.CONFLICT_RETRIES - 1:
                 raise call.modified() from None
         except Missing:
             raise call.not_found() from None
         else:
-            return change.item, done
+            return changes[-1].item, done
     raise AssertionError("unreachable")
 
 
@@ -121,7 +124,7 @@ def mark(call: Call, obj: Object, options: Options) -> bool:
         # Already on its way: a second request can only make it go faster.
         grace = min(grace, before[1] or 0)
     marked = call.kind.deletes_gracefully or call.kind.held(obj)
-    if marked and (before[0] is None or grace != before[1]):
+    if marked and (before[0] is None or grace != (before[1] or 0)):
         meta["deletionTimestamp"] = metadata.timestamp(call.clock.now() + grace)
         meta["deletionGracePeriodSeconds"] = grace
         if call.kind.counts_generations and before[0] is None:

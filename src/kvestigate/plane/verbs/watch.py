@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from kvestigate import errors
-from kvestigate.plane import answer, forms, options, versions
+from kvestigate.plane import answer, forms, options, tables, versions
 from kvestigate.plane.call import Call
 from kvestigate.plane.negotiate import Form
 from kvestigate.plane.selection import Selection, selection
@@ -26,6 +26,8 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 async def watch(call: Call) -> Response:
     options.check_watch(call.asked)
+    if call.form.form is Form.METADATA_LIST:
+        raise forms.not_a_list(call)
     chosen = selection(call.asked, call.served)
     version = call.asked.params.get("resourceVersion", "")
     state = call.plane.state
@@ -54,27 +56,28 @@ async def _stream(
     initial: Iterable[Item],
     since: int,
 ) -> AsyncIterator[bytes]:
+    framer = _Framer(call, chosen)
     bookmarks = call.asked.flag("allowWatchBookmarks")
     deadline = call.clock.now() + _duration(call)
     with subscription:
-        if first := [_frame(call, b"ADDED", item) for item in initial if chosen.has(item)]:
-            yield b"".join(first)
+        if first := framer.added(initial):
+            yield first
         if call.asked.flag("sendInitialEvents") and bookmarks:
-            yield _bookmark(call, since, {INITIAL_EVENTS_END: "true"})
+            yield framer.bookmark(since, {INITIAL_EVENTS_END: "true"})
         while (left := deadline - call.clock.now()) > 0:
             try:
                 async with asyncio.timeout(min(left, BOOKMARK_SECONDS)):
                     changes = await anext(subscription)
             except TimeoutError:
                 if bookmarks:
-                    yield _bookmark(call, subscription.progress, {})
+                    yield framer.bookmark(subscription.progress, {})
             except StopAsyncIteration:
                 return
             except StoreError as error:
                 yield _error(errors.Expired(error.message))
                 return
             else:
-                if frames := _frames(call, chosen, changes):
+                if frames := framer.changes(changes):
                     yield frames
 
 
@@ -83,20 +86,68 @@ def _duration(call: Call) -> float:
     return float(asked) if asked else call.random.uniform(*DEFAULT_SECONDS)
 
 
-def _frames(call: Call, chosen: Selection, changes: Iterable[Change]) -> bytes:
-    as_stored = call.form.form is Form.OBJECT and call.served is call.kind
-    shared = chosen.everything and as_stored
-    if shared:
-        namespace = chosen.namespace
-        return b"".join(
-            [
-                _shared(change)
-                for change in changes
-                if not namespace or change.item.namespace == namespace
-            ]
-        )
-    framed = (_selected(call, chosen, change) for change in changes)
-    return b"".join([frame for frame in framed if frame])
+class _Framer:
+    """Makes the events of one watch."""
+
+    def __init__(self, call: Call, chosen: Selection) -> None:
+        self._call = call
+        self._chosen = chosen
+        as_stored = call.form.form is Form.OBJECT and call.served is call.kind
+        self._shares = chosen.everything and as_stored
+        self._headers = True
+        """Whether a Table still has to name its columns: only the first one does."""
+
+    def changes(self, changes: Iterable[Change]) -> bytes:
+        if self._shares:
+            namespace = self._chosen.namespace
+            return b"".join(
+                [
+                    _shared(change)
+                    for change in changes
+                    if not namespace or change.item.namespace == namespace
+                ]
+            )
+        return b"".join([frame for change in changes if (frame := self._selected(change))])
+
+    def added(self, items: Iterable[Item]) -> bytes:
+        chosen = self._chosen
+        return b"".join([self._frame(b"ADDED", item) for item in items if chosen.has(item)])
+
+    def bookmark(self, revision: int, annotations: dict[str, str]) -> bytes:
+        call = self._call
+        metadata: dict[str, Any] = {"resourceVersion": str(revision)}
+        if annotations:
+            metadata["annotations"] = annotations
+        kind, version = call.served.resource.kind, call.served.resource.api_version
+        if call.form.form is Form.TABLE:
+            version = call.form.api_version
+            table = tables.blank(call.served, metadata, version, headers=self._headers)
+            self._headers = False
+            return _line(b"BOOKMARK", answer.encode(table))
+        if call.form.form is not Form.OBJECT:
+            kind, version = "PartialObjectMetadata", call.form.api_version
+        obj = {"kind": kind, "apiVersion": version, "metadata": metadata}
+        return _line(b"BOOKMARK", answer.encode(obj))
+
+    def _selected(self, change: Change) -> bytes:
+        """The event as one who sees only the selection sees it."""
+        item, previous, chosen = change.item, change.previous, self._chosen
+        now = change.type is not ChangeType.DELETED and chosen.has(item)
+        before = previous is not None and chosen.has(previous)
+        if now:
+            return self._frame(b"MODIFIED" if before else b"ADDED", item)
+        if not before or previous is None:
+            return b""
+        if change.type is ChangeType.DELETED:
+            return self._frame(b"DELETED", item)
+        # It left the selection: what the watcher knew of it, at the revision it left.
+        data = fill(hollow(previous.data), item.revision)
+        return self._frame(b"DELETED", _with_data(previous, data, item.revision))
+
+    def _frame(self, type_: bytes, item: Item) -> bytes:
+        data = forms.single(self._call, item, headers=self._headers)
+        self._headers = False
+        return _line(type_, data)
 
 
 def _shared(change: Change) -> bytes:
@@ -107,52 +158,14 @@ def _shared(change: Change) -> bytes:
     return frame
 
 
-def _selected(call: Call, chosen: Selection, change: Change) -> bytes:
-    """The event as one who sees only the selection sees it."""
-    item, previous = change.item, change.previous
-    now = change.type is not ChangeType.DELETED and chosen.has(item)
-    before = previous is not None and chosen.has(previous)
-    if now:
-        return _frame(call, b"MODIFIED" if before else b"ADDED", item)
-    if not before or previous is None:
-        return b""
-    if change.type is ChangeType.DELETED:
-        return _frame(call, b"DELETED", item)
-    # It left the selection: what the watcher knew of it, at the revision it left.
-    data = fill(hollow(previous.data), item.revision)
-    return _frame(call, b"DELETED", _with_data(previous, data, item.revision))
-
-
 def _with_data(item: Item, data: bytes, revision: int) -> Item:
     return Item(
         item.namespace, item.name, item.uid, revision, item.created_revision, data, item.labels
     )
 
 
-def _frame(call: Call, type_: bytes, item: Item) -> bytes:
-    return _line(type_, forms.single(call, item))
-
-
 def _line(type_: bytes, data: bytes) -> bytes:
     return b'{"type":"%b","object":%b}\n' % (type_, data)
-
-
-def _bookmark(call: Call, revision: int, annotations: dict[str, str]) -> bytes:
-    resource = call.served.resource
-    metadata: dict[str, Any] = {"resourceVersion": str(revision)}
-    if annotations:
-        metadata["annotations"] = annotations
-    obj: dict[str, Any] = {
-        "kind": resource.kind,
-        "apiVersion": resource.api_version,
-        "metadata": metadata,
-    }
-    if call.form.form is Form.TABLE:
-        obj = {"kind": "Table", "apiVersion": call.form.api_version, "metadata": metadata}
-        obj |= {"columnDefinitions": None, "rows": []}
-    elif call.form.form is not Form.OBJECT:
-        obj |= {"kind": "PartialObjectMetadata", "apiVersion": call.form.api_version}
-    return _line(b"BOOKMARK", answer.encode(obj))
 
 
 def _error(error: errors.ApiError) -> bytes:
