@@ -15,8 +15,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from types import TracebackType
 
-import msgspec
-
 from kvestigate import errors
 from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.supervisor import Ready, Supervisor
@@ -29,7 +27,7 @@ from kvestigate.node.config import NodeConfig
 from kvestigate.node.events import Recorder
 from kvestigate.node.feed import Feed
 from kvestigate.node.gpu.allocation import Allocation
-from kvestigate.node.gpu.model import Gpu
+from kvestigate.node.gpu.model import VARIABLE
 from kvestigate.node.hosts.interface import Host, Process
 from kvestigate.node.kubelet_api import KubeletApi
 from kvestigate.node.pods import Pod
@@ -40,8 +38,6 @@ from kvestigate.node.worker import PodWorker
 from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.server import Server, serve
 from kvestigate.wire.tls import server_context
-
-GPU_FILE = ".gpus.json"
 
 _GOODBYE = 1.0
 """Seconds that open streams get when the agent stops."""
@@ -75,7 +71,7 @@ class Agent:
         self._supervisor = Supervisor(f"node {config.name}")
         self._server: Server | None = None
         self._leave: Callable[[], None] = lambda: None
-        self._devices = Allocation(config.gpus, changed=self._show_gpus)
+        self._devices = Allocation(config.gpus, changed=host.show_gpus)
 
     async def __aenter__(self) -> Agent:
         await self._supervisor.__aenter__()
@@ -115,6 +111,8 @@ class Agent:
         self._server = await serve(
             kubelet.handle, host=self.config.address, port=self.config.port, tls=self._tls()
         )
+        if self.config.gpus:
+            await self._host.install_gpus(self._devices.gpus)
         facts = self._host.facts()
         recorder = Recorder(self._api, self._clock, node=self.config.name)
         self._station = Station(
@@ -186,6 +184,7 @@ class Agent:
                 continue
             worker = self._new_worker(pod)
             for process in processes:
+                self._devices.recall(uid, process.key.container, process.env.get(VARIABLE, ""))
                 worker.adopt(process)
 
     async def _work(self) -> None:
@@ -223,12 +222,6 @@ class Agent:
         self.workers[pod.metadata.uid] = worker
         self._by_key[key_of(pod)] = pod.metadata.uid
         return worker
-
-    def _show_gpus(self, gpus: tuple[Gpu, ...]) -> None:
-        """Where the node's `nvidia-smi` looks."""
-        root = self._host.volumes_root
-        if root is not None:
-            (root / GPU_FILE).write_bytes(msgspec.json.encode(gpus))
 
     async def _bury(self, pod: Pod) -> None:
         """A pod that ended under an earlier agent: nothing to run, but deletion waits for us."""

@@ -316,7 +316,7 @@ def _before_last_lines(file: int, count: int) -> tuple[int, int]:
 def _shown(lines: bytes, query: LogQuery, since: bytes) -> Iterator[bytes]:
     """The lines as the reader wants them."""
     wanted = query.stream.encode()
-    for line in lines.splitlines(keepends=True):
+    for line in lines.split(b"\n")[:-1]:
         stamped, _, rest = line.partition(b" ")
         if since and stamped < since:
             continue
@@ -324,8 +324,8 @@ def _shown(lines: bytes, query: LogQuery, since: bytes) -> Iterator[bytes]:
         if wanted and stream != wanted:
             continue
         tag, _, text = rest.partition(b" ")
-        if tag == b"P":
-            text = text[:-1]
+        if tag != b"P":
+            text += b"\n"
         yield stamped + b" " + text if query.timestamps else text
 
 

@@ -109,12 +109,10 @@ def stamp(seconds: float) -> str:
 
 
 def _is_ready(pod: Pod, container: Container, record: ContainerRecord) -> bool:
-    if record.running:
-        return record.health.started and record.health.ready
-    plain_init = not is_sidecar(container) and any(
-        one.name == container.name for one in pod.spec.init_containers
-    )
-    return plain_init and lifecycle.succeeded(record)
+    init = any(one.name == container.name for one in pod.spec.init_containers)
+    if init and not is_sidecar(container):
+        return lifecycle.succeeded(record)
+    return record.running and record.health.started and record.health.ready
 
 
 def _states(

@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from kvestigate.kube import quantities
-from kvestigate.node.gpu.model import Gpu, Load
+from kvestigate.node.gpu.model import VARIABLE, Gpu, Load
 from kvestigate.node.pods import Container
 
 RESOURCE = "nvidia.com/gpu"
-VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 
 
 class NoDevices(Exception):

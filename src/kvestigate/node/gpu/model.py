@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+VARIABLE = "NVIDIA_VISIBLE_DEVICES"
+"""Tells a container which GPUs are its own."""
+
 _NAMESPACE = uuid.UUID("7a1f3c5e-9b64-4e0a-8a5d-1f0c6b2d4e90")
 _BURST_SECONDS = 60.0
 

@@ -14,10 +14,11 @@ from pathlib import Path
 
 import msgspec
 
-from kvestigate.node.gpu.model import MODELS, Gpu, Load, Reading, reading
+from kvestigate.node.gpu.model import MODELS, VARIABLE, Gpu, Load, Reading, reading
 
 FILE = "KVESTIGATE_GPUS"
-DEFAULT_FILE = "/var/lib/kvestigate/volumes/.gpus.json"
+STATE = ".gpus.json"
+DEFAULT_FILE = f"/var/lib/kvestigate/volumes/{STATE}"
 DRIVER = "550.90.07"
 CUDA = "12.4"
 
@@ -140,7 +141,7 @@ def _screen(readings: Sequence[tuple[Gpu, Reading]], now: float) -> str:
     lines = [
         when,
         "+" + "-" * 89 + "+",
-        f"| NVIDIA-SMI {DRIVER:<18} Driver Version: {DRIVER:<13} CUDA Version: {CUDA:<8}  |",
+        _line(f"NVIDIA-SMI {DRIVER:<22} Driver Version: {DRIVER:<14} CUDA Version: {CUDA}"),
         rule,
         _row("GPU  Name                 Persistence-M", "Bus-Id          Disp.A", "Uncorr. ECC"),
         _row("Fan  Temp   Perf          Pwr:Usage/Cap", "Memory-Usage", "GPU-Util  Compute M."),
@@ -154,21 +155,28 @@ def _screen(readings: Sequence[tuple[Gpu, Reading]], now: float) -> str:
         used = f"{shown.memory_mib:>6}MiB / {model.memory_mib:>6}MiB"
         mig = "Enabled" if gpu.mig else "Disabled"
         lines += [
-            f"| {gpu.index:>3}  {model.name[:25]:<25}    On  | {_bus(gpu):<16} Off | {'0':>20} |",
-            f"| N/A  {shown.temperature:>3}C    {state}    {power:>18}    |"
-            f" {used:>22} | {shown.utilization:>6}%      Default |",
-            f"|{' ' * 41}|{' ' * 24}| {mig:>20} |",
+            _row(f"{gpu.index:>3}  {model.name[:25]:<25}     On", f"{_bus(gpu)} Off", "0"),
+            _row(
+                f"N/A  {shown.temperature:>3}C    {state}  {power:>22}",
+                used,
+                f"{shown.utilization}%      Default",
+            ),
+            _row("", "", mig),
             rule,
         ]
-    lines += ["", "+" + "-" * 89 + "+", f"| Processes:{' ' * 78}|"]
+    lines += ["", "+" + "-" * 89 + "+", _line("Processes:")]
     working = [(gpu, shown) for gpu, shown in readings if _occupied(gpu)]
     for gpu, shown in working:
-        row = f"|  {gpu.index:>3}   N/A  N/A  {_pid(gpu):>8}      C   python3"
-        lines.append(f"{row:<76}{shown.memory_mib:>8}MiB  |")
+        left = f"{gpu.index:>3}   N/A  N/A  {_pid(gpu):>8}      C   python3"
+        lines.append(_line(f" {left:<72}{shown.memory_mib:>8}MiB"))
     if not working:
-        lines.append(f"|  No running processes found{' ' * 61}|")
+        lines.append(_line(" No running processes found"))
     lines.append("+" + "-" * 89 + "+")
     return "\n".join(lines) + "\n"
+
+
+def _line(text: str) -> str:
+    return f"| {text:<87} |"
 
 
 def _row(left: str, middle: str, right: str) -> str:
@@ -205,10 +213,17 @@ def main() -> None:
         gpus = msgspec.json.decode(data, type=list[Gpu])
     except (OSError, msgspec.DecodeError):
         gpus = []
-    shown = visible(gpus, os.environ.get("NVIDIA_VISIBLE_DEVICES"))
+    shown = visible(gpus, os.environ.get(VARIABLE))
     code, text = answer(sys.argv[1:], shown, time.time())
     sys.stdout.write(text)
     raise SystemExit(code)
+
+
+def write_state(path: Path, gpus: Sequence[Gpu]) -> None:
+    """Replace the file that the program reads."""
+    fresh = path.with_suffix(".new")
+    fresh.write_bytes(msgspec.json.encode(gpus))
+    fresh.replace(path)
 
 
 def program() -> str:

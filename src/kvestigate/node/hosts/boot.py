@@ -151,8 +151,9 @@ def container_setup(launch: Launch, mounted: dict[str, str]) -> str:
     lines += [f"mkdir -p {workdir} 2>/dev/null || :", f"cd {workdir}", "set +e"]
     become = _become(launch)
     terminal = "setsid -c -w " if launch.tty else ""
-    # Not the last command, so that the shell stays: it reaps what the command leaves behind.
-    lines += [f'{terminal}{become}/bin/sh -c {shlex.quote(READY)} command "$@"', "exit $?"]
+    # The shell stays, to reap what the command leaves behind, and keeps quiet about its end.
+    command = f"exec {terminal}{become}/bin/sh -c {shlex.quote(READY)} command"
+    lines += ["exec 6>&2 2>/dev/null", f'({command} "$@" 2>&6 6>&-)', "exit $?"]
     return "\n".join(lines)
 
 

@@ -16,18 +16,16 @@ async def best_host(
     *,
     now: Callable[[], float],
     shared: Sequence[str] = (),
-    seed: Callable[[Path], None] | None = None,
 ) -> Host:
     """A namespace host where the kernel lets us, else a directory host; open already.
 
     `directory` is the node's alone, and its parent holds nothing but nodes: the nodes do not
-    see it. `shared` are directories of the machine that every node sees; `seed` puts files
-    into the node's tree before it starts.
+    see it. `shared` are directories of the machine that every node sees.
     """
     if sys.platform == "linux":
         from kvestigate.node.hosts.namespace import HostUnavailable, NamespaceHost
 
-        host = NamespaceHost(directory, name, now=now, shared=shared, seed=seed)
+        host = NamespaceHost(directory, name, now=now, shared=shared)
         try:
             await host.open()
         except HostUnavailable:

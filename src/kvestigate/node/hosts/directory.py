@@ -14,6 +14,8 @@ import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from kvestigate.node.gpu import smi
+from kvestigate.node.gpu.model import Gpu
 from kvestigate.node.hosts import machine, shim
 from kvestigate.node.hosts.interface import (
     Bind,
@@ -88,10 +90,13 @@ class DirectoryHost:
         paths = Paths(launch.binds, self._directory / "rootfs")
         root = self._directory / "pods" / launch.key.pod_uid / f"root-{launch.key.container}"
         paths.link_below(root)
+        own = {name: paths.replaced(value) for name, value in launch.env.items()}
         env = {
-            "PATH": DEFAULT_PATH,
-            **{name: paths.replaced(value) for name, value in launch.env.items()},
+            "HOME": str(root),
+            **own,
+            "PATH": f"{self._bin}:{own.get('PATH', DEFAULT_PATH)}",
             "KVESTIGATE_ROOT": str(root),
+            smi.FILE: str(self.volumes_root / smi.STATE),
             MARK: launch.key.id,
         }
         argv = [paths.replaced(word) for word in launch.argv]
@@ -118,6 +123,7 @@ class DirectoryHost:
             master, slave = os.openpty()
             path = os.ttyname(slave)
             process = DirectoryProcess(directory, kept, now=self._now, terminal=master)
+            process.open_pipes()
             child = shim.spawn(
                 directory, shim.tty_script(), argv, env=kept.env, cwd=kept.workdir,
                 keep=(master,), leading=(path,),
@@ -177,6 +183,21 @@ class DirectoryHost:
     def usage(self, process: Process) -> Usage:
         pids = marked(MARK, process.key.id)
         return Usage(sum(map(cpu_seconds, pids)), sum(map(resident_bytes, pids)))
+
+    async def install_gpus(self, gpus: Sequence[Gpu]) -> None:
+        program = self._bin / "nvidia-smi"
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(smi.program())
+        program.chmod(0o755)
+        self.show_gpus(gpus)
+
+    def show_gpus(self, gpus: Sequence[Gpu]) -> None:
+        smi.write_state(self.volumes_root / smi.STATE, gpus)
+
+    @property
+    def _bin(self) -> Path:
+        """Programs of the node that the machine has not."""
+        return self._directory / "rootfs" / "usr" / "bin"
 
     def dial_address(self, process: Process | None) -> str:
         return "127.0.0.1"

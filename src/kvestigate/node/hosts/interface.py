@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from kvestigate.node.gpu.model import Gpu
 from kvestigate.node.logs import Log
 
 
@@ -94,6 +95,9 @@ class Process(Protocol):
 
     @property
     def log(self) -> Log: ...
+
+    @property
+    def env(self) -> Mapping[str, str]: ...
 
     @property
     def started_at(self) -> float: ...
@@ -201,6 +205,12 @@ class Host(Protocol):
         """Remove what is left of a pod: logs, volumes, records."""
 
     def usage(self, process: Process) -> Usage: ...
+
+    async def install_gpus(self, gpus: Sequence[Gpu]) -> None:
+        """Give the node an `nvidia-smi` that tells of these."""
+
+    def show_gpus(self, gpus: Sequence[Gpu]) -> None:
+        """What `nvidia-smi` tells from now on."""
 
     def dial_address(self, process: Process | None) -> str:
         """The address at which a pod's ports are reached from this process."""

@@ -17,6 +17,8 @@ from pathlib import Path
 import msgspec
 
 from kvestigate import errors
+from kvestigate.node.gpu import smi
+from kvestigate.node.gpu.model import Gpu
 from kvestigate.node.hosts import boot, cgroups, machine, shim, terminal
 from kvestigate.node.hosts.endings import on_exit
 from kvestigate.node.hosts.interface import (
@@ -70,13 +72,16 @@ class NamespaceProcess(ShimProcess):
         return self._below(4)
 
     def kill(self) -> None:
-        """With the first process of a pid namespace all others end."""
+        """End the command: the first process then ends with its exit code, and with that one
+        all others of the pid namespace."""
         if self.shim_pid is None or self.ended.done():
             return
-        pids = [pid for pid in descendants(self.shim_pid) if pid != self.shim_pid]
-        first = self.first_pid()
-        for pid in [first] if first is not None and not self._shares_pids else pids:
-            _kill(pid)
+        command = self.command_pid()
+        if command is None or self._shares_pids:
+            for pid in descendants(self.shim_pid)[1:]:
+                _kill(pid)
+        else:
+            _kill(command)
 
     def ending(self, code: int) -> Ending:
         plain = super().ending(code)
@@ -101,7 +106,11 @@ class NamespaceProcess(ShimProcess):
 
 
 class NamespaceHost:
-    """One node of the machine."""
+    """One node of the machine.
+
+    `directory` is the node's alone, and its parent holds nothing but nodes: no node sees it.
+    `shared` are directories of the machine that the node sees at the same path.
+    """
 
     def __init__(
         self,
@@ -110,14 +119,11 @@ class NamespaceHost:
         *,
         now: Callable[[], float],
         shared: Sequence[str] = (),
-        seed: Callable[[Path], None] | None = None,
     ) -> None:
         self._directory = directory
         self._name = name
         self._now = now
         self._shared = tuple(shared)
-        self._seed = seed
-        """Puts files into the node's upper layer before it starts."""
         self._privileged = machine.can_mount()
         self._init = 0
         self._parent: subprocess.Popen[bytes] | None = None
@@ -138,8 +144,6 @@ class NamespaceHost:
         self._groups = cgroups.find(self._name)
         found = self._find_init()
         if found is None:
-            if self._seed is not None:
-                self._seed(self._directory / "upper")
             found = await self._boot()
         self._init = found
 
@@ -332,6 +336,14 @@ class NamespaceHost:
         pids = descendants(process.shim_pid) if process.shim_pid is not None else []
         return Usage(sum(map(cpu_seconds, pids)), sum(map(resident_bytes, pids)))
 
+    async def install_gpus(self, gpus: Sequence[Gpu]) -> None:
+        write = "cat >/usr/bin/nvidia-smi && chmod 755 /usr/bin/nvidia-smi"
+        await self._in_node("/bin/sh", "-c", write, input=smi.program().encode())
+        self.show_gpus(gpus)
+
+    def show_gpus(self, gpus: Sequence[Gpu]) -> None:
+        smi.write_state(self.volumes_root / smi.STATE, gpus)
+
     def dial_address(self, process: Process | None) -> str:
         return "127.0.0.1"
 
@@ -341,12 +353,12 @@ class NamespaceHost:
         user = [] if self._privileged else ["--user", "--preserve-credentials"]
         return ["nsenter", f"--target={pid}", *user, "--mount", "--pid", "--uts", "--ipc", "--"]
 
-    async def _in_node(self, *argv: str) -> None:
+    async def _in_node(self, *argv: str, input: bytes = b"") -> None:
         done = await asyncio.create_subprocess_exec(
             *self._nsenter(self._init), *argv, env=_CLEAN,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
-        _, complaint = await done.communicate()
+        _, complaint = await done.communicate(input)
         if done.returncode:
             said = complaint.decode(errors="replace").strip()
             raise LaunchFailed("FailedMount", f"{argv[0]}: {said}")

@@ -18,6 +18,8 @@ from kvestigate.node.hosts.interface import Ending, LaunchFailed, RunKey
 from kvestigate.node.logs import STDERR, STDOUT, LogFile, LogQuery
 
 _PIECE = 64 * 1024
+# For reading and writing: such an open never blocks, and the pipe has no end of file.
+_FLAGS = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
 KILLED = 137
 """The exit code of what was killed before anybody could record one."""
 
@@ -37,6 +39,7 @@ class ShimProcess:
         self.directory = directory
         self.kept = kept
         self.log = LogFile(directory / "log", now=now)
+        self.env = kept.env
         self.started_at = kept.started_at
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self.shim_pid: int | None = None
@@ -46,6 +49,8 @@ class ShimProcess:
         self._stop_waiting: Callable[[], None] = lambda: None
         self._readers: dict[int, str] = {}
         self._input: int | None = None
+        self._words = self._goodbye = -1
+        self._begun: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     # Beginning.
 
@@ -55,19 +60,11 @@ class ShimProcess:
         `LaunchFailed` when the shim ended before: what stood before the command failed.
         """
         self._child = child
-        descriptor = os.open(self.directory / "ready", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        loop = asyncio.get_running_loop()
-        ready: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(descriptor, _settle, ready)
-        try:
-            self._follow(child.pid)
-            either: set[asyncio.Future[Any]] = {ready, self.ended}
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if not ready.done() and not _has_byte(descriptor):
-                raise LaunchFailed("ContainerCannotRun", await self._complaint())
-        finally:
-            loop.remove_reader(descriptor)
-            os.close(descriptor)
+        self._follow(child.pid)
+        either: set[asyncio.Future[Any]] = {self._begun, self.ended}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if not self._begun.done():
+            raise LaunchFailed("ContainerCannotRun", await self._complaint())
 
     async def _complaint(self) -> str:
         said = b"".join([piece async for piece in self.log.read(LogQuery(tail=5))])
@@ -76,37 +73,46 @@ class ShimProcess:
     def resume(self) -> None:
         """Follow the shim of an earlier agent, or learn how the run ended meanwhile."""
         pid = shim.shim_pid_of(self.directory)
+        self.open_pipes()
         if pid is None:
-            self._open_pipes()
+            self._close()
+            return
+        self._follow(pid)
+        if shim.exit_code_of(self.directory) is not None:
             self._finish()
-        else:
-            self._follow(pid)
-
-    def _follow(self, pid: int) -> None:
-        self.shim_pid = pid
-        self._open_pipes()
-        loop = asyncio.get_running_loop()
-        for descriptor in self._readers:
-            loop.add_reader(descriptor, self._take, descriptor)
-        self._stop_waiting = on_exit(pid, self._finish)
 
     def open_pipes(self) -> None:
-        """Before the shim starts: its first bytes and its stdin need somebody at the other end."""
-        self._open_pipes()
-
-    def _open_pipes(self) -> None:
-        if self._readers:
-            return
+        """Before the shim starts: what it says first needs somebody at the other end."""
+        self._words = os.open(self.directory / "ready", _FLAGS)
+        self._goodbye = os.open(self.directory / "done", _FLAGS)
         if self._terminal is not None:
             os.set_blocking(self._terminal, False)
             self._readers[self._terminal] = STDOUT
             self._input = self._terminal
             return
-        flags = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
         for name, stream in (("out", STDOUT), ("err", STDERR)):
-            self._readers[os.open(self.directory / name, flags)] = stream
+            self._readers[os.open(self.directory / name, _FLAGS)] = stream
         if self.kept.stdin:
-            self._input = os.open(self.directory / "in", flags)
+            self._input = os.open(self.directory / "in", _FLAGS)
+
+    def _follow(self, pid: int) -> None:
+        self.shim_pid = pid
+        loop = asyncio.get_running_loop()
+        for descriptor in self._readers:
+            loop.add_reader(descriptor, self._take, descriptor)
+        loop.add_reader(self._words, self._hear)
+        self._stop_waiting = on_exit(pid, self._close)
+
+    def _hear(self) -> None:
+        """The shim says a word when the command begins, and one when it has ended."""
+        try:
+            words = os.read(self._words, _PIECE).split()
+        except BlockingIOError:
+            return
+        if shim.BEGUN in words and not self._begun.done():
+            self._begun.set_result(None)
+        if shim.ENDED in words:
+            self._finish()
 
     # Process.
 
@@ -164,6 +170,12 @@ class ShimProcess:
             asyncio.get_running_loop().remove_reader(descriptor)
 
     def _finish(self) -> None:
+        """The command has ended: take its last output, then let the shim go."""
+        self._drain()
+        os.write(self._goodbye, b"\n")
+
+    def _close(self) -> None:
+        """The shim is gone, and with it the run."""
         if self._child is not None:
             self._child.wait()
         self.sweep()
@@ -201,18 +213,9 @@ class ShimProcess:
             loop.remove_reader(descriptor)
             os.close(descriptor)
         self._readers.clear()
-
-
-def _settle(ready: asyncio.Future[None]) -> None:
-    if not ready.done():
-        ready.set_result(None)
-
-
-def _has_byte(descriptor: int) -> bool:
-    try:
-        return bool(os.read(descriptor, 1))
-    except BlockingIOError:
-        return False
+        loop.remove_reader(self._words)
+        for descriptor in (self._words, self._goodbye):
+            os.close(descriptor)
 
 
 def set_window(terminal: int, width: int, height: int) -> None:

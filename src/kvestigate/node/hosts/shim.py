@@ -4,8 +4,9 @@ It outlives the agent: it holds the ends of the pipes, waits for the command and
 how it ended. So a new agent finds the container running, or learns its exit code, and output
 waits in the pipe meanwhile (as much as a pipe holds; then the container waits too).
 
-Files of one run: `out err in ready` (named pipes), `shim` (who the shim is), `pid` (the command),
-`exit` (its exit code), `run.json` (what the agent has to know again), `log`.
+Files of one run: `out err in` (named pipes of the command), `ready done` (those on which the
+shim says that the command began and ended, and is told to go), `shim` (who the shim is), `pid`
+(the command), `exit` (its exit code), `run.json` (what an agent has to know again), `log`.
 """
 
 from __future__ import annotations
@@ -32,12 +33,15 @@ _STDIN = {
 }
 # The inner shell becomes the command: when it says that it is ready, there is a process with
 # the command's pid that signals reach.
-READY = 'echo >&5; exec "$@" 5>&-'
-_RUN = f"""sh -c 'echo $$ >"$0"; {READY}' "$dir/pid" "$@" 2>&3 3>&- 4>&- """
-_RUN_TTY = (
-    f"""exec 5<>"$dir/ready" 2>/dev/null; sh -c 'echo $$ >"$0"; {READY}' "$dir/pid" "$@" 2>&1 """
-)
-_RECORD = '; echo $? >"$dir/exit"'
+BEGUN, ENDED = b"begun", b"ended"
+READY = 'echo begun >&5; exec "$@" 5>&-'
+# A subshell, because the shell that waits would else complain on the command's own stderr.
+_BECOME = f"""exec sh -c 'echo $$ >"$0"; {READY}' "$dir/pid" "$@" """
+_RUN = f"({_BECOME} 2>&3 3>&- 4>&-)"
+_RUN_TTY = f"""exec 5<>"$dir/ready" 2>/dev/null; ({_BECOME} 2>&1)"""
+# A named pipe forgets what is in it with its last opener, so the shim stays until somebody has
+# read the last output and says so.
+_RECORD = '; echo $? >"$dir/exit"; echo ended >&5; read -r _ <"$dir/done"'
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -76,14 +80,14 @@ def direct_script(*, stdin: str, tty: bool, groups: Sequence[str]) -> str:
     join = "".join(f"echo $$ >{shlex.quote(group)}; " for group in groups)
     if tty:
         streams = 'exec 3>&2 5<>"$dir/ready" 2>/dev/null; '
-        return _IDENTIFY + join + streams + '"$@" 2>&3 3>&- ' + _RECORD
-    return _IDENTIFY + join + _OPEN_PIPES + _STDIN[stdin] + '"$@" 2>&3 3>&- 4>&- ' + _RECORD
+        return _IDENTIFY + join + streams + '(exec "$@" 2>&3 3>&-)' + _RECORD
+    return _IDENTIFY + join + _OPEN_PIPES + _STDIN[stdin] + '(exec "$@" 2>&3 3>&- 4>&-)' + _RECORD
 
 
 def prepare(directory: Path, kept: Kept) -> None:
     """Make a run's directory, before its shim starts."""
     directory.mkdir(parents=True, mode=0o711)
-    for name in ("out", "err", "in", "ready"):
+    for name in ("out", "err", "in", "ready", "done"):
         os.mkfifo(directory / name, 0o600)
     (directory / "run.json").write_bytes(msgspec.json.encode(kept))
 

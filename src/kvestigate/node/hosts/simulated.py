@@ -11,6 +11,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from kvestigate.aio.clock import Clock
+from kvestigate.node.gpu import smi
+from kvestigate.node.gpu.model import VARIABLE, Gpu
 from kvestigate.node.hosts.interface import (
     Ending,
     Facts,
@@ -151,6 +153,7 @@ class SimulatedHost:
         self._scripts = {**SCRIPTS, **(scripts or {})}
         self._usage = usage
         self._running: dict[str, SimulatedProcess] = {}
+        self._gpus: tuple[Gpu, ...] = ()
 
     @property
     def volumes_root(self) -> Path | None:
@@ -211,6 +214,17 @@ class SimulatedHost:
         if self._usage is None:
             return Usage()
         return self._usage(process.key, self._clock.now())
+
+    async def install_gpus(self, gpus: Sequence[Gpu]) -> None:
+        self._scripts["nvidia-smi"] = self._nvidia_smi
+        self.show_gpus(gpus)
+
+    def show_gpus(self, gpus: Sequence[Gpu]) -> None:
+        self._gpus = tuple(gpus)
+
+    def _nvidia_smi(self, arguments: Sequence[str], env: Mapping[str, str]) -> tuple[int, str]:
+        seen = smi.visible(self._gpus, env.get(VARIABLE))
+        return smi.answer(arguments, seen, self._clock.now())
 
     def dial_address(self, process: Process | None) -> str:
         return "127.0.0.1"

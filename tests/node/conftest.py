@@ -1,0 +1,120 @@
+"""Nodes to run pods on: a plane in this process, and each kind of host that is real."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvestigate import errors
+from kvestigate.client.api import PODS, Api
+from kvestigate.client.inprocess import InProcessTransport
+from kvestigate.node.hosts.directory import DirectoryHost
+from kvestigate.node.hosts.interface import Host
+from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.user import MASTERS, User
+from kvestigate.plane.authz.interface import AllowAll
+from kvestigate.plane.server import ApiServer
+from kvestigate.plane.store.memory import MemoryBackend
+from kvestigate.plane.store.store import Store
+
+LONG = 30.0
+"""Seconds after which something that should happen never will."""
+
+HOSTS = ["directory", *(["namespace"] if sys.platform == "linux" else [])]
+
+MakeHost = Callable[[str], Host]
+Object = dict[str, Any]
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[Api]:
+    """A new plane, spoken to as its administrator."""
+    async with Store(MemoryBackend()) as store:
+        tokens = StaticTokens({digest("admin"): User("admin", (MASTERS,))})
+        server = ApiServer(store, tokens, AllowAll())
+        transport = InProcessTransport(server.handle, headers=[("authorization", "Bearer admin")])
+        yield Api(transport)
+        await transport.aclose()
+
+
+def new_host(kind: str, root: Path, name: str) -> Host:
+    if kind == "directory":
+        return DirectoryHost(root / name, now=time.time)
+    from kvestigate.node.hosts.namespace import NamespaceHost
+
+    return NamespaceHost(root / name, name, now=time.time, shared=[str(root.parent / "shared")])
+
+
+@pytest.fixture(params=HOSTS)
+def make_host(request: pytest.FixtureRequest, tmp_path: Path) -> MakeHost:
+    """Hosts of one kind, by the node's name; the same name is the same node again."""
+    (tmp_path / "shared").mkdir()
+    return lambda name: new_host(request.param, tmp_path / "nodes", name)
+
+
+def pod(name: str, *containers: Object, **spec: Any) -> Object:
+    """A pod on the node `here`; a container is named `main` and says what it runs."""
+    named = [{"name": "main", "image": "busybox", **each} for each in containers]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "nodeName": "here",
+            "automountServiceAccountToken": False,
+            "terminationGracePeriodSeconds": 5,
+            "containers": named,
+            **spec,
+        },
+    }
+
+
+def shell(script: str, **more: Any) -> Object:
+    return {"command": ["sh", "-c", script], **more}
+
+
+async def until(
+    api: Api, name: str, reached: Callable[[Object], bool], *, of: str = "default"
+) -> Object:
+    """The pod, once it is as wanted."""
+    async with asyncio.timeout(LONG), api.watch(PODS) as events:
+        async for event in events:
+            metadata = event.object["metadata"]
+            if (metadata["namespace"], metadata["name"]) == (of, name) and reached(event.object):
+                return event.object
+    raise AssertionError(f"the watch ended before {name} got there")
+
+
+async def until_gone(api: Api, name: str) -> None:
+    async with asyncio.timeout(LONG), api.watch(PODS) as events:
+        try:
+            await api.get(PODS, name)
+        except errors.NotFound:
+            return
+        async for event in events:
+            if event.type == "DELETED" and event.object["metadata"]["name"] == name:
+                return
+
+
+def in_phase(*phases: str) -> Callable[[Object], bool]:
+    return lambda found: found.get("status", {}).get("phase") in phases
+
+
+def is_ready(found: Object) -> bool:
+    conditions = found.get("status", {}).get("conditions", [])
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+
+
+def state_of(found: Object, container: str = "main") -> Object:
+    statuses = [
+        *found.get("status", {}).get("initContainerStatuses", []),
+        *found.get("status", {}).get("containerStatuses", []),
+    ]
+    state: Object = next((one["state"] for one in statuses if one["name"] == container), {})
+    return state

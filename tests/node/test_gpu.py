@@ -1,0 +1,148 @@
+"""Simulated GPUs."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kvestigate.node.gpu.allocation import Allocation, NoDevices
+from kvestigate.node.gpu.model import Gpu, Load, node_gpus, node_labels, reading
+from kvestigate.node.gpu.smi import answer, visible
+from kvestigate.node.pods import Container
+
+GPUS = node_gpus("n1", 4, "H100", (Load.BUSY,))
+IDLE = node_gpus("n1", 2, "A100")
+
+
+def wants(count: int, name: str = "main") -> Container:
+    limits = {"nvidia.com/gpu": str(count)}
+    return msgspec.convert({"name": name, "resources": {"limits": limits}}, Container)
+
+
+def test_uuids_are_the_nodes_own_and_stay() -> None:
+    again, other = node_gpus("n1", 4, "H100"), node_gpus("n2", 4, "H100")
+    assert [gpu.uuid for gpu in again] == [gpu.uuid for gpu in GPUS]
+    assert not {gpu.uuid for gpu in GPUS} & {gpu.uuid for gpu in other}
+
+
+def test_each_gpu_is_given_to_one_container_until_its_pod_goes() -> None:
+    told: list[tuple[Gpu, ...]] = []
+    allocation = Allocation(GPUS, changed=told.append)
+    first = allocation.variables("pod-a", wants(3))["NVIDIA_VISIBLE_DEVICES"].split(",")
+    assert allocation.variables("pod-a", wants(3))["NVIDIA_VISIBLE_DEVICES"].split(",") == first
+    (last,) = allocation.variables("pod-b", wants(1))["NVIDIA_VISIBLE_DEVICES"].split(",")
+    assert sorted([*first, last]) == sorted(gpu.uuid for gpu in GPUS)
+    with pytest.raises(NoDevices, match=r"2 of nvidia.com/gpu asked for, 0 are free"):
+        allocation.variables("pod-c", wants(2))
+    allocation.release("pod-a")
+    assert len(allocation.variables("pod-c", wants(2))["NVIDIA_VISIBLE_DEVICES"].split(",")) == 2
+    assert [sum(bool(gpu.user) for gpu in gpus) for gpus in told] == [3, 4, 1, 3]
+
+
+def test_a_container_that_asks_for_none_gets_no_variable() -> None:
+    assert Allocation(GPUS).variables("p", Container(name="main")) == {}
+
+
+def test_an_earlier_agents_allocation_is_recalled() -> None:
+    allocation = Allocation(GPUS)
+    allocation.recall("p", "main", f"{GPUS[2].uuid},unknown")
+    given = allocation.variables("q", wants(3, "other"))["NVIDIA_VISIBLE_DEVICES"]
+    assert GPUS[2].uuid not in given
+
+
+def test_a_gpu_that_nobody_has_is_idle_unless_it_is_a_ghost() -> None:
+    ghost = Gpu(0, "GPU-x", "H100", Load.BUSY, always=True)
+    allocation = Allocation([ghost, GPUS[1]])
+    assert [gpu.load for gpu in allocation.gpus] == [Load.BUSY, Load.IDLE]
+
+
+@pytest.mark.parametrize(
+    ("load", "now", "busy", "full"),
+    [
+        (Load.IDLE, 0.0, False, False),
+        (Load.RESERVED_IDLE, 0.0, False, True),
+        (Load.BUSY, 0.0, True, True),
+        (Load.BURSTY, 10.0, True, True),
+        (Load.BURSTY, 40.0, False, True),
+        (Load.HOT, 0.0, True, True),
+    ],
+)
+def test_what_sensors_say_follows_from_the_load(
+    load: Load, now: float, busy: bool, full: bool
+) -> None:
+    shown = reading(Gpu(0, "GPU-x", "H100", load), now)
+    assert (shown.utilization > 80, shown.memory_mib > 1000) == (busy, full)
+    assert (shown.temperature > 85) == (load is Load.HOT)
+
+
+def test_the_list_names_every_gpu() -> None:
+    assert answer(["-L"], IDLE, 0.0) == (
+        0,
+        f"GPU 0: NVIDIA A100-SXM4-80GB (UUID: {IDLE[0].uuid})\n"
+        f"GPU 1: NVIDIA A100-SXM4-80GB (UUID: {IDLE[1].uuid})\n",
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (
+            ["--query-gpu=index,memory.total,utilization.gpu", "--format=csv"],
+            "index, memory.total [MiB], utilization.gpu [%]\n"
+            "0, 81920 MiB, 0 %\n1, 81920 MiB, 0 %\n",
+        ),
+        (
+            ["--query-gpu=index,name,power.limit", "--format=csv,noheader,nounits"],
+            "0, NVIDIA A100-SXM4-80GB, 400.00\n1, NVIDIA A100-SXM4-80GB, 400.00\n",
+        ),
+        (["--query-gpu", "index", "--format", "csv,noheader", "-i", "1"], "1\n"),
+        (["--query-compute-apps=pid,used_memory", "--format=csv"], "pid, used_memory [MiB]\n"),
+    ],
+)
+def test_queries_answer_as_csv(arguments: list[str], expected: str) -> None:
+    assert answer(arguments, IDLE, 0.0) == (0, expected)
+
+
+def test_busy_gpus_have_a_process() -> None:
+    query = ["--query-compute-apps=gpu_uuid,pid", "--format=csv,noheader"]
+    code, text = answer(query, GPUS, 0.0)
+    assert code == 0
+    assert [line.split(", ")[0] for line in text.splitlines()] == [gpu.uuid for gpu in GPUS]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "gpus", "code", "text"),
+    [
+        (["--query-gpu=nope", "--format=csv"], IDLE, 2, 'Field "nope" is not a valid field'),
+        (["--query-gpu=index"], IDLE, 2, "--format=csv"),
+        (["--frobnicate"], IDLE, 2, "--frobnicate"),
+        ([], (), 9, "No devices were found"),
+    ],
+)
+def test_what_cannot_be_answered_is_refused(
+    arguments: list[str], gpus: tuple[Gpu, ...], code: int, text: str
+) -> None:
+    got, said = answer(arguments, gpus, 0.0)
+    assert got == code
+    assert text in said
+
+
+def test_the_screen_is_a_table_with_straight_edges() -> None:
+    code, text = answer([], GPUS, 0.0)
+    lines = text.splitlines()[1:]
+    assert code == 0
+    assert {len(line) for line in lines if line} == {91}
+    assert sum("NVIDIA H100 80GB HBM3" in line for line in lines) == 4
+
+
+def test_a_container_sees_its_own_gpus() -> None:
+    assert visible(GPUS, None) == list(GPUS)
+    assert visible(GPUS, f"{GPUS[1].uuid},{GPUS[3].uuid}") == [GPUS[1], GPUS[3]]
+    assert visible(GPUS, "") == []
+
+
+def test_labels_are_nvidias() -> None:
+    labels = node_labels(GPUS)
+    assert labels["nvidia.com/gpu.product"] == "NVIDIA-H100-80GB-HBM3"
+    assert labels["nvidia.com/gpu.count"] == "4"
+    assert node_labels(()) == {}
