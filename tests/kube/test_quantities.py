@@ -229,6 +229,7 @@ def test_order_is_that_of_the_values(left: str, right: str) -> None:
         a.nanos >= b.nanos,
         a.nanos > b.nanos,
     )
+    assert (a != b) == (a.nanos != b.nanos)
     assert a != b or hash(a) == hash(b)
 
 

@@ -97,6 +97,10 @@ class Quantity(msgspec.Struct, frozen=True, eq=False, gc=False):
     def __eq__(self, other: object) -> bool:
         return self.nanos == other.nanos if isinstance(other, Quantity) else NotImplemented
 
+    def __ne__(self, other: object) -> bool:
+        # Struct has one of its own, which would compare identities.
+        return self.nanos != other.nanos if isinstance(other, Quantity) else NotImplemented
+
     def __lt__(self, other: Quantity) -> bool:
         return self.nanos < other.nanos
 
