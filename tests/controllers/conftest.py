@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
@@ -26,11 +27,13 @@ from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
+from tests.real.session import connected
+from tests.upstream.cluster import UpstreamCluster
 
 Object = dict[str, Any]
 Objects = Mapping[str, Object]
 
-PATIENCE = 20.0
+PATIENCE = 30.0
 PODS = builtins.resource("pods")
 NAMESPACE = "default"
 
@@ -172,7 +175,24 @@ async def running(bed: Bed, *names: str, clock: Clock | None = None) -> AsyncIte
 
 
 @pytest.fixture
-async def bed() -> AsyncIterator[Bed]:
-    """A plane without controllers: see `running`."""
+async def embedded() -> AsyncIterator[Bed]:
+    """A plane of its own, without controllers: for tests that need the whole cluster."""
     async with plane() as api:
         yield Bed(api)
+
+
+@pytest.fixture(params=["plane", pytest.param("kubernetes", marks=pytest.mark.real)])
+async def bed(request: pytest.FixtureRequest) -> AsyncIterator[Bed]:
+    """A namespace without controllers, on a plane and on the real server: see `running`."""
+    if request.param == "plane":
+        async with plane() as api:
+            yield Bed(api)
+        return
+    kubernetes: UpstreamCluster = request.getfixturevalue("kubernetes")
+    name = f"test-{uuid.uuid4().hex[:10]}"
+    async with connected(kubernetes.admin_kubeconfig()) as api:
+        await api.create(builtins.resource("namespaces"), {"metadata": {"name": name}})
+        account = {"metadata": {"name": "default", "namespace": name}}
+        await api.create(builtins.resource("serviceaccounts"), account)
+        api.namespace = name
+        yield Bed(api, name)

@@ -94,5 +94,5 @@ def service(name: str = "web", **spec: Any) -> Object:
     ports = [{"name": "http", "port": 80, "targetPort": 8080, "protocol": "TCP"}]
     return {
         "metadata": {"name": name},
-        "spec": {"selector": {"app": name}, "ports": ports, "clusterIP": "10.0.0.9", **spec},
+        "spec": {"selector": {"app": name}, "ports": ports, **spec},
     }

@@ -16,7 +16,7 @@ from kvestigate.controllers.runtime import Manager
 from kvestigate.controllers.volumes import LOCAL_PATH, SELECTED_NODE
 from kvestigate.kube import builtins
 from tests.controllers.builders import NOW
-from tests.controllers.conftest import READY, Bed, Object, Objects, plane, running
+from tests.controllers.conftest import Bed, Object, Objects, plane, running
 from tests.controllers.objects import deployment, node, replica_set, service
 
 GC = "garbage-collector-controller"
@@ -106,10 +106,11 @@ class TestGarbage:
 class TestNamespaces:
     async def test_a_new_one_gets_an_account(self, bed: Bed) -> None:
         async with running(bed, "serviceaccount-controller"):
-            await bed.create("namespaces", {"metadata": {"name": "shop"}})
-            await bed.until("serviceaccounts", has("default"), namespace="shop")
-            await bed.api.delete(builtins.resource("serviceaccounts"), "default", namespace="shop")
-            await bed.until("serviceaccounts", has("default"), namespace="shop")
+            shop = f"{bed.namespace}-shop"
+            await bed.create("namespaces", {"metadata": {"name": shop}})
+            await bed.until("serviceaccounts", has("default"), namespace=shop)
+            await bed.api.delete(builtins.resource("serviceaccounts"), "default", namespace=shop)
+            await bed.until("serviceaccounts", has("default"), namespace=shop)
 
     async def test_and_the_certificate_of_the_server(self, bed: Bed) -> None:
         made = partial(RootCertificateController, "PEM")
@@ -123,22 +124,22 @@ class TestNamespaces:
 
     async def test_a_deleted_one_is_emptied_first(self, bed: Bed) -> None:
         async with running(bed, "namespace-controller", GC):
-            await bed.create("namespaces", {"metadata": {"name": "shop"}})
-            body = {"metadata": {"name": "held", "namespace": "shop", "finalizers": ["x.io/wait"]}}
+            shop = f"{bed.namespace}-shop"
+            await bed.create("namespaces", {"metadata": {"name": shop}})
+            body = {"metadata": {"name": "held", "namespace": shop, "finalizers": ["x.io/wait"]}}
             await bed.create("configmaps", body)
-            await bed.api.delete(builtins.resource("namespaces"), "shop")
+            await bed.api.delete(builtins.resource("namespaces"), shop)
 
             def waits(found: Objects) -> bool:
-                conditions = found["shop"]["status"].get("conditions", ())
+                conditions = found[shop]["status"].get("conditions", ())
                 return any(
                     each["type"] == "NamespaceFinalizersRemaining" and each["status"] == "True"
                     for each in conditions
                 )
 
             await bed.until("namespaces", waits)
-            shop = Bed(bed.api, "shop")
-            await shop.patch("configmaps", "held", {"metadata": {"finalizers": None}})
-            await bed.until("namespaces", gone("shop"))
+            await Bed(bed.api, shop).patch("configmaps", "held", {"metadata": {"finalizers": None}})
+            await bed.until("namespaces", gone(shop))
 
 
 async def test_a_service_finds_its_pods(bed: Bed) -> None:
@@ -287,49 +288,49 @@ class TestStorage:
         }
         return {"metadata": {"name": "data"}, "spec": given}
 
-    async def test_a_directory_where_the_pod_will_run(self, bed: Bed) -> None:
-        async with running(bed, *self.NAMES):
-            await bed.create("storageclasses", LOCAL_PATH)
-            await bed.create("nodes", node("n1", {"kubernetes.io/hostname": "n1"}))
-            await bed.create("persistentvolumeclaims", self.claim())
-            await bed.until(
+    async def test_a_directory_where_the_pod_will_run(self, embedded: Bed) -> None:
+        async with running(embedded, *self.NAMES):
+            await embedded.create("storageclasses", LOCAL_PATH)
+            await embedded.create("nodes", node("n1", {"kubernetes.io/hostname": "n1"}))
+            await embedded.create("persistentvolumeclaims", self.claim())
+            await embedded.until(
                 "persistentvolumeclaims",
                 lambda it: (
                     it["data"]["spec"].get("storageClassName") == "local-path"
                     and it["data"].get("status", {}).get("phase") == "Pending"
                 ),
             )
-            assert await bed.all("persistentvolumes") == {}
+            assert await embedded.all("persistentvolumes") == {}
             chosen = {"metadata": {"annotations": {SELECTED_NODE: "n1"}}}
-            await bed.patch("persistentvolumeclaims", "data", chosen)
-            claims = await bed.until(
+            await embedded.patch("persistentvolumeclaims", "data", chosen)
+            claims = await embedded.until(
                 "persistentvolumeclaims", lambda it: it["data"]["status"]["phase"] == "Bound"
             )
             assert claims["data"]["status"]["capacity"] == {"storage": "1Gi"}
-            volumes = await bed.until(
+            volumes = await embedded.until(
                 "persistentvolumes",
                 lambda it: [each["status"].get("phase") for each in it.values()] == ["Bound"],
             )
             assert list(volumes) == [claims["data"]["spec"]["volumeName"]]
-            await _delete(bed, "persistentvolumeclaims", "data")
-            await bed.until("persistentvolumes", lambda it: not it)
+            await _delete(embedded, "persistentvolumeclaims", "data")
+            await embedded.until("persistentvolumes", lambda it: not it)
 
-    async def test_a_volume_made_by_hand(self, bed: Bed) -> None:
-        async with running(bed, *self.NAMES):
+    async def test_a_volume_made_by_hand(self, embedded: Bed) -> None:
+        async with running(embedded, *self.NAMES):
             spec = {
                 "capacity": {"storage": "2Gi"},
                 "accessModes": ["ReadWriteOnce"],
                 "persistentVolumeReclaimPolicy": "Retain",
                 "hostPath": {"path": "/srv"},
             }
-            await bed.create("persistentvolumes", {"metadata": {"name": "v"}, "spec": spec})
-            await bed.create("persistentvolumeclaims", self.claim(storageClassName=""))
-            await bed.until(
+            await embedded.create("persistentvolumes", {"metadata": {"name": "v"}, "spec": spec})
+            await embedded.create("persistentvolumeclaims", self.claim(storageClassName=""))
+            await embedded.until(
                 "persistentvolumeclaims",
                 lambda it: it["data"].get("status", {}).get("phase") == "Bound",
             )
-            await _delete(bed, "persistentvolumeclaims", "data")
-            await bed.until(
+            await _delete(embedded, "persistentvolumeclaims", "data")
+            await embedded.until(
                 "persistentvolumes", lambda it: it["v"]["status"].get("phase") == "Released"
             )
 
@@ -348,4 +349,3 @@ async def test_an_autoscaler_without_metrics_says_so(bed: Bed) -> None:
             return ("ScalingActive", "False") in [(it["type"], it["status"]) for it in conditions]
 
         await bed.until("horizontalpodautoscalers", says)
-        assert READY["phase"] == "Running"

@@ -25,6 +25,7 @@ IMAGES = "web:1", "web:2"
 
 @pytest.fixture
 async def bed(kubernetes: UpstreamCluster, namespace: str) -> AsyncIterator[Bed]:
+    """With every controller at work."""
     async with (
         connected(kubernetes.admin_kubeconfig()) as api,
         running(Bed(api, namespace)) as bed,

@@ -367,15 +367,15 @@ class TestStatefulSet:
             assert sorted(each["revision"] for each in revisions.values()) == [2, 3]
 
 
-async def test_a_daemon_set_follows_the_nodes(bed: Bed) -> None:
-    async with running(bed, "daemonset-controller"):
+async def test_a_daemon_set_follows_the_nodes(embedded: Bed) -> None:
+    async with running(embedded, "daemonset-controller"):
         for name in ("a", "b"):
-            await bed.create("nodes", node(name))
-        await bed.create("daemonsets", daemon_set())
-        await bed.until("daemonsets", status_is("agent", numberAvailable=2))
-        await bed.create("nodes", node("c"))
-        await bed.until("daemonsets", status_is("agent", numberAvailable=3))
-        await bed.patch("daemonsets", "agent", image("agent:2"))
-        await bed.until("pods", lambda pods: images(pods) == ["agent:2"] * 3)
-        await bed.api.delete(builtins.resource("nodes"), "c")
-        await bed.until("pods", lambda pods: len(pods) == 2)
+            await embedded.create("nodes", node(name))
+        await embedded.create("daemonsets", daemon_set())
+        await embedded.until("daemonsets", status_is("agent", numberAvailable=2))
+        await embedded.create("nodes", node("c"))
+        await embedded.until("daemonsets", status_is("agent", numberAvailable=3))
+        await embedded.patch("daemonsets", "agent", image("agent:2"))
+        await embedded.until("pods", lambda pods: images(pods) == ["agent:2"] * 3)
+        await embedded.api.delete(builtins.resource("nodes"), "c")
+        await embedded.until("pods", lambda pods: len(pods) == 2)

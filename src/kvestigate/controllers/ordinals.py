@@ -56,10 +56,9 @@ def decide(
     by_ordinal = {
         ordinal: pod for pod in pods if (ordinal := ordinal_of(stateful_set, pod)) is not None
     }
-    status = _status(stateful_set, by_ordinal, revisions, now)
     pause = next_available(by_ordinal.values(), spec.min_ready_seconds, now)
     if stateful_set.metadata.deletion_timestamp is not None:
-        return Decision(status)
+        return Decision(_status(stateful_set, by_ordinal, (), revisions, now))
     create, delete, settled = _fill(stateful_set, by_ordinal, wanted, revisions, now)
     condemned: list[Pod] = []
     ordered = spec.pod_management_policy != "Parallel"
@@ -67,7 +66,9 @@ def decide(
         condemned, calm = _shrink(stateful_set, by_ordinal, wanted, ordered, now)
         if settled and calm and not condemned and not create:
             delete += _update(stateful_set, by_ordinal, wanted, revisions, now)
-    return Decision(status, tuple(create), (*delete, *condemned), tuple(condemned), pause)
+    doomed = (*delete, *condemned)
+    status = _status(stateful_set, by_ordinal, doomed, revisions, now)
+    return Decision(status, tuple(create), doomed, tuple(condemned), pause)
 
 
 def _fill(
@@ -165,11 +166,16 @@ def _revision_for(stateful_set: StatefulSet, ordinal: int, revisions: Revisions)
 
 
 def _status(
-    stateful_set: StatefulSet, pods: dict[int, Pod], revisions: Revisions, now: float
+    stateful_set: StatefulSet,
+    pods: dict[int, Pod],
+    doomed: Sequence[Pod],
+    revisions: Revisions,
+    now: float,
 ) -> StatefulSetStatus:
+    """What is about to go no longer counts: its successor's revision hangs on that."""
     spec = stateful_set.spec
     made = list(pods.values())
-    living = [pod for pod in made if not is_leaving(pod)]
+    living = [pod for pod in made if not is_leaving(pod) and pod not in doomed]
     current = sum(pod.metadata.labels.get(HASH) == revisions.current for pod in living)
     updated = sum(pod.metadata.labels.get(HASH) == revisions.update for pod in living)
     ready = sum(is_ready(pod) for pod in made)

@@ -1,0 +1,109 @@
+"""Managers: ready when they say so, patient with failures, quiet when they go."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+import pytest
+
+from kvestigate import errors
+from kvestigate.client.api import Api
+from kvestigate.client.inprocess import InProcessTransport
+from kvestigate.controllers import owners
+from kvestigate.controllers.cache import Key
+from kvestigate.controllers.context import Context, slow_start
+from kvestigate.controllers.kinds import SERVICE_ACCOUNTS
+from kvestigate.controllers.registry import CONTROLLERS
+from kvestigate.controllers.runtime import Manager
+from kvestigate.wire.message import Request, Response
+from tests.controllers.conftest import Bed
+
+
+class Watcher:
+    """Fails as it is told to, and notes what it has seen."""
+
+    def __init__(self, context: Context, failures: list[Exception] | None = None) -> None:
+        self.accounts = context.watch(SERVICE_ACCOUNTS, owners.itself)
+        self.failures = failures or []
+        self.seen: asyncio.Queue[Key] = asyncio.Queue()
+
+    async def reconcile(self, key: Key) -> float | None:
+        if self.failures:
+            raise self.failures.pop()
+        self.seen.put_nowait(key)
+        return None
+
+
+async def test_caches_are_full_when_it_is_ready(embedded: Bed) -> None:
+    made: list[Watcher] = []
+
+    def factory(context: Context) -> Watcher:
+        made.append(Watcher(context))
+        return made[-1]
+
+    async with Manager(embedded.api, {"watcher": factory}):
+        assert len(made[0].accounts) == 4
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [errors.Conflict("stale"), errors.ConnectionFailed("gone"), RuntimeError("broken")],
+    ids=["conflict", "connection", "bug"],
+)
+async def test_a_failure_is_tried_again(
+    embedded: Bed, failure: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+    made: list[Watcher] = []
+
+    def factory(context: Context) -> Watcher:
+        made.append(Watcher(context, [failure]))
+        return made[-1]
+
+    async with Manager(embedded.api, {"watcher": factory}), asyncio.timeout(10):
+        seen = {await made[0].seen.get() for _ in range(4)}
+    assert len(seen) == 4
+
+
+async def test_leaving_lets_the_work_in_hand_finish(embedded: Bed) -> None:
+    started, done = asyncio.Event(), asyncio.Event()
+
+    class Slow(Watcher):
+        async def reconcile(self, key: Key) -> float | None:
+            started.set()
+            await embedded.create("configmaps", {"metadata": {"name": f"by-{key.namespace}"}})
+            done.set()
+            return None
+
+    async with Manager(embedded.api, {"slow": Slow}, workers=1):
+        await started.wait()
+    assert done.is_set()
+
+
+async def test_a_server_that_refuses_stops_the_start() -> None:
+    async def refuse(request: Request) -> Response:
+        return Response(403, body=b"no")
+
+    api = Api(InProcessTransport(refuse))
+    with pytest.raises(BaseExceptionGroup) as caught:
+        async with Manager(api, dict(CONTROLLERS)):
+            pass
+    assert caught.group_contains(errors.Forbidden)
+
+
+async def test_batches_double_and_stop_at_a_failure() -> None:
+    tried = 0
+
+    async def work() -> None:
+        nonlocal tried
+        tried += 1
+        raise errors.Forbidden("no")
+
+    with pytest.raises(errors.Forbidden):
+        await slow_start([work] * 100)
+    assert tried == 1
+
+
+def test_every_controller_is_known_by_its_upstream_name() -> None:
+    assert all(name.endswith("-controller") for name in CONTROLLERS)
