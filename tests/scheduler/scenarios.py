@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from tests.scheduler.conftest import Object, node, pod
 
@@ -12,6 +15,10 @@ ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+PRIORITIES = {"high": 1000, "middle": 500, "polite": 1000}
+"""Values of the priority classes; pods of the polite one do not preempt."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +31,16 @@ class Scenario:
     present: tuple[Object, ...] = ()
     others: tuple[tuple[str, Object], ...] = field(default=())
     """Further objects, each with its resource."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What becomes of the pod."""
+
+    node: str
+    message: str
+    nominated: str = ""
+    evicted: frozenset[str] = frozenset()
 
 
 def on(where: str, name: str, **spec: Any) -> Object:
@@ -398,4 +415,9 @@ SCENARIOS = (
         pod(labels={"app": "db"}, priorityClassName="high", nodeSelector={ZONE: "a"}),
         (on("n1", "x", affinity={"podAntiAffinity": {REQUIRED: [near("db")]}}),),
     ),
+)
+
+# What the real kube-scheduler does; `test_like_kubernetes` holds it to that.
+EXPECTED = msgspec.json.decode(
+    Path(__file__).with_name("outcomes.json").read_bytes(), type=dict[str, Outcome]
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -15,24 +14,13 @@ from kvestigate.kube import builtins
 from kvestigate.scheduler.runtime import Scheduler
 from tests.real.session import connected
 from tests.scheduler.conftest import Bed, Object, Objects, condition
-from tests.scheduler.scenarios import SCENARIOS, Scenario
+from tests.scheduler.scenarios import EXPECTED, PRIORITIES, SCENARIOS, Outcome, Scenario
 from tests.upstream import binaries
 from tests.upstream.cluster import UpstreamCluster
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(120)]
 
 OURS, THEIRS = "our-scheduler", "default-scheduler"
-PRIORITIES = {"high": 1000, "middle": 500, "polite": 1000}
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of the pod."""
-
-    node: str
-    message: str
-    nominated: str
-    evicted: frozenset[str]
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +53,7 @@ async def test_both_do_the_same(bed: Bed, scenario: Scenario) -> None:
     async with Scheduler(bed.api, name=OURS):
         ours = await _play(bed, scenario, OURS)
     assert ours == theirs
+    assert ours == EXPECTED[scenario.name]
 
 
 async def _play(bed: Bed, scenario: Scenario, scheduler: str) -> Outcome:

@@ -25,8 +25,9 @@ from kvestigate.scheduler.decision import Decider, NoFit, Placement
 from kvestigate.scheduler.events import News, Recorder
 from kvestigate.scheduler.following import Follower
 from kvestigate.scheduler.pods import PodFacts
-from kvestigate.scheduler.preemption import Preemption, preempt
+from kvestigate.scheduler.preemption import Preemption
 from kvestigate.scheduler.queue import PodQueue, Waiting
+from kvestigate.scheduler.refusal import Refusal, refuse
 from kvestigate.scheduler.registry import DEFAULT, Profile
 from kvestigate.scheduler.state import ClusterState
 from kvestigate.scheduler.volumes import Claims, Plan, claims_of, plan
@@ -154,29 +155,15 @@ class Scheduler:
         self._supervisor.spawn(f"volumes of {pod.key}", self._bind(waiting, node, volumes))
         return None
 
-    def _refuse(self, waiting: Waiting, refusal: NoFit) -> Write:
+    def _refuse(self, waiting: Waiting, found: NoFit) -> Write:
         pod = waiting.pod
-        message = str(refusal)
-        nominated: str | None = ""
-        made = None
-        if refusal.everywhere is not None:
-            # Nobody can help then; kube-scheduler adds that it kept no state of devices, and
-            # those who search for its words should find them.
-            message += " not found"
-        elif refusal.total:
-            outcome = preempt(pod, refusal, self._state, self._decider, self._random)
-            if isinstance(outcome, Preemption):
-                made, nominated = outcome, outcome.node
-            else:
-                # The first part is what kube-scheduler's dynamic resources always say here.
-                message += f" no new claims to deallocate, preemption: {outcome.why}"
-                nominated = None if outcome.keeps_nomination else ""
-        if nominated:
-            self._state.nominate(pod, nominated)
-        elif nominated is not None:
+        refusal = refuse(pod, found, self._state, self._decider, self._random)
+        if refusal.nominated:
+            self._state.nominate(pod, refusal.nominated)
+        elif refusal.nominated is not None:
             self._state.withdraw(pod.uid)
-        self._queue.park(waiting, refusal.plugins)
-        return lambda: self._tell_refusal(pod, message, nominated, made)
+        self._queue.park(waiting, found.plugins)
+        return lambda: self._tell_refusal(pod, refusal)
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -218,14 +205,15 @@ class Scheduler:
         self._recorder.tell(News(pod.pod, "Warning", "FailedScheduling", "Scheduling", message))
         await self._patient(self._writer.condition(told, "SchedulerError", message, None))
 
-    async def _tell_refusal(
-        self, pod: PodFacts, message: str, nominated: str | None, made: Preemption | None
-    ) -> None:
+    async def _tell_refusal(self, pod: PodFacts, refusal: Refusal) -> None:
         current = self._follower.pod(pod.key) or pod.pod
+        message = refusal.message
         self._recorder.tell(News(current, "Warning", "FailedScheduling", "Scheduling", message))
-        await self._patient(self._writer.condition(current, "Unschedulable", message, nominated))
-        if made is not None:
-            await self._evict(pod, made)
+        await self._patient(
+            self._writer.condition(current, "Unschedulable", message, refusal.nominated)
+        )
+        if refusal.preemption is not None:
+            await self._evict(pod, refusal.preemption)
 
     async def _evict(self, pod: PodFacts, preemption: Preemption) -> None:
         for victim in preemption.victims:
