@@ -12,6 +12,8 @@ from kvestigate.kube.fieldpaths import Path
 from kvestigate.plane.kinds.kind import Kind, Object
 
 ANNOTATIONS_LIMIT = 256 * 1024
+_UTF8_MOST = 4
+"""Bytes that a character may take."""
 
 # Users cannot set these: what they send is dropped on create.
 SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -99,6 +101,25 @@ def advance_generation(new: Object, old: Object, kind: Kind) -> None:
 def check(obj: Object, kind: Kind) -> list[Cause]:
     """What is wrong with the metadata of a new object."""
     meta = obj["metadata"]
+    return _check_names(meta, kind) + _check_open(meta) + _check_held(meta, kind)
+
+
+def check_changed(new: Object, old: Object, kind: Kind) -> list[Cause]:
+    """What is wrong with the metadata of a changed object.
+
+    kube-apiserver looks twice, for all kinds and then for the one at hand, and tells it all.
+    """
+    meta = new["metadata"]
+    named, open_ = _check_names(meta, kind), _check_open(meta)
+    held, step = _check_held(meta, kind), _check_step(meta, old["metadata"])
+    if not (named or open_ or held or step):
+        return []
+    generic = open_ + _check_finalizers(meta.get("finalizers") or [])
+    step += open_
+    return [*generic, *step, *step, *named, *open_, *held]
+
+
+def _check_names(meta: Object, kind: Kind) -> list[Cause]:
     found: list[Cause] = []
     name = meta.get("name") or ""
     if generate := meta.get("generateName"):
@@ -113,25 +134,15 @@ def check(obj: Object, kind: Kind) -> list[Cause]:
             causes.invalid(_METADATA.child("name"), name, problem)
             for problem in kind.name_problems(name)
         )
-    found += _check_open(meta)
-    found += _check_finalizers(meta.get("finalizers") or [])
-    if kind.type is not None:
-        found += _check_qualified(meta.get("finalizers") or [])
     return found
 
 
-def check_changed(new: Object, old: Object, kind: Kind) -> list[Cause]:
-    """What is wrong with the metadata of a changed object.
-
-    kube-apiserver looks twice, for all kinds and then for the one at hand, and tells it all.
-    """
-    meta = new["metadata"]
-    step = _check_step(meta, old["metadata"])
-    whole = check(new, kind)
-    if not step and not whole:
+def _check_held(meta: Object, kind: Kind) -> list[Cause]:
+    finalizers = meta.get("finalizers")
+    if not finalizers:
         return []
-    generic = _check_open(meta) + _check_finalizers(meta.get("finalizers") or [])
-    return [*generic, *step, *step, *whole]
+    found = _check_finalizers(finalizers)
+    return found if kind.type is None else found + _check_qualified(finalizers)
 
 
 _IMMUTABLE = ("name", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -156,7 +167,7 @@ def _check_step(meta: Object, before: Object) -> list[Cause]:
             found.append(
                 causes.invalid(_METADATA.child(name), meta.get(name), "field is immutable")
             )
-    return found + _check_open(meta)
+    return found
 
 
 def _check_open(meta: Object) -> list[Cause]:
@@ -192,7 +203,9 @@ def _check_annotations(annotations: dict[str, str]) -> list[Cause]:
         for key in annotations
         for text in names.qualified_name_problems(key.lower())
     ]
-    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
+    size = sum(map(len, annotations)) + sum(map(len, annotations.values()))
+    if size * _UTF8_MOST > ANNOTATIONS_LIMIT:
+        size = sum(len(text.encode()) for pair in annotations.items() for text in pair)
     if size > ANNOTATIONS_LIMIT:
         found.append(causes.too_long(path, ANNOTATIONS_LIMIT))
     return found

@@ -58,6 +58,18 @@ def test_every_state_stays_what_it_was_and_can_be_reached_again(
         assert contents(restored) == contents(before)
 
 
+@given(
+    st.sets(st.tuples(st.sampled_from("xyz"), NAMES), max_size=30), st.sampled_from("wxy"), NAMES
+)
+def test_what_comes_after_a_key_is_counted_as_it_is_listed(
+    keys: set[tuple[str, str]], namespace: str, name: str
+) -> None:
+    state = assemble([put(each, namespace=where) for where, each in sorted(keys)])
+    pods, after = state.collection(PODS), (namespace, name)
+    for scope in (None, namespace):
+        assert pods.count_after(scope, after) == len(list(pods.items(scope, after)))
+
+
 def test_equal_labels_are_one_value() -> None:
     labels = {"app": "web", "tier": "front"}
     state = assemble([put(name, labels=dict(labels)) for name in "ab"])

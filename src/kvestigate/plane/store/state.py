@@ -120,6 +120,16 @@ class Collection:
         for each in islice(namespaces, bisect_left(namespaces, last), None):
             yield from self.buckets[each].sorted(name if each == last else "")
 
+    def count_after(self, namespace: str | None, after: tuple[str, str]) -> int:
+        """How many come after a key in `items(namespace)`, without walking them."""
+        last, name = after
+        count = 0
+        if namespace is None:
+            later = self.namespaces()[bisect_right(self.namespaces(), last) :]
+            count = sum(len(self.buckets[each].items) for each in later)
+        names = self.buckets.get(last, _EMPTY_BUCKET).names()
+        return count + len(names) - bisect_right(names, name)
+
     def count(self, namespace: str | None = None) -> int:
         if namespace is None:
             return self._count

@@ -39,7 +39,10 @@ async def list_(call: Call) -> Response:
         last = items[-1]
         metadata["continue"] = _token(Continue(state.revision, last.namespace, last.name))
         if chosen.everything:
-            metadata["remainingItemCount"] = _remaining(state, chosen, after, len(items))
+            collection = state.collection(chosen.kind.key)
+            metadata["remainingItemCount"] = collection.count_after(
+                chosen.namespace or None, (last.namespace, last.name)
+            )
     return forms.many(call, items, metadata)
 
 
@@ -85,12 +88,6 @@ def _page(items: Iterator[Item], limit: int) -> tuple[list[Item], bool]:
             return page, True
         page.append(item)
     return page, False
-
-
-def _remaining(
-    state: PlaneState, chosen: Selection, after: tuple[str, str] | None, sent: int
-) -> int:
-    return sum(1 for _ in _matching(state, chosen, after)) - sent
 
 
 def _token(point: Continue) -> str:
