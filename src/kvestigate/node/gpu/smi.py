@@ -228,8 +228,11 @@ def write_state(path: Path, gpus: Sequence[Gpu]) -> None:
 
 def program() -> str:
     """The text of an executable `nvidia-smi` that runs on this installation."""
+    # Not sys.executable: that may be a link that another user, or a node, cannot follow.
+    running = Path("/proc/self/exe")
+    interpreter = running.resolve() if running.exists() else sys.executable
     return (
-        f"#!{sys.executable}\n"
+        f"#!{interpreter}\n"
         "import sys\n"
         f"sys.path[:0] = {[path for path in sys.path if path]!r}\n"
         "from kvestigate.node.gpu.smi import main\n"

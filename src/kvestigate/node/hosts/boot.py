@@ -2,7 +2,7 @@
 
 A node is an overlay of the machine's root in its own mount, pid, uts and ipc namespaces. As
 root one overlay over `/` is enough; without, the kernel refuses that one, so each directory of
-the root gets its own inside a user namespace.
+the root gets its own inside a user namespace (or is bound as it is, where even that fails).
 
 Inside a node, `/var/lib/kvestigate/volumes` holds the pods' volumes, and
 `/var/lib/kvestigate/root` is the node's root once more, still shared with the node when a
@@ -21,7 +21,8 @@ from kvestigate.node.hosts.shim import READY
 VOLUMES = "/var/lib/kvestigate/volumes"
 ROOT = "/var/lib/kvestigate/root"
 
-_OVERLAID = ("etc", "home", "opt", "srv", "usr", "var")
+# What an unprivileged node gets of its own, or not at all; all other directories are overlaid.
+_SPECIAL = ("boot", "dev", "lost+found", "mnt", "proc", "root", "run", "sys", "tmp")
 # An unprivileged node owns only what it makes: without copies of its own, these directories
 # would belong to nobody and take no files.
 _OWNED = (
@@ -96,12 +97,14 @@ done
 for each in {" ".join(_OWNED)}; do
   if [ -d "/$each" ] && [ ! -L "/$each" ]; then mkdir -p "$state/upper/$each"; fi
 done
-for each in {" ".join(_OVERLAID)}; do
-  if [ -d "/$each" ] && [ ! -L "/$each" ]; then
+for path in /*; do
+  each=${{path#/}}
+  case " {" ".join(_SPECIAL)} " in *" $each "*) continue;; esac
+  if [ -d "$path" ] && [ ! -L "$path" ]; then
     mkdir -p "$state/upper/$each" "$state/work/$each" "$root/$each"
     mount -t overlay \\
       -o "userxattr,lowerdir=/$each,upperdir=$state/upper/$each,workdir=$state/work/$each" \\
-      node "$root/$each"
+      node "$root/$each" || mount --rbind "$path" "$root/$each"
   fi
 done
 mount --rbind /sys "$root/sys" || :

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -222,6 +223,8 @@ class NamespaceHost:
     # Containers.
 
     async def start(self, launch: Launch) -> Process:
+        if not self._privileged:
+            launch = replace(launch, user=None, group=None)  # it has no other user to become
         self._require_program(launch)
         mounted = {bind.source: await self._on_node(bind) for bind in launch.binds}
         setup = self._write_setup(launch, mounted)
