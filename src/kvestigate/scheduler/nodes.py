@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from kvestigate.kube.requests import PODS, Amounts, amounts
 from kvestigate.kube.views.core import Node, Taint
 from kvestigate.scheduler.pods import PodFacts, Port
-from kvestigate.scheduler.requests import PODS, Amounts, amounts
 
 _EVERY_ADDRESS = "0.0.0.0"
 

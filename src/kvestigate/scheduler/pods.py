@@ -8,16 +8,16 @@ from functools import cached_property
 import msgspec
 
 from kvestigate.client.informer import Key, key_of
+from kvestigate.kube.requests import ASSUMED, Amounts, requests_of
 from kvestigate.kube.views.placement import PodAffinity
 from kvestigate.kube.views.pods import Pod
 from kvestigate.scheduler import selection
-from kvestigate.scheduler.requests import ASSUMED, Amounts, requests_of
 
 Port = tuple[str, str, int]
 """Address, protocol and number on the host."""
 
 _EVERY_ADDRESS = "0.0.0.0"  # what a port without `hostIP` listens on
-_ENDED = ("Succeeded", "Failed")
+_SPREAD_OWNERS = ("ReplicaSet", "StatefulSet", "ReplicationController")
 
 
 @dataclass(eq=False)
@@ -67,9 +67,13 @@ class PodFacts:
     def terminating(self) -> bool:
         return self.pod.metadata.deletion_timestamp is not None
 
-    @property
-    def ended(self) -> bool:
-        return self.pod.status.phase in _ENDED
+    @cached_property
+    def family(self) -> str:
+        """The uid of the controller whose pods are spread unasked; empty for pods of others."""
+        for owner in self.pod.metadata.owner_references:
+            if owner.controller and owner.kind in _SPREAD_OWNERS:
+                return owner.uid
+        return ""
 
     @cached_property
     def affinity(self) -> tuple[selection.Term, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from kvestigate.kube.requests import CPU, MEMORY
 from kvestigate.scheduler.framework import MAX_SCORE, Grade, Judge, Rejection
 from kvestigate.scheduler.nodes import NodeState
 from kvestigate.scheduler.pods import PodFacts
-from kvestigate.scheduler.requests import CPU, MEMORY
 from kvestigate.scheduler.state import ClusterState
 
 _FIRST = (CPU, MEMORY, "ephemeral-storage")

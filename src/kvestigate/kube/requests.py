@@ -3,11 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from kvestigate.kube import quantities
-from kvestigate.kube.views.pods import Container, PodSpec
+from kvestigate.kube.views.pods import ResourceRequirements
 
 Amounts = dict[str, int]
+
+
+class Container(Protocol):
+    """What any view of a container has that reads what it asks for."""
+
+    @property
+    def resources(self) -> ResourceRequirements: ...
+
+    @property
+    def restart_policy(self) -> str: ...
+
+
+class PodSpec(Protocol):
+    @property
+    def containers(self) -> Iterable[Container]: ...
+
+    @property
+    def init_containers(self) -> Iterable[Container]: ...
+
+    @property
+    def resources(self) -> ResourceRequirements | None: ...
+
+    @property
+    def overhead(self) -> Mapping[str, str]: ...
+
 
 CPU = "cpu"
 MEMORY = "memory"
