@@ -1,0 +1,63 @@
+"""PURE. What nodes have, and how much of it pods have asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kvestigate.kube.requests import PODS, Amounts, amounts, requests_of
+from kvestigate.kube.views.core import Node
+from kvestigate.observe.views import Pod
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCapacity:
+    """One node. CPU is in thousandths of a core, everything else in whole units."""
+
+    name: str
+    ready: bool
+    schedulable: bool
+    """Not cordoned."""
+    allocatable: Amounts
+    requested: Amounts
+    """By the pods bound to it that have not ended; `pods` is how many these are."""
+
+    def free(self, resource: str) -> int:
+        """What is left; negative on a node that is overcommitted."""
+        return self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
+
+
+def capacities(nodes: Iterable[Node], pods: Iterable[Pod]) -> tuple[NodeCapacity, ...]:
+    """Every node with what is asked for on it, in the order of the nodes."""
+    asked = requested_by_node(pods)
+    return tuple(
+        NodeCapacity(
+            name=node.metadata.name,
+            ready=is_ready(node),
+            schedulable=not node.spec.unschedulable,
+            allocatable=amounts(node.status.allocatable),
+            requested=asked.get(node.metadata.name, {}),
+        )
+        for node in nodes
+    )
+
+
+def requested_by_node(pods: Iterable[Pod]) -> dict[str, Amounts]:
+    """Node -> the sum over its pods, as the scheduler counts it."""
+    asked: dict[str, Amounts] = {}
+    for pod in pods:
+        if pod.spec.node_name and not pod.finished:
+            add(asked.setdefault(pod.spec.node_name, {}), {**requests_of(pod.spec), PODS: 1})
+    return asked
+
+
+def add(total: Amounts, more: Amounts) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def is_ready(node: Node) -> bool:
+    return any(
+        condition.type == "Ready" and condition.status == "True"
+        for condition in node.status.conditions
+    )

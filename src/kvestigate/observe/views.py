@@ -1,0 +1,93 @@
+"""Pods as the reports see them: a fraction of the whole view, because clusters have so many."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import field
+
+from kvestigate.kube.views.meta import Condition, View
+from kvestigate.kube.views.pods import (
+    ClaimSource,
+    ContainerState,
+    OtherSource,
+    ResourceRequirements,
+)
+
+
+class Owner(View, frozen=True):
+    kind: str = ""
+    name: str = ""
+    controller: bool = False
+
+
+class PodMeta(View, frozen=True):
+    name: str = ""
+    namespace: str = ""
+    labels: dict[str, str] = field(default_factory=dict)
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+    owner_references: tuple[Owner, ...] = ()
+
+
+class Container(View, frozen=True):
+    name: str = ""
+    image: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
+    restart_policy: str = ""
+
+
+class Volume(View, frozen=True):
+    name: str = ""
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: OtherSource | None = None
+    """A claim made for this pod, named `POD-VOLUME`."""
+
+
+class PodSpec(View, frozen=True):
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    node_name: str = ""
+    overhead: dict[str, str] = field(default_factory=dict)
+    resources: ResourceRequirements | None = None
+    volumes: tuple[Volume, ...] = ()
+
+
+class ContainerStatus(View, frozen=True):
+    name: str = ""
+    ready: bool = False
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+
+
+class PodStatus(View, frozen=True):
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    pod_ip: str = field(name="podIP", default="")
+
+
+class Pod(View, frozen=True):
+    metadata: PodMeta = PodMeta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def finished(self) -> bool:
+        """It has ended for good and holds nothing of its node any more."""
+        return self.status.phase in ("Succeeded", "Failed")
+
+
+class SecretData(View, frozen=True):
+    """The certificate of a TLS Secret; its key is never decoded."""
+
+    certificate: str = field(name="tls.crt", default="")
+
+
+class TlsSecret(View, frozen=True):
+    metadata: PodMeta = PodMeta()
+    data: SecretData = SecretData()

@@ -1,0 +1,53 @@
+"""A plane in process that refuses what a test says, and counts what it was asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from random import Random
+
+import msgspec
+import pytest
+
+from kvestigate.client.api import Api
+from kvestigate.client.inprocess import InProcessTransport
+from kvestigate.errors import ApiError, to_status
+from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
+from kvestigate.plane.authz.interface import AllowAll
+from kvestigate.plane.server import ApiServer
+from kvestigate.plane.store.memory import MemoryBackend
+from kvestigate.plane.store.store import Store
+from kvestigate.wire.message import Handler, Request, Response, Upgrade
+
+
+@dataclass
+class Front:
+    """Stands before a plane."""
+
+    inner: Handler
+    api: Api = field(init=False)
+    refusing: dict[str, ApiError] = field(default_factory=dict)
+    """Path -> what is answered there instead."""
+    asked: Counter[str] = field(default_factory=Counter)
+    """First pages of lists, by path."""
+
+    def __post_init__(self) -> None:
+        self.api = Api(InProcessTransport(self.handle, headers=[("authorization", "Bearer t")]))
+
+    async def handle(self, request: Request) -> Response | Upgrade:
+        if "continue=" not in request.query:
+            self.asked[request.path] += 1
+        error = self.refusing.get(request.path)
+        if error is None:
+            return await self.inner(request)
+        body = msgspec.json.encode(to_status(error))
+        return Response(error.http_code, [("content-type", "application/json")], body)
+
+
+@pytest.fixture
+async def front() -> AsyncIterator[Front]:
+    async with Store(MemoryBackend()) as store:
+        tokens = StaticTokens({digest("t"): User("admin", (MASTERS, AUTHENTICATED))})
+        yield Front(ApiServer(store, tokens, AllowAll(), random=Random(1)).handle)
