@@ -123,7 +123,10 @@ def fit(obj: Object, call: Call) -> Object:
             raise Misfit(f"strict decoding error: {', '.join(found.warnings)}")
         if strictness == "Warn":
             call.warnings.extend(found.warnings)
-    return call.served.normalised(obj)
+    fitted = call.served.normalised(obj)
+    if obj["metadata"].get("managedFields") == []:  # says more than nothing: forget them
+        fitted = {**fitted, "metadata": {**fitted["metadata"], "managedFields": []}}
+    return fitted
 
 
 def _json(data: bytes, kind: Kind) -> Any:

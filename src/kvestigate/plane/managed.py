@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 
 from kvestigate.kube import normal
-from kvestigate.kube.apply import comparing, managers, ownership, shapes
+from kvestigate.kube.apply import comparing, kubectl, managers, ownership, shapes
 from kvestigate.kube.apply.elements import Unkeyed
 from kvestigate.kube.apply.fieldset import EMPTY, FieldSet, Malformed
-from kvestigate.kube.apply.managers import APPLY, UPDATE, Managers
-from kvestigate.kube.apply.ownership import Writer
+from kvestigate.kube.apply.managers import APPLY, UPDATE, Manager, Managers
+from kvestigate.kube.apply.ownership import Contested, Writer
 from kvestigate.kube.apply.shapes import Shape
 from kvestigate.plane import types
 from kvestigate.plane.call import Call
@@ -22,8 +22,6 @@ from kvestigate.plane.metadata import timestamp
 FIELD = "managedFields"
 
 _STATUS: FieldSet = {"f:status": {}}
-_SPEC: FieldSet = {"f:spec": {}}
-_SPEC_AND_METADATA: FieldSet = {"f:metadata": {}, "f:spec": {}}
 
 _SCHEMALESS = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
@@ -71,8 +69,11 @@ def _known(sent: Any, before: list[Any] | None, *, by_part: bool) -> Managers:
     return managers.decode(before)
 
 
-def apply(call: Call, config: Object, live: Object | None, *, force: bool) -> Object:
-    """The live object, or a new one, with a configuration applied; in the version served."""
+def apply(call: Call, config: Object, live: Object | None, *, speaking: str = "") -> Object:
+    """The live object, or a new one, with a configuration applied; in the version served.
+
+    `speaking` is the apiVersion of a subresource with a kind of its own.
+    """
     served = call.served
     now = _now(call)
     shown = empty(served) if live is None else _at(served, call.kind, live)
@@ -80,8 +81,14 @@ def apply(call: Call, config: Object, live: Object | None, *, force: bool) -> Ob
     if live is not None and not known:
         first = _writer(call, managers.BEFORE_APPLY, UPDATE)
         known = ownership.write(empty(served), shown, {}, first, now)
+    if speaking:
+        known = {_spoken(key, speaking): entry for key, entry in known.items()}
     by = _writer(call, call.field_manager, APPLY)
-    new, after = ownership.apply(shown, config, known, by, force=force, now=now)
+    step = kubectl.apply if call.field_manager == kubectl.NAME else ownership.apply
+    try:
+        new, after = step(shown, config, known, by, force=call.asked.flag("force"), now=now)
+    except Contested as contested:
+        raise ownership.refusal(contested) from None
     if new is None:
         new = shown
     applied = {**new, "metadata": dict(new.get("metadata") or {})}
@@ -89,6 +96,11 @@ def apply(call: Call, config: Object, live: Object | None, *, force: bool) -> Ob
     if after:
         applied["metadata"][FIELD] = managers.encode(after)
     return applied
+
+
+def _spoken(manager: Manager, version: str) -> Manager:
+    """As a conflict names it to a client that knows only that version."""
+    return manager._replace(version=version) if manager.operation == UPDATE else manager
 
 
 def settle(new: Object, old: Object) -> None:
@@ -121,9 +133,12 @@ def _writer(call: Call, name: str, operation: str) -> Writer:
 
 
 def _ignored(kind: Kind, subresource: str) -> FieldSet:
-    if subresource in kind.status_subresources:
-        return _SPEC if kind.status_carries_metadata else _SPEC_AND_METADATA
-    return _STATUS if kind.has_status and not subresource else EMPTY
+    if subresource not in kind.status_subresources:
+        return _STATUS if kind.has_status and not subresource else EMPTY
+    kept: FieldSet = {f"f:{field}": {} for field in kind.status_keeps}
+    if kind.status_carries_metadata and not kept:
+        return {"f:spec": {}}
+    return {"f:spec": {}, "f:metadata": kept}
 
 
 def _compare_at(call: Call, version: str, old: Object, new: Object) -> comparing.Comparison | None:
@@ -163,5 +178,6 @@ def _copy(obj: Object) -> Object:
     return copied
 
 
-def _now(call: Call) -> str:
-    return timestamp(call.clock.now())
+def _now(call: Call) -> str | None:
+    # What goes through a Scale is converted there and back upstream, and its time is lost.
+    return None if call.asked.subresource == "scale" else timestamp(call.clock.now())

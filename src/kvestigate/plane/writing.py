@@ -10,7 +10,7 @@ from kvestigate.plane import managed, metadata, objects
 from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.admission.registry import admit
 from kvestigate.plane.call import Call
-from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.body import fill, unfilled
 from kvestigate.plane.store.errors import Exists, Mismatch, Missing
 from kvestigate.plane.store.model import Item, Mutation, Remove
@@ -62,7 +62,7 @@ def prepare_update(
     metadata.carry_over(new, old)
     status = call.asked.subresource in kind.status_subresources
     if status:
-        _only_status(new, old, keeps_metadata=not kind.status_carries_metadata)
+        _only_status(new, old, kind)
     elif kind.has_status:
         _keep(new, old, "status")
     kind.default(new)
@@ -176,12 +176,17 @@ def dry_item(call: Call, body: bytes, name: str, revision: int = 0, uid: str = "
     return Item(call.namespace, name, uid, revision, 0, data)
 
 
-def _only_status(new: Object, old: Object, *, keeps_metadata: bool) -> None:
+def _only_status(new: Object, old: Object, kind: Kind) -> None:
     status = new.get("status")
-    managed = new["metadata"].get("managedFields")
-    meta = new["metadata"] if not keeps_metadata else dict(old["metadata"])
-    if managed is not None:
-        meta["managedFields"] = managed
+    meta = new["metadata"]
+    if kind.status_carries_metadata:
+        for field in kind.status_keeps:
+            _keep(meta, old["metadata"], field)
+    else:
+        managed = meta.get("managedFields")
+        meta = dict(old["metadata"])
+        if managed is not None:
+            meta["managedFields"] = managed
     new.clear()
     new.update({**old, "metadata": meta})
     if status is None:

@@ -9,7 +9,6 @@ import msgspec
 from kvestigate.kube.apply.elements import step
 from kvestigate.kube.apply.fieldset import LEAF, SELF, FieldSet, union, without
 from kvestigate.kube.apply.shapes import Form, Shape
-from kvestigate.kube.patches.equality import same
 
 _ABSENT: Any = object()
 
@@ -67,7 +66,7 @@ def _compare_objects(old: dict[str, Any], new: dict[str, Any], shape: Shape, fou
         before = old.get(name, _ABSENT)
         if before is _ABSENT:
             found.added[f"f:{name}"] = _all(value, fields.get(name, element))
-        elif before is not value and not _equal(before, value):
+        elif before is not value and before != value:
             _compare(f"f:{name}", before, value, fields.get(name, element), found)
     for name, value in old.items():
         if name not in new:
@@ -75,11 +74,6 @@ def _compare_objects(old: dict[str, Any], new: dict[str, Any], shape: Shape, fou
 
 
 _UNKNOWN = Shape(Form.WHOLE, accepts=())
-
-
-def _equal(before: Any, value: Any) -> bool:
-    """Python's own equality finds most differences, and finds them fast."""
-    return bool(before == value) and same(before, value)
 
 
 def _compare(step: str, old: Any, new: Any, shape: Shape, found: _Found) -> None:
@@ -114,7 +108,7 @@ def _compare_lists(old: list[Any], new: list[Any], shape: Shape, found: _Found) 
                 found.added[at] = _all(right[0], element)
             elif not right:
                 found.removed[at] = _all(left[0], element)
-            elif not _equal(left[0], right[0]):
+            elif left[0] != right[0]:
                 _compare(at, left[0], right[0], element, found)
         else:
             _compare_repeated(at, left, right, element, found)
@@ -125,7 +119,7 @@ def _compare_repeated(
 ) -> None:
     """Elements that share their keys with others are owned together."""
     if len(left) > 1 and len(right) > 1:
-        if not _equal(left, right):
+        if left != right:
             found.modified[at] = LEAF
     elif len(left) > 1:
         if right:
@@ -146,20 +140,28 @@ def _by_step(values: list[Any], shape: Shape) -> dict[str, list[Any]]:
 
 def _all(value: Any, shape: Shape) -> FieldSet:
     """The value and everything in it."""
-    form = shape.form
-    if form is Form.WHOLE or not value:
+    if shape.is_whole or not value:
+        return LEAF
+    if isinstance(value, dict):
+        return _all_fields(value, shape)
+    return _all_elements(value, shape) if isinstance(value, list) else LEAF
+
+
+def _all_fields(value: dict[str, Any], shape: Shape) -> FieldSet:
+    if shape.form is not Form.FIELDS:
         return LEAF
     node: FieldSet = {SELF: LEAF}
-    if form is Form.FIELDS:
-        if not isinstance(value, dict):
-            return LEAF
-        fields, element = shape.fields, shape.element or _UNKNOWN
-        for name, inner in value.items():
-            child = fields.get(name, element)
-            node[f"f:{name}"] = LEAF if child.form is Form.WHOLE else _all(inner, child)
-        return node
-    if not isinstance(value, list):
+    fields, element = shape.fields, shape.element or _UNKNOWN
+    for name, inner in value.items():
+        child = fields.get(name, element)
+        node[f"f:{name}"] = LEAF if child.is_whole or not inner else _all(inner, child)
+    return node
+
+
+def _all_elements(value: list[Any], shape: Shape) -> FieldSet:
+    if shape.form is Form.FIELDS:
         return LEAF
+    node: FieldSet = {SELF: LEAF}
     element = shape.element or _UNKNOWN
     for inner in value:
         at = step(inner, shape)

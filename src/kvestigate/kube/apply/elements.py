@@ -7,6 +7,8 @@ from typing import Any
 from kvestigate.kube.apply.fieldset import value_text
 from kvestigate.kube.apply.shapes import Form, Shape
 
+_ABSENT: Any = object()
+
 
 class Unkeyed(ValueError):
     """An element that cannot be told from others."""
@@ -23,17 +25,18 @@ def _keyed(element: Any, shape: Shape) -> str:
         raise Unkeyed(f"associative list with keys may not have {what}")
     found = []
     for key in shape.keys:
-        if key in element:
-            found.append(f'"{key}":{value_text(element[key])}')
-        elif key in shape.defaults:
-            found.append(f'"{key}":{value_text(shape.defaults[key])}')
+        value = element.get(key, _ABSENT)
+        if value is _ABSENT:
+            value = shape.defaults.get(key, _ABSENT)
+        if value is not _ABSENT:
+            found.append(f'"{key}":{value_text(value)}')
     if not found:
         keys = " ".join(f'"{key}"' for key in shape.keys)
         raise Unkeyed(
             f"associative list with keys has an element that omits all key fields [{keys}] "
             "(and doesn't have default values for any key fields)"
         )
-    return "k:{" + ",".join(found) + "}"
+    return f"k:{{{','.join(found)}}}"
 
 
 def _value(element: Any) -> str:

@@ -7,13 +7,15 @@ name of a field, `k:` and the keys of a list's element, `v:` and an element that
 its own, or `i:` and a position. What a step leads to is `{}` if only the step itself is in the
 set, else what follows it, with `.` if the step is in the set as well.
 
-So reading and writing a set costs nothing, and equal sets are equal dicts. They are shared
+So reading and writing a set costs nothing, and equal sets are equal dicts; in which order the
+steps are written says nothing. They are shared
 between versions of an object: nothing here changes one that it did not make.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import msgspec
@@ -44,9 +46,21 @@ class Malformed(ValueError):
 
 def value_text(value: Any) -> str:
     """A value as it is written inside of a step."""
-    if type(value) is str and value.isalnum() and value.isascii():
-        return f'"{value}"'
-    text = _encode(value).decode()
+    return _scalar_text(value) if type(value) in (str, int) else _text(value)
+
+
+# The names of containers, variables and ports recur in every object.
+@lru_cache(maxsize=8192)
+def _scalar_text(value: str | int) -> str:
+    return _text(value)
+
+
+def _text(value: Any) -> str:
+    return escaped(_encode(value).decode())
+
+
+def escaped(text: str) -> str:
+    """JSON as Go writes it."""
     for character, escape in _ESCAPES.items():
         if character in text:
             text = text.replace(character, escape)
@@ -158,13 +172,6 @@ def _step_text(step: str) -> str:
         keys = _decode(content)
         return "[" + ",".join(f"{key}={value_text(keys[key])}" for key in sorted(keys)) + "]"
     return f"[={content}]" if mark == "v" else f"[{content}]"
-
-
-def sorted_set(fields: FieldSet) -> FieldSet:
-    """The same set in the order in which it is written."""
-    return {
-        step: sorted_set(fields[step]) if fields[step] else LEAF for step in _sorted_steps(fields)
-    }
 
 
 def _sorted_steps(fields: FieldSet) -> list[str]:

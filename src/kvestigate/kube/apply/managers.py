@@ -132,6 +132,6 @@ def capped(managers: Managers) -> Managers:
             kept[bucket] = kept.pop(first[entry.version])
         del kept[key]
         fields = fieldset.union(kept[bucket].fields, entry.fields)
-        kept[bucket] = Entry(fieldset.sorted_set(fields), entry.version, entry.time)
+        kept[bucket] = Entry(fields, entry.version, entry.time)
         excess -= 1
     return kept

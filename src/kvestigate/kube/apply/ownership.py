@@ -40,6 +40,14 @@ Comparer = Callable[[str, Object, Object], Comparison | None]
 """Compares two states of the object at another apiVersion; None if that is not served."""
 
 
+class Contested(Exception):
+    """An apply would take what others own, and was not told to."""
+
+    def __init__(self, fields: Mapping[Manager, FieldSet]) -> None:
+        super().__init__()
+        self.fields = fields
+
+
 class Writer(msgspec.Struct, frozen=True):
     """Who writes, and in which words."""
 
@@ -52,7 +60,7 @@ class Writer(msgspec.Struct, frozen=True):
     """What the writer cannot change, whatever it sends: the status, or all but the status."""
 
 
-def write(old: Object, new: Object, managers: Managers, by: Writer, now: str) -> Managers:
+def write(old: Object, new: Object, managers: Managers, by: Writer, now: str | None) -> Managers:
     """The managers after an update from `old` to `new`. Raises `Unkeyed`."""
     found = compare(_bare(old), _bare(new), by.shape).ignoring(by.ignored)
     if not (found.removed or found.modified or found.added):
@@ -63,14 +71,14 @@ def write(old: Object, new: Object, managers: Managers, by: Writer, now: str) ->
         previous = rest.get(by.manager)
         if previous is not None:
             taken = fieldset.union(taken, previous.fields)
-        rest[by.manager] = Entry(fieldset.sorted_set(taken), by.version, now)
+        rest[by.manager] = Entry(taken, by.version, now)
     return capped(rest)
 
 
 def apply(
-    live: Object, config: Object, managers: Managers, by: Writer, *, force: bool, now: str
+    live: Object, config: Object, managers: Managers, by: Writer, *, force: bool, now: str | None
 ) -> tuple[Object | None, Managers]:
-    """What `live` becomes, None if it stays as it is, and its managers. Raises `Conflict`."""
+    """What `live` becomes, None if it stays as it is, and its managers. Raises `Contested`."""
     live, shape = _bare(live), by.shape
     before = managers.get(by.manager)
     fields = fieldset.without(mentioned(config, shape), by.ignored)
@@ -81,10 +89,10 @@ def apply(
     found = compare(live, new, shape).ignoring(by.ignored)
     rest, conflicts = _yielded(managers, by.manager, found, by, live, new)
     if conflicts and not force:
-        raise conflict(conflicts)
+        raise Contested(conflicts)
     if owned := fieldset.difference(fields, UNOWNED):
         time = now if new != live else before.time if before else None
-        rest[by.manager] = Entry(fieldset.sorted_set(owned), by.version, time)
+        rest[by.manager] = Entry(owned, by.version, time)
     else:
         rest.pop(by.manager, None)
     return (None if new == live else new), rest
@@ -147,11 +155,11 @@ def _pruned(merged: Object, managers: Managers, last: FieldSet, shape: Shape) ->
     return remove(merged, gone, shape)
 
 
-def conflict(found: Mapping[Manager, FieldSet]) -> Conflict:
-    """The refusal of an apply that would take what others own."""
+def refusal(contested: Contested) -> Conflict:
+    """The answer to an apply that would take what others own."""
     paths = {
-        manager: [fieldset.text(path) for path in fieldset.paths(found[manager])]
-        for manager in sorted(found)
+        manager: [fieldset.text(path) for path in fieldset.paths(contested.fields[manager])]
+        for manager in sorted(contested.fields)
     }
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {manager}", "field": path}

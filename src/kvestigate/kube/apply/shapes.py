@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
-from kvestigate.kube import facts
+from kvestigate.kube import facts, normal
 from kvestigate.kube.facts import KEY_DEFAULTS, Field, Type
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -38,8 +38,6 @@ class Scalar(enum.Enum):
 class Shape:
     """The division of one type. Fields are made when they are first looked at: types recurse."""
 
-    __slots__ = ("_fields", "_make_fields", "accepts", "defaults", "element", "form", "keys")
-
     def __init__(
         self,
         form: Form,
@@ -51,6 +49,7 @@ class Shape:
         defaults: Mapping[str, Any] | None = None,
     ) -> None:
         self.form = form
+        self.is_whole = form is Form.WHOLE
         self.accepts = accepts
         """`dict`, `list` or a kind of scalar: what a value may be."""
         self.element = element
@@ -59,15 +58,11 @@ class Shape:
         self.defaults = defaults or {}
         """What a key means that an element leaves out."""
         self._make_fields = fields
-        self._fields: dict[str, Shape] | None = None if fields else {}
 
-    @property
+    @cached_property
     def fields(self) -> dict[str, Shape]:
         """The fields that the type names."""
-        if self._fields is None:
-            assert self._make_fields is not None
-            self._fields = self._make_fields()
-        return self._fields
+        return {} if self._make_fields is None else self._make_fields()
 
 
 def _anything() -> Shape:
@@ -133,7 +128,12 @@ def _of_field(field: Field) -> Shape:
 def _list_of(field: Field) -> Shape:
     assert field.element is not None
     form = {"set": Form.SET, "map": Form.KEYED}.get(field.topology, Form.WHOLE)
-    defaults = {key: KEY_DEFAULTS[key] for key in field.keys if key in KEY_DEFAULTS}
+    defaults: dict[str, Any] = {}
+    if field.keys:
+        # A key that is always written cannot be left out: it is empty then.
+        always = {"name": ""} if field.element.definition == _REFERENCE else _always(field.element)
+        known = {**always, **KEY_DEFAULTS}
+        defaults = {key: known[key] for key in field.keys if key in known}
     return Shape(
         form,
         accepts=(list,),
@@ -141,6 +141,14 @@ def _list_of(field: Field) -> Shape:
         keys=field.keys,
         defaults=defaults,
     )
+
+
+# Its name is optional, and empty by default.
+_REFERENCE = "io.k8s.api.core.v1.LocalObjectReference"
+
+
+def _always(element: Field) -> dict[str, Any]:
+    return normal.empty(facts.definition(element.definition))
 
 
 def of_schema(schema: Mapping[str, Any]) -> Shape:

@@ -37,6 +37,8 @@ class DaemonSetKind(workloads.Workload):
             rolling.setdefault("maxSurge", 0)
         spec.setdefault("revisionHistoryLimit", 10)
         default_pod_template(spec["template"])
+        # The field that counts is gone from the API; the count lives on as an annotation.
+        _set_template_generation(obj, _template_generation(obj))
 
     def on_create(self, obj: Object, scene: Scene) -> None:
         _set_template_generation(obj, max(1, _template_generation(obj)))

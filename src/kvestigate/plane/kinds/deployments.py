@@ -22,6 +22,8 @@ _COUNTERS = (
 
 
 class DeploymentKind(workloads.Workload):
+    status_keeps = ("labels",)
+
     def default(self, obj: Object) -> None:
         spec = obj["spec"]
         spec.setdefault("replicas", 1)
@@ -35,13 +37,6 @@ class DeploymentKind(workloads.Workload):
         spec.setdefault("revisionHistoryLimit", 10)
         spec.setdefault("progressDeadlineSeconds", 600)
         default_pod_template(spec["template"])
-
-    def on_update(self, new: Object, old: Object, scene: Scene) -> None:
-        meta, before = new["metadata"], old["metadata"]
-        if workloads.is_status(scene):
-            meta.pop("labels", None)
-            if "labels" in before:
-                meta["labels"] = before["labels"]
 
     def is_new_generation(self, new: Object, old: Object) -> bool:
         # Replica sets copy the annotations, so the controller must look at them.

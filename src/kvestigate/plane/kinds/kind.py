@@ -43,6 +43,8 @@ class Kind:
     keeps_status_on_create: ClassVar[bool] = False
     status_carries_metadata: ClassVar[bool] = False
     """A write to `status` may also change labels and annotations."""
+    status_keeps: ClassVar[tuple[str, ...]] = ()
+    """Metadata that such a write leaves as it was all the same."""
     deletes_gracefully: ClassVar[bool] = False
     """A deletion always leaves its time and grace period in the object, even if it is at once."""
     deprecation: ClassVar[str] = ""

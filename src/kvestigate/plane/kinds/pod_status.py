@@ -16,11 +16,6 @@ _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 
 def keep_known(new: Object, old: Object) -> None:
     """What reporters leave out or may not say stays as it is."""
-    owners = old["metadata"].get("ownerReferences")
-    if owners:
-        new["metadata"]["ownerReferences"] = owners
-    else:
-        new["metadata"].pop("ownerReferences", None)
     status: Object = new.setdefault("status", {})
     before = old.get("status") or {}
     for field in ("qosClass", "observedGeneration"):

@@ -47,6 +47,7 @@ class PodKind(Kind):
     returns_deleted = True
     warns_on_update = False
     status_carries_metadata = True
+    status_keeps = ("ownerReferences",)
     selectable = (
         ("spec.nodeName", lambda obj: _spec(obj, "nodeName")),
         # What the field was called at first.

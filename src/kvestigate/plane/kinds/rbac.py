@@ -51,7 +51,8 @@ class RoleBindingKind(_Named):
         if new["roleRef"] == old["roleRef"]:
             return []
         role = new["roleRef"]
-        shown = {"APIGroup": role["apiGroup"], "Kind": role["kind"], "Name": role["name"]}
+        kind, name = role.get("kind", ""), role.get("name", "")
+        shown = {"APIGroup": role["apiGroup"], "Kind": kind, "Name": name}
         return [causes.invalid("roleRef", shown, "cannot change roleRef")]
 
     def _problems(self, obj: Object) -> Causes:

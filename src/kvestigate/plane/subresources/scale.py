@@ -10,10 +10,11 @@ from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.selectors import from_label_selector
-from kvestigate.plane import answer, body, forms, objects, writing
+from kvestigate.plane import answer, body, forms, objects, options, writing
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.model import Item
+from kvestigate.plane.verbs import apply as applying
 from kvestigate.plane.verbs import patch as patching
 from kvestigate.plane.verbs.update import check_name, check_version, uid_conflict
 from kvestigate.plane.versions import at_least
@@ -22,6 +23,8 @@ from kvestigate.wire.message import Response
 SCALE = Kind(Resource("autoscaling", "v1", "scales", "Scale"))
 
 Path = tuple[str, ...]
+
+SCALE_REPLICAS = ("spec", "replicas")
 Verb = Callable[[Call], Awaitable[Response]]
 
 
@@ -31,7 +34,7 @@ class Scaling:
 
     selector: Callable[[Object], str]
     """The label selector of its pods as text; empty if it has none."""
-    replicas: Path = ("spec", "replicas")
+    replicas: Path = SCALE_REPLICAS
     current: Path = ("status", "replicas")
 
 
@@ -68,6 +71,11 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
 
     async def patch(call: Call) -> Response:
         judged = replace(call, served=SCALE)
+        applies = applying.asked_of(call)
+        options.check_write(call.asked, applies=applies)
+        if applies:
+            item = await _apply(call, applying.read(judged), scaling)
+            return _answer(call, item, scaling)
         change = patching.read(judged)
 
         def alter(obj: Object, item: Item) -> Object:
@@ -78,6 +86,24 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
         return _answer(call, item, scaling)
 
     return {"get": get, "update": update, "patch": patch}
+
+
+async def _apply(call: Call, config: Object, scaling: Scaling) -> Item:
+    meta, replicas = config["metadata"], _read(config, SCALE_REPLICAS)
+    check_name(meta.get("name") or "", call.asked.name)
+    resource = call.served.resource
+    workload: Object = {"apiVersion": resource.api_version, "kind": resource.kind}
+    if replicas is not None:
+        _write(workload, scaling.replicas, replicas)
+
+    def alter(obj: Object, item: Item) -> Object:
+        if found := _problems(config):
+            raise causes.reject("Scale", "autoscaling", item.name, found)
+        check_version(call, meta.get("resourceVersion") or str(item.revision), item)
+        return applying.applied(call, workload, obj, speaking=SCALE.resource.api_version)
+
+    pinned = bool(meta.get("resourceVersion"))
+    return await writing.change(call, alter, pinned=pinned, tracked=True)
 
 
 def _scaled(call: Call, obj: Object, item: Item, sent: Object, scaling: Scaling) -> Object:
@@ -93,7 +119,7 @@ def _scaled(call: Call, obj: Object, item: Item, sent: Object, scaling: Scaling)
 
 
 def _problems(scale: Object) -> list[Cause]:
-    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    replicas = (scale.get("spec") or {}).get("replicas") or 0
     if replicas >= 0:
         return []
     return [causes.invalid("spec.replicas", replicas, "must be greater than or equal to 0")]

@@ -13,10 +13,15 @@ from kvestigate.plane import body, forms, managed, writing
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Object
 from kvestigate.plane.store.model import Item
-from kvestigate.plane.verbs.update import check_name, check_version, uid_conflict
+from kvestigate.plane.verbs.update import check_name, check_version
 from kvestigate.wire.message import Response
 
 MEDIA = "application/apply-patch+yaml"
+
+
+def asked_of(call: Call) -> bool:
+    """Whether a patch is an apply."""
+    return call.request.headers.get("content-type").partition(";")[0].strip() == MEDIA
 
 
 async def apply(call: Call) -> Response:
@@ -48,11 +53,9 @@ async def _change(call: Call, config: Object) -> Item:
     meta = config["metadata"]
 
     def alter(current: Object, item: Item) -> Object:
-        if meta.get("uid") and meta["uid"] != item.uid:
-            raise uid_conflict(call, meta["uid"], item.uid)
-        applied = _applied(call, config, current)
-        check_version(call, applied["metadata"].get("resourceVersion") or "", item)
-        return applied
+        changed = applied(call, config, current)
+        check_version(call, changed["metadata"].get("resourceVersion") or "", item)
+        return changed
 
     pinned = bool(meta.get("resourceVersion"))
     return await writing.change(call, alter, pinned=pinned, tracked=True)
@@ -64,16 +67,15 @@ async def _create(call: Call, config: Object) -> Item:
             f"uid mismatch: the provided object specified uid {uid}, and no existing object was "
             "found"
         )
-    obj = _applied(call, config, None)
+    obj = applied(call, config, None)
     obj["metadata"].pop("resourceVersion", None)
     write = writing.prepare_new(call, call.plane.tip, obj, tracked=True)
     return await writing.commit_new(call, write)
 
 
-def _applied(call: Call, config: Object, live: Object | None) -> Object:
-    """The stored form of what applying makes of an object."""
-    applied = managed.apply(call, config, live, force=call.asked.flag("force"))
-    fitted = body.normal_form(applied, call)
+def applied(call: Call, config: Object, live: Object | None, *, speaking: str = "") -> Object:
+    """The stored form of what applying makes of an object; see `managed.apply`."""
+    fitted = body.normal_form(managed.apply(call, config, live, speaking=speaking), call)
     check_name(fitted["metadata"].get("name") or "", call.asked.name)
     return call.served.to_stored(fitted)
 

@@ -36,7 +36,7 @@ class Change:
 
 
 async def patch(call: Call) -> Response:
-    applies = _media(call) == apply.MEDIA
+    applies = apply.asked_of(call)
     options.check_write(call.asked, applies=applies)
     if applies:
         return await apply.apply(call)
@@ -53,13 +53,9 @@ async def patch(call: Call) -> Response:
 
 def read(call: Call) -> Change:
     """The patch in the body, for objects of the call's kind."""
-    media = _media(call)
+    media = call.request.headers.get("content-type").partition(";")[0].strip()
     change = _decode(call, media)
     return Change(_applier(call, media, change), _names_version(change))
-
-
-def _media(call: Call) -> str:
-    return call.request.headers.get("content-type").partition(";")[0].strip()
 
 
 def patched(call: Call, change: Change, current: Object) -> Object:
