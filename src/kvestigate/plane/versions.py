@@ -41,4 +41,4 @@ def exactly(plane: Plane, revision: int) -> PlaneState:
     try:
         return plane.at(revision)
     except Compacted:
-        raise Expired("The provided resource version is too old: list again without one") from None
+        raise Expired("The resourceVersion for the provided list is too old.") from None

@@ -8,14 +8,24 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.errors import ApiError, BadRequest
-from kvestigate.plane import forms, options, versions
+from kvestigate.errors import ApiError, BadRequest, Expired, to_status
+from kvestigate.plane import answer, forms, options, versions
 from kvestigate.plane.body import json_complaint
 from kvestigate.plane.call import Call
 from kvestigate.plane.selection import Selection, selection
 from kvestigate.plane.store.model import Item
 from kvestigate.plane.store.state import PlaneState
 from kvestigate.wire.message import Response
+
+STALE = (
+    "The provided continue parameter is too old to display a consistent list result. You can "
+    "start a new list without the continue parameter, or use the continue token in this response "
+    "to retrieve the remainder of the results. Continuing with the provided token results in an "
+    "inconsistent list - objects that were created, modified, or deleted between the time the "
+    "first chunk was returned and now may show up in the list."
+)
+PRESENT = -1
+"""As the revision of a continue token: whatever is there when it is used."""
 
 
 class Continue(msgspec.Struct):
@@ -27,12 +37,30 @@ class Continue(msgspec.Struct):
     v: str = "meta.k8s.io/v1"
 
 
+class _Stale(Exception):
+    """The history no longer reaches back to where a token's list began."""
+
+    def __init__(self, point: Continue) -> None:
+        super().__init__()
+        self.point = point
+
+
+def _offer(point: Continue) -> Response:
+    """The refusal of a stale token, with one that goes on regardless."""
+    token = _token(Continue(PRESENT, point.namespace, point.name))
+    status = {**to_status(Expired(STALE)), "metadata": {"continue": token}}
+    return answer.json_value(status, Expired.code)
+
+
 async def list_(call: Call) -> Response:
     asked = call.asked
     options.check_list(asked)
     chosen = selection(asked, call.served)
     limit = asked.integer("limit") or 0
-    state, after = _start(call)
+    try:
+        state, after = _start(call)
+    except _Stale as stale:
+        return _offer(stale.point)
     items, more = _page(_matching(state, chosen, after), limit)
     metadata: dict[str, Any] = {"resourceVersion": str(state.revision)}
     if more and items:
@@ -54,7 +82,13 @@ def _start(call: Call) -> tuple[PlaneState, tuple[str, str] | None]:
         if version and version != "0":
             raise BadRequest("specifying resource version is not allowed when using continue")
         point = _point(token)
-        return versions.exactly(call.plane, point.rv), (point.namespace, point.name)
+        after = (point.namespace, point.name)
+        if point.rv == PRESENT:
+            return call.plane.state, after
+        try:
+            return versions.exactly(call.plane, point.rv), after
+        except Expired:
+            raise _Stale(point) from None
     if version:
         _check_version(version)
     exact = match == "Exact" or (version not in ("", "0") and not match and "limit" in params)

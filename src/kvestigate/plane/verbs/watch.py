@@ -37,12 +37,19 @@ async def watch(call: Call) -> Response:
     if call.asked.flag("sendInitialEvents") or (anywhere and not _declines_initial(call)):
         initial = state.collection(call.kind.key).items(chosen.namespace or None)
         since = state.revision
+    body: AsyncIterator[bytes]
     try:
         subscription = call.plane.subscribe(call.kind.key, since)
     except Compacted as error:
-        raise errors.Expired(error.message) from None
-    body = _stream(call, chosen, subscription, initial, since)
+        # Clients expect this one as an event, though nothing was ever watched.
+        body = _only(_error(errors.Expired(error.message)))
+    else:
+        body = _stream(call, chosen, subscription, initial, since)
     return Response(200, [("content-type", "application/json")], body, compress=False)
+
+
+async def _only(frame: bytes) -> AsyncIterator[bytes]:
+    yield frame
 
 
 def _declines_initial(call: Call) -> bool:
