@@ -207,8 +207,10 @@ class TestNodes:
             await bed.create("pods", _bound("doomed", 30))
             await bed.create("pods", _bound("stays", None))
             async with running(bed, *names, clock=clock):
+                await bed.until("pods", lambda it: _all_ready(it, "True"))
                 await clock.sleeper()
                 clock.advance(GRACE + 1)
+                await bed.until("pods", lambda it: _all_ready(it, "False"))
                 found = await bed.until(
                     "nodes", lambda it: len(it["n1"]["spec"].get("taints", ())) == 2
                 )
@@ -235,10 +237,15 @@ class TestNodes:
             }
             await bed.create("leases", lease)
             async with running(bed, "node-lifecycle-controller", clock=clock):
-                for beat in range(1, 6):
-                    await clock.sleeper()
-                    clock.advance(GRACE / 2 - 1)
-                    await bed.patch("leases", "n1", {"spec": _renewed(beat)})
+                # Asked for after the controller's, so what this watch has heard, that one has.
+                async with bed.api.watch(builtins.resource("leases")) as heard:
+                    beats = aiter(heard)
+                    await anext(beats)
+                    for beat in range(1, 6):
+                        await clock.sleeper()
+                        clock.advance(GRACE / 2 - 1)
+                        await bed.patch("leases", "n1", {"spec": _renewed(beat)})
+                        await anext(beats)
                 found = await bed.get("nodes", "n1")
                 assert "taints" not in found["spec"]
                 for _ in range(2):  # the last renewal may be noticed as late as the first advance
@@ -256,6 +263,15 @@ class TestNodes:
                 assert "lost" in await bed.all("pods")
                 clock.advance(QUARANTINE + 1)
                 await bed.until("pods", gone("lost"))
+
+
+def _all_ready(pods: Objects, wanted: str) -> bool:
+    found = [
+        (each["type"], each["status"])
+        for pod in pods.values()
+        for each in pod.get("status", {}).get("conditions", ())
+    ]
+    return found.count(("Ready", wanted)) == len(pods)
 
 
 def _renewed(beat: int) -> Object:

@@ -367,13 +367,19 @@ class TestStatefulSet:
             assert sorted(each["revision"] for each in revisions.values()) == [2, 3]
 
 
+async def _ready_node(bed: Bed, name: str) -> None:
+    """Without the taint that a new node is given until it is ready."""
+    await bed.create("nodes", node(name))
+    await bed.patch("nodes", name, {"spec": {"taints": None}})
+
+
 async def test_a_daemon_set_follows_the_nodes(embedded: Bed) -> None:
     async with running(embedded, "daemonset-controller"):
         for name in ("a", "b"):
-            await embedded.create("nodes", node(name))
+            await _ready_node(embedded, name)
         await embedded.create("daemonsets", daemon_set())
         await embedded.until("daemonsets", status_is("agent", numberAvailable=2))
-        await embedded.create("nodes", node("c"))
+        await _ready_node(embedded, "c")
         await embedded.until("daemonsets", status_is("agent", numberAvailable=3))
         await embedded.patch("daemonsets", "agent", image("agent:2"))
         await embedded.until("pods", lambda pods: images(pods) == ["agent:2"] * 3)

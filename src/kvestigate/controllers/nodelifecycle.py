@@ -13,7 +13,7 @@ from kvestigate.controllers.cache import Change, Key
 from kvestigate.controllers.context import Context
 from kvestigate.controllers.kinds import LEASES, NODES, PODS
 from kvestigate.controllers.nodehealth import Decision, decide, time_to_stay, written
-from kvestigate.controllers.pods import condition, is_finished, is_leaving
+from kvestigate.controllers.pods import condition, is_finished, is_leaving, is_ready
 from kvestigate.controllers.times import earliest, text
 from kvestigate.kube.views.core import Lease, Node
 from kvestigate.kube.views.pods import Pod
@@ -29,6 +29,8 @@ class NodeLifecycleController:
         self._context = context
         self._nodes = context.watch(NODES, self._changed)
         self._leases = context.watch(LEASES, self._renewed)
+        self._pods = context.cache(PODS)
+        self._pods.add_index(_NODE, _node_names)
         self._heard: dict[Key, tuple[datetime | None, float]] = {}
 
     def _changed(self, change: Change[Node]) -> Iterable[Key]:
@@ -68,6 +70,7 @@ class NodeLifecycleController:
             message = f"Node {key.name} status is now: NodeNotReady"
             if ready is None or ready.status != "True":
                 self._context.tell(key.plane, NODES, node, "NodeNotReady", message)
+                await self._mark_pods(key)
         if decision.taints != node.spec.taints:
             taints = [written(taint) for taint in decision.taints]
             # Only over the version that was looked at: people write taints too.
@@ -75,6 +78,21 @@ class NodeLifecycleController:
             version = {"resourceVersion": current.metadata.resource_version}
             patch = {"metadata": version, "spec": {"taints": taints or None}}
             await self._context.patch(NODES, key.plane, node, patch)
+
+    async def _mark_pods(self, key: Key) -> None:
+        """Nobody should be sent to pods of which nothing is known any more."""
+        lost = {"type": "Ready", "status": "False", "lastTransitionTime": text(self._context.now())}
+        patch = {"status": {"conditions": [lost]}}
+        strategic = PatchType.STRATEGIC
+        for pod in self._pods.find(_NODE, key.plane, key.name):
+            if is_ready(pod):
+                await self._context.patch(
+                    PODS, key.plane, pod, patch, type=strategic, subresource="status"
+                )
+
+
+def _node_names(pod: Pod) -> Iterable[str]:
+    return (pod.spec.node_name,) if pod.spec.node_name else ()
 
 
 class TaintEvictionController:
@@ -84,7 +102,7 @@ class TaintEvictionController:
         self._context = context
         self._nodes = context.watch(NODES, self._tainted)
         self._pods = context.watch(PODS, self._bound)
-        self._pods.add_index(_NODE, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ())
+        self._pods.add_index(_NODE, _node_names)
 
     def _tainted(self, change: Change[Node]) -> Iterable[Key]:
         old, new = change.old, change.new

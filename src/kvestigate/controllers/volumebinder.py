@@ -17,7 +17,6 @@ from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.storage import (
     PersistentVolume,
     PersistentVolumeClaimStatus,
-    PersistentVolumeStatus,
     StorageClass,
 )
 
@@ -185,20 +184,20 @@ class VolumeController:
 
     async def reconcile(self, key: Key) -> float | None:
         volume = self._volumes.get(key)
-        if volume is None or volume.metadata.deletion_timestamp is not None:
+        if volume is None:
             return None
         reference = volume.spec.claim_ref
         owner = None
         if reference is not None:
             owner = self._claims.get(Key(key.plane, reference.namespace, reference.name))
-        phase = volumes.phase_of(volume, owner)
+        status = msgspec.structs.replace(volume.status, phase=volumes.phase_of(volume, owner))
+        # First the phase: a volume that counts as bound is protected from its deletion.
+        await self._context.put_status(VOLUMES, key.plane, volume, status)
         ours = volume.metadata.annotations.get(volumes.PROVISIONED_BY) == volumes.PROVISIONER
         reclaimed = volume.spec.persistent_volume_reclaim_policy == "Delete"
-        if phase == "Released" and ours and reclaimed:
+        leaving = volume.metadata.deletion_timestamp is not None
+        if status.phase == "Released" and ours and reclaimed and not leaving:
             await self._context.delete(VOLUMES, key.plane, volume)
-            return None
-        status = PersistentVolumeStatus(phase=phase)
-        await self._context.put_status(VOLUMES, key.plane, volume, status)
         return None
 
 
