@@ -67,10 +67,10 @@ async def _perform(step: Step, server: Server, names: dict[str, str]) -> dict[st
         text = step.body if isinstance(step.body, str) else json.dumps(step.body)
         body = _filled(text, names).encode()
     reply = await server.send(step.method, path, headers, body)
-    for _ in range(server.patience if step.until else 0):
+    for pause in server.patience if step.until else ():
         if reply.status == step.until:
             break
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(pause)
         reply = await server.send(step.method, path, headers, body)
     return _exchange(reply)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -51,9 +51,9 @@ class Reply:
 
 
 class Server(Protocol):
-    patience: int
-    """How often to ask anew, 50 ms apart, for what the server does some time after it was told:
-    the real one learns of CRDs, roles and quotas later, a plane at once."""
+    patience: Sequence[float]
+    """The pauses before asking anew for what the server does some time after it was told: the
+    real one learns of CRDs, roles and quotas later, a plane at once."""
 
     async def send(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
@@ -66,7 +66,7 @@ class Server(Protocol):
 class RealServer:
     """kube-apiserver over HTTPS, one connection a request, as plain as can be."""
 
-    patience = 200
+    patience: Sequence[float] = (0.05,) * 200
 
     def __init__(self, port: int, context: ssl.SSLContext) -> None:
         self._port = port
@@ -109,7 +109,7 @@ class RealServer:
 class PlaneServer:
     """A plane's handler, called in this process."""
 
-    patience = 0
+    patience: Sequence[float] = ()
 
     def __init__(self, server: ApiServer) -> None:
         self._server = server
