@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kvestigate.node.hosts import cgroups, machine
-from kvestigate.node.hosts.interface import Bind, Ceiling, Launch, Propagation, RunKey
+from kvestigate.node.hosts.choice import best_host
+from kvestigate.node.hosts.interface import Bind, Ceiling, Launch, LaunchFailed, Propagation, RunKey
 from kvestigate.node.hosts.namespace import NamespaceHost
 from tests.node.test_hosts import ENV, first_line, launch, output, run_in
 
@@ -80,6 +81,22 @@ async def test_the_root_of_the_node_can_be_entered_and_mounted_in(
     assert await said(nodes[1], "ls /mnt/new 2>/dev/null") == ""
 
 
+@pytest.mark.parametrize(("create", "kind"), [("directory", "directory"), ("file", "regular")])
+async def test_a_host_path_is_made_on_its_node(
+    nodes: list[NamespaceHost], create: str, kind: str
+) -> None:
+    bind = Bind("/var/tmp/kvestigate-made", "/made", on_node=True, create=create)
+    assert kind in await said(nodes[0], "stat -c %F /made", bind)
+    assert kind in await said(nodes[0], "stat -c %F /var/tmp/kvestigate-made")
+    assert "cannot stat" in await said(nodes[1], "stat /var/tmp/kvestigate-made")
+
+
+async def test_a_host_path_that_is_not_there_is_refused(nodes: list[NamespaceHost]) -> None:
+    bind = Bind("/var/tmp/kvestigate-absent", "/made", on_node=True)
+    with pytest.raises(LaunchFailed, match="kvestigate-absent"):
+        await nodes[0].start(launch("true", binds=(bind,)))
+
+
 async def test_a_private_mount_stays_in_its_container(nodes: list[NamespaceHost]) -> None:
     await said(nodes[0], "mkdir -p /mnt/own; mount -t tmpfs own /mnt/own; touch /mnt/own/x")
     assert await said(nodes[0], "ls /mnt/own") == ""
@@ -145,6 +162,12 @@ async def test_a_containers_user_is_the_one_asked_for(nodes: list[NamespaceHost]
     assert (await process.ended).code == 0
     # One user is all that an unprivileged node has.
     assert await output(process) == ("1234\n" if machine.can_mount() else "0\n")
+
+
+async def test_the_best_host_of_this_machine_is_one_of_namespaces(tmp_path: Path) -> None:
+    host = await best_host(tmp_path / "nodes" / "n", "n", now=time.time)
+    assert isinstance(host, NamespaceHost)
+    await host.close(keep=False)
 
 
 async def test_nothing_is_left_when_a_node_is_destroyed(tmp_path: Path) -> None:

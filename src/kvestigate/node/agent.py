@@ -192,7 +192,7 @@ class Agent:
             async with self._queue.work() as key:
                 try:
                     await self._sync(key)
-                except errors.KvestigateError:
+                except (errors.KvestigateError, OSError):
                     self._queue.retry(key)
                 else:
                     self._queue.forget(key)

@@ -42,6 +42,9 @@ _PROPAGATIONS = {
     "Bidirectional": Propagation.BOTH,
 }
 
+# Container runtimes make a missing directory when the type says nothing.
+_CREATED = {"": "directory", "DirectoryOrCreate": "directory", "FileOrCreate": "file"}
+
 TokenIssuer = Callable[[Pod, TokenSource], Awaitable[str]]
 ClaimFinder = Callable[[Pod, str], Awaitable[str]]
 """The machine's directory behind a claim; raises `MissingReference`."""
@@ -53,6 +56,7 @@ class Mountable:
 
     source: str
     on_node: bool = False
+    create: str = ""
     memory: int | None = None
     read_only: bool = False
 
@@ -96,7 +100,8 @@ class Volumes:
     async def _one(self, pod: Pod, volume: Volume, around: Surroundings, now: float) -> Mountable:
         directory = self._root / pod.metadata.uid / volume.name
         if volume.host_path is not None:
-            return Mountable(volume.host_path.path, on_node=True)
+            create = _CREATED.get(volume.host_path.type, "")
+            return Mountable(volume.host_path.path, on_node=True, create=create)
         if volume.persistent_volume_claim is not None:
             claim = volume.persistent_volume_claim
             path = await self._claim(pod, claim.claim_name)
@@ -179,6 +184,7 @@ def _bind(mount: Mount, made: Mapping[str, Mountable], env: Mapping[str, str]) -
         target=mount.mount_path,
         read_only=mount.read_only or volume.read_only,
         on_node=volume.on_node,
+        create=volume.create,
         propagation=_PROPAGATIONS.get(mount.mount_propagation, Propagation.NONE),
         memory=volume.memory,
     )

@@ -171,9 +171,9 @@ class PodWorker:
             self._tell("Warning", UNKNOWN, str(unknown), container=name)
         except LaunchFailed as failure:
             self._failed_to_run(name, record, failure)
-        except errors.KvestigateError as failure:
-            self._wait(name, Waiting("CreateContainerError", failure.message), RETRY_SECONDS)
-            self._tell("Warning", "Failed", failure.message, container=name)
+        except (errors.KvestigateError, OSError) as failure:
+            self._wait(name, Waiting("CreateContainerError", str(failure)), RETRY_SECONDS)
+            self._tell("Warning", "Failed", f"Error: {failure}", container=name)
         else:
             await self._begun(container, record, process)
 

@@ -170,7 +170,9 @@ def _privacy(binds: Sequence[Bind]) -> list[str]:
 
 def _mounting(bind: Bind, source: str) -> list[str]:
     src, target = shlex.quote(source), shlex.quote(bind.target)
-    lines = [
+    missing = {"directory": f"mkdir -p {src}", "file": f": >{src}"}
+    lines = [f"[ -e {src} ] || {missing[bind.create]}"] if bind.create else []
+    lines += [
         f"if [ -d {src} ]; then mkdir -p {target}; else "
         f"mkdir -p $(dirname {target}); [ -e {target} ] || : >{target}; fi",
         f"mount --rbind {src} {target}",

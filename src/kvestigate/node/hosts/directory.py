@@ -228,7 +228,7 @@ class Paths:
             source = Path(bind.source)
             if bind.on_node:
                 source = node_root / bind.source.lstrip("/")
-                source.mkdir(parents=True, exist_ok=True)
+                _make(source, bind.create)
             self._sources[bind.target.rstrip("/") or "/"] = str(source)
 
     def replaced(self, text: str) -> str:
@@ -255,6 +255,14 @@ def replace_paths(text: str, sources: Mapping[str, str]) -> str:
     return re.sub(
         rf"(?<![\w./-])(?:{pattern})(?![\w.-])", lambda found: sources[found.group()], text
     )
+
+
+def _make(path: Path, what: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if what == "file":
+        path.touch()
+    elif what == "directory":
+        path.mkdir(exist_ok=True)
 
 
 def _require_program(name: str, env: Mapping[str, str], cwd: str) -> None:

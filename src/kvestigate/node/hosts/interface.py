@@ -31,6 +31,8 @@ class Bind:
     read_only: bool = False
     on_node: bool = False
     propagation: Propagation = Propagation.NONE
+    create: str = ""
+    """`directory` or `file`: what to make of a source that is not there."""
     memory: int | None = None
     """A tmpfs of so many bytes (0: no limit) is mounted on `source` first."""
 
