@@ -50,6 +50,19 @@ def on(where: str, name: str, **spec: Any) -> Object:
     return made
 
 
+def sibling(made: Object, uid: str = "rs") -> Object:
+    """The pod as one of the replica set `web`."""
+    owner = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": "web",
+        "uid": uid,
+        "controller": True,
+    }
+    made["metadata"]["ownerReferences"] = [owner]
+    return made
+
+
 def zones(*names: str) -> tuple[Object, ...]:
     """Nodes n1, n2, ... in these zones."""
     return tuple(
@@ -127,6 +140,17 @@ def budget(app: str) -> Object:
 
 
 WEB: Mapping[str, str] = {"app": "web"}
+REPLICA_SET = {
+    "metadata": {"name": "web"},
+    "spec": {
+        "replicas": 3,
+        "selector": {"matchLabels": WEB},
+        "template": {
+            "metadata": {"labels": WEB},
+            "spec": {"containers": [{"name": "main", "image": "x"}]},
+        },
+    },
+}
 TWO = zones("a", "b")
 FOUR = zones("a", "a", "b", "b")
 
@@ -310,6 +334,28 @@ SCENARIOS = (
             on("n1", "a", cpu="2", requests={"memory": "1Gi"}),
             on("n2", "b", cpu="1", requests={"memory": "3Gi"}),
         ),
+    ),
+    Scenario(
+        "replicas",
+        FOUR,
+        sibling(pod(labels=WEB, cpu="100m")),
+        (
+            sibling(on("n1", "web-1", labels=WEB, cpu="100m")),
+            sibling(on("n3", "web-2", labels=WEB, cpu="100m")),
+            on("n2", "big", cpu="1"),
+        ),
+        others=(("replicasets", REPLICA_SET),),
+    ),
+    Scenario(
+        "replicas over zones",
+        FOUR,
+        sibling(pod(labels=WEB, cpu="100m")),
+        (
+            sibling(on("n1", "web-1", labels=WEB, cpu="100m")),
+            on("n3", "big", cpu="2"),
+            on("n4", "huge", cpu="3"),
+        ),
+        others=(("replicasets", REPLICA_SET),),
     ),
     Scenario(
         "init containers and sidecars",

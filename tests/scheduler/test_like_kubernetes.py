@@ -100,6 +100,7 @@ def _outcome(pods: Objects, name: str) -> Outcome:
 async def _clear(bed: Bed) -> None:
     for kind in (
         "pods",
+        "replicasets",
         "persistentvolumeclaims",
         "poddisruptionbudgets",
         "nodes",

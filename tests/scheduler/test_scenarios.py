@@ -53,7 +53,7 @@ def _state(scenario: Scenario) -> ClusterState:
         elif kind == "persistentvolumeclaims":
             claim = msgspec.convert(_in_default(body), Claim)
             state.claims[key_of(claim)] = claim
-        else:
+        elif kind == "poddisruptionbudgets":
             budget = msgspec.convert(_in_default(body), PodDisruptionBudget)
             state.budgets[key_of(budget)] = budget
     return state

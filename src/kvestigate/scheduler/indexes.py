@@ -98,3 +98,28 @@ class TermsByTopology:
         for term, counts in self._found.items():
             if term.covers(pod.key.namespace, namespace_labels) and term.matches(pod.labels):
                 yield term, counts
+
+
+class Families:
+    """How many pods of each controller are where; those being deleted do not count."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, dict[str, int]] = {}
+
+    def add(self, pod: PodFacts, node: str) -> None:
+        if pod.family and not pod.terminating:
+            counts = self._found.setdefault(pod.family, {})
+            counts[node] = counts.get(node, 0) + 1
+
+    def remove(self, pod: PodFacts, node: str) -> None:
+        if pod.family and not pod.terminating:
+            counts = self._found[pod.family]
+            counts[node] -= 1
+            if not counts[node]:
+                del counts[node]
+                if not counts:
+                    del self._found[pod.family]
+
+    def of(self, pod: PodFacts) -> dict[str, int]:
+        """Placed pods of the same controller, by node name."""
+        return self._found.get(pod.family, {})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kvestigate.scheduler.framework import Filter, Scorer
+from kvestigate.scheduler.plugins.family_spread import FamilySpread
 from kvestigate.scheduler.plugins.node_affinity import NodeAffinity, PreferredNodes
 from kvestigate.scheduler.plugins.node_name import NodeName
 from kvestigate.scheduler.plugins.node_ports import NodePorts
@@ -49,6 +50,7 @@ def _profile(*, pack: bool) -> Profile:
         (PreferredNodes(), 2),
         (Allocation(pack=pack), 1),
         (EvenSpread(), 2),
+        (FamilySpread(), 2),
         (PreferredNeighbours(), 2),
         (BalancedAllocation(), 1),
     )

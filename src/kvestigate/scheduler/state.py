@@ -13,7 +13,7 @@ from kvestigate.client.informer import Key
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.kube.views.storage import PersistentVolume
-from kvestigate.scheduler.indexes import PodsByLabels, TermsByTopology
+from kvestigate.scheduler.indexes import Families, PodsByLabels, TermsByTopology
 from kvestigate.scheduler.nodes import NodeState
 from kvestigate.scheduler.pods import PodFacts
 from kvestigate.scheduler.selection import Labels, Term
@@ -37,6 +37,7 @@ class ClusterState:
         self.nominated: dict[str, dict[str, PodFacts]] = {}
         """Pods for which room is being made, by node and uid."""
         self.placed = PodsByLabels()
+        self.families = Families()
         self.repulsions = TermsByTopology()
         """Required anti-affinity of placed pods."""
         self.preferences = TermsByTopology()
@@ -198,6 +199,7 @@ class ClusterState:
         node = self.nodes[name]
         node.add(pod)
         self.placed.add(pod, name)
+        self.families.add(pod, name)
         if pod.pod.spec.affinity is not None:
             for term in pod.anti_affinity:
                 self.repulsions.add(term, node.labels)
@@ -208,6 +210,7 @@ class ClusterState:
         node = self.nodes[name]
         node.remove(pod)
         self.placed.remove(pod, name)
+        self.families.remove(pod, name)
         if pod.pod.spec.affinity is not None:
             for term in pod.anti_affinity:
                 self.repulsions.remove(term, node.labels)
