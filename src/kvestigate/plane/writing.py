@@ -8,7 +8,7 @@ from kvestigate.errors import ApiError, BadRequest
 from kvestigate.kube import causes
 from kvestigate.plane import managed, metadata, objects
 from kvestigate.plane.admission.interface import Write
-from kvestigate.plane.admission.registry import admit
+from kvestigate.plane.admission.registry import admit, approve
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.body import fill, unfilled
@@ -48,6 +48,7 @@ def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bool = F
         raise causes.reject(
             kind.resource.kind, kind.resource.group, obj["metadata"].get("name", ""), found
         )
+    approve(write)
     call.warnings.extend(kind.warnings(obj))
     return write
 
@@ -80,6 +81,7 @@ def prepare_update(
         found += kind.validate_changed(new, old, scene)
     if found:
         raise causes.reject(kind.resource.kind, kind.resource.group, new["metadata"]["name"], found)
+    approve(write)
     if not status:
         call.warnings.extend(kind.update_warnings(new, old))
     return write

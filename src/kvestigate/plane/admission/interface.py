@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TypeAlias
 
+from kvestigate.errors import Forbidden
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.model import Mutation
@@ -26,7 +28,19 @@ class Write:
     extra: list[Mutation] = field(default_factory=list)
     """Mutations to commit together with the write: a quota's new usage."""
 
+    @property
+    def creates(self) -> bool:
+        """Whether this makes a new object; a subresource never does."""
+        return self.operation == "CREATE" and not self.asked.subresource
 
-class Rule(Protocol):
-    def admit(self, write: Write) -> None:
-        """Change the object, raise to refuse it, or do nothing."""
+    def forbidden(self, why: str) -> Forbidden:
+        """The refusal of the object for a reason."""
+        resource, name = self.kind.resource, self.new["metadata"].get("name", "")
+        details = {"name": name, "group": resource.group, "kind": resource.plural}
+        if not resource.group:
+            del details["group"]
+        return Forbidden(f'{resource.qualified} "{name}" is forbidden: {why}', details=details)
+
+
+Rule: TypeAlias = Callable[[Write], None]
+"""Changes the object, raises to refuse it, or does nothing."""

@@ -12,27 +12,25 @@ NAMESPACES = ("", "namespaces")
 IMMORTAL = ("default", "kube-system", "kube-public")
 
 
-class NamespaceLifecycle:
-    def admit(self, write: Write) -> None:
-        if write.kind.key == NAMESPACES:
-            if write.operation == "DELETE" and write.asked.name in IMMORTAL:
-                raise Forbidden(
-                    f'namespaces "{write.asked.name}" is forbidden: this namespace may not be '
-                    "deleted",
-                    details={"name": write.asked.name, "kind": "namespaces"},
-                )
-            return
-        if write.operation != "CREATE" or not write.kind.resource.namespaced:
-            return
-        name = write.asked.namespace
-        item = write.scene.state.get(NAMESPACES, "", name)
-        if item is None:
-            raise NotFound(
-                f'namespaces "{name}" not found', details={"name": name, "kind": "namespaces"}
+def need_namespace(write: Write) -> None:
+    if write.kind.key == NAMESPACES:
+        if write.operation == "DELETE" and write.asked.name in IMMORTAL:
+            raise Forbidden(
+                f'namespaces "{write.asked.name}" is forbidden: this namespace may not be deleted',
+                details={"name": write.asked.name, "kind": "namespaces"},
             )
-        namespace: Object = msgspec.json.decode(item.data)
-        if namespace["metadata"].get("deletionTimestamp"):
-            raise _terminating(write, name)
+        return
+    if write.operation != "CREATE" or not write.kind.resource.namespaced:
+        return
+    name = write.asked.namespace
+    item = write.scene.state.get(NAMESPACES, "", name)
+    if item is None:
+        raise NotFound(
+            f'namespaces "{name}" not found', details={"name": name, "kind": "namespaces"}
+        )
+    namespace: Object = msgspec.json.decode(item.data)
+    if namespace["metadata"].get("deletionTimestamp"):
+        raise _terminating(write, name)
 
 
 def _terminating(write: Write, namespace: str) -> Forbidden:

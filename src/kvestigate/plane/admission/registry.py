@@ -2,14 +2,61 @@
 
 from __future__ import annotations
 
-from kvestigate.plane.admission.escalation import Escalation
+from kvestigate.plane.admission.classes import give_ingress_class, give_storage_class
+from kvestigate.plane.admission.escalation import forbid_escalation
 from kvestigate.plane.admission.interface import Rule, Write
-from kvestigate.plane.admission.namespaces import NamespaceLifecycle
-from kvestigate.plane.admission.service_accounts import ServiceAccounts
+from kvestigate.plane.admission.limit_ranges import fill_in_limits, limit_claim, limit_pod
+from kvestigate.plane.admission.namespaces import need_namespace
+from kvestigate.plane.admission.nodes import taint_new_node
+from kvestigate.plane.admission.pods import (
+    allow_one_default_priority,
+    apply_runtime_class,
+    give_priority,
+    tolerate_trouble,
+)
+from kvestigate.plane.admission.quotas import charge_quotas
+from kvestigate.plane.admission.service_accounts import give_account
+from kvestigate.plane.admission.volumes import check_resize, protect_in_use
+from kvestigate.plane.authz.rbac import GROUP as RBAC
+from kvestigate.plane.store.model import ResourceKey
 
-RULES: tuple[Rule, ...] = (NamespaceLifecycle(), ServiceAccounts(), Escalation())
+CHANGING: dict[ResourceKey, tuple[Rule, ...]] = {
+    ("", "nodes"): (taint_new_node,),
+    ("", "persistentvolumeclaims"): (protect_in_use, give_storage_class),
+    ("", "persistentvolumes"): (protect_in_use,),
+    ("", "pods"): (
+        fill_in_limits,
+        give_account,
+        give_priority,
+        tolerate_trouble,
+        apply_runtime_class,
+    ),
+    ("networking.k8s.io", "ingresses"): (give_ingress_class,),
+    **{
+        (RBAC, plural): (forbid_escalation,)
+        for plural in ("clusterrolebindings", "clusterroles", "rolebindings", "roles")
+    },
+}
+"""Before validation: they may change the object."""
+
+REFUSING: dict[ResourceKey, tuple[Rule, ...]] = {
+    ("", "persistentvolumeclaims"): (limit_claim, check_resize),
+    ("", "pods"): (limit_pod,),
+    ("scheduling.k8s.io", "priorityclasses"): (allow_one_default_priority,),
+}
+"""After validation: they take the object as it is."""
 
 
 def admit(write: Write) -> None:
-    for rule in RULES:
-        rule.admit(write)
+    """What comes before validation."""
+    need_namespace(write)
+    for rule in CHANGING.get(write.kind.key, ()):
+        rule(write)
+
+
+def approve(write: Write) -> None:
+    """What comes after validation."""
+    for rule in REFUSING.get(write.kind.key, ()):
+        rule(write)
+    # Last: what was refused is not charged.
+    charge_quotas(write)

@@ -6,14 +6,12 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.errors import Forbidden
 from kvestigate.kube import names
 from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.kinds.kind import Object
 from kvestigate.plane.kinds.podspec.annotations import MIRROR
 from kvestigate.plane.kinds.podspec.defaults import DEFAULT_MODE, name_account
 
-PODS = ("", "pods")
 ACCOUNTS = ("", "serviceaccounts")
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 VOLUME = "kube-api-access-"
@@ -21,21 +19,20 @@ VOLUME = "kube-api-access-"
 TOKEN_SECONDS = 3607
 
 
-class ServiceAccounts:
-    def admit(self, write: Write) -> None:
-        if write.kind.key != PODS or write.operation != "CREATE" or write.asked.subresource:
-            return
-        pod = write.new
-        if MIRROR in (pod["metadata"].get("annotations") or {}):
-            if pod["spec"].get("serviceAccountName"):
-                raise _forbidden(pod, "a mirror pod may not reference service accounts")
-            return
-        name_account(pod["spec"], pod["spec"].get("serviceAccountName") or "default")
-        account = _account(write)
-        if _automounts(pod["spec"], account):
-            _mount_token(pod)
-        if not pod["spec"].get("imagePullSecrets") and account.get("imagePullSecrets"):
-            pod["spec"]["imagePullSecrets"] = account["imagePullSecrets"]
+def give_account(write: Write) -> None:
+    if not write.creates:
+        return
+    pod = write.new
+    if MIRROR in (pod["metadata"].get("annotations") or {}):
+        if pod["spec"].get("serviceAccountName"):
+            raise write.forbidden("a mirror pod may not reference service accounts")
+        return
+    name_account(pod["spec"], pod["spec"].get("serviceAccountName") or "default")
+    account = _account(write)
+    if _automounts(pod["spec"], account):
+        _mount_token(pod)
+    if not pod["spec"].get("imagePullSecrets") and account.get("imagePullSecrets"):
+        pod["spec"]["imagePullSecrets"] = account["imagePullSecrets"]
 
 
 def _account(write: Write) -> Object:
@@ -44,7 +41,7 @@ def _account(write: Write) -> Object:
     item = write.scene.state.get(ACCOUNTS, namespace, name)
     if item is None:
         why = f"error looking up service account {namespace}/{name}"
-        raise _forbidden(pod, f'{why}: serviceaccount "{name}" not found')
+        raise write.forbidden(f'{why}: serviceaccount "{name}" not found')
     account: Object = msgspec.json.decode(item.data)
     return account
 
@@ -89,8 +86,3 @@ def _token_volume() -> dict[str, Any]:
         ],
         "defaultMode": DEFAULT_MODE,
     }
-
-
-def _forbidden(pod: Object, why: str) -> Forbidden:
-    name = pod["metadata"].get("name", "")
-    return Forbidden(f'pods "{name}" is forbidden: {why}', details={"name": name, "kind": "pods"})

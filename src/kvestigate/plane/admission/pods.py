@@ -1,0 +1,128 @@
+"""What a namespace, a class or the cluster adds to every new pod."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvestigate.plane import objects
+from kvestigate.plane.admission.interface import Write
+from kvestigate.plane.kinds.kind import Object
+
+PRIORITY_CLASSES = ("scheduling.k8s.io", "priorityclasses")
+RUNTIME_CLASSES = ("node.k8s.io", "runtimeclasses")
+_PREEMPTS = "PreemptLowerPriority"
+_TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_PATIENCE = 300
+"""Seconds that a pod stays on a node in trouble."""
+
+
+def give_priority(write: Write) -> None:
+    """The number behind the name of a priority class."""
+    spec = write.new["spec"]
+    if write.old is not None:
+        for field in ("priority", "preemptionPolicy"):
+            if field in write.old["spec"]:
+                spec.setdefault(field, write.old["spec"][field])
+    if not write.creates:
+        return
+    found = _priority_class(write)
+    if found is not None:
+        spec["priorityClassName"] = found["metadata"]["name"]
+    found = found or {}
+    value, policy = found.get("value", 0), found.get("preemptionPolicy", _PREEMPTS)
+    computed = "priority admission controller computed"
+    by = "from the given PriorityClass name"
+    if spec.get("priority", value) != value:
+        told = f"the integer value of priority ({spec['priority']}) must not be provided"
+        raise write.forbidden(f"{told} in pod spec; {computed} {value} {by}")
+    if spec.get("preemptionPolicy", policy) != policy:
+        told = f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be"
+        raise write.forbidden(f"{told} provided in pod spec; {computed} {policy} {by}")
+    spec["priority"], spec["preemptionPolicy"] = value, policy
+
+
+def _priority_class(write: Write) -> Object | None:
+    state = write.scene.state
+    if name := write.new["spec"].get("priorityClassName"):
+        item = state.get(PRIORITY_CLASSES, "", name)
+        if item is None:
+            raise write.forbidden(f"no PriorityClass with name {name} was found")
+        return objects.read(item)
+    defaults = [
+        obj
+        for item in state.collection(PRIORITY_CLASSES).items()
+        if b'"globalDefault":true' in item.data and (obj := objects.read(item)).get("globalDefault")
+    ]
+    return min(defaults, key=lambda obj: int(obj.get("value", 0)), default=None)
+
+
+def allow_one_default_priority(write: Write) -> None:
+    if write.operation == "DELETE" or not write.new.get("globalDefault"):
+        return
+    for item in write.scene.state.collection(PRIORITY_CLASSES).items():
+        if item.name == write.new["metadata"].get("name"):
+            continue
+        if objects.read(item).get("globalDefault"):
+            why = f"PriorityClass {item.name} is already marked as default. Only one default"
+            raise write.forbidden(f"{why} can exist")
+
+
+def tolerate_trouble(write: Write) -> None:
+    """Pods leave a node that does not answer after a while, unless they say otherwise."""
+    if write.operation == "DELETE" or write.asked.subresource:
+        return
+    spec = write.new["spec"]
+    present: list[Object] = spec.get("tolerations") or []
+    added: list[dict[str, Any]] = [
+        {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _PATIENCE}
+        for key in _TROUBLES
+        if not any(_tolerates(each, key) for each in present)
+    ]
+    if added:
+        spec["tolerations"] = [*present, *added]
+
+
+def _tolerates(toleration: Object, key: str) -> bool:
+    keys, effects = (key, "", None), ("NoExecute", "", None)
+    return toleration.get("key") in keys and toleration.get("effect") in effects
+
+
+def apply_runtime_class(write: Write) -> None:
+    """A runtime class tells what it costs and where it runs."""
+    if not write.creates:
+        return
+    spec = write.new["spec"]
+    name = spec.get("runtimeClassName")
+    found: Object = {}
+    if name is not None:
+        item = write.scene.state.get(RUNTIME_CLASSES, "", name)
+        if item is None:
+            raise write.forbidden(f'pod rejected: RuntimeClass "{name}" not found')
+        found = objects.read(item)
+    cost = (found.get("overhead") or {}).get("podFixed")
+    if spec.get("overhead") and not cost:
+        why = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        raise write.forbidden(f"pod rejected: {why}")
+    if cost:
+        if spec.get("overhead") not in (None, {}, cost):
+            why = "Pod's Overhead doesn't match RuntimeClass's defined Overhead"
+            raise write.forbidden(f"pod rejected: {why}")
+        spec["overhead"] = cost
+    _place(write, spec, found.get("scheduling") or {})
+
+
+def _place(write: Write, spec: Object, scheduling: Object) -> None:
+    selector = dict(spec.get("nodeSelector") or {})
+    for key, value in (scheduling.get("nodeSelector") or {}).items():
+        if selector.get(key, value) != value:
+            wanted = f"runtimeClass.scheduling.nodeSelector[{key}] = {value}"
+            raise write.forbidden(
+                f"conflict: {wanted}; pod.spec.nodeSelector[{key}] = {selector[key]}"
+            )
+        selector[key] = value
+    if selector:
+        spec["nodeSelector"] = selector
+    present = spec.get("tolerations") or []
+    added = [each for each in scheduling.get("tolerations") or () if each not in present]
+    if added:
+        spec["tolerations"] = [*present, *added]
