@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kvestigate.aio.clock import WallClock
 from kvestigate.client.api import PODS, Api
 from kvestigate.kube.resources import Resource
 from kvestigate.node.agent import Agent
@@ -203,6 +204,39 @@ async def test_gpus_are_given_out(api: Api, make_host: MakeHost) -> None:
         uuid, listed = (await logs(agent, "p")).splitlines()
         assert uuid == gpus[0].uuid
         assert listed.endswith(f"(UUID: {uuid})")
+
+
+async def test_a_changed_config_map_reaches_a_running_pod(api: Api, make_host: MakeHost) -> None:
+    clock = WallWithPause()
+    config = NodeConfig("here", refresh=clock.pause)
+    async with Agent(api, make_host("here"), config, clock=clock) as agent:
+        await api.create(CONFIG_MAPS, _data("conf", {"a": "old"}))
+        mounts = [{"name": "conf", "mountPath": "/conf"}]
+        script = "echo up; until grep -q new /conf/a; do sleep 0.02; done; echo seen"
+        volumes = [{"name": "conf", "configMap": {"name": "conf"}}]
+        main = shell(script, volumeMounts=mounts)
+        await api.create(PODS, pod("p", main, volumes=volumes, restartPolicy="Never"))
+        await until(api, "p", is_ready)
+        await api.patch(CONFIG_MAPS, "conf", {"data": {"a": "new"}})
+        clock.due.set()
+        await until(api, "p", in_phase("Succeeded"))
+        assert await logs(agent, "p") == "up\nseen\n"
+
+
+class WallWithPause(WallClock):
+    """The wall's time, but one pause ends when the test says so."""
+
+    pause = 86_401.0
+
+    def __init__(self) -> None:
+        self.due = asyncio.Event()
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds == self.pause:
+            await self.due.wait()
+            self.due.clear()
+        else:
+            await super().sleep(seconds)
 
 
 async def test_pods_outlive_their_agent(api: Api, make_host: MakeHost) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
-from kvestigate.node.pods import Pod
+from kvestigate.node.pods import Pod, PodStatus
 from kvestigate.node.records import ContainerRecord, Exit, Health, Run, Waiting
 from kvestigate.node.status import Place, pod_status
 from tests.node.test_lifecycle import NOW, exited, pod, running, sidecar
@@ -54,6 +55,25 @@ def test_a_running_pod_is_ready_when_all_its_containers_are() -> None:
     assert conditions(found)["Ready"] == "False"
     (ready,) = [one for one in found["conditions"] if one["type"] == "Ready"]
     assert ready["message"] == "containers with unready status: [b]"
+
+
+@pytest.mark.parametrize(
+    ("conditions", "ready", "message"),
+    [
+        ([], "False", "does not exist."),
+        ([{"type": "gate", "status": "False"}], "False", 'is not "True", but False'),
+        ([{"type": "gate", "status": "True"}], "True", None),
+    ],
+)
+def test_readiness_gates_count(
+    conditions: list[dict[str, str]], ready: str, message: str | None
+) -> None:
+    made = pod(readinessGates=[{"conditionType": "gate"}])
+    stored = msgspec.convert({"conditions": conditions}, PodStatus)
+    found = status(msgspec.structs.replace(made, status=stored), main=running())
+    (judged,) = [one for one in found["conditions"] if one["type"] == "Ready"]
+    assert judged["status"] == ready
+    assert judged["message"] is message or str(judged["message"]).endswith(str(message))
 
 
 def test_an_unfinished_init_container_is_told() -> None:

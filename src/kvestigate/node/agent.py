@@ -140,6 +140,8 @@ class Agent:
         for number in range(self.config.workers):
             self._supervisor.spawn(f"worker {number}", self._work())
         self._supervisor.spawn("heartbeat", presence.heartbeat())
+        if self._host.volumes_root is not None:
+            self._supervisor.spawn("volumes", self._refresh())
 
     def _prepare(self) -> Preparation:
         root = self._host.volumes_root
@@ -222,6 +224,17 @@ class Agent:
         self.workers[pod.metadata.uid] = worker
         self._by_key[key_of(pod)] = pod.metadata.uid
         return worker
+
+    async def _refresh(self) -> None:
+        """Keep the files of volumes current, and tokens alive."""
+        while True:
+            await self._clock.sleep(self.config.refresh)
+            for worker in list(self.workers.values()):
+                if not worker.finished:
+                    try:
+                        await self._preparation.refresh(worker.pod)
+                    except (errors.KvestigateError, OSError):
+                        pass  # the next round will try again
 
     async def _bury(self, pod: Pod) -> None:
         """A pod that ended under an earlier agent: nothing to run, but deletion waits for us."""

@@ -41,5 +41,7 @@ class NodeConfig:
     """Seconds between two renewals of the lease."""
     report: float = 300.0
     """Seconds between two reports of an unchanged status."""
+    refresh: float = 60.0
+    """Seconds between two looks at what volumes were made from."""
     keep_pods: bool = False
     """Whether pods outlive the agent, to be taken over by the next one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from types import TracebackType
 
@@ -22,7 +23,10 @@ _AT_ONCE = 32
 
 
 class Fleet:
-    """Nodes that come and go together. Entering returns when all are registered."""
+    """Nodes that come and go together. Entering returns when all are registered.
+
+    With `client_ca`, callers of the kubelet APIs need a certificate of it.
+    """
 
     def __init__(
         self,
@@ -39,7 +43,14 @@ class Fleet:
         self._running = Supervisor("fleet")
         tls = _context(serving, client_ca, clock)
         self.agents = [
-            Agent(api, host, config, clock=clock, feed=self._feed, tls=tls)
+            Agent(
+                api,
+                host,
+                replace(config, client_ca=client_ca),
+                clock=clock,
+                feed=self._feed,
+                tls=tls,
+            )
             for config, host in nodes
         ]
 

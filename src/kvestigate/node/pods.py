@@ -249,6 +249,10 @@ class PodSecurity(View, frozen=True):
     fs_group: int | None = None
 
 
+class ReadinessGate(View, frozen=True):
+    condition_type: str = ""
+
+
 class PodSpec(View, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -266,6 +270,8 @@ class PodSpec(View, frozen=True):
     share_process_namespace: bool = False
     security_context: PodSecurity = PodSecurity()
     resources: ResourceRequirements | None = None
+    readiness_gates: tuple[ReadinessGate, ...] = ()
+    """Conditions that others set and that count for the pod's readiness."""
 
 
 class PodStatus(View, frozen=True):

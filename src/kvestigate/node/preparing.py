@@ -12,6 +12,7 @@ from kvestigate.node.hosts.interface import Ceiling, Launch, RunKey
 from kvestigate.node.launching import launch
 from kvestigate.node.pods import Container, Pod
 from kvestigate.node.station import Station
+from kvestigate.node.tokens import Tokens
 from kvestigate.node.volumes import Mountable, Volumes
 
 LAST_WORDS = 4096
@@ -31,6 +32,9 @@ class Preparation(Protocol):
     def last_words(self, key: RunKey) -> str:
         """What a container left in its termination message."""
 
+    async def refresh(self, pod: Pod) -> None:
+        """Bring the files of a running pod's volumes up to date."""
+
     def forget(self, pod: Pod) -> None: ...
 
 
@@ -41,7 +45,8 @@ class RealPreparation:
         self._station = station
         self._root = root
         self._devices = devices
-        self._volumes = Volumes(root, token=station.token, claim=station.claim)
+        self._tokens = Tokens(station.token, station.clock)
+        self._volumes = Volumes(root, token=self._tokens.get, claim=station.claim)
         self._made: dict[str, dict[str, Mountable]] = {}
         """By the pod's uid."""
 
@@ -60,6 +65,14 @@ class RealPreparation:
         devices = self._devices.variables(pod.metadata.uid, container)
         return launch(pod, container, key, around, made, self._message(key), devices)
 
+    async def refresh(self, pod: Pod) -> None:
+        if pod.metadata.uid in self._made and any(map(volumes.is_written, pod.spec.volumes)):
+            around = await self._station.surroundings(pod, volumes.references(pod))
+            try:
+                await self._volumes.make(pod, around, self._station.clock.now())
+            except MissingReference:
+                pass  # what was deleted since stays as it was
+
     def last_words(self, key: RunKey) -> str:
         try:
             with self._message(key).open("rb") as file:
@@ -69,6 +82,7 @@ class RealPreparation:
 
     def forget(self, pod: Pod) -> None:
         self._made.pop(pod.metadata.uid, None)
+        self._tokens.forget(pod.metadata.uid)
         self._devices.release(pod.metadata.uid)
 
     def _message(self, key: RunKey) -> Path:
@@ -91,6 +105,9 @@ class SimulatedPreparation:
             hostname=environment.hostname(pod),
             ceiling=Ceiling(),
         )
+
+    async def refresh(self, pod: Pod) -> None:
+        pass
 
     def last_words(self, key: RunKey) -> str:
         return ""

@@ -217,8 +217,7 @@ def _conditions(
         ("PodReadyToStartContainers", ready_to_start and not done, "", ""),
         _judged("Initialized", up, "PodCompleted" if up and why == "PodCompleted" else "",
                 "ContainersNotInitialized", "incomplete", incomplete),
-        _judged("Ready", not unready and not done, "", why or "ContainersNotReady",
-                "unready", [] if done else unready),
+        _ready(pod, unready, why),
         _judged("ContainersReady", not unready and not done, "", why or "ContainersNotReady",
                 "unready", [] if done else unready),
         ("PodScheduled", True, "", ""),
@@ -227,6 +226,26 @@ def _conditions(
         _condition(pod, name, "True" if value else "False", reason, message, since, now)
         for name, value, reason, message in judged
     ]
+
+
+def _ready(pod: Pod, unready: Sequence[str], why: str) -> tuple[str, bool, str, str]:
+    """Ready needs its containers, and the conditions that the spec names beside them."""
+    if unready or why:
+        names = [] if why else unready
+        return _judged("Ready", False, "", why or "ContainersNotReady", "unready", names)
+    set_by_others = {one.type: one.status for one in pod.status.conditions}
+    for gate in pod.spec.readiness_gates:
+        name = gate.condition_type
+        if name not in set_by_others:
+            message = f'corresponding condition of pod readiness gate "{name}" does not exist.'
+            return "Ready", False, "ReadinessGatesNotReady", message
+        if set_by_others[name] != "True":
+            message = (
+                f'the status of pod readiness gate "{name}" is not "True", '
+                f"but {set_by_others[name]}"
+            )
+            return "Ready", False, "ReadinessGatesNotReady", message
+    return "Ready", True, "", ""
 
 
 def _judged(

@@ -83,6 +83,12 @@ def references(pod: Pod) -> set[Reference]:
     return found
 
 
+def is_written(volume: Volume) -> bool:
+    """Whether a volume's files come from the API, and so may change."""
+    sources = (volume.config_map, volume.secret, volume.projected, volume.downward_api)
+    return any(source is not None for source in sources)
+
+
 class Volumes:
     """Makes volumes below `root`, one directory a pod."""
 
