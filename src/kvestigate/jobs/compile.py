@@ -1,0 +1,256 @@
+"""From a task to the exact Kubernetes objects that run it. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kvestigate.errors import InputError
+from kvestigate.jobs import labels
+from kvestigate.jobs.identity import User
+from kvestigate.jobs.model import Accelerator, Resources, Task
+from kvestigate.jobs.placement import Placement
+from kvestigate.jobs.script import literal, script
+from kvestigate.kube.names import LABEL_MAX
+
+Manifest = dict[str, Any]
+
+GPU = "nvidia.com/gpu"
+CONTAINER = "task"
+_NOT_IN_NAMES = re.compile(r"[^a-z0-9-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """All that is decided when a task is submitted."""
+
+    task: Task
+    task_id: str
+    """Eight lower-case letters and digits."""
+    user: User
+    namespace: str
+    placement: Placement
+    claims: Mapping[str, str]
+    """The claim behind each volume that the task names."""
+
+    @property
+    def name(self) -> str:
+        return self.task.name or f"task-{self.task_id}"
+
+    @property
+    def service(self) -> str:
+        """The domain under which the nodes find each other."""
+        return f"task-{self.task_id}"
+
+    def job_name(self, index: int) -> str:
+        """`training-job-abc12345-node-0`, cut where it would be too long for a label."""
+        ending = f"-{self.task_id}"
+        if self.task.num_nodes > 1:
+            ending += f"-node-{index}"
+        return object_name(self.name)[: LABEL_MAX - len(ending)].rstrip("-") + ending
+
+
+def object_name(text: str) -> str:
+    """`text` as the beginning of an object's name."""
+    return _NOT_IN_NAMES.sub("-", text.lower()).strip("-") or "task"
+
+
+def compile_jobs(submission: Submission) -> list[Manifest]:
+    """One Job a node."""
+    return [_job(submission, index) for index in range(submission.task.num_nodes)]
+
+
+def compile_companions(submission: Submission) -> list[Manifest]:
+    """What the jobs need beside them and what goes with the first of them."""
+    task = submission.task
+    found = []
+    if task.num_nodes > 1:
+        found.append(_headless(submission))
+    if submission.placement.resources.ports:
+        found.append(_ports(submission))
+    if task.secrets:
+        found.append(_secret(submission))
+    return found
+
+
+def _metadata(submission: Submission, name: str, **extra: str) -> Manifest:
+    reserved = labels.RESERVED & submission.placement.resources.labels.keys()
+    if reserved:
+        raise InputError(f"resources.labels.{min(reserved)}: this label is not yours to set")
+    own = labels.of_task(submission.user, submission.task_id, submission.name)
+    return {
+        "name": name,
+        "namespace": submission.namespace,
+        "labels": {**submission.placement.resources.labels, **own, **extra},
+        "annotations": {
+            labels.EXACT_NAME: submission.name,
+            labels.NUM_NODES: str(submission.task.num_nodes),
+        },
+    }
+
+
+def _job(submission: Submission, index: int) -> Manifest:
+    metadata = _metadata(submission, submission.job_name(index), **{labels.NODE_INDEX: str(index)})
+    template = {"labels": metadata["labels"], "annotations": metadata["annotations"]}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {
+            "completions": 1,
+            "parallelism": 1,
+            "backoffLimit": 0,
+            "template": {"metadata": template, "spec": _pod(submission, index)},
+        },
+    }
+
+
+def _pod(submission: Submission, index: int) -> Manifest:
+    spec: Manifest = {"restartPolicy": "Never", "automountServiceAccountToken": False}
+    if submission.task.num_nodes > 1:
+        spec |= {"hostname": f"node-{index}", "subdomain": submission.service}
+    placement = submission.placement
+    if placement.terms:
+        terms = [
+            {
+                "matchExpressions": [
+                    {"key": key, "operator": "In", "values": list(values)} for key, values in term
+                ]
+            }
+            for term in placement.terms
+        ]
+        required = {"nodeSelectorTerms": terms}
+        spec["affinity"] = {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}
+        }
+    if placement.tolerations:
+        spec["tolerations"] = [
+            {"key": key, "operator": "Exists", "effect": "NoSchedule"}
+            for key in placement.tolerations
+        ]
+    volumes, mounts = _volumes(submission)
+    container = _container(submission, index)
+    if volumes:
+        spec["volumes"] = volumes
+        container["volumeMounts"] = mounts
+    return spec | {"containers": [container]}
+
+
+def _container(submission: Submission, index: int) -> Manifest:
+    task, resources = submission.task, submission.placement.resources
+    container: Manifest = {
+        "name": CONTAINER,
+        "image": resources.image,
+        "command": ["/bin/sh", "-c", literal(script(task, _peers(submission)))],
+        "env": _environment(submission, index),
+    }
+    if resources.ports:
+        container["ports"] = [{"containerPort": port} for port in resources.ports]
+    if needed := _resources(resources):
+        container["resources"] = needed
+    return container
+
+
+def _peers(submission: Submission) -> tuple[str, ...]:
+    count = submission.task.num_nodes
+    if count == 1:
+        return ()
+    return tuple(f"node-{index}.{submission.service}" for index in range(count))
+
+
+def _environment(submission: Submission, index: int) -> list[Manifest]:
+    task = submission.task
+    gpus = submission.placement.resources.accelerator or Accelerator(0)
+    rank, nodes = str(index), str(task.num_nodes)
+    ours = {
+        "NODE_RANK": rank,
+        "NUM_NODES": nodes,
+        "SKYPILOT_NODE_RANK": rank,
+        "SKYPILOT_NUM_NODES": nodes,
+        "SKYPILOT_NUM_GPUS_PER_NODE": str(gpus.count),
+        "SKYPILOT_TASK_ID": submission.task_id,
+    }
+    peers = _peers(submission)
+    address: list[Manifest] = []
+    if not peers:
+        source = {"fieldRef": {"fieldPath": "status.podIP"}}
+        address = [{"name": "SKYPILOT_NODE_IPS", "valueFrom": source}]
+    # The user's own address of the first node wins over ours; the ranks are facts.
+    master = {"MASTER_ADDR": peers[0]} if peers else {}
+    plain = {name: literal(value) for name, value in task.envs.items()}
+    return [
+        *({"name": name, "value": value} for name, value in (master | plain | ours).items()),
+        *address,
+        *(
+            {
+                "name": name,
+                "valueFrom": {"secretKeyRef": {"name": submission.service, "key": name}},
+            }
+            for name in task.secrets
+        ),
+    ]
+
+
+def _resources(resources: Resources) -> Manifest:
+    requests: dict[str, str] = {}
+    limits: dict[str, str] = {}
+    for name, amount in (("cpu", resources.cpus), ("memory", resources.memory)):
+        if amount is not None:
+            requests[name] = amount.quantity
+            if not amount.at_least:
+                limits[name] = amount.quantity
+    if resources.disk:
+        requests["ephemeral-storage"] = resources.disk
+    if resources.accelerator is not None:
+        limits[GPU] = str(resources.accelerator.count)
+    return {key: value for key, value in (("requests", requests), ("limits", limits)) if value}
+
+
+def _volumes(submission: Submission) -> tuple[list[Manifest], list[Manifest]]:
+    volumes: dict[str, Manifest] = {}
+    mounts = []
+    for path, volume in submission.task.volumes.items():
+        claim = submission.claims[volume]
+        if claim not in volumes:
+            source = {"claimName": claim}
+            volumes[claim] = {"name": f"volume-{len(volumes)}", "persistentVolumeClaim": source}
+        mounts.append({"name": volumes[claim]["name"], "mountPath": path})
+    return list(volumes.values()), mounts
+
+
+def _headless(submission: Submission) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(submission, submission.service),
+        "spec": {
+            "clusterIP": "None",
+            # The nodes look for each other before any of them is ready.
+            "publishNotReadyAddresses": True,
+            "selector": {labels.TASK_ID: submission.task_id},
+        },
+    }
+
+
+def _ports(submission: Submission) -> Manifest:
+    ports = submission.placement.resources.ports
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": _metadata(submission, f"{submission.service}-ports"),
+        "spec": {
+            "selector": {labels.TASK_ID: submission.task_id, labels.NODE_INDEX: "0"},
+            "ports": [{"name": f"port-{port}", "port": port} for port in ports],
+        },
+    }
+
+
+def _secret(submission: Submission) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": _metadata(submission, submission.service),
+        "stringData": dict(submission.task.secrets),
+    }

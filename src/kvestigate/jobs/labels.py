@@ -1,0 +1,48 @@
+"""The labels and annotations by which tasks and volumes are found again. Pure."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kvestigate.jobs.identity import User, label_value
+
+TASK: Final = "skypilot-task"
+TASK_ID: Final = "task-id"
+TASK_NAME: Final = "task-name"
+NODE_INDEX: Final = "node-idx"
+VOLUME: Final = "skypilot-volume"
+VOLUME_ID: Final = "volume-id"
+VOLUME_NAME: Final = "volume-name"
+USERNAME: Final = "username"
+OWNER: Final = "skypilot-owner"
+"""The digest of the user's exact name: what isolation is decided by."""
+
+EXACT_NAME: Final = "skypilot-name"
+"""Annotation: the name of the task or volume as it was written."""
+NUM_NODES: Final = "skypilot-num-nodes"
+"""Annotation: how many jobs the task has, to notice that some are gone."""
+
+RESERVED: Final = frozenset(
+    (TASK, TASK_ID, TASK_NAME, NODE_INDEX, VOLUME, VOLUME_ID, VOLUME_NAME, USERNAME, OWNER)
+)
+
+
+def of_user(user: User) -> dict[str, str]:
+    return {USERNAME: user.label, OWNER: user.digest}
+
+
+def of_task(user: User, task_id: str, name: str) -> dict[str, str]:
+    return {TASK: "true", TASK_ID: task_id, TASK_NAME: label_value(name), **of_user(user)}
+
+
+def of_volume(user: User, volume_id: str, name: str) -> dict[str, str]:
+    return {VOLUME: "true", VOLUME_ID: volume_id, VOLUME_NAME: label_value(name), **of_user(user)}
+
+
+def selecting(kind: str, user: User | None, **exact: str) -> str:
+    """The selector for things of `kind`, of one user or of all.
+
+    The values are ours or checked by the caller: nothing that a user typed may end up in here.
+    """
+    parts = {kind: "true"} | ({OWNER: user.digest} if user is not None else {}) | exact
+    return ",".join(f"{key}={value}" for key, value in parts.items())

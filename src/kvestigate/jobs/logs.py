@@ -1,0 +1,148 @@
+"""The lines of all nodes of a task, as they come; it ends when the nodes have."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+
+from kvestigate.client.api import PODS, Api
+from kvestigate.client.call import Selection
+from kvestigate.client.logs import LogOptions
+from kvestigate.errors import DeadlineExceeded, NotFound
+from kvestigate.jobs import labels
+from kvestigate.jobs.answers import State
+from kvestigate.jobs.compile import CONTAINER
+from kvestigate.jobs.launcher import LogRequest
+from kvestigate.jobs.status import node_index, node_state
+from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.workloads import Job
+
+START_SECONDS = 300.0
+"""How long the first pod of a node may take to start."""
+
+_AHEAD = 1000
+"""Lines that are read before the reader takes them; then the nodes' streams wait."""
+
+_FINISHED = ("Succeeded", "Failed")
+
+
+async def task_lines(
+    api: Api, jobs: Sequence[Job], request: LogRequest
+) -> AsyncGenerator[bytes, None]:
+    """Lines without newlines, with `node-0 | ` before them where there are several nodes."""
+    wanted = {node_index(job): job for job in jobs}
+    if request.node is not None:
+        if request.node not in wanted:
+            raise NotFound(
+                f"the task has no node {request.node}", hint=f"its nodes: 0 to {max(wanted)}"
+            )
+        wanted = {request.node: wanted[request.node]}
+    queue: asyncio.Queue[bytes | None] = asyncio.Queue(_AHEAD)
+    reading = asyncio.create_task(_Reader(api, wanted, request, queue, len(jobs) > 1).run())
+    try:
+        while (line := await queue.get()) is not None:
+            yield line
+        await reading
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+
+class _Reader:
+    """Starts to read each node's log when its container has started."""
+
+    def __init__(
+        self,
+        api: Api,
+        jobs: dict[int, Job],
+        request: LogRequest,
+        queue: asyncio.Queue[bytes | None],
+        prefixed: bool,
+    ) -> None:
+        self._api = api
+        self._request = request
+        self._queue = queue
+        self._prefixed = prefixed
+        self._waiting = set(jobs)
+        self._jobs = jobs
+        self._tasks = asyncio.TaskGroup()
+
+    async def run(self) -> None:
+        try:
+            async with self._tasks:
+                await self._start_all()
+        finally:
+            # Who cancels us reads no more, and a full queue would hold us for ever.
+            task = asyncio.current_task()
+            if task is None or not task.cancelling():
+                await self._queue.put(None)
+
+    async def _start_all(self) -> None:
+        task_id = next(iter(self._jobs.values())).metadata.labels[labels.TASK_ID]
+        selection = Selection(self._api.namespace, labels=f"{labels.TASK_ID}={task_id}")
+        found = await self._api.list(PODS, selection, type=Pod)
+        present = {_index(pod) for pod in found.items}
+        for index, job in self._jobs.items():
+            if index not in present and node_state(job) in (State.COMPLETED, State.FAILED):
+                self._waiting.discard(index)  # its pod has been cleaned up
+        for pod in found.items:
+            self._consider(pod)
+        if not self._waiting or not self._request.follow:
+            return
+        try:
+            async with (
+                asyncio.timeout(START_SECONDS),
+                self._api.watch(
+                    PODS, selection, resource_version=found.metadata.resource_version, type=Pod
+                ) as events,
+            ):
+                async for event in events:
+                    if event.type == "DELETED":
+                        self._waiting.discard(_index(event.object))
+                    else:
+                        self._consider(event.object)
+                    if not self._waiting:
+                        return
+        except TimeoutError:
+            nodes = ", ".join(f"node-{index}" for index in sorted(self._waiting))
+            raise DeadlineExceeded(
+                f"{nodes} did not start within {START_SECONDS:g} s",
+                hint=f"`k8s-cli jobs why {task_id}` says why",
+            ) from None
+
+    def _consider(self, pod: Pod) -> None:
+        index = _index(pod)
+        if index in self._waiting and (_started(pod) or pod.status.phase in _FINISHED):
+            self._waiting.discard(index)
+            self._tasks.create_task(self._read(pod, index))
+
+    async def _read(self, pod: Pod, index: int) -> None:
+        prefix = f"node-{index} | ".encode() if self._prefixed else b""
+        if not _started(pod):
+            why = f"{pod.status.reason or pod.status.phase}: {pod.status.message}"
+            await self._queue.put(prefix + why.encode())
+            return
+        options = LogOptions(
+            container=CONTAINER,
+            follow=self._request.follow,
+            tail=self._request.tail,
+            since_seconds=self._request.since_seconds,
+            reconnect=self._request.follow,
+        )
+        lines = self._api.logs(pod.metadata.name, options, namespace=self._api.namespace)
+        async with aclosing(lines):
+            async for line in lines:
+                await self._queue.put(prefix + line)
+
+
+def _index(pod: Pod) -> int:
+    text = pod.metadata.labels.get(labels.NODE_INDEX, "")
+    return int(text) if text.isdecimal() else 0
+
+
+def _started(pod: Pod) -> bool:
+    return any(
+        status.state.running is not None or status.state.terminated is not None
+        for status in pod.status.container_statuses
+    )

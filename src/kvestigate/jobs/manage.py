@@ -1,0 +1,170 @@
+"""Tasks on a cluster: submit, list, status, stop. The cluster's API is all there is to know."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import string
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from kvestigate.client.api import Api, Propagation
+from kvestigate.client.call import Selection
+from kvestigate.errors import NotFound
+from kvestigate.jobs import answers, labels, logs, volumes
+from kvestigate.jobs.compile import Manifest, Submission, compile_companions, compile_jobs
+from kvestigate.jobs.identity import User
+from kvestigate.jobs.launcher import LogRequest, VolumeRequest
+from kvestigate.jobs.parse import parse_task
+from kvestigate.jobs.placement import needs_nodes, place
+from kvestigate.jobs.status import task_status, task_statuses
+from kvestigate.kube import builtins
+from kvestigate.kube.views.core import Node
+from kvestigate.kube.views.meta import PartialObject
+from kvestigate.kube.views.workloads import Job
+
+JOBS = builtins.resource("jobs.batch")
+_COMPANIONS = {"Service": builtins.resource("services"), "Secret": builtins.resource("secrets")}
+_ALPHABET = string.ascii_lowercase + string.digits
+_ID = re.compile(r"[a-z0-9]{8}")
+_AT_ONCE = 8
+
+
+def new_id() -> str:
+    """Eight characters that nobody can guess or has had before."""
+    return "".join(secrets.choice(_ALPHABET) for _ in range(8))
+
+
+class InProcess:
+    """A `Launcher` that talks to the cluster itself."""
+
+    def __init__(self, api: Api, user: User) -> None:
+        self._api = api
+        self._user = user
+
+    async def plan(self, document: Mapping[str, Any]) -> list[Manifest]:
+        """The exact objects that `submit` would make, but for the values of secrets."""
+        submission = await self._submission(document)
+        made = [*compile_companions(submission), *compile_jobs(submission)]
+        for manifest in made:
+            if manifest["kind"] == "Secret":
+                manifest["stringData"] = dict.fromkeys(manifest["stringData"], "...")
+        return made
+
+    async def submit(self, document: Mapping[str, Any]) -> answers.TaskSubmitResponse:
+        submission = await self._submission(document)
+        await self._create(submission)
+        return answers.TaskSubmitResponse(
+            submission.task_id,
+            "submitted",
+            f"Task submitted successfully with ID: {submission.task_id}",
+        )
+
+    async def list_tasks(self, *, all_users: bool) -> answers.TaskListResponse:
+        return answers.TaskListResponse(tuple(task_statuses(await self._jobs(all_users))))
+
+    async def task(self, task_id: str) -> answers.TaskStatus:
+        return task_status(await self._jobs_of(task_id))
+
+    async def stop(self, task_id: str) -> answers.TaskStopResponse:
+        await self._delete(await self._jobs_of(task_id))
+        message = f"Task {task_id} stopped successfully"
+        return answers.TaskStopResponse(task_id, "stopped", message)
+
+    async def stop_all(self, *, all_users: bool) -> answers.TaskStopAllResponse:
+        jobs = await self._jobs(all_users)
+        count = len({job.metadata.labels.get(labels.TASK_ID) for job in jobs})
+        await self._delete(jobs)
+        return answers.TaskStopAllResponse(count, "stopped", f"Stopped {count} tasks")
+
+    async def logs(self, task_id: str, request: LogRequest) -> AsyncGenerator[bytes, None]:
+        jobs = await self._jobs_of(task_id)
+        lines = logs.task_lines(self._api, jobs, request)
+        try:
+            async for line in lines:
+                yield line
+        finally:
+            await lines.aclose()
+
+    async def create_volume(self, request: VolumeRequest) -> answers.VolumeCreateResponse:
+        return await volumes.create(self._api, self._user, request, new_id())
+
+    async def list_volumes(self, *, all_users: bool) -> answers.VolumeListResponse:
+        return await volumes.list_all(self._api, None if all_users else self._user)
+
+    async def volume(self, volume_id: str) -> answers.VolumeStatus:
+        return await volumes.status(self._api, self._user, volume_id)
+
+    async def delete_volume(self, volume_id: str) -> answers.VolumeDeleteResponse:
+        return await volumes.delete(self._api, self._user, volume_id)
+
+    async def _submission(self, document: Mapping[str, Any]) -> Submission:
+        task = parse_task(document)
+        nodes: list[Mapping[str, str]] = []
+        if needs_nodes(task):
+            found = await self._api.list(builtins.resource("nodes"), type=Node)
+            nodes = [node.metadata.labels for node in found.items]
+        placement = place(task, nodes)
+        claims = await volumes.resolve(self._api, self._user, set(task.volumes.values()))
+        return Submission(task, new_id(), self._user, self._api.namespace, placement, claims)
+
+    async def _create(self, submission: Submission) -> None:
+        """The first job owns all else, so that what is stopped or fails half-way leaves nothing."""
+        first, *others = compile_jobs(submission)
+        owner = await self._api.create(JOBS, first, type=PartialObject)
+        reference = {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "name": owner.metadata.name,
+            "uid": owner.metadata.uid,
+        }
+        made = [owner.metadata.name]
+        try:
+            for companion in compile_companions(submission):
+                companion["metadata"]["ownerReferences"] = [reference]
+                await self._api.create(
+                    _COMPANIONS[companion["kind"]], companion, type=PartialObject
+                )
+            for job in others:
+                made.append(job["metadata"]["name"])
+                await self._api.create(JOBS, job, type=PartialObject)
+        except BaseException:
+            for name in made:
+                await self._delete_job(name)
+            raise
+
+    async def _jobs(self, all_users: bool) -> list[Job]:
+        user = None if all_users else self._user
+        return await self._select(labels.selecting(labels.TASK, user))
+
+    async def _jobs_of(self, task_id: str) -> list[Job]:
+        found: list[Job] = []
+        if _ID.fullmatch(task_id):
+            exact = {labels.TASK_ID: task_id}
+            found = await self._select(labels.selecting(labels.TASK, self._user, **exact))
+        if not found:
+            raise NotFound(f"Task {task_id} not found", hint="`k8s-cli jobs list` shows yours")
+        return found
+
+    async def _select(self, selector: str) -> list[Job]:
+        selection = Selection(self._api.namespace, labels=selector)
+        found = await self._api.list(JOBS, selection, type=Job)
+        return [job for job in found.items if job.metadata.deletion_timestamp is None]
+
+    async def _delete(self, jobs: list[Job]) -> None:
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def delete(job: Job) -> None:
+            async with gate:
+                await self._delete_job(job.metadata.name)
+
+        async with asyncio.TaskGroup() as tasks:
+            for job in jobs:
+                tasks.create_task(delete(job))
+
+    async def _delete_job(self, name: str) -> None:
+        try:
+            await self._api.delete(JOBS, name, propagation=Propagation.BACKGROUND, type=bytes)
+        except NotFound:
+            pass

@@ -1,0 +1,156 @@
+"""Volumes: PersistentVolumeClaims that belong to a user."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable
+
+from kvestigate.client.api import PODS, Api
+from kvestigate.client.call import Selection
+from kvestigate.errors import Conflict, InputError, NotFound
+from kvestigate.jobs import answers, labels
+from kvestigate.jobs.compile import object_name
+from kvestigate.jobs.identity import User
+from kvestigate.jobs.launcher import ACCESS_MODES, VolumeRequest
+from kvestigate.jobs.status import volume_status
+from kvestigate.kube import builtins, quantities
+from kvestigate.kube.names import SUBDOMAIN_MAX
+from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.storage import PersistentVolumeClaim
+
+CLAIMS = builtins.resource("persistentvolumeclaims")
+_ID = re.compile(r"[a-z0-9]{8}")
+_FINISHED = ("Succeeded", "Failed")
+_LONGEST_NAME = 200
+
+
+async def create(
+    api: Api, user: User, request: VolumeRequest, volume_id: str
+) -> answers.VolumeCreateResponse:
+    _check(request)
+    if request.name in {_name(claim) for claim in await _claims(api, user)}:
+        raise Conflict(
+            f"there is a volume named {request.name!r} already",
+            hint="`k8s-cli volumes list` shows it; choose another name or delete it",
+        )
+    ending = f"-{volume_id}"
+    spec = {
+        "accessModes": list(request.access_modes),
+        "resources": {"requests": {"storage": request.size}},
+    }
+    if request.storage_class:
+        spec["storageClassName"] = request.storage_class
+    body = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": object_name(request.name)[: SUBDOMAIN_MAX - len(ending)] + ending,
+            "labels": labels.of_volume(user, volume_id, request.name),
+            "annotations": {labels.EXACT_NAME: request.name},
+        },
+        "spec": spec,
+    }
+    await api.create(CLAIMS, body, namespace=api.namespace)
+    message = f"Volume created successfully with ID: {volume_id}"
+    return answers.VolumeCreateResponse(volume_id, "created", message)
+
+
+async def list_all(api: Api, user: User | None) -> answers.VolumeListResponse:
+    found = [volume_status(claim) for claim in await _claims(api, user)]
+    found.sort(key=lambda volume: (volume.created_at, volume.volume_id), reverse=True)
+    return answers.VolumeListResponse(tuple(found))
+
+
+async def status(api: Api, user: User, volume_id: str) -> answers.VolumeStatus:
+    return volume_status(await _claim(api, user, volume_id))
+
+
+async def delete(api: Api, user: User, volume_id: str) -> answers.VolumeDeleteResponse:
+    claim = await _claim(api, user, volume_id)
+    if users := await _pods_with(api, claim.metadata.name):
+        raise Conflict(
+            f"volume {volume_id} is in use by {', '.join(users)}",
+            hint="stop the task first: `k8s-cli jobs list`, `k8s-cli jobs stop ID`",
+        )
+    await api.delete(CLAIMS, claim.metadata.name, uid=claim.metadata.uid, type=bytes)
+    message = f"Volume {volume_id} deleted successfully"
+    return answers.VolumeDeleteResponse(volume_id, "deleted", message)
+
+
+async def resolve(api: Api, user: User, names: Iterable[str]) -> dict[str, str]:
+    """The claim behind each name: the user's volume, else a claim that is nobody's volume."""
+    wanted = set(names)
+    if not wanted:
+        return {}
+    own = {_name(claim): claim.metadata.name for claim in await _claims(api, user)}
+    return {name: own.get(name) or await _literal(api, user, name, own) for name in wanted}
+
+
+async def _literal(api: Api, user: User, name: str, own: Iterable[str]) -> str:
+    found = await api.list(CLAIMS, Selection(api.namespace), type=PersistentVolumeClaim)
+    for claim in found.items:
+        owner = claim.metadata.labels.get(labels.OWNER, user.digest)
+        if claim.metadata.name == name and owner == user.digest:
+            return name
+    near = difflib.get_close_matches(name, list(own), n=1)
+    raise InputError(
+        f"volumes: there is no volume {name!r}",
+        hint=f"did you mean {near[0]!r}?"
+        if near
+        else "`k8s-cli volumes list` shows yours, `k8s-cli volumes create` makes one",
+    )
+
+
+def _check(request: VolumeRequest) -> None:
+    if not request.name.strip() or len(request.name) > _LONGEST_NAME:
+        raise InputError(f"name: {request.name!r} is no name of up to {_LONGEST_NAME} characters")
+    if not request.name.isprintable():
+        raise InputError(f"name: {request.name!r} has characters that cannot be printed")
+    try:
+        positive = quantities.parse(request.size).nanos > 0
+    except InputError as error:
+        raise InputError(f"size: {error.message}", hint="write 10Gi or 1Ti") from None
+    if not positive:
+        raise InputError(f"size: {request.size!r} is not more than nothing", hint="write 10Gi")
+    for mode in request.access_modes:
+        if mode not in ACCESS_MODES:
+            raise InputError(
+                f"access_modes: {mode!r} is none", hint=f"there are: {', '.join(ACCESS_MODES)}"
+            )
+    if not request.access_modes:
+        raise InputError("access_modes: at least one is needed", hint="write ReadWriteOnce")
+
+
+async def _claims(api: Api, user: User | None, **exact: str) -> list[PersistentVolumeClaim]:
+    selector = labels.selecting(labels.VOLUME, user, **exact)
+    found = await api.list(
+        CLAIMS, Selection(api.namespace, labels=selector), type=PersistentVolumeClaim
+    )
+    return [claim for claim in found.items if claim.metadata.deletion_timestamp is None]
+
+
+async def _claim(api: Api, user: User, volume_id: str) -> PersistentVolumeClaim:
+    if _ID.fullmatch(volume_id):
+        for claim in await _claims(api, user, **{labels.VOLUME_ID: volume_id}):
+            return claim
+    raise NotFound(f"Volume {volume_id} not found", hint="`k8s-cli volumes list` shows yours")
+
+
+async def _pods_with(api: Api, claim: str) -> list[str]:
+    """Pods that are not done and mount the claim."""
+    found = await api.list(PODS, Selection(api.namespace), type=Pod)
+    return [
+        pod.metadata.name
+        for pod in found.items
+        if pod.status.phase not in _FINISHED
+        and any(
+            volume.persistent_volume_claim is not None
+            and volume.persistent_volume_claim.claim_name == claim
+            for volume in pod.spec.volumes
+        )
+    ]
+
+
+def _name(claim: PersistentVolumeClaim) -> str:
+    return claim.metadata.annotations.get(labels.EXACT_NAME, "")
