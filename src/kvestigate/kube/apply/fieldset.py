@@ -28,6 +28,7 @@ LEAF: FieldSet = {}
 EMPTY: FieldSet = {}
 
 _decode = msgspec.json.Decoder().decode
+_decode_keys = msgspec.json.Decoder(dict[str, Any]).decode
 _encode = msgspec.json.Encoder().encode
 
 # Go's JSON encoder writes these as escapes, in strings inside of steps too.
@@ -224,7 +225,7 @@ def _parse_step(step: str) -> str | None:
         return None
     try:
         return f"{mark}:{reader(content)}"
-    except (msgspec.DecodeError, ValueError, AttributeError) as error:
+    except (msgspec.DecodeError, ValueError) as error:
         raise Malformed(f"{step!r}: {error}") from None
 
 
@@ -235,7 +236,7 @@ def key_text(keys: dict[str, Any]) -> str:
 
 _STEPS: dict[str, Callable[[str], str]] = {
     "f": lambda content: content,
-    "k": lambda content: key_text(_decode(content)),
+    "k": lambda content: key_text(_decode_keys(content)),
     "v": lambda content: value_text(_decode(content)),
     "i": lambda content: str(int(content)),
 }

@@ -94,8 +94,8 @@ _RAW = "io.k8s.apimachinery.pkg.runtime.RawExtension"
 
 
 @cache
-def of_definition(name: str, *, divided: bool = False) -> Shape:
-    """The shape of a built-in type; `divided` overrides that it is marked atomic."""
+def of_definition(name: str) -> Shape:
+    """The shape of a built-in type."""
     definition = facts.definition(name)
     if name == _RAW:
         return Shape(Form.WHOLE, accepts=(Scalar.ANY, dict))
@@ -103,9 +103,13 @@ def of_definition(name: str, *, divided: bool = False) -> Shape:
         return DEDUCED
     if definition.scalar is not None:
         return _WHOLE[_SCALARS[definition.scalar]]
-    whole = definition.ownership is facts.Ownership.WHOLE and not divided
+    whole = definition.ownership is facts.Ownership.WHOLE
+    return _struct(definition, Form.WHOLE if whole else Form.FIELDS)
+
+
+def _struct(definition: facts.Definition, form: Form) -> Shape:
     return Shape(
-        Form.WHOLE if whole else Form.FIELDS,
+        form,
         accepts=(dict,),
         fields=lambda: {field: _of_field(of) for field, of in definition.fields.items()},
     )
@@ -113,7 +117,9 @@ def of_definition(name: str, *, divided: bool = False) -> Shape:
 
 def _of_field(field: Field) -> Shape:
     if field.type is Type.DEFINED:
-        return of_definition(field.definition, divided=field.topology == "granular")
+        if field.topology == "granular":
+            return _struct(facts.definition(field.definition), Form.FIELDS)
+        return of_definition(field.definition)
     if field.type is Type.LIST:
         return _list_of(field)
     if field.type is Type.MAP:
