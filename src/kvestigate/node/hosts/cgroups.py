@@ -21,8 +21,8 @@ class Cgroups(Protocol):
 
     def usage(self, name: str) -> Usage | None: ...
 
-    def remove(self, name: str) -> None:
-        """Forget a group whose processes have ended."""
+    def remove(self, name: str = "") -> None:
+        """Forget a group whose processes have ended; without a name, the node's own."""
 
 
 class Version1:
@@ -66,7 +66,7 @@ class Version1:
             return None
         return Usage(nanos / 1e9, max(memory - inactive, 0))
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str = "") -> None:
         for root in (self._memory, self._cpu, self._accounting):
             if root is not None:
                 _remove(root / name)
@@ -100,7 +100,7 @@ class Version2:
         micros = _counter(self._root / name / "cpu.stat", "usage_usec")
         return Usage(micros / 1e6, max(memory - inactive, 0))
 
-    def remove(self, name: str) -> None:
+    def remove(self, name: str = "") -> None:
         _remove(self._root / name)
 
 

@@ -169,6 +169,8 @@ class NamespaceHost:
             self._parent.wait()
         for process in list(self._running.values()):
             await process.ended
+        if self._groups is not None:
+            self._groups.remove()
         await asyncio.to_thread(remove_tree, self._directory)
 
     def _find_init(self) -> int | None:

@@ -1,0 +1,79 @@
+"""From our client through the plane to a node and back, with certificates all the way."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from kvestigate.aio.clock import WALL
+from kvestigate.client.api import PODS, Api
+from kvestigate.client.inprocess import InProcessTransport
+from kvestigate.node.config import NodeConfig
+from kvestigate.node.fleet import Fleet
+from kvestigate.node.hosts.directory import DirectoryHost
+from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.user import MASTERS, User
+from kvestigate.plane.authz.interface import AllowAll
+from kvestigate.plane.kubelet.reach import Backends
+from kvestigate.plane.server import ApiServer
+from kvestigate.plane.store.memory import MemoryBackend
+from kvestigate.plane.store.store import Store
+from kvestigate.wire.certificates import CertificateAuthority
+from kvestigate.wire.tls import client_context
+from tests.node.conftest import LONG, is_ready, pod, shell, until
+from tests.node.kubelet import Kubelet
+
+
+@pytest.fixture
+async def fleet(tmp_path: Path) -> AsyncIterator[tuple[Api, Fleet]]:
+    now = datetime.now(UTC)
+    authority = CertificateAuthority.create("test", now=now)
+    ours = authority.issue_client("plane", [MASTERS], now=now)
+    trust = client_context(
+        ca=authority.pair.certificate, certificate=ours.certificate, key=ours.key
+    )
+    backends = Backends(trust, loopback=True)
+    async with Store(MemoryBackend()) as store:
+        tokens = StaticTokens({digest("admin"): User("admin", (MASTERS,))})
+        server = ApiServer(store, tokens, AllowAll(), backends=backends)
+        transport = InProcessTransport(server.handle, headers=[("authorization", "Bearer admin")])
+        api = Api(transport)
+        nodes = [(NodeConfig("here"), DirectoryHost(tmp_path / "here", now=WALL.now))]
+        serving = authority.issue_server("system:node", ["127.0.0.1"], now=now)
+        async with Fleet(
+            api, nodes, serving=serving, client_ca=authority.pair.certificate
+        ) as running:
+            await api.create(PODS, pod("p", shell("echo up; cat", stdin=True)))
+            await until(api, "p", is_ready)
+            yield api, running
+        await transport.aclose()
+        await backends.aclose()
+
+
+async def test_logs_exec_and_ports_reach_the_pod(fleet: tuple[Api, Fleet]) -> None:
+    api, _ = fleet
+    async with api.exec("p", ["sh", "-c", "cat; exit 3"], stdin=True) as session:
+        done = await session.communicate(b"through\n")
+    assert (done.exit_code, done.stdout) == (3, b"through\n")
+    assert [line async for line in api.logs("p")] == [b"up"]
+
+    async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write((await reader.readline()).upper())
+        writer.close()
+
+    server = await asyncio.start_server(shout, "127.0.0.1", 0)
+    async with server, asyncio.timeout(LONG):
+        port = server.sockets[0].getsockname()[1]
+        async with api.port_forward("p", port) as stream:
+            await stream.write(b"hello\n")
+            assert await stream.read() == b"HELLO\n"
+
+
+async def test_a_caller_without_a_certificate_is_refused(fleet: tuple[Api, Fleet]) -> None:
+    (agent,) = fleet[1].agents
+    async with Kubelet(agent) as stranger:
+        assert (await stranger.get("/pods"))[0] == 401
