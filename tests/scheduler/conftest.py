@@ -29,7 +29,7 @@ Object = dict[str, Any]
 Objects = Mapping[str, Object]
 
 NAMESPACE = "default"
-PATIENCE = 20.0
+PATIENCE = 10.0
 
 
 @dataclass
@@ -45,6 +45,14 @@ class Bed:
         status = body.get("status")
         namespace = body["metadata"].get("namespace") or self.namespace
         made = await self.api.create(resource, body, namespace=namespace)
+        if kind == "nodes":
+            # New nodes are tainted until the node controller, which is not here, finds them ready.
+            taints = body["spec"].get("taints")
+            made = await self.patch(kind, body["metadata"]["name"], {"spec": {"taints": taints}})
+        if kind == "nodes":
+            # An API server takes each new node for one that is not ready, and taints it.
+            taints = {"spec": {"taints": body["spec"].get("taints")}}
+            made = await self.patch(kind, body["metadata"]["name"], taints)
         if status:
             made = await self.patch(kind, body["metadata"]["name"], {"status": status}, "status")
         return made

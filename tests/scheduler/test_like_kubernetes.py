@@ -62,9 +62,6 @@ async def _play(bed: Bed, scenario: Scenario, scheduler: str) -> Outcome:
         await bed.create(kind, body)
     for node in scenario.nodes:
         await bed.create("nodes", node)
-        # The API server's admission took each new node for one that is not ready.
-        taints = {"taints": node["spec"].get("taints")}
-        await bed.patch("nodes", node["metadata"]["name"], {"spec": taints})
     for pod in scenario.present:
         await bed.create("pods", pod)
     subject = {**scenario.pod, "spec": {**scenario.pod["spec"], "schedulerName": scheduler}}

@@ -120,12 +120,25 @@ async def test_a_new_node_gets_the_waiting_pods(bed: Bed) -> None:
         await bed.placed("p1")
 
 
+async def test_a_new_node_that_opens_late_gets_the_waiting_pods(bed: Bed) -> None:
+    await bed.create("nodes", node("small"))
+    async with scheduling(bed):
+        await bed.create("pods", pod("big", cpu="6"))
+        await bed.refused("big")
+        await bed.create("nodes", node("large", unschedulable=True, allocatable={"cpu": "8"}))
+        await bed.create("pods", pod("seen", nodeSelector={"kubernetes.io/hostname": "large"}))
+        await bed.refused("seen")
+        await bed.patch("nodes", "large", {"spec": {"unschedulable": False}})
+        assert await bed.placed("big") == {"big": "large"}
+
+
 async def test_a_more_important_pod_takes_the_place_of_others(bed: Bed) -> None:
+    await bed.create("priorityclasses", {"metadata": {"name": "high"}, "value": 1000})
     await bed.create("nodes", node("n1"))
     for name in ("a", "b"):
         await bed.create("pods", on("n1", name, cpu="2"))
     async with scheduling(bed):
-        await bed.create("pods", pod("urgent", cpu="2", priority=1000))
+        await bed.create("pods", pod("urgent", cpu="2", priorityClassName="high"))
         pods = await bed.until(
             "pods", lambda pods: pods.get("urgent", {}).get("status", {}).get("nominatedNodeName")
         )

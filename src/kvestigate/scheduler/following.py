@@ -192,16 +192,18 @@ class Follower:
     def _wake(self, plugins: frozenset[str] | None, node: str = "") -> None:
         """Try pods again that one of the plugins rejected, or with None any of them.
 
-        When just one `node` has changed, it has to be one that pods fit on which only plugins
-        have rejected that look at single nodes.
+        When just one `node` has changed, pods which only plugins have rejected that look at
+        single nodes are tried again if they fit there, whatever kept them from other nodes.
         """
         fits: dict[bytes, bool] = {}
 
-        def concerns(rejected_by: frozenset[str]) -> bool:
-            return plugins is None or not plugins.isdisjoint(rejected_by)
-
         def only_there(rejected_by: frozenset[str]) -> bool:
-            return concerns(rejected_by) and bool(node) and rejected_by <= _LOCAL
+            return bool(node) and rejected_by <= _LOCAL
+
+        def concerns(rejected_by: frozenset[str]) -> bool:
+            if only_there(rejected_by):
+                return False
+            return plugins is None or not plugins.isdisjoint(rejected_by)
 
         def helps(pod: PodFacts) -> bool:
             known = fits.get(pod.likeness)
@@ -211,9 +213,7 @@ class Follower:
             return known
 
         self._queue.something_changed(only_there, helps)
-        self._queue.something_changed(
-            lambda rejected_by: concerns(rejected_by) and not only_there(rejected_by)
-        )
+        self._queue.something_changed(concerns)
 
 
 def _keep(found: dict[Any, Any], key: Any, new: Any) -> None:
