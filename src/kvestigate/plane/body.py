@@ -44,7 +44,7 @@ def parse(data: bytes, content_type: str, kind: Kind) -> Object:
         return {}
     if not isinstance(value, dict):
         raise _no_json(
-            kind, data, f"json: cannot unmarshal {_go_type(value)} into Go value of {_TYPE}"
+            kind, data, f"json: cannot unmarshal {go_type(value)} into Go value of {_TYPE}"
         )
     return value
 
@@ -154,11 +154,11 @@ def _yaml(data: bytes, kind: Kind) -> Any:
     except UnicodeDecodeError as error:
         raise _unrecognized(kind, data, f"yaml: {error}") from None
     except InputError as error:
-        raise _unrecognized(kind, data, _yaml_complaint(error)) from None
+        raise _unrecognized(kind, data, yaml_complaint(error)) from None
     return documents[0].value if documents else None
 
 
-def _yaml_complaint(error: InputError) -> str:
+def yaml_complaint(error: InputError) -> str:
     """`yaml: line 3: did not find expected ...`, without the excerpt that people get."""
     line = (error.where or "").split(":")[1:2]
     why = error.message.removeprefix(f"{error.where}: ").rpartition(": '")
@@ -189,7 +189,7 @@ _SHOWN = 30
 """Bytes of a body that are shown when it is no object."""
 
 
-def _go_type(value: Any) -> str:
+def go_type(value: Any) -> str:
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, str):

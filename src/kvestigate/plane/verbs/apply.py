@@ -38,15 +38,16 @@ def read(call: Call) -> Object:
     """The configuration in the body, checked against the kind that is served."""
     config = _decode(call.request.body)
     _check_type(config, call)
-    if config["metadata"].get("managedFields") is not None:
+    given = config.get("metadata")
+    meta = given if isinstance(given, dict) else {}
+    if meta.get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
     if wrong := misfit(config, managed.shape(call.served)):
-        meta = config["metadata"]
+        place = f"{_text(meta, 'namespace')}/{_text(meta, 'name')}"
         raise ApiError(
-            f"failed to create typed patch object ({meta.get('namespace') or ''}/"
-            f"{meta.get('name') or ''}; {_type_text(config)}): {wrong}"
+            f"failed to create typed patch object ({place}; {_type_text(config)}): {wrong}"
         )
-    return config
+    return {**config, "metadata": meta}
 
 
 async def _change(call: Call, config: Object) -> Item:
@@ -87,11 +88,13 @@ def _is_absent(call: Call) -> bool:
 def _decode(data: bytes) -> Object:
     config = _parse(data)
     if config is None:
-        config = {}
+        return {}
     if not isinstance(config, dict):
-        raise BadRequest("error decoding YAML: the configuration is no object")
-    meta = config.get("metadata")
-    return {**config, "metadata": meta if isinstance(meta, dict) else {}}
+        raise BadRequest(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
+            f"unmarshal {body.go_type(config)} into Go value of type map[string]interface {{}}"
+        )
+    return config
 
 
 def _parse(data: bytes) -> Any:
@@ -100,21 +103,29 @@ def _parse(data: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass  # JSON is the YAML that programs send; this was written by hand
     try:
-        documents = load(data.decode(), source="")
-    except (InputError, UnicodeDecodeError) as error:
-        raise BadRequest(f"error decoding YAML: {error}") from None
+        documents = load(data.decode(errors="replace"), source="body")
+    except InputError as error:
+        why = body.yaml_complaint(error)
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {why}") from None
     return documents[0].value if documents else None
 
 
 def _check_type(config: Object, call: Call) -> None:
     resource = call.served.resource
-    told = config.get("apiVersion") or "", config.get("kind") or ""
+    told = _text(config, "apiVersion"), _text(config, "kind")
     if told != (resource.api_version, resource.kind):
         raise BadRequest(f"invalid object type: {_type_text(config)}")
 
 
 def _type_text(config: Object) -> str:
     """Group, version and kind as Go shows them: `/v1, Kind=Pod`."""
-    version = config.get("apiVersion") or ""
-    grouped = version if "/" in version else f"/{version}"
-    return f"{grouped}, Kind={config.get('kind') or ''}"
+    version = _text(config, "apiVersion")
+    group, _, number = version.rpartition("/")
+    grouped = "/" if "/" in group else f"{group}/{number}"
+    kind = "" if "/" in group else _text(config, "kind")
+    return f"{grouped}, Kind={kind}"
+
+
+def _text(value: Object, field: str) -> str:
+    text = value.get(field)
+    return text if isinstance(text, str) else ""
