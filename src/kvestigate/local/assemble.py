@@ -17,6 +17,9 @@ from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.controllers.registry import CONTROLLERS
 from kvestigate.controllers.rootca import RootCertificateController
 from kvestigate.controllers.runtime import Factory, Manager
+from kvestigate.controllers.volumes import LOCAL_PATH
+from kvestigate.errors import AlreadyExists
+from kvestigate.kube import builtins
 from kvestigate.local.directory import ClusterDirectory, Shape
 from kvestigate.node.config import NodeConfig
 from kvestigate.node.fleet import Fleet
@@ -47,6 +50,7 @@ async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIter
     async with AsyncExitStack() as stack:
         options = ServeOptions(cluster.plane, Listen(port=shape.port))
         served = await stack.enter_async_context(serving(options))
+        await _default_storage(_api(served))
         await stack.enter_async_context(Manager(_api(served), _controllers(served)))
         await stack.enter_async_context(Scheduler(_api(served)))
         await stack.enter_async_context(await _nodes(cluster, served, shape))
@@ -61,6 +65,14 @@ def _api(served: Serving) -> Api:
         ("user-agent", "kvestigate-local"),
     ]
     return Api(InProcessTransport(served.handler, headers=headers))
+
+
+async def _default_storage(api: Api) -> None:
+    """A claim that names no class gets a directory of a node."""
+    try:
+        await api.create(builtins.resource("storageclasses"), LOCAL_PATH, type=bytes)
+    except AlreadyExists:
+        pass
 
 
 def _controllers(served: Serving) -> Mapping[str, Factory]:

@@ -47,7 +47,7 @@ _CREATED = {"": "directory", "DirectoryOrCreate": "directory", "FileOrCreate": "
 
 TokenIssuer = Callable[[Pod, TokenSource], Awaitable[str]]
 ClaimFinder = Callable[[Pod, str], Awaitable[str]]
-"""The machine's directory behind a claim; raises `MissingReference`."""
+"""The node's directory behind a claim; raises `MissingReference`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +111,11 @@ class Volumes:
         if volume.persistent_volume_claim is not None:
             claim = volume.persistent_volume_claim
             path = await self._claim(pod, claim.claim_name)
-            return Mountable(path, read_only=claim.read_only)
+            create = _CREATED["DirectoryOrCreate"]
+            return Mountable(path, on_node=True, create=create, read_only=claim.read_only)
         if volume.ephemeral is not None:
-            return Mountable(await self._claim(pod, f"{pod.metadata.name}-{volume.name}"))
+            path = await self._claim(pod, f"{pod.metadata.name}-{volume.name}")
+            return Mountable(path, on_node=True, create=_CREATED["DirectoryOrCreate"])
         if volume.empty_dir is not None:
             _make_shared(directory)
             if volume.empty_dir.medium != "Memory":
