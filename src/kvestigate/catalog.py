@@ -6,8 +6,13 @@ from kvestigate.debug import api, context, exec_url, timing
 from kvestigate.operation import Operation
 from kvestigate.planeops import manage as planes
 
+from kvestigate.reports import audit
+from kvestigate.reports import run as reports
 OPERATIONS: tuple[Operation, ...] = (
     context.OPERATION,
+    audit.OPERATION,
+    reports.LIST,
+    reports.RUN,
     api.OPERATION,
     timing.OPERATION,
     exec_url.OPERATION,

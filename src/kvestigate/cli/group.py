@@ -65,6 +65,17 @@ class Group(click.Group):
         return super().resolve_command(ctx, args)
 
 
+class RunnableGroup(Group):
+    """A group that is a command, too: `audit` beside `audit diff`."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+        super().__init__(*args, invoke_without_command=True, **kwargs)
+        self.examples = tuple(examples)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        _write_examples(self.examples, formatter)
+
+
 class LazyGroup(Group):
     """A program: members come from a table and are imported when they are needed."""
 
@@ -119,6 +130,24 @@ def command(
 def group(name: str) -> Callable[[Callable[[], None]], Group]:
     """A group of commands; the function only carries the docstring that `--help` shows."""
     return click.group(name, cls=Group)
+
+
+def runnable_group(
+    name: str, *, examples: Sequence[str]
+) -> Callable[[Callable[Concatenate[GlobalOptions, P], R]], RunnableGroup]:
+    """Like `command`, for one that has members: the function runs when none of them is called."""
+
+    def build(function: Callable[Concatenate[GlobalOptions, P], R]) -> RunnableGroup:
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R | None:
+            context = click.get_current_context()
+            if context.invoked_subcommand is not None:
+                return None
+            return function(collected(context.obj), *args, **kwargs)
+
+        return click.group(name, cls=RunnableGroup, examples=examples)(call)
+
+    return build
 
 
 def _no_such_command(owner: click.Group, ctx: click.Context, name: str) -> UsageError:

@@ -1,0 +1,55 @@
+"""What a long reading is at, on one line of stderr; nothing where nobody watches."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+_PATIENCE = 1.0
+"""Seconds that need no explanation."""
+_PAUSE = 0.1
+_ERASE = "\r\x1b[K"
+
+
+class Counting:
+    """Counts by name: `reading pods 12000, nodes 500`."""
+
+    def __init__(self, stream: TextIO, width: int) -> None:
+        self._stream = stream
+        self._width = width
+        self._counts: dict[str, int] = {}
+        self._next = time.monotonic() + _PATIENCE
+        self._shown = False
+
+    def __call__(self, name: str, count: int) -> None:
+        self._counts[name] = count
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + _PAUSE
+            self._shown = True
+            said = ", ".join(f"{name} {count}" for name, count in self._counts.items() if count)
+            self._stream.write(f"{_ERASE}reading {said}"[: self._width + len(_ERASE) - 1])
+            self._stream.flush()
+
+    def erase(self) -> None:
+        if self._shown:
+            self._stream.write(_ERASE)
+            self._stream.flush()
+
+
+@contextmanager
+def counting() -> Iterator[Counting | None]:
+    """A counter to hand to whoever reads; None when stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    import shutil
+
+    counter = Counting(sys.stderr, shutil.get_terminal_size().columns)
+    try:
+        yield counter
+    finally:
+        counter.erase()

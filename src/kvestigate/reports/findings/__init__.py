@@ -1,0 +1,1 @@
+"""What is wrong with a cluster, or soon will be. PURE: rules take a snapshot, one file a topic."""

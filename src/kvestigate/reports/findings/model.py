@@ -1,0 +1,68 @@
+"""What a finding is, and what finds it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from kvestigate.observe.listings import Listing
+from kvestigate.observe.snapshot import Snapshot
+
+
+class Severity(enum.Enum):
+    """The worst first."""
+
+    CRITICAL = "critical"
+    """Something that somebody relies on does not work now."""
+    WARNING = "warning"
+    """It works until the next event: a drain, a peak, a date."""
+    INFO = "info"
+
+    @property
+    def rank(self) -> int:
+        return list(Severity).index(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    kind: str
+    name: str
+    namespace: str = ""
+    container: str = ""
+    """Of a pod, where the fault is that container's own."""
+
+    def __str__(self) -> str:
+        where = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind} {where}{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    rule: str
+    """`crash-loop`: what `-o sarif` groups by."""
+    severity: Severity
+    subject: Subject
+    evidence: str
+    """What was seen, with the figures."""
+    why: str
+    """Why it matters."""
+    command: str
+    """Shows more of it, or mends it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A kind of fault. It is not looked for when what it needs could not be listed."""
+
+    name: str
+    summary: str
+    needs: tuple[Listing[Any], ...]
+    check: Callable[[Snapshot], Iterable[Finding]]
+
+
+def at_least(findings: Iterable[Finding], severity: str) -> bool:
+    """Whether one of the findings is of that severity or worse."""
+    limit = Severity(severity).rank
+    return any(finding.severity.rank <= limit for finding in findings)

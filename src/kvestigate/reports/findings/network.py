@@ -1,0 +1,78 @@
+"""PURE. Requests that arrive nowhere, and policies that guard nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kvestigate.observe.snapshot import Snapshot
+from kvestigate.reports import network
+from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
+
+
+def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
+    for service in network.collect(snapshot).services:
+        if not service.selector or service.ready or service.type == "ExternalName":
+            continue
+        selector = ",".join(f"{key}={value}" for key, value in sorted(service.selector.items()))
+        if service.not_ready:
+            seen = f"{service.not_ready} pods match {selector}, and none is ready"
+        else:
+            seen = f"no pod matches its selector {selector}"
+        yield Finding(
+            rule="service-without-endpoints",
+            severity=Severity.CRITICAL,
+            subject=Subject("Service", service.name, service.namespace),
+            evidence=seen,
+            why="connections to it are refused",
+            command=f"kubectl -n {service.namespace} get pods --show-labels -l {selector}",
+        )
+
+
+def broken_backends(snapshot: Snapshot) -> Iterator[Finding]:
+    for ingress in network.collect(snapshot).ingresses:
+        for backend in ingress.backends:
+            if backend.problem:
+                yield Finding(
+                    rule="ingress-backend",
+                    severity=Severity.CRITICAL,
+                    subject=Subject("Ingress", ingress.name, ingress.namespace),
+                    evidence=f"{backend.host}{backend.path} leads to "
+                    f"{backend.service}:{backend.port}: {backend.problem}",
+                    why="requests there get an error of the ingress controller",
+                    command=f"kubectl -n {ingress.namespace} get services",
+                )
+
+
+def idle_policies(snapshot: Snapshot) -> Iterator[Finding]:
+    for policy in network.collect(snapshot).policies:
+        if not policy.selected and policy.selector:
+            yield Finding(
+                rule="policy-selects-nothing",
+                severity=Severity.WARNING,
+                subject=Subject("NetworkPolicy", policy.name, policy.namespace),
+                evidence=f"no pod matches its selector {policy.selector}",
+                why="what it was meant to guard is open, or gone",
+                command=f"kubectl -n {policy.namespace} get pods --show-labels",
+            )
+
+
+RULES = (
+    Rule(
+        "service-without-endpoints",
+        "Nothing ready stands behind a Service.",
+        network.REPORT.needs,
+        services_without_endpoints,
+    ),
+    Rule(
+        "ingress-backend",
+        "An Ingress leads to a Service or port that does not exist.",
+        network.REPORT.needs,
+        broken_backends,
+    ),
+    Rule(
+        "policy-selects-nothing",
+        "A NetworkPolicy selects no pod.",
+        network.REPORT.needs,
+        idle_policies,
+    ),
+)

@@ -1,0 +1,115 @@
+"""PURE. GPUs: what each node has, and which containers have asked for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kvestigate.observe import listings
+from kvestigate.observe.gpus import Consumer, NodeGpus, ledger
+from kvestigate.observe.snapshot import Snapshot
+from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+from kvestigate.render.human import size
+from kvestigate.reports.model import Report
+
+
+@dataclass(frozen=True, slots=True)
+class GpuReport:
+    allocatable: int
+    requested: int
+    """By containers on nodes."""
+    waiting: int
+    """Asked for by pods that have no node."""
+    nodes: tuple[NodeGpus, ...]
+    consumers: tuple[Consumer, ...]
+
+
+def collect(snapshot: Snapshot) -> GpuReport:
+    found = ledger(snapshot.of(listings.NODES), snapshot.of(listings.PODS))
+    return GpuReport(
+        allocatable=sum(sum(node.allocatable.values()) for node in found.nodes),
+        requested=sum(sum(node.requested.values()) for node in found.nodes),
+        waiting=sum(it.amount for it in found.consumers if not it.node),
+        nodes=tuple(sorted(found.nodes, key=lambda it: it.node)),
+        consumers=found.consumers,
+    )
+
+
+def render(report: GpuReport) -> Sequence[Block]:
+    if not report.nodes and not report.consumers:
+        return [text("no GPUs: no node offers any, and nothing asks for one")]
+    free = report.allocatable - report.requested
+    totals = f"{report.requested} of {report.allocatable} GPUs allocated, {free} free"
+    if report.waiting:
+        totals += f", {report.waiting} waited for"
+    return [text(totals), _nodes(report.nodes), _consumers(report.consumers)]
+
+
+def _nodes(nodes: Sequence[NodeGpus]) -> Table:
+    columns = (
+        Column("node"),
+        Column("model"),
+        Column("count", number=True),
+        Column("memory", number=True),
+        Column("driver"),
+        Column("cuda"),
+        Column("mig"),
+        Column("sharing"),
+        Column("allocated", number=True),
+    )
+    return Table(columns, [_row(node) for node in nodes], empty="no node offers GPUs")
+
+
+def _row(node: NodeGpus) -> list[str | Cell]:
+    offered, used = sum(node.allocatable.values()), sum(node.requested.values())
+    return [
+        node.node,
+        node.model or node.vendor,
+        str(node.count),
+        size(node.memory_mib * 1024 * 1024) if node.memory_mib else "-",
+        node.driver or "-",
+        node.cuda or "-",
+        _mig(node),
+        f"{node.sharing} x{node.replicas}" if node.sharing else "-",
+        Cell(f"{used}/{offered}", Tone.WARN if used >= offered else Tone.PLAIN),
+    ]
+
+
+def _mig(node: NodeGpus) -> str:
+    if node.mig_profiles:
+        return ", ".join(f"{count}x {name}" for name, count in sorted(node.mig_profiles.items()))
+    return {"": "-", "none": "off"}.get(node.mig_strategy, node.mig_strategy)
+
+
+def _consumers(consumers: Sequence[Consumer]) -> Table:
+    columns = (
+        Column("node"),
+        Column("namespace"),
+        Column("pod"),
+        Column("container"),
+        Column("resource"),
+        Column("amount", number=True),
+        Column("phase"),
+    )
+    rows: list[list[str | Cell]] = [
+        [
+            it.node or Cell("(waiting)", Tone.WARN),
+            it.namespace,
+            it.pod,
+            it.container,
+            it.resource,
+            str(it.amount),
+            it.phase,
+        ]
+        for it in consumers
+    ]
+    return Table(columns, rows, empty="no container asks for GPUs")
+
+
+REPORT = Report(
+    name="gpu",
+    summary="GPU model, memory, driver, MIG and allocation per node; who uses them.",
+    needs=(listings.NODES, listings.PODS),
+    collect=collect,
+    render=render,
+)

@@ -1,0 +1,130 @@
+"""PURE. Live CPU and memory, as metrics-server measures them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kvestigate.kube.requests import CPU, MEMORY, amounts
+from kvestigate.kube.views.metrics import PodMetrics
+from kvestigate.observe import listings
+from kvestigate.observe.snapshot import Snapshot
+from kvestigate.render.blocks import Block, Column, Table, Tone, text
+from kvestigate.render.human import cores, size
+from kvestigate.reports.model import Report
+
+TOP = 15
+"""How many of the busiest pods are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeUsage:
+    name: str
+    cpu_millis: int
+    cpu_allocatable: int
+    memory_bytes: int
+    memory_allocatable: int
+
+
+@dataclass(frozen=True, slots=True)
+class PodUsage:
+    namespace: str
+    name: str
+    cpu_millis: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class MetricsReport:
+    available: bool
+    """False without metrics-server, or if we may not ask it."""
+    nodes: tuple[NodeUsage, ...]
+    by_cpu: tuple[PodUsage, ...]
+    by_memory: tuple[PodUsage, ...]
+
+
+def collect(snapshot: Snapshot) -> MetricsReport:
+    pods = [_pod_usage(it) for it in snapshot.of(listings.POD_METRICS)]
+    return MetricsReport(
+        available=snapshot.knows(listings.NODE_METRICS) or snapshot.knows(listings.POD_METRICS),
+        nodes=_node_usage(snapshot),
+        by_cpu=tuple(sorted(pods, key=lambda it: -it.cpu_millis)[:TOP]),
+        by_memory=tuple(sorted(pods, key=lambda it: -it.memory_bytes)[:TOP]),
+    )
+
+
+def _node_usage(snapshot: Snapshot) -> tuple[NodeUsage, ...]:
+    offered = {
+        node.metadata.name: amounts(node.status.allocatable) for node in snapshot.of(listings.NODES)
+    }
+    found = []
+    for node in snapshot.of(listings.NODE_METRICS):
+        used, offers = amounts(node.usage), offered.get(node.metadata.name, {})
+        found.append(
+            NodeUsage(
+                node.metadata.name,
+                used.get(CPU, 0),
+                offers.get(CPU, 0),
+                used.get(MEMORY, 0),
+                offers.get(MEMORY, 0),
+            )
+        )
+    return tuple(sorted(found, key=lambda it: it.name))
+
+
+def _pod_usage(pod: PodMetrics) -> PodUsage:
+    used = [amounts(container.usage) for container in pod.containers]
+    return PodUsage(
+        pod.metadata.namespace,
+        pod.metadata.name,
+        sum(it.get(CPU, 0) for it in used),
+        sum(it.get(MEMORY, 0) for it in used),
+    )
+
+
+def render(report: MetricsReport) -> Sequence[Block]:
+    if not report.available:
+        said = "no live usage: metrics-server is not installed or not reachable"
+        return [text(said, Tone.WARN)]
+    columns = (Column("node"), Column("cpu", number=True), Column("memory", number=True))
+    rows = [
+        [
+            node.name,
+            _of(cores(node.cpu_millis / 1000), node.cpu_millis, node.cpu_allocatable),
+            _of(size(node.memory_bytes), node.memory_bytes, node.memory_allocatable),
+        ]
+        for node in report.nodes
+    ]
+    return [
+        Table(columns, rows, empty="no usage of nodes is known"),
+        text(f"Top {TOP} pods by CPU", Tone.STRONG),
+        _top(report.by_cpu),
+        text(f"Top {TOP} pods by memory", Tone.STRONG),
+        _top(report.by_memory),
+    ]
+
+
+def _of(used: str, amount: int, whole: int) -> str:
+    return f"{used} ({amount / whole:.0%})" if whole else used
+
+
+def _top(pods: Sequence[PodUsage]) -> Table:
+    columns = (
+        Column("namespace"),
+        Column("pod"),
+        Column("cpu", number=True),
+        Column("memory", number=True),
+    )
+    rows = [
+        [it.namespace, it.name, cores(it.cpu_millis / 1000), size(it.memory_bytes)] for it in pods
+    ]
+    return Table(columns, rows, empty="no usage of pods is known")
+
+
+REPORT = Report(
+    name="metrics",
+    summary="Live CPU and memory, and the busiest pods; needs metrics-server.",
+    needs=(listings.NODES, listings.NODE_METRICS, listings.POD_METRICS),
+    collect=collect,
+    render=render,
+)

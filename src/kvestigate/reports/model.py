@@ -1,0 +1,33 @@
+"""What a report is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kvestigate.observe.listings import Listing
+from kvestigate.observe.snapshot import Cause, Gap, Snapshot
+from kvestigate.render.blocks import Block, Tone, text
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One view of a cluster. It shows what it can of a snapshot that has gaps."""
+
+    name: str
+    summary: str
+    needs: tuple[Listing[Any], ...]
+    collect: Callable[[Snapshot], Any]
+    """Pure: the result is a dataclass, and what `--json` writes."""
+    render: Callable[[Any], Sequence[Block]]
+
+
+def gap_block(gap: Gap) -> Block:
+    """`pods: you may not list them`, in the tone of a warning."""
+    said = {
+        Cause.DENIED: f"cannot {gap.verb} {gap.resource}: permission denied",
+        Cause.ABSENT: f"cannot {gap.verb} {gap.resource}: the cluster does not serve them",
+        Cause.UNAVAILABLE: f"cannot {gap.verb} {gap.resource}: their server does not answer",
+    }[gap.cause]
+    return text(f"{said} ({gap.message})" if gap.cause is Cause.DENIED else said, Tone.WARN)

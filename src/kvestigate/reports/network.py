@@ -1,0 +1,297 @@
+"""PURE. Services with their endpoints, Ingresses with their backends, NetworkPolicies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from kvestigate.kube.selectors import from_label_selector
+from kvestigate.kube.views.network import (
+    EndpointSlice,
+    Ingress,
+    IngressServiceBackend,
+    NetworkPolicy,
+    Service,
+    ServicePort,
+)
+from kvestigate.observe import listings
+from kvestigate.observe.snapshot import Snapshot
+from kvestigate.observe.views import Pod
+from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+from kvestigate.reports.model import Report
+
+_SERVICE_LABEL = "kubernetes.io/service-name"
+
+Key = tuple[str, str]
+"""Namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRow:
+    namespace: str
+    name: str
+    type: str
+    address: str
+    ports: tuple[str, ...]
+    selector: dict[str, str]
+    ready: int
+    """Endpoints that take requests."""
+    not_ready: int
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Where an Ingress sends requests."""
+
+    host: str
+    path: str
+    service: str
+    port: str
+    problem: str
+    """Empty, or why nothing arrives there: `no such Service`."""
+
+
+@dataclass(frozen=True, slots=True)
+class IngressRow:
+    namespace: str
+    name: str
+    class_name: str
+    backends: tuple[Backend, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyRow:
+    namespace: str
+    name: str
+    selector: str
+    """Empty: every pod of the namespace."""
+    types: tuple[str, ...]
+    selected: int
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkReport:
+    services: tuple[ServiceRow, ...]
+    ingresses: tuple[IngressRow, ...]
+    policies: tuple[PolicyRow, ...]
+    endpoints_known: bool
+    """False: endpoints could not be listed, and all counts of them are 0."""
+    pods_known: bool
+
+
+def collect(snapshot: Snapshot) -> NetworkReport:
+    services = snapshot.of(listings.SERVICES)
+    ready, not_ready = count_endpoints(snapshot.of(listings.ENDPOINT_SLICES))
+    known = {_key(it): it for it in services} if snapshot.knows(listings.SERVICES) else None
+    return NetworkReport(
+        services=tuple(_service(it, ready[_key(it)], not_ready[_key(it)]) for it in services),
+        ingresses=tuple(_ingress(it, known) for it in snapshot.of(listings.INGRESSES)),
+        policies=_policies(snapshot.of(listings.NETWORK_POLICIES), snapshot.of(listings.PODS)),
+        endpoints_known=snapshot.knows(listings.ENDPOINT_SLICES),
+        pods_known=snapshot.knows(listings.PODS),
+    )
+
+
+def count_endpoints(slices: Iterable[EndpointSlice]) -> tuple[Counter[Key], Counter[Key]]:
+    """Ready and other endpoints by Service. One backend may be in slices of both families."""
+    ready: dict[Key, set[str]] = {}
+    others: dict[Key, set[str]] = {}
+    for one in slices:
+        key = (one.metadata.namespace, one.metadata.labels.get(_SERVICE_LABEL, ""))
+        for endpoint in one.endpoints:
+            target = endpoint.target_ref
+            who = (target.uid or target.name) if target else ",".join(endpoint.addresses)
+            kind = others if endpoint.conditions.ready is False else ready
+            kind.setdefault(key, set()).add(who)
+    return _counted(ready), _counted(others)
+
+
+def _counted(found: Mapping[Key, set[str]]) -> Counter[Key]:
+    return Counter({key: len(members) for key, members in found.items()})
+
+
+def _key(service: Service) -> Key:
+    return service.metadata.namespace, service.metadata.name
+
+
+def _service(service: Service, ready: int, not_ready: int) -> ServiceRow:
+    spec = service.spec
+    return ServiceRow(
+        namespace=service.metadata.namespace,
+        name=service.metadata.name,
+        type=spec.type or "ClusterIP",
+        address=spec.external_name or spec.cluster_ip,
+        ports=tuple(f"{port.port}/{port.protocol}" for port in spec.ports),
+        selector=spec.selector,
+        ready=ready,
+        not_ready=not_ready,
+    )
+
+
+def _ingress(ingress: Ingress, services: Mapping[Key, Service] | None) -> IngressRow:
+    namespace = ingress.metadata.namespace
+    return IngressRow(
+        namespace=namespace,
+        name=ingress.metadata.name,
+        class_name=ingress.spec.ingress_class_name,
+        backends=tuple(
+            Backend(
+                host,
+                path,
+                to.name,
+                to.port.name or str(to.port.number),
+                _problem(namespace, to, services),
+            )
+            for host, path, to in _backends(ingress)
+        ),
+    )
+
+
+def _backends(ingress: Ingress) -> Iterator[tuple[str, str, IngressServiceBackend]]:
+    default = ingress.spec.default_backend
+    if default is not None and default.service is not None:
+        yield "*", "*", default.service
+    for rule in ingress.spec.rules:
+        for path in rule.http.paths:
+            if path.backend.service is not None:
+                yield rule.host or "*", path.path or "/", path.backend.service
+
+
+def _problem(
+    namespace: str, to: IngressServiceBackend, services: Mapping[Key, Service] | None
+) -> str:
+    if services is None:
+        return ""
+    service = services.get((namespace, to.name))
+    if service is None:
+        return "no such Service"
+    if any(_is(port, to) for port in service.spec.ports):
+        return ""
+    return "the Service has no such port"
+
+
+def _is(port: ServicePort, wanted: IngressServiceBackend) -> bool:
+    if wanted.port.name:
+        return port.name == wanted.port.name
+    return port.port == wanted.port.number
+
+
+def _policies(policies: Iterable[NetworkPolicy], pods: Iterable[Pod]) -> tuple[PolicyRow, ...]:
+    labels: dict[str, list[Mapping[str, str]]] = {}
+    for pod in pods:
+        if not pod.finished:
+            labels.setdefault(pod.metadata.namespace, []).append(pod.metadata.labels)
+    found = []
+    for policy in policies:
+        selector = from_label_selector(msgspec.to_builtins(policy.spec.pod_selector))
+        namespace = policy.metadata.namespace
+        found.append(
+            PolicyRow(
+                namespace=namespace,
+                name=policy.metadata.name,
+                selector=str(selector),
+                types=policy.spec.policy_types,
+                selected=sum(map(selector.matches, labels.get(namespace, ()))),
+            )
+        )
+    return tuple(found)
+
+
+def render(report: NetworkReport) -> Sequence[Block]:
+    return [
+        text("Services", Tone.STRONG),
+        _services(report),
+        text("Ingresses", Tone.STRONG),
+        _ingresses(report),
+        text("NetworkPolicies", Tone.STRONG),
+        _policy_table(report),
+    ]
+
+
+def _services(report: NetworkReport) -> Table:
+    columns = (
+        Column("namespace"),
+        Column("name"),
+        Column("type"),
+        Column("address"),
+        Column("ports"),
+        Column("endpoints", number=True),
+    )
+    rows: list[list[str | Cell]] = [
+        [it.namespace, it.name, it.type, it.address, ", ".join(it.ports), _endpoints(it, report)]
+        for it in report.services
+    ]
+    return Table(columns, rows, empty="no Services")
+
+
+def _endpoints(service: ServiceRow, report: NetworkReport) -> str | Cell:
+    if not report.endpoints_known:
+        return "?"
+    if service.type == "ExternalName":
+        return "-"
+    waiting = f" (+{service.not_ready} not ready)" if service.not_ready else ""
+    broken = bool(service.selector) and not service.ready
+    return Cell(f"{service.ready}{waiting}", Tone.BAD if broken else Tone.PLAIN)
+
+
+def _ingresses(report: NetworkReport) -> Table:
+    columns = (
+        Column("namespace"),
+        Column("name"),
+        Column("class"),
+        Column("host"),
+        Column("path"),
+        Column("backend"),
+    )
+    rows: list[list[str | Cell]] = [
+        [it.namespace, it.name, it.class_name or "-", to.host, to.path, _backend(to)]
+        for it in report.ingresses
+        for to in it.backends
+    ]
+    return Table(columns, rows, empty="no Ingresses")
+
+
+def _backend(backend: Backend) -> Cell:
+    where = f"{backend.service}:{backend.port}"
+    return Cell(f"{where}: {backend.problem}", Tone.BAD) if backend.problem else Cell(where)
+
+
+def _policy_table(report: NetworkReport) -> Table:
+    columns = (
+        Column("namespace"),
+        Column("name"),
+        Column("selector"),
+        Column("types"),
+        Column("pods", number=True),
+    )
+    rows: list[list[str | Cell]] = [
+        [
+            it.namespace,
+            it.name,
+            it.selector or "(all pods)",
+            ", ".join(it.types),
+            Cell(str(it.selected), Tone.PLAIN if it.selected else Tone.WARN)
+            if report.pods_known
+            else "?",
+        ]
+        for it in report.policies
+    ]
+    return Table(columns, rows, empty="no NetworkPolicies")
+
+
+REPORT = Report(
+    name="network",
+    summary="Services with endpoint counts, Ingress backends, NetworkPolicies.",
+    needs=(
+        listings.SERVICES,
+        listings.ENDPOINT_SLICES,
+        listings.INGRESSES,
+        listings.NETWORK_POLICIES,
+        listings.PODS,
+    ),
+    collect=collect,
+    render=render,
+)

@@ -1,0 +1,31 @@
+"""The reports, in the order in which an audit shows them. A new one is one line here."""
+
+from __future__ import annotations
+
+from kvestigate.errors import UsageError
+from kvestigate.reports import gpu, metrics, network, nodes, storage, workloads
+from kvestigate.reports.model import Report
+
+REPORTS: tuple[Report, ...] = (
+    nodes.REPORT,
+    metrics.REPORT,
+    gpu.REPORT,
+    workloads.REPORT,
+    network.REPORT,
+    storage.REPORT,
+)
+
+
+def find(name: str) -> Report:
+    """The report of that name, or `UsageError` with the one that was probably meant."""
+    for report in REPORTS:
+        if report.name == name:
+            return report
+    import difflib
+
+    names = [report.name for report in REPORTS]
+    near = difflib.get_close_matches(name, names, n=1)
+    raise UsageError(
+        f"there is no report {name!r}",
+        hint=(f"did you mean {near[0]!r}? " if near else "") + f"there are: {', '.join(names)}",
+    )

@@ -1,0 +1,62 @@
+"""Audits and reports for people. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kvestigate.render.blocks import Block, Cell, Column, Table, Text, Tone, text
+from kvestigate.reports.audit import Audit
+from kvestigate.reports.findings.model import Finding, Severity
+from kvestigate.reports.model import gap_block
+from kvestigate.reports.registry import REPORTS, find
+from kvestigate.reports.run import ReportNames, ReportResult
+
+_TONES = {Severity.CRITICAL: Tone.BAD, Severity.WARNING: Tone.WARN, Severity.INFO: Tone.DIM}
+
+
+def audit_blocks(audit: Audit) -> Sequence[Block]:
+    """Every report under its heading, what is missing, and the findings at the end."""
+    blocks: list[Block] = [text(f"{audit.server}, {audit.captured_at:%Y-%m-%d %H:%M:%S}Z")]
+    for report in REPORTS:
+        blocks.append(text(f"== {report.name} ==", Tone.STRONG))
+        blocks += report.render(audit.reports[report.name])
+    if audit.gaps:
+        blocks += [text("== not seen ==", Tone.STRONG), *map(gap_block, audit.gaps)]
+    return [*blocks, text("== findings ==", Tone.STRONG), *finding_blocks(audit)]
+
+
+def finding_blocks(audit: Audit) -> Sequence[Block]:
+    """Never all well while something could not be looked at."""
+    blocks: list[Block] = []
+    if audit.skipped:
+        names = ", ".join(audit.skipped)
+        blocks.append(text(f"not checked, for want of what was not seen: {names}", Tone.WARN))
+    if audit.findings:
+        counts = Counter(finding.severity for finding in audit.findings)
+        summary = ", ".join(f"{counts[it]} {it.value}" for it in Severity if counts[it])
+        return [*blocks, text(summary), *map(_finding, audit.findings)]
+    if audit.skipped:
+        return [*blocks, text("nothing is wrong in what was seen")]
+    return [text("nothing is wrong that we know how to look for", Tone.GOOD)]
+
+
+def _finding(finding: Finding) -> Text:
+    return Text(
+        Cell(
+            f"{finding.severity.value.upper()} {finding.subject}: {finding.evidence}\n"
+            f"    why: {finding.why}\n"
+            f"    try: {finding.command}",
+            _TONES[finding.severity],
+        )
+    )
+
+
+def report_blocks(result: ReportResult) -> Sequence[Block]:
+    return [*find(result.name).render(result.report), *map(gap_block, result.gaps)]
+
+
+def names_blocks(names: ReportNames) -> Sequence[Block]:
+    columns = (Column("name"), Column("summary"), Column("needs", wide=True))
+    rows = [[it.name, it.summary, ", ".join(it.needs)] for it in names.reports]
+    return [Table(columns, rows)]

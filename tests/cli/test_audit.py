@@ -1,0 +1,77 @@
+"""`audit` and `report` on a cluster that is really there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kvestigate.local import process
+from kvestigate.local.directory import clusters_directory, known
+from tests.cli.conftest import Invoke, Start, answering, kubeconfig
+
+
+@pytest.fixture
+def fleet(home: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Two simulated nodes with four GPUs each."""
+    state = home / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    up = invoke("up", "--name", "fleet", "--nodes", "2", "--host", "simulated", "--gpus", "4")
+    assert up.code == 0, up.err
+    yield
+    for cluster in known(clusters_directory({"XDG_STATE_HOME": str(state)})):
+        process.stop(cluster)
+
+
+@pytest.mark.usefixtures("fleet")
+def test_an_audit_of_a_clean_cluster(invoke: Invoke, home: Path) -> None:
+    outcome = invoke("audit", "--json", "now.json", "--fail-on", "warning")
+    assert outcome.code == 0, outcome.err
+    assert outcome.err == ""
+    assert "nothing is wrong" in outcome.out
+    assert "cannot list nodes.metrics.k8s.io" in outcome.out
+    document = json.loads((home / "now.json").read_text())
+    assert document["schema"] == "kvestigate.audit/v1"
+    assert document["captured_at"].endswith("Z")
+    assert set(document["reports"]) == {
+        "nodes",
+        "metrics",
+        "gpu",
+        "workloads",
+        "network",
+        "storage",
+    }
+    assert document["reports"]["nodes"]["total"]["gpus"] == {"requested": 0, "allocatable": 8}
+    assert document["findings"] == []
+
+    one = json.loads(invoke("report", "run", "gpu", "-o", "json").out)
+    assert one["schema"] == "kvestigate.report/v1"
+    assert one["report"] == document["reports"]["gpu"]
+    assert "H100" in invoke("report", "run", "gpu").out
+
+
+def test_the_reports_are_listed_without_a_cluster(invoke: Invoke) -> None:
+    outcome = invoke("report", "list", "-o", "json")
+    assert outcome.code == 0
+    assert json.loads(outcome.out)["reports"][0]["name"] == "nodes"
+
+
+def test_a_mistyped_report_needs_no_cluster(invoke: Invoke) -> None:
+    outcome = invoke("report", "run", "gpus")
+    assert (outcome.code, outcome.err.splitlines()[0]) == (2, "error: there is no report 'gpus'")
+    assert "did you mean 'gpu'?" in outcome.err
+
+
+def test_where_nothing_may_be_listed_the_audit_says_what(
+    invoke: Invoke, start: Start, home: Path
+) -> None:
+    refusal = {"kind": "Status", "reason": "Forbidden", "message": "no", "code": 403}
+    (home / "config").write_text(kubeconfig(start(answering(403, refusal)).url))
+    outcome = invoke("audit", "--kubeconfig", "config")
+    assert outcome.code == 0, outcome.err
+    assert "cannot list pods: permission denied" in outcome.out
+    assert "cannot list deployments.apps: permission denied" in outcome.out
+    assert "not checked, for want of what was not seen: node-not-ready, " in outcome.out
+    assert "that we know how to look for" not in outcome.out
