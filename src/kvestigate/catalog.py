@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kvestigate.debug import api, context, exec_url, timing
+from kvestigate.jobs import operations as jobs
 from kvestigate.operation import Operation
 from kvestigate.planeops import manage as planes
 
@@ -19,4 +20,5 @@ OPERATIONS: tuple[Operation, ...] = (
     planes.LIST,
     planes.CREATE,
     planes.DELETE,
+    *jobs.OPERATIONS,
 )

@@ -27,6 +27,24 @@ class Entry(NamedTuple):
 
 KVESTIGATE: tuple[Entry, ...] = (
     Entry(
+        "jobs",
+        "kvestigate.cli.jobs:jobs",
+        "Launch SkyPilot tasks on Kubernetes and look after them.",
+        RUN,
+    ),
+    Entry(
+        "volumes",
+        "kvestigate.cli.volumes:volumes",
+        "Create volumes for tasks and look after them.",
+        RUN,
+    ),
+    Entry(
+        "auth",
+        "kvestigate.cli.auth:auth",
+        "Say who you are to the job launcher.",
+        RUN,
+    ),
+    Entry(
         "plane",
         "kvestigate.cli.plane:plane",
         "Serve complete Kubernetes control planes, thousands in one process.",
@@ -70,6 +88,25 @@ KVESTIGATE: tuple[Entry, ...] = (
     ),
 )
 
-K8S_CLI: tuple[Entry, ...] = ()
+K8S_CLI: tuple[Entry, ...] = (
+    Entry(
+        "jobs",
+        "kvestigate.cli.k8s_cli:jobs",
+        "Launch SkyPilot tasks on Kubernetes and look after them.",
+        RUN,
+    ),
+    Entry(
+        "volumes",
+        "kvestigate.cli.k8s_cli:volumes",
+        "Create volumes for tasks and look after them.",
+        RUN,
+    ),
+    Entry(
+        "auth",
+        "kvestigate.cli.k8s_cli:auth",
+        "Say who you are to the job launcher.",
+        RUN,
+    ),
+)
 
 K8S_COLLECT: tuple[Entry, ...] = ()

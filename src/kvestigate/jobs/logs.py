@@ -9,12 +9,13 @@ from contextlib import aclosing
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
 from kvestigate.client.logs import LogOptions
-from kvestigate.errors import DeadlineExceeded, NotFound
+from kvestigate.errors import BadRequest, DeadlineExceeded, NotFound
 from kvestigate.jobs import labels
 from kvestigate.jobs.answers import State
 from kvestigate.jobs.compile import CONTAINER
 from kvestigate.jobs.launcher import LogRequest
 from kvestigate.jobs.status import node_index, node_state
+from kvestigate.kube import builtins
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.workloads import Job
 
@@ -24,6 +25,11 @@ START_SECONDS = 300.0
 _AHEAD = 1000
 """Lines that are read before the reader takes them; then the nodes' streams wait."""
 
+_END_SECONDS = 30.0
+"""How long a job may take to notice that its pod has ended."""
+
+JOBS = builtins.resource("jobs.batch")
+_ENDS = (State.COMPLETED, State.FAILED)
 _FINISHED = ("Succeeded", "Failed")
 
 
@@ -67,24 +73,43 @@ class _Reader:
         self._waiting = set(jobs)
         self._jobs = jobs
         self._tasks = asyncio.TaskGroup()
+        self._task_id = next(iter(jobs.values())).metadata.labels[labels.TASK_ID]
+        selector = f"{labels.TASK_ID}={self._task_id}"
+        self._selection = Selection(api.namespace, labels=selector)
 
     async def run(self) -> None:
         try:
             async with self._tasks:
                 await self._start_all()
+            if self._request.follow:
+                await self._ended()
         finally:
             # Who cancels us reads no more, and a full queue would hold us for ever.
             task = asyncio.current_task()
             if task is None or not task.cancelling():
                 await self._queue.put(None)
 
+    async def _ended(self) -> None:
+        """Wait until the cluster knows it too: who asks for the status next is told the end."""
+        running = set(self._jobs)
+        jobs = self._api.watch(JOBS, self._selection, type=Job)
+        try:
+            async with asyncio.timeout(_END_SECONDS), jobs:
+                async for event in jobs:
+                    finished = node_state(event.object) in _ENDS
+                    if event.type == "DELETED" or finished:
+                        running.discard(node_index(event.object))
+                    if not running:
+                        return
+        except TimeoutError:
+            return  # the log is whole all the same
+
     async def _start_all(self) -> None:
-        task_id = next(iter(self._jobs.values())).metadata.labels[labels.TASK_ID]
-        selection = Selection(self._api.namespace, labels=f"{labels.TASK_ID}={task_id}")
+        task_id, selection = self._task_id, self._selection
         found = await self._api.list(PODS, selection, type=Pod)
         present = {_index(pod) for pod in found.items}
         for index, job in self._jobs.items():
-            if index not in present and node_state(job) in (State.COMPLETED, State.FAILED):
+            if index not in present and node_state(job) in _ENDS:
                 self._waiting.discard(index)  # its pod has been cleaned up
         for pod in found.items:
             self._consider(pod)
@@ -131,9 +156,12 @@ class _Reader:
             reconnect=self._request.follow,
         )
         lines = self._api.logs(pod.metadata.name, options, namespace=self._api.namespace)
-        async with aclosing(lines):
-            async for line in lines:
-                await self._queue.put(prefix + line)
+        try:
+            async with aclosing(lines):
+                async for line in lines:
+                    await self._queue.put(prefix + line)
+        except BadRequest as error:  # the container ended before it began: there is no log
+            await self._queue.put(prefix + (_ending(pod) or error.message).encode())
 
 
 def _index(pod: Pod) -> int:
@@ -146,3 +174,11 @@ def _started(pod: Pod) -> bool:
         status.state.running is not None or status.state.terminated is not None
         for status in pod.status.container_statuses
     )
+
+
+def _ending(pod: Pod) -> str:
+    """`FailedMount: ...`: why a container that wrote nothing has ended."""
+    for status in pod.status.container_statuses:
+        if (ended := status.state.terminated) is not None and ended.message:
+            return f"{ended.reason}: {ended.message}"
+    return ""

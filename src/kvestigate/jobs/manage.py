@@ -16,6 +16,7 @@ from kvestigate.jobs import answers, labels, logs, volumes
 from kvestigate.jobs.compile import Manifest, Submission, compile_companions, compile_jobs
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.launcher import LogRequest, VolumeRequest
+from kvestigate.jobs.logs import JOBS
 from kvestigate.jobs.parse import parse_task
 from kvestigate.jobs.placement import needs_nodes, place
 from kvestigate.jobs.status import task_status, task_statuses
@@ -24,7 +25,6 @@ from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.workloads import Job
 
-JOBS = builtins.resource("jobs.batch")
 _COMPANIONS = {"Service": builtins.resource("services"), "Secret": builtins.resource("secrets")}
 _ALPHABET = string.ascii_lowercase + string.digits
 _ID = re.compile(r"[a-z0-9]{8}")

@@ -1,0 +1,42 @@
+"""Which launcher the commands use: this process, or the server of K8S_CLI_API_URL."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from kvestigate.cli.options import GlobalOptions
+
+if TYPE_CHECKING:
+    from kvestigate.jobs.launcher import Launcher
+    from kvestigate.jobs.manage import InProcess
+
+API_URL = "K8S_CLI_API_URL"
+
+
+@asynccontextmanager
+async def in_process(options: GlobalOptions) -> AsyncIterator[InProcess]:
+    from kvestigate.cli.cluster import access_of
+    from kvestigate.client.connect import connect
+    from kvestigate.jobs.login import logged_in
+    from kvestigate.jobs.manage import InProcess
+
+    user = logged_in(os.environ)
+    async with connect(access_of(options)) as api:
+        yield InProcess(api, user)
+
+
+@asynccontextmanager
+async def launcher_of(options: GlobalOptions) -> AsyncIterator[Launcher]:
+    url = os.environ.get(API_URL)
+    if not url:
+        async with in_process(options) as launcher:
+            yield launcher
+        return
+    from kvestigate.jobs.login import logged_in
+    from kvestigate.jobs.remote import Remote
+
+    async with Remote(url, logged_in(os.environ)) as remote:
+        yield remote

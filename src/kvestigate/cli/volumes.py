@@ -1,0 +1,95 @@
+"""`kvestigate volumes`: storage that outlives tasks."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import click
+
+from kvestigate.cli.group import command, group
+from kvestigate.cli.jobs import all_users_option
+from kvestigate.cli.launching import launcher_of
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit
+
+
+@group("volumes")
+def volumes() -> None:
+    """Create volumes for tasks and look after them."""
+
+
+@command(
+    "create",
+    into=volumes,
+    examples=(
+        "kvestigate volumes create data-vol 10Gi",
+        "kvestigate volumes create shared 1Ti --access-modes ReadWriteMany",
+    ),
+)
+@click.argument("name")
+@click.argument("size")
+@click.option(
+    "--storage-class", metavar="NAME", help="Class to use; the cluster's default if none."
+)
+@click.option(
+    "--access-modes",
+    metavar="MODES",
+    default="ReadWriteOnce",
+    show_default=True,
+    help="Separated by commas: ReadWriteOnce, ReadWriteMany, ReadOnlyMany.",
+)
+async def create(
+    options: GlobalOptions, name: str, size: str, storage_class: str | None, access_modes: str
+) -> None:
+    """Create a volume NAME of SIZE (10Gi, 1Ti)."""
+    from kvestigate.jobs.launcher import VolumeRequest
+
+    modes = tuple(mode.strip() for mode in access_modes.split(",") if mode.strip())
+    async with launcher_of(options) as launcher:
+        made = await launcher.create_volume(VolumeRequest(name, size, storage_class, modes))
+    click.echo(made.message)
+
+
+@command(
+    "list",
+    into=volumes,
+    examples=("kvestigate volumes list", "kvestigate volumes list --details --all-users"),
+)
+@click.option("--details", is_flag=True, help="Also show user, class, access modes and claim.")
+@all_users_option
+async def list_(options: GlobalOptions, details: bool, all_users: bool) -> None:
+    """List volumes, newest first."""
+    from kvestigate.jobs.views import volume_list_blocks
+
+    async with launcher_of(options) as launcher:
+        listed = await launcher.list_volumes(all_users=all_users)
+    emit(options, listed, partial(volume_list_blocks, details=details))
+
+
+@command("status", into=volumes, examples=("kvestigate volumes status vol12345",))
+@click.argument("volume_id")
+async def status(options: GlobalOptions, volume_id: str) -> None:
+    """Show one volume."""
+    from kvestigate.jobs.views import volume_blocks
+
+    async with launcher_of(options) as launcher:
+        emit(options, await launcher.volume(volume_id), volume_blocks)
+
+
+@command(
+    "delete",
+    into=volumes,
+    examples=(
+        "kvestigate volumes delete vol12345",
+        "kvestigate volumes delete vol12345 --force",
+    ),
+)
+@click.argument("volume_id")
+@click.option("--force", is_flag=True, help="Do not ask.")
+async def delete(options: GlobalOptions, volume_id: str, force: bool) -> None:
+    """Delete a volume with everything on it."""
+    async with launcher_of(options) as launcher:
+        volume = await launcher.volume(volume_id)
+        if not force:
+            click.confirm(f"delete volume {volume.name} ({volume.size})?", abort=True, err=True)
+        click.echo((await launcher.delete_volume(volume_id)).message)

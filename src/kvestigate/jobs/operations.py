@@ -1,0 +1,197 @@
+"""Tasks and volumes as operations, for those who call them by name."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from kvestigate.client.access import Access
+from kvestigate.client.connect import connect
+from kvestigate.jobs import answers
+from kvestigate.jobs.identity import User
+from kvestigate.jobs.launcher import LogRequest, VolumeRequest
+from kvestigate.jobs.manage import InProcess
+from kvestigate.operation import Effect, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class SubmitOptions:
+    user: str
+    task: Mapping[str, Any]
+    """The fields of a SkyPilot task file."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    user: str
+    all_users: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOptions:
+    user: str
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    user: str
+    task_id: str
+    tail: int | None = None
+    node: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LogLines:
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeCreateOptions:
+    user: str
+    name: str
+    size: str
+    storage_class: str | None = None
+    access_modes: tuple[str, ...] = ("ReadWriteOnce",)
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeOptions:
+    user: str
+    volume_id: str
+
+
+@asynccontextmanager
+async def _launcher(access: Access, user: str) -> AsyncIterator[InProcess]:
+    async with connect(access) as api:
+        yield InProcess(api, User(user))
+
+
+async def submit(access: Access, options: SubmitOptions) -> answers.TaskSubmitResponse:
+    async with _launcher(access, options.user) as launcher:
+        return await launcher.submit(options.task)
+
+
+async def list_tasks(access: Access, options: ListOptions) -> answers.TaskListResponse:
+    async with _launcher(access, options.user) as launcher:
+        return await launcher.list_tasks(all_users=options.all_users)
+
+
+async def task(access: Access, options: TaskOptions) -> answers.TaskStatus:
+    async with _launcher(access, options.user) as launcher:
+        return await launcher.task(options.task_id)
+
+
+async def stop(access: Access, options: TaskOptions) -> answers.TaskStopResponse:
+    async with _launcher(access, options.user) as launcher:
+        return await launcher.stop(options.task_id)
+
+
+async def logs(access: Access, options: LogOptions) -> LogLines:
+    request = LogRequest(follow=False, tail=options.tail, node=options.node)
+    async with (
+        _launcher(access, options.user) as launcher,
+        aclosing(launcher.logs(options.task_id, request)) as lines,
+    ):
+        return LogLines(tuple([line.decode(errors="replace") async for line in lines]))
+
+
+async def create_volume(
+    access: Access, options: VolumeCreateOptions
+) -> answers.VolumeCreateResponse:
+    request = VolumeRequest(options.name, options.size, options.storage_class, options.access_modes)
+    async with _launcher(access, options.user) as launcher:
+        return await launcher.create_volume(request)
+
+
+async def list_volumes(access: Access, options: ListOptions) -> answers.VolumeListResponse:
+    async with _launcher(access, options.user) as launcher:
+        return await launcher.list_volumes(all_users=options.all_users)
+
+
+async def volume(access: Access, options: VolumeOptions) -> answers.VolumeStatus:
+    async with _launcher(access, options.user) as launcher:
+        return await launcher.volume(options.volume_id)
+
+
+async def delete_volume(access: Access, options: VolumeOptions) -> answers.VolumeDeleteResponse:
+    async with _launcher(access, options.user) as launcher:
+        return await launcher.delete_volume(options.volume_id)
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(
+        "jobs.submit",
+        "Start a task.",
+        SubmitOptions,
+        answers.TaskSubmitResponse,
+        Effect.WRITE,
+        submit,
+    ),
+    Operation(
+        "jobs.list",
+        "List tasks, newest first.",
+        ListOptions,
+        answers.TaskListResponse,
+        Effect.READ,
+        list_tasks,
+    ),
+    Operation(
+        "jobs.status",
+        "Show one task and how its nodes fare.",
+        TaskOptions,
+        answers.TaskStatus,
+        Effect.READ,
+        task,
+    ),
+    Operation(
+        "jobs.stop",
+        "Stop a task.",
+        TaskOptions,
+        answers.TaskStopResponse,
+        Effect.DESTROY,
+        stop,
+    ),
+    Operation(
+        "jobs.logs",
+        "Read the log of a task as it is now.",
+        LogOptions,
+        LogLines,
+        Effect.READ,
+        logs,
+    ),
+    Operation(
+        "volumes.create",
+        "Create a volume.",
+        VolumeCreateOptions,
+        answers.VolumeCreateResponse,
+        Effect.WRITE,
+        create_volume,
+    ),
+    Operation(
+        "volumes.list",
+        "List volumes, newest first.",
+        ListOptions,
+        answers.VolumeListResponse,
+        Effect.READ,
+        list_volumes,
+    ),
+    Operation(
+        "volumes.status",
+        "Show one volume.",
+        VolumeOptions,
+        answers.VolumeStatus,
+        Effect.READ,
+        volume,
+    ),
+    Operation(
+        "volumes.delete",
+        "Delete a volume with everything on it.",
+        VolumeOptions,
+        answers.VolumeDeleteResponse,
+        Effect.DESTROY,
+        delete_volume,
+    ),
+)

@@ -1,0 +1,175 @@
+"""The launcher's commands, on a cluster of this machine whose pods are processes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from kvestigate.cli.main import K8S_CLI_PROGRAM
+from kvestigate.local import process
+from kvestigate.local.directory import clusters_directory, known
+from tests.cli.conftest import Invoke, Outcome
+
+TRAINING = """\
+name: training-job
+num_nodes: 2
+resources:
+  cpus: "100m"
+  memory: "64Mi"
+  accelerators: "1"
+  image_id: "python:3.11"
+volumes:
+  /data: data-vol
+envs:
+  EPOCHS: "100"
+setup: |
+  echo "setup of $NODE_RANK"
+run: |
+  echo "rank $NODE_RANK of $NUM_NODES, $EPOCHS epochs, $SKYPILOT_NUM_GPUS_PER_NODE GPU"
+  echo "$NODE_RANK" > "/data/rank-$NODE_RANK"
+"""
+READING = "name: reading\nvolumes: {/data: data-vol}\nrun: cat /data/rank-0 /data/rank-1\n"
+FAILING = "run: |\n  echo before\n  exit 3\n"
+
+
+@pytest.fixture(autouse=True)
+def config(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.delenv("K8S_CLI_API_URL", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
+    return home / "config"
+
+
+@pytest.fixture
+def cluster(home: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> Iterator[None]:
+    directory = home / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(directory))
+    try:
+        up = invoke("up", "--nodes", "1", "--gpus", "2", "--host", "directory")
+        assert up.code == 0, up.err
+        yield
+    finally:
+        for each in known(clusters_directory({"XDG_STATE_HOME": str(directory)})):
+            process.stop(each)
+
+
+def ok(outcome: Outcome) -> str:
+    assert outcome.code == 0, outcome
+    return outcome.out
+
+
+def id_in(message: str) -> str:
+    return message.splitlines()[0].rpartition(": ")[2]
+
+
+def test_the_whole_life_of_a_task(invoke: Invoke, home: Path, cluster: None) -> None:
+    (home / "task.yaml").write_text(TRAINING)
+    (home / "reading.yaml").write_text(READING)
+    ok(invoke("auth", "login", "myuser", root=K8S_CLI_PROGRAM))
+    made = ok(invoke("volumes", "create", "data-vol", "10Gi", root=K8S_CLI_PROGRAM))
+    volume = id_in(made)
+
+    said = ok(invoke("jobs", "submit", "task.yaml", root=K8S_CLI_PROGRAM))
+    task = id_in(said)
+    lines = said.splitlines()[1:]
+    for rank in ("0", "1"):
+        mine = [line for line in lines if line.startswith(f"node-{rank} | ")]
+        assert mine == [
+            f"node-{rank} | setup of {rank}",
+            f"node-{rank} | rank {rank} of 2, 100 epochs, 1 GPU",
+        ]
+
+    status = json.loads(ok(invoke("jobs", "status", task, "-o", "json")))
+    assert (status["name"], status["status"], status["username"]) == (
+        "training-job",
+        "completed",
+        "myuser",
+    )
+    assert status["metadata"] | {"namespace": ""} == {
+        "job_name": f"training-job-{task}",
+        "namespace": "",
+        "num_nodes": 2,
+        "node_jobs": [f"training-job-{task}-node-0", f"training-job-{task}-node-1"],
+        "succeeded_nodes": 2,
+        "failed_nodes": 0,
+        "running_nodes": 0,
+        "pending_nodes": 0,
+    }
+    again = ok(invoke("jobs", "logs", task, "--no-follow", "--node", "1", "--tail", "1"))
+    assert again == "node-1 | rank 1 of 2, 100 epochs, 1 GPU\n"
+
+    # The volume keeps what was written, for the next task.
+    assert ok(invoke("jobs", "submit", "reading.yaml")).splitlines()[1:] == ["0", "1"]
+    shown = json.loads(ok(invoke("volumes", "status", volume, "-o", "json")))
+    assert (shown["status"], shown["size"]) == ("Bound", "10Gi")
+    assert "data-vol" in ok(invoke("volumes", "list", "--details", root=K8S_CLI_PROGRAM))
+
+    listed = json.loads(ok(invoke("jobs", "list", "-o", "json")))["tasks"]
+    assert [each["name"] for each in listed] == ["reading", "training-job"]
+    assert "Stopped 2 tasks" in ok(invoke("jobs", "stop", "--all", root=K8S_CLI_PROGRAM))
+    assert "no tasks" in ok(invoke("jobs", "list"))
+    ok(invoke("volumes", "delete", volume, "--force", root=K8S_CLI_PROGRAM))
+    assert "no volumes" in ok(invoke("volumes", "list"))
+
+
+def test_a_task_that_fails_says_so(invoke: Invoke, home: Path, cluster: None) -> None:
+    (home / "task.yaml").write_text(FAILING)
+    ok(invoke("auth", "login", "myuser"))
+    outcome = invoke("jobs", "submit", "task.yaml")
+    assert (outcome.code, outcome.out.splitlines()[1:]) == (1, ["before"])
+    task = id_in(outcome.out)
+    assert outcome.err.endswith(f"Task {task} failed\n")
+
+    ok(invoke("auth", "login", "my@user"))
+    assert invoke("jobs", "status", task).code == 5
+    assert invoke("jobs", "cancel", task).code == 5
+    assert task in ok(invoke("jobs", "list", "--all-users"))
+    ok(invoke("auth", "login", "myuser"))
+    assert ok(invoke("jobs", "cancel", task)) == f"Task {task} stopped successfully\n"
+
+
+def test_a_dry_run_shows_the_manifests_and_makes_nothing(
+    invoke: Invoke, home: Path, cluster: None
+) -> None:
+    (home / "task.yaml").write_text("run: x\nnum_nodes: 2\nsecrets: {TOKEN: null}\n")
+    ok(invoke("auth", "login", "myuser"))
+    shown = ok(invoke("jobs", "submit", "task.yaml", "--dry-run", "--secret", "TOKEN=hush"))
+    kinds = [document["kind"] for document in yaml.safe_load_all(shown)]
+    assert kinds == ["Service", "Secret", "Job", "Job"]
+    assert "hush" not in shown
+    assert "no tasks" in ok(invoke("jobs", "list"))
+
+
+def test_who_is_logged_in(invoke: Invoke) -> None:
+    nobody = invoke("auth", "whoami")
+    assert (nobody.code, nobody.err) == (
+        2,
+        "error: nobody is logged in\nhint: k8s-cli auth login NAME\n",
+    )
+    ok(invoke("auth", "login", "user@example.com"))
+    assert ok(invoke("auth", "whoami", root=K8S_CLI_PROGRAM)) == "user@example.com\n"
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("jobs", "submit", "absent.yaml"), "absent.yaml: cannot read the file"),
+        (("jobs", "submit", "task.yaml"), "resources.cpu: no such field"),
+        (("jobs", "submit", "task.yaml", "--env", "A"), "--env: 'A' is not NAME=VALUE"),
+        (("jobs", "stop"), "name a task or give --all"),
+        (("jobs", "stop", "a", "--all"), "name a task or give --all"),
+        (("jobs", "stop", "a", "--all-users"), "name a task or give --all"),
+        (("jobs", "logs", "a", "--tail", "x"), "'x' is not a whole number"),
+        (("auth", "login", ""), "'' is no user name"),
+    ],
+)
+def test_a_mistake_is_named(
+    invoke: Invoke, home: Path, args: tuple[str, ...], message: str
+) -> None:
+    (home / "task.yaml").write_text("run: x\nresources: {cpu: 1}\n")
+    outcome = invoke(*args, root=K8S_CLI_PROGRAM)
+    assert outcome.code == 2
+    assert message in outcome.err
