@@ -144,9 +144,11 @@ def _ignored(kind: Kind, subresource: str) -> FieldSet:
 def _compare_at(call: Call, version: str, old: Object, new: Object) -> comparing.Comparison | None:
     """The step from `old` to `new`, both in the version served, as another version shows it."""
     group, _, number = version.rpartition("/")
-    known = types.of(call.plane.tip)
-    there = known.get(group, number, call.served.resource.plural)
-    if there is None or there.key != call.kind.key:
+    resource = call.served.resource
+    if group != resource.group:
+        return None  # fields are converted between versions, not between groups
+    there = types.of(call.plane.tip).get(group, number, resource.plural)
+    if there is None:
         return None
     left, right = (there.from_stored(call.served.to_stored(_copy(obj))) for obj in (old, new))
     return comparing.compare(left, right, shape(there))
