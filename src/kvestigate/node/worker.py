@@ -185,8 +185,9 @@ class PodWorker:
         run = Run(container_id(process.key), process.started_at)
         self._records[name] = lifecycle.started(record, run, initial_health(container))
         process.ended.add_done_callback(partial(self._on_end, name, process))
-        self._tell("Normal", "Created", f"Container created: {name}", container=name)
-        self._tell("Normal", "Started", f"Container started: {name}", container=name)
+        if self._station.config.tell_starts:
+            self._tell("Normal", "Created", f"Container created: {name}", container=name)
+            self._tell("Normal", "Started", f"Container started: {name}", container=name)
         hook = container.lifecycle.post_start
         if hook is not None:
             failure = await self._hooks.run(container, process, hook)
