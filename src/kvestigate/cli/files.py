@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import tempfile
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from kvestigate.errors import InputError
+from kvestigate.files import replace_file
 
 F = TypeVar("F")
 
@@ -39,17 +37,7 @@ def keep_json(path: Path | None, result: object) -> None:
 def write_whole(path: Path, content: bytes) -> None:
     """Replace `path` by `content` at once: a reader sees the old file or the new one."""
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
+        replace_file(path, content, mode=None if path.exists() else 0o644)
     except OSError as error:
         raise InputError(
             f"cannot write the file: {error.strerror}",

@@ -21,6 +21,7 @@ from pathlib import Path
 import msgspec
 
 from kvestigate.errors import InputError, UsageError
+from kvestigate.files import replace_file
 from kvestigate.kube.names import label_problems
 
 
@@ -95,12 +96,8 @@ class ClusterDirectory:
 
     def write(self, record: Record) -> None:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        temporary = self.path / ".cluster.json"
-        with temporary.open("wb") as stream:
-            stream.write(msgspec.json.format(msgspec.json.encode(record)))
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(self.path / "cluster.json")
+        content = msgspec.json.format(msgspec.json.encode(record))
+        replace_file(self.path / "cluster.json", content)
 
     def is_running(self) -> bool:
         """Whether a process holds the cluster."""

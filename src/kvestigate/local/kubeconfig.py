@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from kvestigate.errors import ConfigError
+from kvestigate.files import replace_file
 
 _SECTIONS = ("clusters", "users", "contexts")
 
@@ -85,12 +85,4 @@ def _write(path: Path, config: dict[str, Any]) -> None:
     import yaml
 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    target = path.resolve()
-    mode = target.stat().st_mode & 0o7777 if target.exists() else 0o600
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    with os.fdopen(handle, "w") as stream:
-        yaml.safe_dump(config, stream, sort_keys=False)
-        stream.flush()
-        os.fchmod(stream.fileno(), mode)
-        os.fsync(stream.fileno())
-    Path(name).replace(target)
+    replace_file(path, yaml.safe_dump(config, sort_keys=False).encode())

@@ -11,17 +11,15 @@ Everything is made once and readable by its owner only.
 from __future__ import annotations
 
 import base64
-import contextlib
 import datetime
-import os
 import secrets
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from kvestigate.errors import InputError
+from kvestigate.files import replace_file
 from kvestigate.plane.authn.user import MASTERS
 from kvestigate.wire.certificates import CertificateAuthority, KeyPair
 
@@ -116,17 +114,7 @@ def admin_kubeconfig(url: str, ca: bytes, user: dict[str, str]) -> bytes:
 def write_private(path: Path, content: bytes) -> None:
     """Replace `path` at once by a file that only its owner can read."""
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
+        replace_file(path, content, mode=0o600)
     except OSError as error:
         raise _unusable(path, error) from error
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
 from kvestigate.client.located import parse
 from kvestigate.errors import ConfigError
+from kvestigate.files import replace_file
 
 
 def save_auth_provider(file: Path, user: str, config: Mapping[str, str]) -> None:
@@ -29,7 +29,7 @@ def save_auth_provider(file: Path, user: str, config: Mapping[str, str]) -> None
     try:
         content = _with_provider(file, target.read_bytes(), user, config)
         if content is not None:
-            _replace(target, content)
+            replace_file(target, content)
     except OSError as error:
         raise _unsaved(file, error.strerror) from None
     finally:
@@ -54,18 +54,3 @@ def _with_provider(file: Path, data: bytes, user: str, config: Mapping[str, str]
             provider["config"] = dict(config)
             return yaml.safe_dump(document, sort_keys=False, allow_unicode=True).encode()
     return None
-
-
-def _replace(target: Path, content: bytes) -> None:
-    mode = target.stat().st_mode & 0o7777
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fchmod(stream.fileno(), mode)
-            os.fsync(stream.fileno())
-        Path(name).replace(target)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
