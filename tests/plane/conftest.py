@@ -10,9 +10,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from kvestigate.plane.authn.jwt import SigningKey
+from kvestigate.plane.authn.service_accounts import TokenIssuer
 from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.union import Credentials
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
 from kvestigate.plane.authz.interface import AllowAll
+from kvestigate.plane.authz.rbac import Rbac
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
@@ -20,6 +24,10 @@ from kvestigate.wire.message import Headers, Request, Response
 
 TOKEN = "admin"
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))
+
+JANE = {"authorization": "Bearer jane"}
+"""Of a user who may do nothing but what RBAC gives to everybody."""
+USERS = {digest(TOKEN): ADMIN, digest("jane"): User("jane", ("dev", AUTHENTICATED), "7")}
 
 MERGE = "application/merge-patch+json"
 
@@ -82,3 +90,16 @@ async def api() -> AsyncIterator[Api]:
     async with Store(MemoryBackend()) as store:
         tokens = StaticTokens({digest(TOKEN): ADMIN})
         yield Api(ApiServer(store, tokens, AllowAll(), random=Random(1)))
+
+
+@pytest.fixture(scope="session")
+def issuer() -> TokenIssuer:
+    return TokenIssuer(SigningKey.generate())
+
+
+@pytest.fixture
+async def guarded(issuer: TokenIssuer) -> AsyncIterator[Api]:
+    """A server that tells users apart."""
+    async with Store(MemoryBackend()) as store:
+        credentials = Credentials(USERS, issuer)
+        yield Api(ApiServer(store, credentials, Rbac(), random=Random(1), issuer=issuer))

@@ -1,0 +1,60 @@
+"""All the ways in."""
+
+from __future__ import annotations
+
+import datetime
+import ssl
+
+import pytest
+
+from kvestigate.errors import Unauthorized
+from kvestigate.plane.authn.service_accounts import TokenIssuer
+from kvestigate.plane.authn.tokens import digest
+from kvestigate.plane.authn.union import Credentials
+from kvestigate.plane.authn.user import ANONYMOUS, AUTHENTICATED, User
+from kvestigate.wire.certificates import CertificateAuthority
+from kvestigate.wire.message import Headers, Peer, Request
+
+JANE = User("jane", (AUTHENTICATED,))
+
+
+def request(authorization: str = "", certificate: bytes | None = None) -> Request:
+    headers = Headers([("authorization", authorization)] if authorization else [])
+    return Request("GET", "/", "", headers, b"", Peer(certificate=certificate))
+
+
+@pytest.fixture
+def credentials(issuer: TokenIssuer) -> Credentials:
+    return Credentials({digest("secret"): JANE}, issuer)
+
+
+@pytest.mark.parametrize("header", ["Bearer secret", "bearer secret", "Bearer  secret "])
+def test_a_token_is_a_user(credentials: Credentials, header: str) -> None:
+    assert credentials.authenticate(request(header), "root", 0) == JANE
+
+
+@pytest.mark.parametrize(
+    "header", ["", "Bearer", "Bearer wrong", "Basic secret", "secret", "Bearer a.b.c"]
+)
+def test_nobody_else_gets_in(credentials: Credentials, header: str) -> None:
+    with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
+        credentials.authenticate(request(header), "root", 0)
+
+
+def test_a_certificate_names_a_user_and_groups(credentials: Credentials) -> None:
+    now = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+    authority = CertificateAuthority.create("test", now=now)
+    pair = authority.issue_client("bob", ["dev", "ops"], now=now)
+
+    certificate = ssl.PEM_cert_to_DER_cert(pair.certificate.decode())
+    shown = credentials.authenticate(request(certificate=certificate), "root", 0)
+
+    assert shown == User("bob", ("dev", "ops", AUTHENTICATED))
+
+
+def test_the_anonymous_get_in_only_where_they_may(issuer: TokenIssuer) -> None:
+    open_to_all = Credentials({}, issuer, anonymous=True)
+
+    assert open_to_all.authenticate(request(), "root", 0) == ANONYMOUS
+    with pytest.raises(Unauthorized):
+        open_to_all.authenticate(request("Bearer wrong"), "root", 0)
