@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kvestigate.kube.apply import shapes
 from kvestigate.kube.apply.checking import misfit
-from kvestigate.kube.apply.comparing import compare
+from kvestigate.kube.apply.comparing import MEMORABLE, compare, compare_new
 from kvestigate.kube.apply.elements import Unkeyed
 from kvestigate.kube.apply.fieldset import FieldSet, paths, text
 from kvestigate.kube.apply.mentioning import mentioned
@@ -143,6 +143,20 @@ def test_merging_takes_over_all_that_a_configuration_says(live: Object, config: 
     found = compare(merge(live, config, DEDUCED), config, DEDUCED)
     assert not found.added
     assert merge(merge(live, config, DEDUCED), config, DEDUCED) == merge(live, config, DEDUCED)
+
+
+@pytest.mark.parametrize("size", [1, MEMORABLE], ids=["remembered", "too large for that"])
+def test_a_new_object_differs_from_one_of_which_nothing_was_said(size: int) -> None:
+    containers = [{"name": "a", "image": "i" * size, "resources": {}}]
+    for name in ("one", "two"):
+        labels = {"app": name}
+        pod: Object = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
+        found = compare_new(pod, POD)
+        assert found == compare({"metadata": {}, **POD.empty}, pod, POD)
+        assert [text(path) for path in paths(found.added)][:2] == [
+            ".metadata.labels",
+            ".metadata.labels.app",
+        ]
 
 
 @pytest.mark.parametrize(

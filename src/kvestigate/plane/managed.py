@@ -47,7 +47,7 @@ def _after_write(
         return None  # somebody chose to forget the managers: an apply starts anew
     served = call.served
     shown = _at(served, call.kind, new)
-    shown_before = empty(served) if old is None else _at(served, call.kind, old)
+    shown_before = None if old is None else _at(served, call.kind, old)
     by = _writer(call, call.field_manager, UPDATE)
     try:
         after = ownership.write(shown_before, shown, known, by, _now(call))
@@ -76,11 +76,11 @@ def apply(call: Call, config: Object, live: Object | None, *, speaking: str = ""
     """
     served = call.served
     now = _now(call)
-    shown = empty(served) if live is None else _at(served, call.kind, live)
+    shown = _empty(served) if live is None else _at(served, call.kind, live)
     known = managers.decode(shown["metadata"].get(FIELD)) if live is not None else {}
     if live is not None and not known:
         first = _writer(call, managers.BEFORE_APPLY, UPDATE)
-        known = ownership.write(empty(served), shown, {}, first, now)
+        known = ownership.write(None, shown, {}, first, now)
     if speaking:
         known = {_spoken(key, speaking): entry for key, entry in known.items()}
     by = _writer(call, call.field_manager, APPLY)
@@ -162,7 +162,7 @@ def shape(kind: Kind) -> Shape:
     return shapes.of_schema(kind.schema or _SCHEMALESS)
 
 
-def empty(kind: Kind) -> Object:
+def _empty(kind: Kind) -> Object:
     """The object before there was one."""
     named = {"kind": kind.resource.kind, "apiVersion": kind.resource.api_version}
     made = {} if kind.type is None else normal.empty(kind.type)

@@ -23,6 +23,10 @@ def _keyed(element: Any, shape: Shape) -> str:
     if not isinstance(element, dict):
         what = "a null element" if element is None else "non-map elements"
         raise Unkeyed(f"associative list with keys may not have {what}")
+    if len(shape.keys) == 1:
+        value = element.get(shape.keys[0])
+        if type(value) is str:  # nearly every list is keyed by one name
+            return f'k:{{"{shape.keys[0]}":{value_text(value)}}}'
     found = []
     for key in shape.keys:
         value = element.get(key, _ABSENT)

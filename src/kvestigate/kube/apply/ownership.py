@@ -9,7 +9,7 @@ import msgspec
 
 from kvestigate.errors import Conflict
 from kvestigate.kube.apply import fieldset
-from kvestigate.kube.apply.comparing import Comparison, compare
+from kvestigate.kube.apply.comparing import Comparison, compare, compare_new
 from kvestigate.kube.apply.fieldset import FieldSet
 from kvestigate.kube.apply.managers import Entry, Manager, Managers, capped
 from kvestigate.kube.apply.mentioning import mentioned, with_named
@@ -60,9 +60,15 @@ class Writer(msgspec.Struct, frozen=True):
     """What the writer cannot change, whatever it sends: the status, or all but the status."""
 
 
-def write(old: Object, new: Object, managers: Managers, by: Writer, now: str | None) -> Managers:
-    """The managers after an update from `old` to `new`. Raises `Unkeyed`."""
-    found = compare(_bare(old), _bare(new), by.shape).ignoring(by.ignored)
+def write(
+    old: Object | None, new: Object, managers: Managers, by: Writer, now: str | None
+) -> Managers:
+    """The managers after an update from `old` to `new`, or its creation. Raises `Unkeyed`."""
+    shape = by.shape
+    changes = (
+        compare_new(_bare(new), shape) if old is None else compare(_bare(old), _bare(new), shape)
+    )
+    found = changes.ignoring(by.ignored)
     if not (found.removed or found.modified or found.added):
         return managers
     rest, _ = _yielded(managers, None, found, by, old, new)
@@ -112,7 +118,7 @@ def _yielded(
     writer: Manager | None,
     found: Comparison,
     by: Writer,
-    old: Object,
+    old: Object | None,
     new: Object,
 ) -> tuple[Managers, dict[Manager, FieldSet]]:
     """The managers without what was taken from them or is gone, and what was taken."""
@@ -125,7 +131,7 @@ def _yielded(
                 rest[manager] = entry
             continue
         if entry.version not in seen:
-            seen[entry.version] = by.elsewhere(entry.version, old, new)
+            seen[entry.version] = None if old is None else by.elsewhere(entry.version, old, new)
         change = seen[entry.version]
         if change is None:
             continue

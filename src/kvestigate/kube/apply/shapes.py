@@ -47,6 +47,7 @@ class Shape:
         element: Shape | None = None,
         keys: tuple[str, ...] = (),
         defaults: Mapping[str, Any] | None = None,
+        empty: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self.form = form
         self.is_whole = form is Form.WHOLE
@@ -58,11 +59,22 @@ class Shape:
         self.defaults = defaults or {}
         """What a key means that an element leaves out."""
         self._make_fields = fields
+        self._make_empty = empty
+
+    @cached_property
+    def empty(self) -> dict[str, Any]:
+        """The object of which nothing was said; not to be changed."""
+        return self._make_empty()
 
     @cached_property
     def fields(self) -> dict[str, Shape]:
         """The fields that the type names."""
         return {} if self._make_fields is None else self._make_fields()
+
+    @cached_property
+    def steps(self) -> dict[str, tuple[str, Shape]]:
+        """The same with the step that leads to each."""
+        return {name: (f"f:{name}", shape) for name, shape in self.fields.items()}
 
 
 def _anything() -> Shape:
@@ -112,6 +124,7 @@ def _struct(definition: facts.Definition, form: Form) -> Shape:
         form,
         accepts=(dict,),
         fields=lambda: {field: _of_field(of) for field, of in definition.fields.items()},
+        empty=lambda: normal.empty(definition),
     )
 
 
@@ -134,16 +147,17 @@ def _of_field(field: Field) -> Shape:
 def _list_of(field: Field) -> Shape:
     assert field.element is not None
     form = {"set": Form.SET, "map": Form.KEYED}.get(field.topology, Form.WHOLE)
+    element = _of_field(field.element)
     defaults: dict[str, Any] = {}
     if field.keys:
         # A key that is always written cannot be left out: it is empty then.
-        always = {"name": ""} if field.element.definition == _REFERENCE else _always(field.element)
+        always = {"name": ""} if field.element.definition == _REFERENCE else element.empty
         known = {**always, **KEY_DEFAULTS}
         defaults = {key: known[key] for key in field.keys if key in known}
     return Shape(
         form,
         accepts=(list,),
-        element=_of_field(field.element),
+        element=element,
         keys=field.keys,
         defaults=defaults,
     )
@@ -151,10 +165,6 @@ def _list_of(field: Field) -> Shape:
 
 # Its name is optional, and empty by default.
 _REFERENCE = "io.k8s.api.core.v1.LocalObjectReference"
-
-
-def _always(element: Field) -> dict[str, Any]:
-    return normal.empty(facts.definition(element.definition))
 
 
 def of_schema(schema: Mapping[str, Any]) -> Shape:
