@@ -1,0 +1,45 @@
+"""PURE. GPUs among the resources of a pod: whole devices, MIG instances, shares, slices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+FRACTION = "gpu-fraction"
+"""The annotation by which schedulers that divide devices are asked for a part of one."""
+
+_MIG = "nvidia.com/mig-"
+
+# Sizes of a share, not numbers of devices: memory, cores, percentages, tiles.
+_SLICES = ("mem", "core", "percent", "tile", "monitoring", "priority")
+
+
+def gpu_amounts(amounts: Mapping[str, int]) -> dict[str, int]:
+    """Those of the amounts that are of GPUs."""
+    return {
+        name: amount
+        for name, amount in sorted(amounts.items())
+        if amount and ("gpu" in name.lower() or name.startswith(_MIG))
+    }
+
+
+def count(amounts: Mapping[str, int], fraction: float | None) -> int:
+    """Devices or shares that are handed out; a slice of unstated number is of one device."""
+    devices = sum(amount for name, amount in amounts.items() if not _is_slice(name))
+    return devices or int(bool(amounts) or fraction is not None)
+
+
+def fraction_of(annotations: Mapping[str, str]) -> float | None:
+    """The part of a device that an annotation asks for; None if it is absent or makes no sense."""
+    try:
+        fraction = round(float(annotations.get(FRACTION, "")), 3)
+    except ValueError:
+        return None
+    return fraction if 0 < fraction < 1 else None
+
+
+def _is_slice(name: str) -> bool:
+    if name.startswith(_MIG):
+        return False
+    # `gpu.intel.com/i915` counts devices, `gpu.intel.com/memory.max` and `/gpumem` do not.
+    last = name.rpartition("/")[2].lower()
+    return any(word in last for word in _SLICES)

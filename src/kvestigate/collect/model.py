@@ -1,0 +1,71 @@
+"""The public models, for programs that receive or build requests.
+
+The stream itself is written from `record`, whose JSON is the same to the byte.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+
+class ContainerSpec(BaseModel):
+    """One container that runs beside the others."""
+
+    name: str
+    image: str = ""
+    command: list[str] | None = None
+    args: list[str] | None = None
+    req_cpu_mcpu: int | None = Field(None, description="Requested CPU in thousandths of a core.")
+    req_mem_mib: int | None = Field(None, description="Requested memory in MiB, rounded up.")
+    lim_cpu_mcpu: int | None = Field(None, description="CPU limit in thousandths of a core.")
+    lim_mem_mib: int | None = Field(None, description="Memory limit in MiB, rounded up.")
+
+
+class InferenceRequest(BaseModel):
+    """One state of one workload."""
+
+    namespace: str
+    workload_kind: str
+    workload_name: str
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(
+        default_factory=dict, description="Without kubectl's copy of the whole manifest."
+    )
+    containers: list[ContainerSpec] = Field(default_factory=list)
+    init_container_count: int = Field(0, description="Those that end before the pod starts.")
+    sidecar_count: int = Field(
+        0, description="Init containers that keep running, and known mesh, log and proxy ones."
+    )
+    volume_types: list[str] = Field(default_factory=list, description="Sorted, each once.")
+    node_type: str | None = Field(
+        None, description="The kind of node that selectors or affinity ask for."
+    )
+    runtime_class: str | None = None
+    gpu_count: int = Field(0, description="Devices, or shares of one, that one pod is given.")
+    parallelism: int | None = None
+    completions: int | None = None
+    id: str | None = Field(
+        None, description="uid@resourceVersion: repeats have the same; null for files."
+    )
+    event: Literal["ADDED", "MODIFIED", "DELETED"] | None = Field(
+        None, description="What happened to it; null for files."
+    )
+    effective_cpu_mcpu: int = Field(
+        0, description="CPU that the scheduler counts for one pod, in thousandths of a core."
+    )
+    effective_mem_mib: int = Field(
+        0, description="Memory that the scheduler counts for one pod, in MiB, rounded up."
+    )
+    gpu_resources: dict[str, int] = Field(
+        default_factory=dict, description="GPU amounts of one pod by resource name."
+    )
+    gpu_fraction: float | None = Field(
+        None, description="The share of one device that the annotation gpu-fraction asks for."
+    )
+
+
+def schema() -> dict[str, object]:
+    """The JSON Schema of one line of the stream."""
+    return InferenceRequest.model_json_schema()

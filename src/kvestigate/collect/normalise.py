@@ -1,0 +1,130 @@
+"""PURE. A workload to the record that the stream is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from kvestigate.collect import devices, sidecars
+from kvestigate.collect.placement import node_type
+from kvestigate.collect.reading import Workload
+from kvestigate.collect.record import ContainerRecord, EventType, Record
+from kvestigate.collect.sidecars import KNOWN, Sidecars
+from kvestigate.collect.views import Container, PodSpec, PodTemplate
+from kvestigate.kube import quantities
+from kvestigate.kube.requests import CPU, MEMORY, Amounts, requests_of
+from kvestigate.kube.views.pods import ResourceRequirements
+
+# kubectl's copy of the manifest: as large as the object, and it may hold what env holds.
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+_MIB = 1024 * 1024
+
+
+def normalise(
+    workload: Workload, event: EventType | None = None, known: Sidecars = KNOWN
+) -> Record:
+    """The record of one state. Quantities that do not parse are an InputError."""
+    specs = [template.spec for template in workload.templates]
+    total = _sum(requests_of(_with_defaults(spec)) for spec in specs)
+    gpus = devices.gpu_amounts(total)
+    fraction = _fraction(workload.templates)
+    meta = workload.metadata
+    annotations = meta.annotations
+    if LAST_APPLIED in annotations:
+        annotations = {key: text for key, text in annotations.items() if key != LAST_APPLIED}
+    return Record(
+        namespace=meta.namespace or "default",
+        workload_kind=workload.kind.name,
+        workload_name=meta.name or meta.generate_name,
+        labels=meta.labels,
+        annotations=annotations,
+        containers=tuple(_container(it) for spec in specs for it in spec.containers),
+        init_container_count=sum(
+            not sidecars.is_native(it) for spec in specs for it in spec.init_containers
+        ),
+        sidecar_count=sum(known.count(spec) for spec in specs),
+        volume_types=_volume_types(specs),
+        node_type=next((found for spec in specs if (found := node_type(spec))), None),
+        runtime_class=next((it.runtime_class_name for it in specs if it.runtime_class_name), None),
+        gpu_count=devices.count(gpus, fraction),
+        parallelism=workload.parallelism,
+        completions=workload.completions,
+        id=identity(meta.uid, meta.resource_version),
+        event=event,
+        effective_cpu_mcpu=total.get(CPU, 0),
+        effective_mem_mib=_mib(total.get(MEMORY, 0)),
+        gpu_resources=gpus,
+        gpu_fraction=fraction,
+    )
+
+
+def identity(uid: str, resource_version: str) -> str | None:
+    """The id of an event; None for what never was on a server."""
+    return f"{uid}@{resource_version}" if uid else None
+
+
+def _container(container: Container) -> ContainerRecord:
+    requests, limits = container.resources.requests, container.resources.limits
+    return ContainerRecord(
+        name=container.name,
+        image=container.image,
+        command=container.command,
+        args=container.args,
+        req_cpu_mcpu=_millis(requests),
+        req_mem_mib=_memory(requests),
+        lim_cpu_mcpu=_millis(limits),
+        lim_mem_mib=_memory(limits),
+    )
+
+
+def _millis(written: Mapping[str, str]) -> int | None:
+    text = written.get(CPU)
+    return None if text is None else quantities.millis(text)
+
+
+def _memory(written: Mapping[str, str]) -> int | None:
+    text = written.get(MEMORY)
+    return None if text is None else _mib(quantities.whole(text))
+
+
+def _mib(amount: int) -> int:
+    return -(-amount // _MIB)
+
+
+def _with_defaults(spec: PodSpec) -> PodSpec:
+    """What the server makes of it when it creates the pod: a limit is a request, too."""
+    if not any(it.resources.limits for it in (*spec.containers, *spec.init_containers)):
+        return spec
+    return msgspec.structs.replace(
+        spec,
+        containers=tuple(map(_with_default_requests, spec.containers)),
+        init_containers=tuple(map(_with_default_requests, spec.init_containers)),
+    )
+
+
+def _with_default_requests(container: Container) -> Container:
+    resources = container.resources
+    if not resources.limits:
+        return container
+    requests = {**resources.limits, **resources.requests}
+    return msgspec.structs.replace(container, resources=ResourceRequirements(requests=requests))
+
+
+def _sum(amounts: Iterable[Amounts]) -> Amounts:
+    total: Amounts = {}
+    for each in amounts:
+        for name, amount in each.items():
+            total[name] = total.get(name, 0) + amount
+    return total
+
+
+def _fraction(templates: Iterable[PodTemplate]) -> float | None:
+    found = (devices.fraction_of(template.metadata.annotations) for template in templates)
+    return next((fraction for fraction in found if fraction is not None), None)
+
+
+def _volume_types(specs: Iterable[PodSpec]) -> tuple[str, ...]:
+    found = {key for spec in specs for volume in spec.volumes for key in volume if key != "name"}
+    return tuple(sorted(found))
