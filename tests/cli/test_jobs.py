@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,6 +35,7 @@ run: |
   echo "$NODE_RANK" > "/data/rank-$NODE_RANK"
 """
 READING = "name: reading\nvolumes: {/data: data-vol}\nrun: cat /data/rank-0 /data/rank-1\n"
+SERVE = "from kvestigate.cli.main import k8s_cli; k8s_cli()"
 FAILING = "run: |\n  echo before\n  exit 3\n"
 
 
@@ -143,6 +146,50 @@ def test_a_dry_run_shows_the_manifests_and_makes_nothing(
     assert "no tasks" in ok(invoke("jobs", "list"))
 
 
+def test_the_same_commands_work_through_a_server(
+    invoke: Invoke, home: Path, cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "task.yaml").write_text("name: hello\nnum_nodes: 2\nrun: echo hello\n")
+    ok(invoke("auth", "login", "jörg@example.com"))
+    served = subprocess.Popen(
+        [sys.executable, "-c", SERVE, "serve", "--port", "0"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with served:
+        try:
+            assert served.stdout is not None
+            url = served.stdout.readline().split()[-1]
+            monkeypatch.setenv("K8S_CLI_API_URL", url)
+            said = ok(invoke("jobs", "submit", "task.yaml"))
+            assert sorted(said.splitlines()[1:]) == ["node-0 | hello", "node-1 | hello"]
+            task = id_in(said)
+            assert invoke("jobs", "submit", "task.yaml", "--dry-run").code == 2
+            assert invoke("jobs", "status", "abc12345").code == 5
+        finally:
+            served.terminate()
+    monkeypatch.delenv("K8S_CLI_API_URL")
+    (seen,) = json.loads(ok(invoke("jobs", "list", "-o", "json")))["tasks"]
+    assert (seen["task_id"], seen["status"]) == (task, "completed")
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("localhost:8000", "K8S_CLI_API_URL: 'localhost:8000' is no URL"),
+        ("http://127.0.0.1:1", "127.0.0.1:1"),
+    ],
+)
+def test_a_server_that_is_not_there(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, url: str, message: str
+) -> None:
+    ok(invoke("auth", "login", "jane"))
+    monkeypatch.setenv("K8S_CLI_API_URL", url)
+    outcome = invoke("jobs", "list")
+    assert outcome.code == 3
+    assert message in outcome.err
+
+
 def test_who_is_logged_in(invoke: Invoke) -> None:
     nobody = invoke("auth", "whoami")
     assert (nobody.code, nobody.err) == (
@@ -163,6 +210,7 @@ def test_who_is_logged_in(invoke: Invoke) -> None:
         (("jobs", "stop", "a", "--all"), "name a task or give --all"),
         (("jobs", "stop", "a", "--all-users"), "name a task or give --all"),
         (("jobs", "logs", "a", "--tail", "x"), "'x' is not a whole number"),
+        (("jobs", "serve", "--host", "0.0.0.0"), "--host: 0.0.0.0 can be reached"),
         (("auth", "login", ""), "'' is no user name"),
     ],
 )
@@ -173,3 +221,9 @@ def test_a_mistake_is_named(
     outcome = invoke(*args, root=K8S_CLI_PROGRAM)
     assert outcome.code == 2
     assert message in outcome.err
+
+
+def test_a_server_is_not_for_everyone(invoke: Invoke) -> None:
+    outcome = invoke("serve", "--host", "::", root=K8S_CLI_PROGRAM)
+    assert outcome.code == 2
+    assert "X-User proves nothing" in outcome.err

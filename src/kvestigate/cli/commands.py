@@ -107,6 +107,12 @@ K8S_CLI: tuple[Entry, ...] = (
         "Say who you are to the job launcher.",
         RUN,
     ),
+    Entry(
+        "serve",
+        "kvestigate.cli.jobs:serve_alone",
+        "Serve tasks and volumes over HTTP to the users of this machine.",
+        SERVE,
+    ),
 )
 
 K8S_COLLECT: tuple[Entry, ...] = ()

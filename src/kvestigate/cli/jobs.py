@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 F = TypeVar("F")
 
+API_PORT = "K8S_CLI_API_PORT"
+_HIGHEST_PORT = 65535
+
 
 @group("jobs")
 def jobs() -> None:
@@ -179,6 +182,65 @@ async def logs(
     seconds = None if since is None else max(int(since), 1)
     async with launcher_of(options) as launcher:
         await _print_lines(launcher, task_id, LogRequest(follow, tail, seconds, node))
+
+
+async def _serve(options: GlobalOptions, host: str, port: int | None) -> None:
+    from kvestigate.cli.cluster import access_of
+    from kvestigate.client.connect import connect
+    from kvestigate.jobs.serve import bound, run
+
+    listening = bound(host, _port() if port is None else port)
+    with listening:
+        async with connect(access_of(options)) as api:
+            await run(api, listening, _announce)
+
+
+def _port() -> int:
+    text = os.environ.get(API_PORT) or "8000"
+    if not text.isdecimal() or int(text) > _HIGHEST_PORT:
+        raise UsageError(f"{API_PORT}: {text!r} is no port", hint=f"{API_PORT}=8000")
+    return int(text)
+
+
+def _announce(url: str) -> None:
+    click.echo(f"serving tasks and volumes at {url}")
+    click.echo(f"next: export {API_URL}={url}")
+    sys.stdout.flush()
+
+
+def _serves(function: F) -> F:
+    """What `serve` takes, in a group or on its own."""
+    for option in (
+        click.option(
+            "--port",
+            type=whole_number(0, _HIGHEST_PORT),
+            help=f"Port to listen on; ${API_PORT}, else 8000.",
+        ),
+        click.option("--host", default="127.0.0.1", show_default=True, help="A loopback address."),
+    ):
+        decorate: Any = option
+        function = decorate(function)
+    return function
+
+
+@command("serve", into=jobs, examples=("kvestigate jobs serve", "kvestigate jobs serve --port 0"))
+@_serves
+async def serve(options: GlobalOptions, host: str, port: int | None) -> None:
+    """Serve tasks and volumes over HTTP to the users of this machine.
+
+    The header X-User says who is asking; nothing is kept but in the cluster.
+    """
+    await _serve(options, host, port)
+
+
+@command("serve", examples=("k8s-cli serve", "k8s-cli serve --port 0"))
+@_serves
+async def serve_alone(options: GlobalOptions, host: str, port: int | None) -> None:
+    """Serve tasks and volumes over HTTP to the users of this machine.
+
+    The header X-User says who is asking; nothing is kept but in the cluster.
+    """
+    await _serve(options, host, port)
 
 
 def read_task(file: str, envs: dict[str, str], secrets: dict[str, str]) -> dict[str, Any]:

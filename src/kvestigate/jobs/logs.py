@@ -79,8 +79,11 @@ class _Reader:
 
     async def run(self) -> None:
         try:
-            async with self._tasks:
-                await self._start_all()
+            try:
+                async with self._tasks:
+                    await self._start_all()
+            except BaseExceptionGroup as failed:
+                raise failed.exceptions[0] from None
             if self._request.follow:
                 await self._ended()
         finally:

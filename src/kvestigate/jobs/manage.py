@@ -11,7 +11,7 @@ from typing import Any
 
 from kvestigate.client.api import Api, Propagation
 from kvestigate.client.call import Selection
-from kvestigate.errors import NotFound
+from kvestigate.errors import KvestigateError, NotFound
 from kvestigate.jobs import answers, labels, logs, volumes
 from kvestigate.jobs.compile import Manifest, Submission, compile_companions, compile_jobs
 from kvestigate.jobs.identity import User
@@ -159,9 +159,12 @@ class InProcess:
             async with gate:
                 await self._delete_job(job.metadata.name)
 
-        async with asyncio.TaskGroup() as tasks:
-            for job in jobs:
-                tasks.create_task(delete(job))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for job in jobs:
+                    tasks.create_task(delete(job))
+        except* KvestigateError as failed:
+            raise failed.exceptions[0] from None
 
     async def _delete_job(self, name: str) -> None:
         try:

@@ -1,0 +1,77 @@
+"""Runs the launcher's REST API until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import uvicorn
+
+from kvestigate.client.api import Api
+from kvestigate.errors import UsageError
+from kvestigate.jobs.api import application
+
+_BACKLOG = 512
+_GRACE_SECONDS = 5
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """A socket that takes connections from now on; on loopback alone."""
+    try:
+        loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        loopback = False
+    if not loopback:
+        raise UsageError(
+            f"--host: {host} can be reached from elsewhere, and X-User proves nothing",
+            hint="serve on 127.0.0.1, behind something that authenticates",
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    except OSError as error:
+        raise UsageError(
+            f"cannot listen on {host}:{port}: {error.strerror}",
+            hint="choose another --port, or 0 for one that is free",
+        ) from error
+
+
+def url_of(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def run(api: Api, listening: socket.socket, announce: Callable[[str], None]) -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    server = _server(api)
+    announce(url_of(listening))
+    await server.serve(sockets=[listening])
+
+
+@asynccontextmanager
+async def serving(api: Api, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
+    """The URL of a server that runs for the length of the block."""
+    listening = bound(host, port)
+    server = _server(api)
+    task = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        yield url_of(listening)
+    finally:
+        server.should_exit = True
+        await task
+
+
+def _server(api: Api) -> uvicorn.Server:
+    config = uvicorn.Config(
+        application(api),
+        log_level="warning",
+        access_log=False,
+        ws="none",
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+    )
+    return uvicorn.Server(config)

@@ -1,0 +1,64 @@
+"""A cluster's API without anything behind it, and launchers of users on it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack
+from random import Random
+
+import pytest
+
+from kvestigate.client.api import Api
+from kvestigate.client.inprocess import InProcessTransport
+from kvestigate.jobs.identity import User
+from kvestigate.jobs.launcher import Launcher
+from kvestigate.jobs.manage import InProcess
+from kvestigate.jobs.remote import Remote
+from kvestigate.jobs.serve import serving
+from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS
+from kvestigate.plane.authn.user import User as PlaneUser
+from kvestigate.plane.authz.interface import AllowAll
+from kvestigate.plane.server import ApiServer
+from kvestigate.plane.store.memory import MemoryBackend
+from kvestigate.plane.store.store import Store
+
+LauncherOf = Callable[[str], Launcher]
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[Api]:
+    """A plane of its own: nothing happens on it that a test did not do."""
+    async with Store(MemoryBackend()) as store:
+        tokens = StaticTokens({digest("t"): PlaneUser("admin", (MASTERS, AUTHENTICATED))})
+        server = ApiServer(store, tokens, AllowAll(), random=Random(1))
+        yield Api(InProcessTransport(server.handle, headers=[("authorization", "Bearer t")]))
+
+
+@pytest.fixture
+async def url(api: Api) -> AsyncIterator[str]:
+    """The launcher's server."""
+    async with serving(api) as url:
+        yield url
+
+
+@pytest.fixture(params=["in-process", "over-http"])
+async def launcher_of(request: pytest.FixtureRequest, api: Api) -> AsyncIterator[LauncherOf]:
+    """`launcher_of("jane")`, once in process and once through a server."""
+    async with AsyncExitStack() as stack:
+        if request.param == "in-process":
+            yield lambda name: InProcess(api, User(name))
+            return
+        url = await stack.enter_async_context(serving(api))
+        made: dict[str, Remote] = {}
+
+        def remote(name: str) -> Launcher:
+            if name not in made:
+                made[name] = Remote(url, User(name))
+            return made[name]
+
+        try:
+            yield remote
+        finally:
+            for each in made.values():
+                await each.__aexit__(None, None, None)

@@ -1,0 +1,137 @@
+"""The REST API as any HTTP client sees it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from kvestigate.errors import UsageError
+from kvestigate.jobs.serve import bound
+from kvestigate.wire.message import Headers, Request
+from kvestigate.wire.pool import HttpClient
+
+
+async def ask(
+    url: str,
+    method: str,
+    target: str,
+    body: Any = None,
+    headers: list[tuple[str, str]] | None = None,
+) -> tuple[int, Any]:
+    parts = urlsplit(url)
+    client = HttpClient(host=parts.hostname or "", port=parts.port or 0)
+    path, _, query = target.partition("?")
+    data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
+    fields = [("content-type", "application/json"), *(headers or [])]
+    try:
+        request = Request(method, path, query, Headers(fields), data)
+        incoming = await client.send(request, timeout=10)
+        return incoming.status, json.loads(await incoming.read())
+    finally:
+        await client.aclose()
+
+
+JANE = [("x-user", "jane")]
+
+
+async def test_health_needs_no_user(url: str) -> None:
+    answer = await ask(url, "GET", "/")
+    assert answer == (200, {"status": "ok", "service": "k8s-cli-api"})
+
+
+async def test_answers_have_the_documented_shape(url: str) -> None:
+    code, submitted = await ask(url, "POST", "/tasks/submit", {"run": "x", "name": "t"}, JANE)
+    assert code == 200
+    assert submitted.keys() == {"task_id", "status", "message"}
+    code, listed = await ask(url, "GET", "/tasks", None, JANE)
+    (task,) = listed["tasks"]
+    assert code == 200
+    assert list(task) == [
+        "task_id",
+        "name",
+        "status",
+        "created_at",
+        "updated_at",
+        "username",
+        "metadata",
+    ]
+    assert list(task["metadata"]) == [
+        "job_name",
+        "namespace",
+        "num_nodes",
+        "node_jobs",
+        "succeeded_nodes",
+        "failed_nodes",
+        "running_nodes",
+        "pending_nodes",
+    ]
+    answer = await ask(url, "POST", "/tasks/stop?all_users=true", None, JANE)
+    assert answer == (200, {"count": 1, "status": "stopped", "message": "Stopped 1 tasks"})
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "body", "headers", "code", "detail"),
+    [
+        ("GET", "/tasks", None, [], 401, "X-User"),
+        ("GET", "/tasks", None, [("x-user", "")], 401, "X-User"),
+        ("GET", "/tasks", None, [("x-user", "%00")], 401, "X-User"),
+        ("GET", "/tasks", None, [("x-user", "%ff")], 401, "X-User"),
+        ("GET", "/tasks", None, [*JANE, ("x-user", "joe")], 401, "once"),
+        ("GET", "/tasks?all_users=perhaps", None, JANE, 422, "all_users"),
+        ("GET", "/tasks/abc12345", None, JANE, 404, "Task abc12345 not found"),
+        ("GET", "/tasks/abc12345/logs", None, JANE, 404, "Task abc12345 not found"),
+        ("GET", "/tasks/abc12345/logs?tail=-1", None, JANE, 422, "tail"),
+        ("POST", "/tasks/abc12345/stop", None, JANE, 404, "Task abc12345 not found"),
+        ("GET", "/volumes/vol12345", None, JANE, 404, "Volume vol12345 not found"),
+        ("DELETE", "/volumes/vol12345", None, JANE, 404, "Volume vol12345 not found"),
+        ("POST", "/tasks/submit", {}, JANE, 422, "run: the field is required"),
+        ("POST", "/tasks/submit", [], JANE, 422, "body"),
+        ("POST", "/tasks/submit", b"{", JANE, 422, "JSON"),
+        ("POST", "/tasks/submit", b'{"run":"' + b"x" * 2**20 + b'"}', JANE, 413, "larger"),
+        ("POST", "/tasks/submit", {"run": "x", "rnu": 1}, JANE, 422, "rnu: no such field"),
+        ("POST", "/volumes/create", {"name": "a"}, JANE, 422, "size"),
+        ("POST", "/volumes/create", {"name": "a", "size": "x"}, JANE, 422, "size"),
+        ("PUT", "/tasks", None, JANE, 405, "Method Not Allowed"),
+        ("GET", "/nowhere", None, JANE, 404, "Not Found"),
+    ],
+)
+async def test_a_refusal_says_why(
+    url: str,
+    method: str,
+    target: str,
+    body: Any,
+    headers: list[tuple[str, str]],
+    code: int,
+    detail: str,
+) -> None:
+    status, answer = await ask(url, method, target, body, headers)
+    assert (status, list(answer)) == (code, ["detail"])
+    assert detail in answer["detail"]
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.com"])
+def test_the_header_alone_is_for_loopback_alone(host: str) -> None:
+    with pytest.raises(UsageError, match="--host"):
+        bound(host, 0)
+
+
+async def test_every_documented_path_is_there(url: str) -> None:
+    code, document = await ask(url, "GET", "/openapi.json")
+    assert code == 200
+    found = {(method.upper(), path) for path, each in document["paths"].items() for method in each}
+    assert found == {
+        ("GET", "/"),
+        ("POST", "/tasks/submit"),
+        ("GET", "/tasks"),
+        ("GET", "/tasks/{task_id}"),
+        ("POST", "/tasks/{task_id}/stop"),
+        ("POST", "/tasks/stop"),
+        ("GET", "/tasks/{task_id}/logs"),
+        ("POST", "/volumes/create"),
+        ("GET", "/volumes"),
+        ("DELETE", "/volumes/{volume_id}"),
+        ("GET", "/volumes/{volume_id}"),
+    }

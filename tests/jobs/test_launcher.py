@@ -1,0 +1,278 @@
+"""What every launcher does, in process and over HTTP, and what nobody may do to another."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from kvestigate.client.api import Api
+from kvestigate.errors import ApiError, KvestigateError
+from kvestigate.jobs.answers import State
+from kvestigate.jobs.launcher import Launcher, LogRequest, VolumeRequest
+from kvestigate.kube import builtins
+from tests.jobs.conftest import LauncherOf
+
+JOBS = builtins.resource("jobs.batch")
+ALICE, MALLORY = "user@x", "user-x"
+"""Their labels are the same once they are sanitised."""
+
+
+async def finish(api: Api, job: str, kind: str) -> None:
+    when = "2026-01-01T00:00:00Z"
+    met = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}[kind]
+    conditions = [
+        {"type": each, "status": "True", "lastTransitionTime": when, "lastProbeTime": when}
+        for each in (met, kind)
+    ]
+    status: dict[str, Any] = {"startTime": when, "conditions": conditions}
+    if kind == "Complete":
+        status |= {"completionTime": when, "succeeded": 1}
+    await api.patch(JOBS, job, {"status": status}, namespace="default", subresource="status")
+
+
+async def test_a_task_is_submitted_listed_and_stopped(launcher_of: LauncherOf, api: Api) -> None:
+    launcher = launcher_of(ALICE)
+    submitted = await launcher.submit({"name": "one", "run": "x"})
+    task_id = submitted.task_id
+    assert submitted.status == "submitted"
+    assert submitted.message == f"Task submitted successfully with ID: {task_id}"
+    status = await launcher.task(task_id)
+    assert (status.task_id, status.name, status.status) == (task_id, "one", State.PENDING)
+    assert status.username == "user-x"
+    assert (await launcher.list_tasks(all_users=False)).tasks == (status,)
+    stopped = await launcher.stop(task_id)
+    assert (stopped.status, stopped.message) == ("stopped", f"Task {task_id} stopped successfully")
+    assert (await launcher.list_tasks(all_users=True)).tasks == ()
+
+
+@pytest.mark.parametrize(
+    ("ends", "state", "counts"),
+    [
+        ((None, None), State.PENDING, (0, 0, 2)),
+        (("Complete", None), State.RUNNING, (1, 0, 1)),
+        (("Complete", "Complete"), State.COMPLETED, (2, 0, 0)),
+        (("Complete", "Failed"), State.FAILED, (1, 1, 0)),
+    ],
+)
+async def test_a_task_fares_as_its_nodes_do(
+    launcher_of: LauncherOf,
+    api: Api,
+    ends: tuple[str | None, ...],
+    state: State,
+    counts: tuple[int, int, int],
+) -> None:
+    launcher = launcher_of(ALICE)
+    task_id = (await launcher.submit({"run": "x", "num_nodes": 2})).task_id
+    for index, end in enumerate(ends):
+        if end is not None:
+            await finish(api, f"task-{task_id}-{task_id}-node-{index}", end)
+    status = await launcher.task(task_id)
+    meta = status.metadata
+    assert status.status is state
+    assert (meta.succeeded_nodes, meta.failed_nodes, meta.pending_nodes) == counts
+
+
+async def test_all_of_a_users_tasks_are_stopped_and_nobody_elses(launcher_of: LauncherOf) -> None:
+    alice, mallory = launcher_of(ALICE), launcher_of(MALLORY)
+    for _ in range(3):
+        await alice.submit({"run": "x", "num_nodes": 2})
+    await mallory.submit({"run": "x"})
+    stopped = await alice.stop_all(all_users=False)
+    assert (stopped.count, stopped.message) == (3, "Stopped 3 tasks")
+    assert len((await mallory.list_tasks(all_users=False)).tasks) == 1
+    assert (await alice.stop_all(all_users=True)).count == 1
+
+
+async def test_a_submit_that_fails_half_way_leaves_nothing(
+    launcher_of: LauncherOf, api: Api
+) -> None:
+    quota = {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "few"},
+        "spec": {"hard": {"count/jobs.batch": "1"}},
+        "status": {"hard": {"count/jobs.batch": "1"}, "used": {"count/jobs.batch": "0"}},
+    }
+    await api.create(builtins.resource("resourcequotas"), quota, namespace="default")
+    await api.patch(
+        builtins.resource("resourcequotas"),
+        "few",
+        {"status": quota["status"]},
+        namespace="default",
+        subresource="status",
+    )
+    with pytest.raises(ApiError, match="exceeded quota"):
+        await launcher_of(ALICE).submit({"run": "x", "num_nodes": 2})
+    assert (await launcher_of(ALICE).list_tasks(all_users=True)).tasks == ()
+
+
+async def test_what_goes_with_a_task_is_owned_by_its_first_job(
+    launcher_of: LauncherOf, api: Api
+) -> None:
+    task: dict[str, Any] = {"run": "x", "num_nodes": 2, "secrets": {"A": "b"}}
+    task["resources"] = {"ports": 8080}
+    task_id = (await launcher_of(ALICE).submit(task)).task_id
+    for kind, name in (
+        ("services", f"task-{task_id}"),
+        ("services", f"task-{task_id}-ports"),
+        ("secrets", f"task-{task_id}"),
+    ):
+        found = await api.get(builtins.resource(kind), name, namespace="default")
+        (owner,) = found["metadata"]["ownerReferences"]
+        assert owner["name"].endswith("-node-0")
+
+
+async def test_a_volume_is_made_mounted_and_deleted(launcher_of: LauncherOf, api: Api) -> None:
+    launcher = launcher_of(ALICE)
+    made = await launcher.create_volume(VolumeRequest("data", "10Gi", "fast", ("ReadWriteMany",)))
+    assert made.message == f"Volume created successfully with ID: {made.volume_id}"
+    volume = await launcher.volume(made.volume_id)
+    assert (volume.name, volume.size, volume.storage_class) == ("data", "10Gi", "fast")
+    assert (volume.access_modes, volume.status) == (("ReadWriteMany",), "Pending")
+    assert volume.metadata.pvc_name == f"data-{made.volume_id}"
+    assert (await launcher.list_volumes(all_users=False)).volumes == (volume,)
+
+    task_id = (await launcher.submit({"run": "x", "volumes": {"/data": "data"}})).task_id
+    job = await api.get(JOBS, f"task-{task_id}-{task_id}", namespace="default")
+    (mounted,) = job["spec"]["template"]["spec"]["volumes"]
+    assert mounted["persistentVolumeClaim"]["claimName"] == f"data-{made.volume_id}"
+
+    deleted = await launcher.delete_volume(made.volume_id)
+    assert deleted.message == f"Volume {made.volume_id} deleted successfully"
+
+
+async def test_a_volume_in_use_is_not_deleted(launcher_of: LauncherOf, api: Api) -> None:
+    made = await launcher_of(ALICE).create_volume(VolumeRequest("data", "1Gi"))
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "reader"},
+        "spec": {
+            "containers": [{"name": "c", "image": "i"}],
+            "volumes": [
+                {
+                    "name": "v",
+                    "persistentVolumeClaim": {"claimName": f"data-{made.volume_id}"},
+                }
+            ],
+        },
+    }
+    await api.create(builtins.resource("pods"), pod, namespace="default")
+    with pytest.raises(ApiError, match="in use by reader") as caught:
+        await launcher_of(ALICE).delete_volume(made.volume_id)
+    assert caught.value.http_code == 409
+
+
+async def test_many_users_at_once_lose_nothing_and_see_only_theirs(
+    launcher_of: LauncherOf,
+) -> None:
+    users = [f"user{index}@example.com" for index in range(10)]
+
+    async def submit(user: str) -> str:
+        return (await launcher_of(user).submit({"run": "x", "name": user})).task_id
+
+    submitted = await asyncio.gather(*(submit(user) for user in users for _ in range(5)))
+    seen = set()
+    for user in users:
+        tasks = (await launcher_of(user).list_tasks(all_users=False)).tasks
+        assert {task.name for task in tasks} == {user}
+        seen |= {task.task_id for task in tasks}
+    assert seen == set(submitted)
+
+
+async def read(launcher: Launcher, task_id: str) -> None:
+    async with aclosing(launcher.logs(task_id, LogRequest(follow=False))) as lines:
+        async for _ in lines:
+            pass
+
+
+Attempt = Callable[[Launcher, str, str], Awaitable[object]]
+"""Given what is Alice's: a task's ID and a volume's."""
+
+ATTEMPTS: dict[str, tuple[Attempt, set[int]]] = {
+    "see a task": (lambda m, t, v: m.task(t), {404}),
+    "stop a task": (lambda m, t, v: m.stop(t), {404}),
+    "read a log": (lambda m, t, v: read(m, t), {404}),
+    "see a volume": (lambda m, t, v: m.volume(v), {404}),
+    "delete a volume": (lambda m, t, v: m.delete_volume(v), {404}),
+    "mount by name": (lambda m, t, v: m.submit({"run": "x", "volumes": {"/d": "data"}}), {422}),
+    "mount by claim": (
+        lambda m, t, v: m.submit({"run": "x", "volumes": {"/d": f"data-{v}"}}),
+        {422},
+    ),
+    "select all with the ID": (lambda m, t, v: m.task(f"{t},skypilot-owner!=x"), {404}),
+    "end the selector": (lambda m, t, v: m.task(f"{t},username"), {404}),
+    "any ID": (lambda m, t, v: m.task("*"), {404}),
+    "no ID": (lambda m, t, v: m.stop("%2e%2e"), {404}),
+    "path in the ID": (lambda m, t, v: m.task(f"../tasks/{t}"), {404}),
+    "upper case": (lambda m, t, v: m.task(t.upper()), {404}),
+    "blank in the ID": (lambda m, t, v: m.volume(f" {v}"), {404}),
+    "volume selector": (lambda m, t, v: m.delete_volume(f"{v},skypilot-owner!=x"), {404}),
+    "take the owner's label": (
+        lambda m, t, v: m.submit({"run": "x", "resources": {"labels": {"skypilot-owner": "x"}}}),
+        {422},
+    ),
+    "take the user's label": (
+        lambda m, t, v: m.submit({"run": "x", "resources": {"labels": {"username": "x"}}}),
+        {422},
+    ),
+    "take the task's label": (
+        lambda m, t, v: m.submit({"run": "x", "resources": {"labels": {"task-id": t}}}),
+        {422},
+    ),
+    "label of two": (
+        lambda m, t, v: m.submit({"run": "x", "resources": {"labels": {"a": "b,username=c"}}}),
+        {422},
+    ),
+    "mount with a path": (
+        lambda m, t, v: m.submit({"run": "x", "volumes": {"/d": f"../data-{v}"}}),
+        {422},
+    ),
+}
+
+
+@pytest.mark.parametrize("attempt", ATTEMPTS)
+async def test_a_user_cannot_reach_what_is_anothers(launcher_of: LauncherOf, attempt: str) -> None:
+    alice, mallory = launcher_of(ALICE), launcher_of(MALLORY)
+    task_id = (await alice.submit({"run": "x", "name": "secret"})).task_id
+    volume_id = (await alice.create_volume(VolumeRequest("data", "1Gi"))).volume_id
+    tried, codes = ATTEMPTS[attempt]
+    with pytest.raises(KvestigateError) as caught:
+        await tried(mallory, task_id, volume_id)
+    if isinstance(caught.value, ApiError):
+        assert caught.value.http_code in codes
+    assert (await mallory.list_tasks(all_users=False)).tasks == ()
+    assert (await mallory.list_volumes(all_users=False)).volumes == ()
+    assert len((await alice.list_tasks(all_users=False)).tasks) == 1
+    assert len((await alice.list_volumes(all_users=False)).volumes) == 1
+
+
+async def test_names_are_each_users_own(launcher_of: LauncherOf) -> None:
+    alice, mallory = launcher_of(ALICE), launcher_of(MALLORY)
+    first = await mallory.create_volume(VolumeRequest("data", "1Gi"))
+    second = await alice.create_volume(VolumeRequest("data", "1Gi"))
+    assert first.volume_id != second.volume_id
+    with pytest.raises(KvestigateError, match="already"):
+        await alice.create_volume(VolumeRequest("data", "1Gi"))
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (VolumeRequest("", "1Gi"), "name: "),
+        (VolumeRequest("a\nb", "1Gi"), "name: "),
+        (VolumeRequest("a", "big"), "size: "),
+        (VolumeRequest("a", "0"), "size: '0' is not more than nothing"),
+        (VolumeRequest("a", "1Gi", None, ("Often",)), "access_modes: 'Often' is none"),
+        (VolumeRequest("a", "1Gi", None, ()), "access_modes: at least one"),
+    ],
+)
+async def test_a_wrong_volume_is_refused(
+    launcher_of: LauncherOf, request_: VolumeRequest, message: str
+) -> None:
+    with pytest.raises(KvestigateError, match=message):
+        await launcher_of(ALICE).create_volume(request_)
