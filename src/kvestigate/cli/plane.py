@@ -73,6 +73,12 @@ def data_option(function: F) -> F:
     type=click.Path(path_type=Path, dir_okay=False),
     help='Users who get in with a token: lines of token,user,uid,"group1,group2".',
 )
+@click.option(
+    "--audit-log",
+    metavar="PATH",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Note every request in this file, a JSON line each.",
+)
 def serve(
     options: GlobalOptions,
     listen: str,
@@ -81,6 +87,7 @@ def serve(
     etcd: str | None,
     auth: str,
     token_file: Path | None,
+    audit_log: Path | None,
 ) -> None:
     """Serve planes until SIGTERM or Ctrl-C.
 
@@ -100,6 +107,7 @@ def serve(
         memory=memory,
         auth=Auth(auth),
         token_file=token_file,
+        audit_log=audit_log,
     )
     run(chosen, announce)
 

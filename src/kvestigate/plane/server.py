@@ -9,7 +9,18 @@ from random import Random
 from kvestigate import errors
 from kvestigate.aio.clock import Clock, WallClock
 from kvestigate.kube.resources import Resource
-from kvestigate.plane import answer, clusters, metrics, negotiate, request, routes, tenancy, types
+from kvestigate.plane import (
+    answer,
+    clusters,
+    issuer_discovery,
+    metrics,
+    negotiate,
+    request,
+    routes,
+    tenancy,
+    types,
+)
+from kvestigate.plane.audit import AuditLog
 from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.jwt import SigningKey
 from kvestigate.plane.authn.service_accounts import TokenIssuer
@@ -70,17 +81,20 @@ class ApiServer:
         random: Random | None = None,
         backends: Backends | None = None,
         issuer: TokenIssuer | None = None,
+        audit: AuditLog | None = None,
     ) -> None:
         self._clock = clock or WallClock()
         self._random = random or Random()
         self._backends = backends or Backends()
         self._issuer = issuer or TokenIssuer(SigningKey.generate())
+        self._audit = audit
         self._metrics = metrics.Metrics()
         self.planes = Planes(store, self._clock.now())
         self._guard = Guard(self.planes, authenticator, authorizer, self._clock)
 
     async def handle(self, incoming: Request) -> Response | Upgrade:
         began = time.perf_counter()
+        received = self._clock.now()
         visit = Visit()
         response: Response | Upgrade
         try:
@@ -96,6 +110,8 @@ class ApiServer:
             )
         code = response.status if isinstance(response, Response) else _SWITCHING
         self._metrics.observe(visit.asked, code, time.perf_counter() - began)
+        if self._audit is not None:
+            self._audit.record(visit, incoming, response, received, self._clock.now())
         return response
 
     async def _answer(self, visit: Visit, asked: Asked, incoming: Request) -> Response | Upgrade:
@@ -106,6 +122,8 @@ class ApiServer:
                 return self._metrics.respond(self.planes.store)
             if name == tenancy.ROOT and clusters.owns(asked.path):
                 return await clusters.respond(self.planes, asked, incoming)
+            if asked.method == "GET" and asked.path in issuer_discovery.PATHS:
+                return issuer_discovery.respond(asked.path, name, self._issuer, incoming)
             return await routes.respond(plane, asked, incoming)
         return await self._dispatch(plane, asked, user, incoming)
 

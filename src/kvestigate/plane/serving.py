@@ -10,13 +10,14 @@ import os
 import signal
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from kvestigate.aio.loops import fast_loop
 from kvestigate.errors import UsageError
 from kvestigate.plane.allocator import keep_large_blocks
+from kvestigate.plane.audit import AuditLog
 from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.jwt import SigningKey
 from kvestigate.plane.authn.service_accounts import TokenIssuer
@@ -81,6 +82,8 @@ class ServeOptions:
     auth: Auth = Auth.RBAC
     token_file: Path | None = None
     """Tokens of further users, in the format of kube-apiserver's `--token-auth-file`."""
+    audit_log: Path | None = None
+    """Where every request is noted; None: nowhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,9 +126,15 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
         certificate=pair.certificate, key=pair.key, client_ca=authority.pair.certificate
     )
     backends = _backends(options, authority, now)
-    async with Store(_backend(options, directory)) as store, aclosing(backends):
+    async with (
+        Store(_backend(options, directory)) as store,
+        aclosing(backends),
+        _audit(options.audit_log) as audit,
+    ):
         authenticator, authorizer = _guards(options, token, issuer)
-        api = ApiServer(store, authenticator, authorizer, backends=backends, issuer=issuer)
+        api = ApiServer(
+            store, authenticator, authorizer, backends=backends, issuer=issuer, audit=audit
+        )
         async with await _listening(api.handle, options.listen, tls) as server:
             url = f"https://{options.listen.shown}:{server.address[1]}"
             directory.write_kubeconfig(url, authority, token, now)
@@ -184,6 +193,15 @@ def _backend(options: ServeOptions, directory: DataDirectory) -> Backend:
     from kvestigate.plane.store.sqlite.backend import SqliteBackend
 
     return SqliteBackend(directory.database)
+
+
+@asynccontextmanager
+async def _audit(path: Path | None) -> AsyncIterator[AuditLog | None]:
+    if path is None:
+        yield None
+        return
+    with closing(AuditLog(path)) as log:
+        yield log
 
 
 def _new_signing_key() -> bytes:
