@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvestigate import errors
 from kvestigate.kube import facts
-from kvestigate.plane import answer, discovery, health, metrics, tenancy, types
+from kvestigate.plane import answer, discovery, health, issuer_discovery, metrics, tenancy, types
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.types import Types
@@ -47,6 +47,7 @@ def _openapi(path: str, known: Types, asked: Asked, incoming: Request) -> Respon
 def _paths(plane: Plane, known: Types) -> list[str]:
     others = [metrics.PATH] if plane.name == tenancy.ROOT else []
     others += ["/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"]
+    others += issuer_discovery.PATHS
     return sorted([*discovery.of(known).paths, *health.paths(), *others])
 
 
