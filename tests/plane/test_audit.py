@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -32,6 +31,10 @@ async def audited(issuer: TokenIssuer, tmp_path: Path) -> AsyncIterator[Api]:
             credentials = Credentials(USERS, issuer)
             server = ApiServer(store, credentials, Rbac(), random=Random(1), audit=log)
             yield Api(server)
+
+
+def names(directory: Path) -> list[str]:
+    return sorted(path.name for path in directory.iterdir())
 
 
 def lines(path: Path) -> list[dict[str, Any]]:
@@ -113,7 +116,7 @@ async def test_a_full_file_makes_way(tmp_path: Path, issuer: TokenIssuer) -> Non
                 await Api(server).get(f"/version?n={n}")
 
     files = ["small", "small.1", "small.2"]
-    assert sorted(os.listdir(tmp_path)) == files
+    assert names(tmp_path) == files
     order = [each["requestURI"] for name in reversed(files) for each in lines(tmp_path / name)]
     assert order == [f"/version?n={n}" for n in range(12 - len(order), 12)]
     assert all((tmp_path / name).stat().st_size <= 1000 for name in files)
