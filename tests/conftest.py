@@ -21,6 +21,7 @@ from typing import Protocol
 
 import pytest
 
+from tests.served_plane import ServedPlane
 from tests.upstream import binaries
 from tests.upstream.cluster import UpstreamCluster
 from tests.upstream.judge import Judge
@@ -43,7 +44,10 @@ class Cluster(Protocol):
 
 # The rungs of the ladder that have a server, each by its session fixture. A provider joins by
 # one line here, and every test that asks for `cluster` then runs on it too.
-PROVIDERS = [pytest.param("kubernetes", marks=pytest.mark.real, id="real")]
+PROVIDERS = [
+    pytest.param("embedded", id="embedded"),
+    pytest.param("kubernetes", marks=pytest.mark.real, id="real"),
+]
 
 _running = pytest.StashKey[str]()
 
@@ -68,6 +72,13 @@ def full_kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upstre
         cluster.start_controllers()
         cluster.start_scheduler()
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPlane]:
+    """The root plane of `kvestigate plane serve`."""
+    with ServedPlane(tmp_path_factory.mktemp("embedded")) as plane:
+        yield plane
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import pytest
 
 from tests.upstream import binaries
 from tests.upstream.judge import Judge, Refused
-from tests.upstream.plane import ServedPlane
+from tests.upstream.plane import ControlledPlane
 from tests.upstream.processes import wait_until
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(180)]
@@ -20,12 +20,12 @@ READY = [{"type": "Ready", "status": "True"}]
 
 
 @pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPlane]:
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlledPlane]:
     try:
         found = binaries.find()
     except binaries.BinariesMissing as missing:
         pytest.fail(str(missing), pytrace=False)
-    with ServedPlane(found, tmp_path_factory.mktemp("plane")) as served:
+    with ControlledPlane(found, tmp_path_factory.mktemp("plane")) as served:
         served.start_controllers()
         served.start_scheduler()
         with served.judge() as judge:
@@ -35,7 +35,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPlane]:
 
 
 @pytest.fixture
-def judge(plane: ServedPlane) -> Iterator[Judge]:
+def judge(plane: ControlledPlane) -> Iterator[Judge]:
     with plane.judge() as judge:
         yield judge
 
@@ -100,7 +100,7 @@ def _deploy(judge: Judge, namespace: str, replicas: int) -> str:
 
 
 def test_a_deployment_gets_its_pods_on_both_nodes(
-    judge: Judge, namespace: str, plane: ServedPlane
+    judge: Judge, namespace: str, plane: ControlledPlane
 ) -> None:
     path = _deploy(judge, namespace, 3)
 

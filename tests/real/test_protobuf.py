@@ -17,7 +17,7 @@ from kvestigate.plane.protobuf import envelope
 from tests.upstream import binaries
 from tests.upstream.cluster import UpstreamCluster
 from tests.upstream.judge import Json
-from tests.upstream.plane import ServedPlane
+from tests.upstream.plane import ControlledPlane
 
 pytestmark = pytest.mark.real
 
@@ -52,8 +52,8 @@ def test_every_object_of_a_fresh_cluster_is_decoded_alike(kubernetes: UpstreamCl
 
 
 @pytest.fixture(scope="module")
-def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPlane]:
-    with ServedPlane(binaries.find(), tmp_path_factory.mktemp("plane")) as served:
+def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlledPlane]:
+    with ControlledPlane(binaries.find(), tmp_path_factory.mktemp("plane")) as served:
         with served.judge() as judge:
             judge.post("/api/v1/namespaces", {"metadata": {"name": "typed"}})
         kubectl(served, "create", "deployment", "web", "--image=web", "--port=80")
@@ -61,7 +61,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPlane]:
         yield served
 
 
-def kubectl(plane: ServedPlane, *arguments: str) -> str:
+def kubectl(plane: ControlledPlane, *arguments: str) -> str:
     command = [plane.binaries.path("kubectl"), f"--kubeconfig={plane.kubeconfig}", "-n", "typed"]
     command += [f"--cache-dir={plane.directory / 'cache'}", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
@@ -96,7 +96,7 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_kubectl_stores_what_it_shows(command: str, plane: ServedPlane) -> None:
+def test_kubectl_stores_what_it_shows(command: str, plane: ControlledPlane) -> None:
     words = shlex.split(command)
     place = words.index("--") if "--" in words else len(words)
     shown = json.loads(
@@ -125,7 +125,7 @@ def missing(shown: Any, stored: Any, path: str = "") -> list[str]:
     return [] if shown == stored else [f"{path}: {shown!r}, stored {stored!r}"]
 
 
-def test_kubectl_drains_a_node(plane: ServedPlane) -> None:
+def test_kubectl_drains_a_node(plane: ControlledPlane) -> None:
     pod: Json = {
         "metadata": {"name": "bare"},
         "spec": {"nodeName": "n", "containers": [{"name": "a", "image": "a"}]},

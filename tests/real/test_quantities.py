@@ -92,6 +92,7 @@ def test_canonical_form_is_the_servers(judge: Judge, namespace: str) -> None:
 
 
 @pytest.mark.parametrize("text", BEYOND)
+@pytest.mark.usefixtures("kubernetes")
 def test_we_keep_a_value_that_the_server_loses(text: str, judge: Judge, namespace: str) -> None:
     assert _canonical(judge, namespace, text) == "1"
     assert quantities.parse(str(quantities.parse(text))) == quantities.parse(text)
@@ -106,6 +107,7 @@ def test_what_the_server_refuses_we_refuse(text: str, judge: Judge, namespace: s
 
 
 @pytest.mark.parametrize("text", STRICTER)
+@pytest.mark.usefixtures("kubernetes")
 def test_what_is_likely_a_mistake_we_refuse_alone(text: str, judge: Judge, namespace: str) -> None:
     assert _canonical(judge, namespace, text) in ("0", "1")
     with pytest.raises(InputError):

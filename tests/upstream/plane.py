@@ -1,47 +1,26 @@
-"""A server of planes as users start it, with the real controllers and scheduler on its root."""
+"""A served plane with the real controllers and scheduler on its root."""
 
 from __future__ import annotations
 
-import json
 import ssl
-import sys
 from pathlib import Path
 
+from tests.served_plane import ServedPlane
 from tests.upstream.binaries import Binaries
 from tests.upstream.judge import Judge
 from tests.upstream.processes import Process, free_ports
 
-_PROGRAM = "from kvestigate.cli.main import kvestigate; kvestigate()"
 
-
-class ServedPlane:
-    """`with ServedPlane(binaries, directory) as plane:`; what it writes is in `directory`."""
+class ControlledPlane(ServedPlane):
+    """`with ControlledPlane(binaries, directory) as plane:`"""
 
     def __init__(self, binaries: Binaries, directory: Path) -> None:
+        super().__init__(directory)
         self.binaries = binaries
-        self.directory = directory
-        self.kubeconfig = directory / "admin.kubeconfig"
-        (self.port,) = free_ports(1)
-        self._processes: list[Process] = []
 
-    def __enter__(self) -> ServedPlane:
-        listen = f"127.0.0.1:{self.port}"
-        serve = ["plane", "serve", "--data", str(self.directory), "--listen", listen]
-        process = Process(
-            "plane", [sys.executable, "-c", _PROGRAM, *serve], self.directory / "plane.log"
-        )
-        process.start(lambda: "\nnext: " in f"\n{process.tail()}")
-        self._processes.append(process)
+    def __enter__(self) -> ControlledPlane:
+        super().__enter__()
         return self
-
-    def __exit__(self, *_: object) -> None:
-        for process in reversed(self._processes):
-            process.stop()
-
-    def judge(self) -> Judge:
-        config = json.loads(self.kubeconfig.read_text())
-        context = ssl.create_default_context(cafile=str(self.directory / "pki" / "ca.crt"))
-        return Judge(self.port, context, token=config["users"][0]["user"]["token"])
 
     def start_controllers(self) -> None:
         """All but the one that gives up on nodes without a kubelet."""
@@ -69,4 +48,4 @@ class ServedPlane:
         process = Process(name, command, self.directory / f"{name}.log")
         with Judge(port, ssl._create_unverified_context()) as probe:
             process.start(lambda: probe.answers("/healthz"))
-        self._processes.append(process)
+        self.processes.append(process)

@@ -1,0 +1,48 @@
+"""A server of planes as users start it, in a process of its own: the embedded rung."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import sys
+from pathlib import Path
+
+from tests.upstream.judge import Judge
+from tests.upstream.processes import Process, free_ports
+
+_PROGRAM = "from kvestigate.cli.main import kvestigate; kvestigate()"
+
+
+class ServedPlane:
+    """`with ServedPlane(directory) as plane:`; what it writes is in `directory`."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.kubeconfig = directory / "admin.kubeconfig"
+        (self.port,) = free_ports(1)
+        self.url = f"https://127.0.0.1:{self.port}"
+        self.ca_file = directory / "pki" / "ca.crt"
+        self.processes: list[Process] = []
+        """Stopped in reverse order."""
+
+    def __enter__(self) -> ServedPlane:
+        listen = f"127.0.0.1:{self.port}"
+        serve = ["plane", "serve", "--data", str(self.directory), "--listen", listen]
+        process = Process(
+            "plane", [sys.executable, "-c", _PROGRAM, *serve], self.directory / "plane.log"
+        )
+        process.start(lambda: "\nnext: " in f"\n{process.tail()}")
+        self.processes.append(process)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in reversed(self.processes):
+            process.stop()
+
+    def admin_kubeconfig(self) -> Path:
+        return self.kubeconfig
+
+    def judge(self) -> Judge:
+        config = json.loads(self.kubeconfig.read_text())
+        context = ssl.create_default_context(cafile=str(self.ca_file))
+        return Judge(self.port, context, token=config["users"][0]["user"]["token"])
