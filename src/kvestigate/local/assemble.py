@@ -20,6 +20,9 @@ from kvestigate.controllers.runtime import Factory, Manager
 from kvestigate.controllers.volumes import LOCAL_PATH
 from kvestigate.errors import AlreadyExists
 from kvestigate.kube import builtins
+from kvestigate.controllers.volumes import LOCAL_PATH
+from kvestigate.errors import AlreadyExists
+from kvestigate.kube import builtins
 from kvestigate.local.directory import ClusterDirectory, Shape
 from kvestigate.node.config import NodeConfig
 from kvestigate.node.fleet import Fleet
@@ -51,11 +54,23 @@ async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIter
         options = ServeOptions(cluster.plane, Listen(port=shape.port))
         served = await stack.enter_async_context(serving(options))
         await _default_storage(_api(served))
+        await _furnish(_api(served))
         await stack.enter_async_context(Manager(_api(served), _controllers(served)))
         await stack.enter_async_context(Scheduler(_api(served)))
         await stack.enter_async_context(await _nodes(cluster, served, shape))
-        port = int(served.url.rpartition(":")[2])
-        yield Running(served.url, structs.replace(shape, port=port))
+        yield Running(served.url, structs.replace(shape, port=_port(served)))
+
+
+def _port(served: Serving) -> int:
+    return int(served.url.rpartition(":")[2])
+
+
+async def _furnish(api: Api) -> None:
+    """What a cluster has from its first day on: a class of storage."""
+    try:
+        await api.create(builtins.resource("storageclasses"), LOCAL_PATH, type=bytes)
+    except AlreadyExists:
+        pass
 
 
 def _api(served: Serving) -> Api:
@@ -87,7 +102,14 @@ async def _nodes(cluster: ClusterDirectory, served: Serving, shape: Shape) -> Fl
     return Fleet(
         _api(served),
         [
-            (NodeConfig(name, gpus=node_gpus(name, shape.gpus, shape.gpu_model)), host)
+            (
+                NodeConfig(
+                    name,
+                    api_address=(_ADDRESS, _port(served)),
+                    gpus=node_gpus(name, shape.gpus, shape.gpu_model),
+                ),
+                host,
+            )
             for name in names
             for host in [await _host(cluster, shape, name)]
         ],
