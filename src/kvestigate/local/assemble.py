@@ -20,9 +20,6 @@ from kvestigate.controllers.runtime import Factory, Manager
 from kvestigate.controllers.volumes import LOCAL_PATH
 from kvestigate.errors import AlreadyExists
 from kvestigate.kube import builtins
-from kvestigate.controllers.volumes import LOCAL_PATH
-from kvestigate.errors import AlreadyExists
-from kvestigate.kube import builtins
 from kvestigate.local.directory import ClusterDirectory, Shape
 from kvestigate.node.config import NodeConfig
 from kvestigate.node.fleet import Fleet
@@ -54,7 +51,6 @@ async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIter
         options = ServeOptions(cluster.plane, Listen(port=shape.port))
         served = await stack.enter_async_context(serving(options))
         await _default_storage(_api(served))
-        await _furnish(_api(served))
         await stack.enter_async_context(Manager(_api(served), _controllers(served)))
         await stack.enter_async_context(Scheduler(_api(served)))
         await stack.enter_async_context(await _nodes(cluster, served, shape))
@@ -63,14 +59,6 @@ async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIter
 
 def _port(served: Serving) -> int:
     return int(served.url.rpartition(":")[2])
-
-
-async def _furnish(api: Api) -> None:
-    """What a cluster has from its first day on: a class of storage."""
-    try:
-        await api.create(builtins.resource("storageclasses"), LOCAL_PATH, type=bytes)
-    except AlreadyExists:
-        pass
 
 
 def _api(served: Serving) -> Api:
