@@ -15,7 +15,8 @@ from kvestigate.kube.apply.elements import Unkeyed
 from kvestigate.kube.apply.fieldset import FieldSet, paths, text
 from kvestigate.kube.apply.mentioning import mentioned
 from kvestigate.kube.apply.merging import merge, remove
-from kvestigate.kube.apply.shapes import DEDUCED, Form
+from kvestigate.kube.apply.shapes import DEDUCED
+from kvestigate.kube.facts import Ownership
 
 Object = dict[str, Any]
 
@@ -264,8 +265,8 @@ def test_elements_without_their_keys(elements: list[Any], why: str | None) -> No
 
 
 def test_an_atomic_type_is_divided_where_a_field_says_so() -> None:
-    assert VOLUME.fields["spec"].fields["claimRef"].form is Form.FIELDS
-    assert shapes.of_definition("io.k8s.api.core.v1.ObjectReference").form is Form.WHOLE
+    assert VOLUME.fields["spec"].fields["claimRef"].ownership is Ownership.FIELDS
+    assert shapes.of_definition("io.k8s.api.core.v1.ObjectReference").ownership is Ownership.WHOLE
 
 
 def test_types_that_hold_themselves_have_a_shape() -> None:

@@ -86,8 +86,8 @@ class Field(msgspec.Struct, frozen=True):
         if self.type is Type.LIST:
             # Unlike objects, a list of which nothing is said has one owner.
             return _LISTS.get(self.topology, Ownership.WHOLE)
-        if self.topology == "atomic":
-            return Ownership.WHOLE
+        if self.topology:
+            return Ownership.WHOLE if self.topology == "atomic" else Ownership.FIELDS
         if self.type is Type.DEFINED:
             return definition(self.definition).ownership
         return Ownership.FIELDS if self.type is Type.MAP else Ownership.WHOLE

@@ -7,8 +7,9 @@ from typing import Any
 
 from kvestigate.kube.apply.elements import Unkeyed, step
 from kvestigate.kube.apply.fieldset import text
-from kvestigate.kube.apply.shapes import Form, Scalar, Shape
+from kvestigate.kube.apply.shapes import Scalar, Shape
 from kvestigate.kube.causes import show
+from kvestigate.kube.facts import Ownership
 
 
 def misfit(config: dict[str, Any], shape: Shape) -> str:
@@ -47,7 +48,7 @@ def _check_elements(value: list[Any], shape: Shape, path: str) -> Findings:
     seen = set()
     for index, inner in enumerate(value):
         at = f"i:{index}"
-        if shape.form in (Form.SET, Form.KEYED):
+        if shape.ownership in (Ownership.SET, Ownership.KEYED):
             try:
                 at = step(inner, shape)
             except Unkeyed as error:

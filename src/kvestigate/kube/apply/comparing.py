@@ -9,7 +9,8 @@ import msgspec
 
 from kvestigate.kube.apply.elements import step
 from kvestigate.kube.apply.fieldset import LEAF, SELF, FieldSet, union, without
-from kvestigate.kube.apply.shapes import Form, Shape
+from kvestigate.kube.apply.shapes import Shape
+from kvestigate.kube.facts import Ownership
 
 _ABSENT: Any = object()
 
@@ -104,15 +105,15 @@ def _compare_objects(old: dict[str, Any], new: dict[str, Any], shape: Shape, fou
             found.removed[f"f:{name}"] = _all(value, fields.get(name, element))
 
 
-_UNKNOWN = Shape(Form.WHOLE, accepts=())
+_UNKNOWN = Shape(Ownership.WHOLE, accepts=())
 
 
 def _compare(step: str, old: Any, new: Any, shape: Shape, found: _Found) -> None:
     """Two values that differ and are both there; null is there."""
-    if (not old and not new) or shape.form is Form.WHOLE:
+    if (not old and not new) or shape.ownership is Ownership.WHOLE:
         found.modified[step] = LEAF
         return
-    kind = dict if shape.form is Form.FIELDS else list
+    kind = dict if shape.ownership is Ownership.FIELDS else list
     was, is_ = isinstance(old, kind), isinstance(new, kind)
     inner = _Found()
     if (was or old is None) and (is_ or new is None):
@@ -180,7 +181,7 @@ def _all(value: Any, shape: Shape) -> FieldSet:
 
 def _all_fields(value: dict[str, Any], shape: Shape) -> FieldSet:
     """Of an object with something in it. New objects come through here, field by field."""
-    if shape.form is not Form.FIELDS:
+    if shape.ownership is not Ownership.FIELDS:
         return LEAF
     node: FieldSet = {SELF: LEAF}
     steps, element = shape.steps, shape.element or _UNKNOWN
@@ -197,7 +198,7 @@ def _all_fields(value: dict[str, Any], shape: Shape) -> FieldSet:
 
 
 def _all_elements(value: list[Any], shape: Shape) -> FieldSet:
-    if shape.form is Form.FIELDS:
+    if shape.ownership is Ownership.FIELDS:
         return LEAF
     node: FieldSet = {SELF: LEAF}
     element = shape.element or _UNKNOWN

@@ -6,7 +6,8 @@ from typing import Any
 
 from kvestigate.kube.apply.elements import step
 from kvestigate.kube.apply.fieldset import LEAF, SELF, FieldSet
-from kvestigate.kube.apply.shapes import DEDUCED, Form, Shape
+from kvestigate.kube.apply.shapes import DEDUCED, Shape
+from kvestigate.kube.facts import Ownership
 
 
 def mentioned(config: dict[str, Any], shape: Shape) -> FieldSet:
@@ -31,9 +32,9 @@ def mentioned(config: dict[str, Any], shape: Shape) -> FieldSet:
 
 def _inside(value: Any, shape: Shape) -> FieldSet | None:
     """What is named under a value; None if it has one owner."""
-    if shape.form is Form.FIELDS:
+    if shape.ownership is Ownership.FIELDS:
         return mentioned(value, shape) if isinstance(value, dict) else None
-    if shape.form is Form.WHOLE or not isinstance(value, list):
+    if shape.ownership is Ownership.WHOLE or not isinstance(value, list):
         return None
     found: FieldSet = {}
     for inner in value:
@@ -57,7 +58,7 @@ def with_named(fields: FieldSet, shape: Shape) -> FieldSet:
 
 
 def _next(at: str, shape: Shape) -> tuple[Shape, bool]:
-    if at.startswith("f:") and shape.form is Form.FIELDS:
+    if at.startswith("f:") and shape.ownership is Ownership.FIELDS:
         named = shape.fields.get(at[2:])
         return (named, True) if named is not None else (shape.element or DEDUCED, False)
     return shape.element or DEDUCED, False

@@ -7,7 +7,8 @@ from typing import Any
 
 from kvestigate.kube.apply.elements import step
 from kvestigate.kube.apply.fieldset import SELF, FieldSet
-from kvestigate.kube.apply.shapes import DEDUCED, Form, Shape
+from kvestigate.kube.apply.shapes import DEDUCED, Shape
+from kvestigate.kube.facts import Ownership
 
 
 def merge(live: dict[str, Any], config: dict[str, Any], shape: Shape) -> dict[str, Any]:
@@ -23,9 +24,9 @@ def merge(live: dict[str, Any], config: dict[str, Any], shape: Shape) -> dict[st
 
 
 def _merge(live: Any, config: Any, shape: Shape) -> Any:
-    if shape.form is Form.FIELDS and _are(dict, live, config):
+    if shape.ownership is Ownership.FIELDS and _are(dict, live, config):
         return merge(live or {}, config or {}, shape)
-    if shape.form in (Form.SET, Form.KEYED) and _are(list, live, config):
+    if shape.ownership in (Ownership.SET, Ownership.KEYED) and _are(list, live, config):
         return _merge_lists(live or [], config or [], shape)
     return config
 
@@ -91,9 +92,9 @@ def remove(value: dict[str, Any], items: FieldSet, shape: Shape) -> dict[str, An
 
 def _remove(value: Any, items: FieldSet, shape: Shape) -> Any:
     """Null if nothing is left: the field itself was not to be removed."""
-    if shape.form is Form.FIELDS and isinstance(value, dict):
+    if shape.ownership is Ownership.FIELDS and isinstance(value, dict):
         return _remove_fields(value, items, shape)
-    if shape.form in (Form.SET, Form.KEYED) and isinstance(value, list):
+    if shape.ownership in (Ownership.SET, Ownership.KEYED) and isinstance(value, list):
         return _remove_elements(value, items, shape)
     return None if isinstance(value, dict | list) else value
 

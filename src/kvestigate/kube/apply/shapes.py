@@ -12,20 +12,9 @@ from functools import cache, cached_property
 from typing import Any
 
 from kvestigate.kube import facts, normal
-from kvestigate.kube.facts import KEY_DEFAULTS, Field, Type
+from kvestigate.kube.facts import KEY_DEFAULTS, Definition, Field, Ownership, Type
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
-
-
-class Form(enum.Enum):
-    WHOLE = enum.auto()
-    """One owner: a scalar, or a list or object marked atomic."""
-    FIELDS = enum.auto()
-    """Each field of an object on its own. A value that is no object has one owner."""
-    SET = enum.auto()
-    """Each value of a list on its own."""
-    KEYED = enum.auto()
-    """Each element of a list on its own, told apart by `keys`."""
 
 
 class Scalar(enum.Enum):
@@ -40,7 +29,7 @@ class Shape:
 
     def __init__(
         self,
-        form: Form,
+        ownership: Ownership,
         *,
         accepts: tuple[type | Scalar, ...],
         fields: Callable[[], dict[str, Shape]] | None = None,
@@ -49,8 +38,8 @@ class Shape:
         defaults: Mapping[str, Any] | None = None,
         empty: Callable[[], dict[str, Any]] = dict,
     ) -> None:
-        self.form = form
-        self.is_whole = form is Form.WHOLE
+        self.ownership = ownership
+        self.is_whole = ownership is Ownership.WHOLE
         self.accepts = accepts
         """`dict`, `list` or a kind of scalar: what a value may be."""
         self.element = element
@@ -79,7 +68,7 @@ class Shape:
 
 def _anything() -> Shape:
     """Objects by field, all the way down; lists and scalars whole."""
-    shape = Shape(Form.FIELDS, accepts=(Scalar.ANY, list, dict))
+    shape = Shape(Ownership.FIELDS, accepts=(Scalar.ANY, list, dict))
     shape.element = shape
     return shape
 
@@ -99,7 +88,7 @@ _SCALARS = {
     Type.QUANTITY: Scalar.ANY,
     Type.INT_OR_STRING: Scalar.ANY,
 }
-_WHOLE = {scalar: Shape(Form.WHOLE, accepts=(scalar,)) for scalar in Scalar}
+_WHOLE = {scalar: Shape(Ownership.WHOLE, accepts=(scalar,)) for scalar in Scalar}
 
 # Of a raw object upstream knows only that it is there.
 _RAW = "io.k8s.apimachinery.pkg.runtime.RawExtension"
@@ -110,18 +99,17 @@ def of_definition(name: str) -> Shape:
     """The shape of a built-in type."""
     definition = facts.definition(name)
     if name == _RAW:
-        return Shape(Form.WHOLE, accepts=(Scalar.ANY, dict))
+        return Shape(Ownership.WHOLE, accepts=(Scalar.ANY, dict))
     if definition.scalar in (Type.OBJECT, Type.ANY):
         return DEDUCED
     if definition.scalar is not None:
         return _WHOLE[_SCALARS[definition.scalar]]
-    whole = definition.ownership is facts.Ownership.WHOLE
-    return _struct(definition, Form.WHOLE if whole else Form.FIELDS)
+    return _struct(definition, definition.ownership)
 
 
-def _struct(definition: facts.Definition, form: Form) -> Shape:
+def _struct(definition: Definition, ownership: Ownership) -> Shape:
     return Shape(
-        form,
+        ownership,
         accepts=(dict,),
         fields=lambda: {field: _of_field(of) for field, of in definition.fields.items()},
         empty=lambda: normal.empty(definition),
@@ -130,15 +118,15 @@ def _struct(definition: facts.Definition, form: Form) -> Shape:
 
 def _of_field(field: Field) -> Shape:
     if field.type is Type.DEFINED:
-        if field.topology == "granular":
-            return _struct(facts.definition(field.definition), Form.FIELDS)
-        return of_definition(field.definition)
+        definition = facts.definition(field.definition)
+        if field.ownership is definition.ownership:
+            return of_definition(field.definition)
+        return _struct(definition, field.ownership)
     if field.type is Type.LIST:
         return _list_of(field)
     if field.type is Type.MAP:
         assert field.element is not None
-        form = Form.WHOLE if field.topology == "atomic" else Form.FIELDS
-        return Shape(form, accepts=(dict,), element=_of_field(field.element))
+        return Shape(field.ownership, accepts=(dict,), element=_of_field(field.element))
     if field.type in (Type.OBJECT, Type.ANY):
         return DEDUCED
     return _WHOLE[_SCALARS[field.type]]
@@ -146,7 +134,6 @@ def _of_field(field: Field) -> Shape:
 
 def _list_of(field: Field) -> Shape:
     assert field.element is not None
-    form = {"set": Form.SET, "map": Form.KEYED}.get(field.topology, Form.WHOLE)
     element = _of_field(field.element)
     defaults: dict[str, Any] = {}
     if field.keys:
@@ -155,7 +142,7 @@ def _list_of(field: Field) -> Shape:
         known = {**always, **KEY_DEFAULTS}
         defaults = {key: known[key] for key in field.keys if key in known}
     return Shape(
-        form,
+        field.ownership,
         accepts=(list,),
         element=element,
         keys=field.keys,
@@ -208,7 +195,7 @@ def _object(
     elif others or (others is None and (keeps_unknown or not properties)):
         element = DEDUCED
     return Shape(
-        Form.WHOLE if schema.get("x-kubernetes-map-type") == "atomic" else Form.FIELDS,
+        Ownership.WHOLE if schema.get("x-kubernetes-map-type") == "atomic" else Ownership.FIELDS,
         accepts=accepts,
         fields=lambda: {
             name: _of_schema(inner, keeps_unknown=keeps_unknown)
@@ -224,7 +211,7 @@ def _array(schema: Mapping[str, Any], *, keeps_unknown: bool) -> Shape:
     keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
     properties = items.get("properties") or {}
     return Shape(
-        {"set": Form.SET, "map": Form.KEYED}.get(kind or "", Form.WHOLE),
+        {"set": Ownership.SET, "map": Ownership.KEYED}.get(kind or "", Ownership.WHOLE),
         accepts=(list,),
         element=_of_schema(items, keeps_unknown=keeps_unknown),
         keys=keys,
