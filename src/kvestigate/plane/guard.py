@@ -51,4 +51,6 @@ class Guard:
             )
         self._authorizer.authorize(state, user, asked)
         visit.allowed = True
-        return plane or await self._planes.open(name), user
+        if plane is None:
+            plane = await self._planes.open(name)
+        return plane, user
