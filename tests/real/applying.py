@@ -23,6 +23,7 @@ class Topic:
     """What else it may have; those that set the same fields differ about them."""
     replaced: bool = True
     """Whether a PUT of the base with other parts can succeed."""
+    patches: tuple[str, ...] = ("merge", "strategic")
     status: tuple[dict[str, Any], ...] = ()
 
 
@@ -184,9 +185,9 @@ TOPICS = {
 }
 
 
-def history(name: str, seed: int) -> Script:
+def history(name: str, seed: int, topic: Topic | None = None) -> Script:
     """The script of one random history."""
-    random, topic = Random(f"{name} {seed}"), TOPICS[name]
+    random, topic = Random(f"{name} {seed}"), topic or TOPICS[name]
     steps = [_create(topic, random) if random.random() < 0.5 else _apply(topic, random, True)]
     steps += [_step(topic, random) for _ in range(LENGTH - 1)]
     return Script("applying", f"{name}-{seed}", tuple(steps), managed=True)
@@ -217,7 +218,7 @@ def _patch(topic: Topic, random: Random) -> Step:
     change = copy.deepcopy(random.choice(topic.parts))
     if random.random() < 0.3:
         _nullify(change, random)
-    kind = random.choice(("merge", "strategic"))
+    kind = random.choice(topic.patches)
     return Step("PATCH", _at(topic, random), change, _type(kind))
 
 
