@@ -210,7 +210,6 @@ def test_who_is_logged_in(invoke: Invoke) -> None:
         (("jobs", "stop", "a", "--all"), "name a task or give --all"),
         (("jobs", "stop", "a", "--all-users"), "name a task or give --all"),
         (("jobs", "logs", "a", "--tail", "x"), "'x' is not a whole number"),
-        (("jobs", "serve", "--host", "0.0.0.0"), "--host: 0.0.0.0 can be reached"),
         (("auth", "login", ""), "'' is no user name"),
     ],
 )
@@ -227,3 +226,18 @@ def test_a_server_is_not_for_everyone(invoke: Invoke) -> None:
     outcome = invoke("serve", "--host", "::", root=K8S_CLI_PROGRAM)
     assert outcome.code == 2
     assert "X-User proves nothing" in outcome.err
+    assert invoke("jobs", "serve", "--host", "0.0.0.0").code == 2
+
+
+def test_why_a_task_does_not_run(invoke: Invoke, home: Path, cluster: None) -> None:
+    (home / "large.yaml").write_text("run: x\nresources: {accelerators: 64}\n")
+    (home / "wrong.yaml").write_text("run: no-such-command\n")
+    ok(invoke("auth", "login", "jane"))
+    wrong = invoke("jobs", "submit", "wrong.yaml")
+    assert wrong.code == 1
+    said = ok(invoke("jobs", "why", id_in(wrong.out)))
+    assert "node-0: it ended with exit code 127" in said
+    assert "try: a command was not found" in said
+
+    large = id_in(ok(invoke("jobs", "submit", "large.yaml", "--detach")))
+    assert "pending" in ok(invoke("jobs", "why", large))

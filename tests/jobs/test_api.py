@@ -130,6 +130,7 @@ async def test_every_documented_path_is_there(url: str) -> None:
         ("POST", "/tasks/{task_id}/stop"),
         ("POST", "/tasks/stop"),
         ("GET", "/tasks/{task_id}/logs"),
+        ("GET", "/tasks/{task_id}/why"),
         ("POST", "/volumes/create"),
         ("GET", "/volumes"),
         ("DELETE", "/volumes/{volume_id}"),

@@ -106,6 +106,16 @@ async def status(options: GlobalOptions, task_id: str) -> None:
         emit(options, await launcher.task(task_id), task_blocks)
 
 
+@command("why", into=jobs, examples=("kvestigate jobs why abc12345",))
+@click.argument("task_id")
+async def why(options: GlobalOptions, task_id: str) -> None:
+    """Explain why a task waits or has failed, and what would make it run."""
+    from kvestigate.jobs.views import explanation_blocks
+
+    async with launcher_of(options) as launcher:
+        emit(options, await launcher.why(task_id), explanation_blocks)
+
+
 async def _stop(
     options: GlobalOptions, task_id: str | None, all_tasks: bool, all_users: bool
 ) -> None:

@@ -18,6 +18,7 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from kvestigate import __version__, errors
 from kvestigate.client.api import Api
 from kvestigate.jobs import answers
+from kvestigate.jobs.explain import Explanation
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.launcher import LogRequest, VolumeRequest
 from kvestigate.jobs.manage import InProcess
@@ -78,6 +79,12 @@ async def list_tasks(launcher: Launching, all_users: AllUsers = False) -> answer
 @router.get("/tasks/{task_id}")
 async def task_status(launcher: Launching, task_id: str) -> answers.TaskStatus:
     return await launcher.task(task_id)
+
+
+@router.get("/tasks/{task_id}/why")
+async def explain_task(launcher: Launching, task_id: str) -> Explanation:
+    """Why the task waits or has failed, and what would make it run."""
+    return await launcher.why(task_id)
 
 
 @router.post("/tasks/{task_id}/stop")

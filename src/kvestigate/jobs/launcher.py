@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from kvestigate.jobs import answers
+from kvestigate.jobs.explain import Explanation
 
 ACCESS_MODES = ("ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany")
 
@@ -39,6 +40,8 @@ class Launcher(Protocol):
     async def list_tasks(self, *, all_users: bool) -> answers.TaskListResponse: ...
 
     async def task(self, task_id: str) -> answers.TaskStatus: ...
+
+    async def why(self, task_id: str) -> Explanation: ...
 
     async def stop(self, task_id: str) -> answers.TaskStopResponse: ...
 

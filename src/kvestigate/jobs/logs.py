@@ -110,7 +110,7 @@ class _Reader:
     async def _start_all(self) -> None:
         task_id, selection = self._task_id, self._selection
         found = await self._api.list(PODS, selection, type=Pod)
-        present = {_index(pod) for pod in found.items}
+        present = {pod_index(pod) for pod in found.items}
         for index, job in self._jobs.items():
             if index not in present and node_state(job) in _ENDS:
                 self._waiting.discard(index)  # its pod has been cleaned up
@@ -127,7 +127,7 @@ class _Reader:
             ):
                 async for event in events:
                     if event.type == "DELETED":
-                        self._waiting.discard(_index(event.object))
+                        self._waiting.discard(pod_index(event.object))
                     else:
                         self._consider(event.object)
                     if not self._waiting:
@@ -140,7 +140,7 @@ class _Reader:
             ) from None
 
     def _consider(self, pod: Pod) -> None:
-        index = _index(pod)
+        index = pod_index(pod)
         if index in self._waiting and (_started(pod) or pod.status.phase in _FINISHED):
             self._waiting.discard(index)
             self._tasks.create_task(self._read(pod, index))
@@ -167,7 +167,7 @@ class _Reader:
             await self._queue.put(prefix + (_ending(pod) or error.message).encode())
 
 
-def _index(pod: Pod) -> int:
+def pod_index(pod: Pod) -> int:
     text = pod.metadata.labels.get(labels.NODE_INDEX, "")
     return int(text) if text.isdecimal() else 0
 

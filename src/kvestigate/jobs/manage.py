@@ -14,12 +14,14 @@ from kvestigate.client.call import Selection
 from kvestigate.errors import KvestigateError, NotFound
 from kvestigate.jobs import answers, labels, logs, volumes
 from kvestigate.jobs.compile import Manifest, Submission, compile_companions, compile_jobs
+from kvestigate.jobs.explain import Explanation, explain
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.launcher import LogRequest, VolumeRequest
 from kvestigate.jobs.logs import JOBS
 from kvestigate.jobs.parse import parse_task
 from kvestigate.jobs.placement import needs_nodes, place
 from kvestigate.jobs.status import task_status, task_statuses
+from kvestigate.jobs.why import evidence
 from kvestigate.kube import builtins
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.meta import PartialObject
@@ -66,6 +68,9 @@ class InProcess:
 
     async def task(self, task_id: str) -> answers.TaskStatus:
         return task_status(await self._jobs_of(task_id))
+
+    async def why(self, task_id: str) -> Explanation:
+        return explain(await evidence(self._api, await self._jobs_of(task_id)))
 
     async def stop(self, task_id: str) -> answers.TaskStopResponse:
         await self._delete(await self._jobs_of(task_id))

@@ -10,6 +10,7 @@ from typing import Any
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.jobs import answers
+from kvestigate.jobs.explain import Explanation
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.launcher import LogRequest, VolumeRequest
 from kvestigate.jobs.manage import InProcess
@@ -84,6 +85,11 @@ async def task(access: Access, options: TaskOptions) -> answers.TaskStatus:
         return await launcher.task(options.task_id)
 
 
+async def why(access: Access, options: TaskOptions) -> Explanation:
+    async with _launcher(access, options.user) as launcher:
+        return await launcher.why(options.task_id)
+
+
 async def stop(access: Access, options: TaskOptions) -> answers.TaskStopResponse:
     async with _launcher(access, options.user) as launcher:
         return await launcher.stop(options.task_id)
@@ -145,6 +151,14 @@ OPERATIONS: tuple[Operation, ...] = (
         answers.TaskStatus,
         Effect.READ,
         task,
+    ),
+    Operation(
+        "jobs.why",
+        "Explain why a task waits or has failed.",
+        TaskOptions,
+        Explanation,
+        Effect.READ,
+        why,
     ),
     Operation(
         "jobs.stop",

@@ -12,6 +12,7 @@ import msgspec
 from kvestigate import __version__, errors
 from kvestigate.client.lines import Lines
 from kvestigate.jobs import answers
+from kvestigate.jobs.explain import Explanation
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.launcher import LogRequest, VolumeRequest
 from kvestigate.wire.message import Headers, Incoming, Request
@@ -68,6 +69,9 @@ class Remote:
 
     async def task(self, task_id: str) -> answers.TaskStatus:
         return await self._ask("GET", f"/tasks/{_part(task_id)}", answers.TaskStatus)
+
+    async def why(self, task_id: str) -> Explanation:
+        return await self._ask("GET", f"/tasks/{_part(task_id)}/why", Explanation)
 
     async def stop(self, task_id: str) -> answers.TaskStopResponse:
         path = f"/tasks/{_part(task_id)}/stop"

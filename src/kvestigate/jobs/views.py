@@ -11,7 +11,8 @@ from kvestigate.jobs.answers import (
     VolumeListResponse,
     VolumeStatus,
 )
-from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone
+from kvestigate.jobs.explain import Explanation
+from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
 
 _TONES = {
     State.PENDING: Tone.WARN,
@@ -66,6 +67,15 @@ def task_blocks(task: TaskStatus) -> Sequence[Block]:
                 ("updated", task.updated_at),
             ]
         )
+    ]
+
+
+def explanation_blocks(explanation: Explanation) -> Sequence[Block]:
+    state = Cell(explanation.status.value, _TONES[explanation.status])
+    return [
+        Facts([("task", explanation.task_id), ("status", state)]),
+        *(text(cause) for cause in explanation.causes),
+        *(text(f"try: {way_out}", Tone.STRONG) for way_out in explanation.advice),
     ]
 
 

@@ -1,0 +1,160 @@
+"""Why a task waits or has failed, in plain words, and what would make it run. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kvestigate.jobs.answers import State, TaskStatus
+from kvestigate.kube.views.core import Event
+from kvestigate.kube.views.pods import ContainerState, Pod
+from kvestigate.kube.views.storage import PersistentVolumeClaim
+from kvestigate.kube.views.workloads import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    task_id: str
+    status: State
+    causes: tuple[str, ...]
+    """`node-0: no node has 8 GPUs free`"""
+    advice: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """All that the cluster says about one task."""
+
+    task: TaskStatus
+    jobs: Sequence[Job]
+    pods: Sequence[tuple[int, Pod]]
+    """With the index of the node."""
+    claims: Sequence[PersistentVolumeClaim]
+    events: Sequence[Event]
+
+
+# What schedulers say about nodes, and what would change it.
+_SCHEDULING: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(r"Insufficient (\S+?)[,.]?(?:\s|$)"),
+        "ask for less {0}, or wait until other tasks end: `k8s-cli jobs list --all-users`",
+    ),
+    (
+        re.compile(r"didn't match Pod's node affinity|didn't match .*node selector"),
+        "no node has what resources.accelerators, instance_type or use_spot ask for",
+    ),
+    (re.compile(r"untolerated taint"), "the remaining nodes are kept for other work by taints"),
+    (
+        re.compile(r"PersistentVolume|persistentvolumeclaim"),
+        "a volume is not ready or is on another node: `k8s-cli volumes list --details`",
+    ),
+    (re.compile(r"unschedulable"), "a node is cordoned: `kubectl uncordon NODE` opens it again"),
+)
+_WAITING = {
+    "ErrImagePull": "check resources.image_id: the node cannot pull that image",
+    "ImagePullBackOff": "check resources.image_id: the node cannot pull that image",
+    "InvalidImageName": "check resources.image_id: that is no name of an image",
+    "CreateContainerConfigError": "something that the container refers to is not there",
+    "UnexpectedAdmissionError": "the node refused the pod: submit the task again",
+}
+_EXITS = {
+    126: "the command cannot be executed: is it a program, and may it be run?",
+    127: "a command was not found: is it in the image, or installed by `setup`?",
+    137: "the program was killed: ask for more resources.memory",
+    143: "the program was told to stop",
+}
+
+
+def explain(evidence: Evidence) -> Explanation:
+    causes: list[str] = []
+    advice: list[str] = []
+    seen = set()
+    for index, pod in evidence.pods:
+        seen.add(index)
+        for cause, way_out in _pod(pod):
+            causes.append(f"node-{index}: {cause}")
+            advice.append(way_out)
+    for index, job in enumerate(evidence.jobs):
+        if index not in seen:
+            causes += [f"node-{index}: {cause}" for cause in _podless(job, evidence.events)]
+    for claim in evidence.claims:
+        if claim.status.phase != "Bound":
+            causes.append(_claim(claim, evidence.events))
+    if not causes:
+        causes = [_nothing_wrong(evidence.task.status)]
+    given = tuple(dict.fromkeys(way_out for way_out in advice if way_out))
+    return Explanation(evidence.task.task_id, evidence.task.status, tuple(causes), given)
+
+
+def _pod(pod: Pod) -> Iterable[tuple[str, str]]:
+    status = pod.status
+    if status.phase == "Failed" and status.reason:
+        yield f"{status.reason}: {status.message}", "submit the task again"
+    for condition in status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "False":
+            yield f"no node takes it: {condition.message}", _scheduling(condition.message)
+    for container in status.container_statuses:
+        yield from _container(container.state)
+
+
+def _container(state: ContainerState) -> Iterable[tuple[str, str]]:
+    if state.waiting is not None and state.waiting.reason not in ("", "ContainerCreating"):
+        waiting = state.waiting
+        yield f"{waiting.reason}: {waiting.message}".rstrip(": "), _WAITING.get(waiting.reason, "")
+    ended = state.terminated
+    if ended is not None and ended.exit_code:
+        said = f": {ended.message}" if ended.message else ""
+        if ended.reason == "OOMKilled":
+            yield "it used more memory than it asked for", "ask for more resources.memory"
+        else:
+            reason = f" ({ended.reason})" if ended.reason not in ("", "Error") else ""
+            yield (
+                f"it ended with exit code {ended.exit_code}{reason}{said}",
+                _EXITS.get(ended.exit_code, "its log says more: `k8s-cli jobs logs ID`"),
+            )
+
+
+def _scheduling(message: str) -> str:
+    for pattern, way_out in _SCHEDULING:
+        if found := pattern.search(message):
+            return way_out.format(*found.groups())
+    return ""
+
+
+def _podless(job: Job, events: Sequence[Event]) -> Iterable[str]:
+    """A job without a pod: what was refused, or how it ended before its pod was removed."""
+    for condition in job.status.conditions:
+        if condition.type == "Failed" and condition.status == "True":
+            yield f"{condition.reason}: {condition.message}"
+            return
+    refused = _said_of(job.metadata.name, events, "FailedCreate")
+    if refused:
+        yield f"its pod was refused: {refused}"
+    elif not job.status.succeeded:
+        yield "its pod has not been created yet"
+
+
+def _claim(claim: PersistentVolumeClaim, events: Sequence[Event]) -> str:
+    said = _said_of(claim.metadata.name, events)
+    phase = claim.status.phase or "Pending"
+    return f"volume {claim.metadata.name} is {phase}" + (f": {said}" if said else "")
+
+
+def _said_of(name: str, events: Sequence[Event], reason: str = "") -> str:
+    """The newest message of an event about the object."""
+    found = [
+        event.message
+        for event in events
+        if event.involved_object.name == name and (not reason or event.reason == reason)
+    ]
+    return found[-1] if found else ""
+
+
+def _nothing_wrong(state: State) -> str:
+    return {
+        State.PENDING: "it is about to start",
+        State.RUNNING: "it runs; nothing is wrong",
+        State.COMPLETED: "it is done; nothing was wrong",
+        State.FAILED: "it failed, and what would say why has been cleaned up",
+    }[state]

@@ -1,0 +1,48 @@
+"""Collects what the cluster says about one task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvestigate.client.api import PODS, Api
+from kvestigate.client.call import Selection
+from kvestigate.jobs import labels
+from kvestigate.jobs.explain import Evidence
+from kvestigate.jobs.logs import pod_index
+from kvestigate.jobs.status import node_index, task_status
+from kvestigate.jobs.volumes import CLAIMS
+from kvestigate.kube import builtins
+from kvestigate.kube.views.core import Event
+from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.storage import PersistentVolumeClaim
+from kvestigate.kube.views.workloads import Job
+
+EVENTS = builtins.resource("events")
+
+
+async def evidence(api: Api, jobs: Sequence[Job]) -> Evidence:
+    """About the one task that all `jobs` belong to."""
+    task = task_status(jobs)
+    selector = f"{labels.TASK_ID}={task.task_id}"
+    pods = await api.list(PODS, Selection(api.namespace, labels=selector), type=Pod)
+    mounted = {
+        volume.persistent_volume_claim.claim_name
+        for job in jobs
+        for volume in job.spec.template.spec.volumes
+        if volume.persistent_volume_claim is not None
+    }
+    claims: list[PersistentVolumeClaim] = []
+    if mounted:
+        found = await api.list(CLAIMS, Selection(api.namespace), type=PersistentVolumeClaim)
+        claims = [claim for claim in found.items if claim.metadata.name in mounted]
+    events: list[Event] = []
+    for name in [*(job.metadata.name for job in jobs), *sorted(mounted)]:
+        selection = Selection(api.namespace, fields=f"involvedObject.name={name}")
+        events += (await api.list(EVENTS, selection, type=Event)).items
+    return Evidence(
+        task,
+        sorted(jobs, key=node_index),
+        sorted(((pod_index(pod), pod) for pod in pods.items), key=lambda pair: pair[0]),
+        claims,
+        events,
+    )

@@ -1,0 +1,119 @@
+"""What a task's trouble is called, from what clusters really say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from kvestigate.jobs.answers import State
+from kvestigate.jobs.explain import Evidence, Explanation, explain
+from kvestigate.jobs.status import task_status
+from kvestigate.kube.views.core import Event
+from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.storage import PersistentVolumeClaim
+from kvestigate.kube.views.workloads import Job
+
+JOB = {"metadata": {"name": "j", "labels": {"task-id": "abc12345", "node-idx": "0"}}}
+
+
+def explained(
+    pod: dict[str, Any] | None = None,
+    job: dict[str, Any] | None = None,
+    claim: dict[str, Any] | None = None,
+    event: dict[str, Any] | None = None,
+) -> Explanation:
+    jobs = [msgspec.convert(JOB | {"status": job or {}}, Job)]
+    pods = [] if pod is None else [(0, msgspec.convert({"status": pod}, Pod))]
+    claims = [] if claim is None else [msgspec.convert(claim, PersistentVolumeClaim)]
+    events = [] if event is None else [msgspec.convert(event, Event)]
+    return explain(Evidence(task_status(jobs), jobs, pods, claims, events))
+
+
+def unscheduled(message: str) -> dict[str, Any]:
+    condition = {"type": "PodScheduled", "status": "False", "message": message}
+    return {"phase": "Pending", "conditions": [condition]}
+
+
+def container(**state: Any) -> dict[str, Any]:
+    return {"phase": "Pending", "containerStatuses": [{"name": "task", "state": state}]}
+
+
+@pytest.mark.parametrize(
+    ("pod", "cause", "advice"),
+    [
+        (
+            unscheduled("0/2 nodes are available: 2 Insufficient nvidia.com/gpu."),
+            "node-0: no node takes it: 0/2 nodes",
+            "ask for less nvidia.com/gpu",
+        ),
+        (
+            unscheduled("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity"),
+            "node-0: no node takes it",
+            "no node has what resources.accelerators",
+        ),
+        (
+            unscheduled("pod has unbound immediate PersistentVolumeClaims"),
+            "node-0: no node takes it",
+            "a volume is not ready",
+        ),
+        (
+            container(waiting={"reason": "ImagePullBackOff", "message": "no such image"}),
+            "node-0: ImagePullBackOff: no such image",
+            "check resources.image_id",
+        ),
+        (
+            container(terminated={"exitCode": 137, "reason": "OOMKilled"}),
+            "node-0: it used more memory",
+            "ask for more resources.memory",
+        ),
+        (
+            container(terminated={"exitCode": 127, "reason": "Error"}),
+            "node-0: it ended with exit code 127",
+            "a command was not found",
+        ),
+        (
+            container(terminated={"exitCode": 3, "reason": "Error", "message": "m"}),
+            "node-0: it ended with exit code 3: m",
+            "its log says more",
+        ),
+        (
+            {"phase": "Failed", "reason": "Evicted", "message": "low on disk"},
+            "node-0: Evicted: low on disk",
+            "submit the task again",
+        ),
+    ],
+)
+def test_a_pods_trouble_is_named_with_a_way_out(
+    pod: dict[str, Any], cause: str, advice: str
+) -> None:
+    found = explained(pod)
+    assert found.causes[0].startswith(cause)
+    assert found.advice[0].startswith(advice)
+
+
+def test_a_refused_pod_is_known_from_the_jobs_events() -> None:
+    event = {"involvedObject": {"name": "j"}, "reason": "FailedCreate", "message": "exceeded quota"}
+    assert explained(event=event).causes == ("node-0: its pod was refused: exceeded quota",)
+
+
+def test_a_volume_that_is_not_bound_is_named() -> None:
+    claim = {"metadata": {"name": "data"}, "status": {"phase": "Pending"}}
+    event = {"involvedObject": {"name": "data"}, "reason": "X", "message": "no class"}
+    found = explained({"phase": "Pending"}, claim=claim, event=event)
+    assert found.causes == ("volume data is Pending: no class",)
+
+
+@pytest.mark.parametrize(
+    ("job", "state", "cause"),
+    [
+        ({"ready": 1}, State.RUNNING, "it runs"),
+        ({"conditions": [{"type": "Complete", "status": "True"}]}, State.COMPLETED, "it is done"),
+        ({}, State.PENDING, "it is about to start"),
+    ],
+)
+def test_nothing_wrong_is_said_too(job: dict[str, Any], state: State, cause: str) -> None:
+    found = explained({"phase": "Running"}, job)
+    assert found.status is state
+    assert found.causes[0].startswith(cause)
