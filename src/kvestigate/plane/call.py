@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from kvestigate.aio.clock import Clock
@@ -10,6 +10,7 @@ from kvestigate.errors import AlreadyExists, Conflict, NotFound
 from kvestigate.kube import causes
 from kvestigate.plane.authn.service_accounts import TokenIssuer
 from kvestigate.plane.authn.user import User
+from kvestigate.plane.authz.interface import Authorizer
 from kvestigate.plane.kinds.kind import Kind, Scene
 from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.negotiate import Representation
@@ -36,6 +37,8 @@ class Call:
     """The way to kubelets and pods."""
     issuer: TokenIssuer
     """Of service-account tokens."""
+    authorizer: Authorizer
+    """Asked again when a request does more than its verb says."""
     warnings: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -46,6 +49,11 @@ class Call:
     def kind(self) -> Kind:
         """The kind whose rules the objects follow, at the version in which they are stored."""
         return self.served.stored
+
+    def require(self, verb: str) -> None:
+        """Forbidden, unless the user may do this too."""
+        asked = replace(self.asked, verb=verb)
+        self.authorizer.authorize(self.plane.state, self.user, asked)
 
     def scene(self, state: PlaneState) -> Scene:
         return Scene(state, self.user, self.clock.now(), self.asked.subresource)

@@ -90,6 +90,7 @@ class ApiServer:
         self._audit = audit
         self._metrics = metrics.Metrics()
         self.planes = Planes(store, self._clock.now())
+        self._authorizer = authorizer
         self._guard = Guard(self.planes, authenticator, authorizer, self._clock)
 
     async def handle(self, incoming: Request) -> Response | Upgrade:
@@ -147,6 +148,7 @@ class ApiServer:
             self._random,
             self._backends,
             self._issuer,
+            self._authorizer,
         )
         try:
             return await _verb(call)(call)
