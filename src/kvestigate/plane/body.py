@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from kvestigate.errors import BadRequest, InputError, UnsupportedMediaType
-from kvestigate.kube import facts
+from kvestigate.kube import causes, facts
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
 
@@ -21,7 +21,10 @@ def decode(call: Call) -> Object:
     """The object in the body of a create or update, checked against the path's kind and brought
     into its stored version."""
     obj = parse(call.request.body, call.request.headers.get("content-type"), call.served)
-    check_identity(obj, call.served)
+    if call.served.type is None:
+        _check_custom_identity(obj, call)
+    else:
+        check_identity(obj, call.served)
     if obj.get("metadata") is None:
         obj["metadata"] = {}
     return call.served.to_stored(normal_form(obj, call))
@@ -64,6 +67,28 @@ def check_identity(obj: Object, kind: Kind) -> None:
             f'{told_kind or kind.resource.kind} in version "{version}" cannot be handled as a '
             f"{kind.resource.kind}: {misfit}"
         ) from None
+
+
+def _check_custom_identity(obj: Object, call: Call) -> None:
+    """Of custom resources: both must be said, and be right."""
+    resource = call.served.resource
+    told_kind, told_version = obj.get("kind") or "", obj.get("apiVersion") or ""
+    if not told_kind:
+        shown = call.request.body.decode(errors="replace")
+        raise _unrecognized(
+            call.served, call.request.body, f"Object 'Kind' is missing in '{shown}'"
+        )
+    if told_version != resource.api_version:
+        unknown = [name for name in sorted(obj) if name not in ("apiVersion", "kind", "metadata")]
+        call.warnings.extend(f'unknown field "{name}"' for name in unknown)
+        raise BadRequest(
+            f"the API version in the data ({told_version}) does not match the expected API "
+            f"version ({resource.api_version})"
+        )
+    if told_kind != resource.kind:
+        cause = causes.invalid("kind", told_kind, f"must be {resource.kind}")
+        name = (obj.get("metadata") or {}).get("name") or ""
+        raise causes.reject(told_kind, resource.group, name, [cause])
 
 
 def identify(obj: Object, kind: Kind) -> None:

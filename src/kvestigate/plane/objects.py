@@ -23,7 +23,7 @@ def read(item: Item) -> Object:
 
 def shown(item: Item, served: Kind) -> bytes:
     """A stored object's JSON at the version in which it is served."""
-    if served.stored is served:
+    if served.shown_as_stored:
         return item.data
     obj = served.from_stored(read(item))
     rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
@@ -56,9 +56,10 @@ def put(obj: Object, kind: Kind, expect: int) -> Put:
 
 
 def fields_of(item: Item, kind: Kind) -> Mapping[str, Any]:
-    """What field selectors see of a stored object, without parsing it."""
+    """What field selectors see of a stored object, without parsing it if possible."""
     known = {"metadata.name": item.name, "metadata.namespace": item.namespace}
-    known.update(zip(kind.field_names, item.fields, strict=False))
+    fields = item.fields if kind.indexes_fields else kind.fields(read(item))
+    known.update(zip(kind.field_names, fields, strict=False))
     return known
 
 

@@ -36,10 +36,10 @@ from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.store.store import Store
 from kvestigate.plane.subresources.registry import (
     PASSED_THROUGH,
-    SUBRESOURCES,
     VIRTUAL,
     Verb,
     Verbs,
+    verbs_of,
 )
 from kvestigate.plane.types import Types
 from kvestigate.plane.verbs.create import create
@@ -134,7 +134,7 @@ class ApiServer:
         known = types.of(plane.state)
         kind = known.get(asked.group, asked.version, asked.resource)
         if kind is None:
-            if not _serves(known, asked.group):
+            if not _serves(known, asked.group, asked.version):
                 return answer.plain("404 page not found\n", 404)
             raise errors.NotFound("the server could not find the requested resource", details={})
         call = Call(
@@ -157,8 +157,10 @@ class ApiServer:
             return answer.as_yaml(response) if call.form.yaml else response
 
 
-def _serves(known: Types, group: str) -> bool:
-    return any(kind.resource.group == group for kind in known)
+def _serves(known: Types, group: str, version: str) -> bool:
+    """Whether there is a list of resources in which to miss one; custom groups are all or none."""
+    found = [kind for kind in known if kind.resource.group == group]
+    return any(kind.type is not None or kind.resource.version == version for kind in found)
 
 
 def _form(asked: Asked, incoming: Request) -> Representation:
@@ -169,14 +171,14 @@ def _form(asked: Asked, incoming: Request) -> Representation:
 
 
 def _verb(call: Call) -> Verb:
-    asked, resource = call.asked, call.kind.resource
+    asked, resource = call.asked, call.served.resource
     verbs: Verbs
     if not _leads_somewhere(asked, resource):
         raise errors.NotFound("the server could not find the requested resource", details={})
     if not _fits_path(asked, resource):
         verbs = {}
     elif asked.subresource and asked.subresource != "status":
-        verbs = SUBRESOURCES.get((*call.kind.key, asked.subresource), {})
+        verbs = verbs_of(call.served, asked.subresource)
     elif call.kind.key in VIRTUAL:
         verbs = VIRTUAL[call.kind.key]
     else:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
+from weakref import WeakKeyDictionary
 
+from kvestigate.plane.custom.definitions import Kinds, kinds_of, priority
+from kvestigate.plane.custom.kind import DEFINITIONS
 from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.kinds.registry import builtin
-from kvestigate.plane.store.state import PlaneState
+from kvestigate.plane.store.state import Collection, PlaneState
 
 
 class Types:
-    """What can be addressed in a plane, by (group, version, plural)."""
+    """What can be addressed in a plane, by (group, version, plural).
+
+    In order of preference: built-in groups, then custom groups by name, their versions newest
+    first.
+    """
 
     def __init__(self, kinds: dict[tuple[str, str, str], Kind]) -> None:
         self._kinds = kinds
@@ -28,6 +35,31 @@ def _builtin() -> Types:
     return Types(builtin())
 
 
+_known: WeakKeyDictionary[Collection, Types] = WeakKeyDictionary()
+
+
 def of(state: PlaneState) -> Types:
-    """The types of a plane at one revision."""
-    return _builtin()
+    """The types of a plane at one revision: one value for all that define the same."""
+    definitions = state.collections.get(DEFINITIONS)
+    if definitions is None:
+        return _builtin()
+    found = _known.get(definitions)
+    if found is None:
+        found = _with(tuple(filter(None, map(kinds_of, definitions.items()))))
+        _known[definitions] = found
+    return found
+
+
+@lru_cache(maxsize=1024)
+def _with(custom: tuple[Kinds, ...]) -> Types:
+    if not custom:
+        return _builtin()
+    kinds = sorted(
+        (kind for some in custom for kind in some),
+        key=lambda kind: (kind.resource.group, priority(kind.resource.version)),
+    )
+    # A built-in kind cannot be redefined.
+    added: dict[tuple[str, str, str], Kind] = {
+        (kind.resource.group, kind.resource.version, kind.resource.plural): kind for kind in kinds
+    }
+    return Types({**builtin(), **{at: added[at] for at in added if at not in builtin()}})

@@ -10,10 +10,11 @@ from kvestigate.plane import managed, metadata, objects
 from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.admission.registry import admit, approve
 from kvestigate.plane.call import Call
+from kvestigate.plane.custom.kind import DEFINITIONS
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.body import fill, unfilled
 from kvestigate.plane.store.errors import Exists, Mismatch, Missing
-from kvestigate.plane.store.model import Item, Mutation, Remove
+from kvestigate.plane.store.model import Change, ChangeType, Item, Mutation, Remove
 from kvestigate.plane.store.state import PlaneState
 
 CONFLICT_RETRIES = 5
@@ -40,9 +41,10 @@ def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bool = F
     admit(write)
     # After admission: what the server derives (a pod's QoS class) depends on what rules added.
     kind.on_create(obj, scene)
-    found = metadata.check(obj, kind) + kind.validate(obj, scene)
-    found += kind.validate_create(obj, scene)
-    if call.served is not kind:
+    judge = call.served.judge
+    found = metadata.check(obj, kind) + judge.validate(obj, scene)
+    found += judge.validate_create(obj, scene)
+    if call.served is not judge:
         found += call.served.validate_create(obj, scene)
     if found:
         raise causes.reject(
@@ -76,9 +78,9 @@ def prepare_update(
     admit(write)
     found = metadata.check_changed(new, old, kind)
     if status:
-        found += kind.validate_status(new, old, scene)
+        found += call.served.judge.validate_status(new, old, scene)
     else:
-        found += kind.validate_changed(new, old, scene)
+        found += call.served.judge.validate_changed(new, old, scene)
     if found:
         raise causes.reject(kind.resource.kind, kind.resource.group, new["metadata"]["name"], found)
     approve(write)
@@ -132,8 +134,8 @@ async def change(
     for attempt in range(CONFLICT_RETRIES):
         state = call.plane.tip
         item = call.find(state)
-        old = objects.read(item)
-        new = alter(objects.read(item), item)
+        old = call.kind.from_stored(objects.read(item))
+        new = alter(call.kind.from_stored(objects.read(item)), item)
         if new is None:
             return item
         write = prepare_update(call, state, new, old, tracked=tracked)
@@ -161,10 +163,21 @@ async def _commit_change(call: Call, write: Write, item: Item) -> Item:
         mutation = Remove(call.kind.key, item.namespace, item.name, item.revision)
     else:
         mutation = objects.put(new, call.kind, expect=item.revision)
-    changes = await call.plane.commit([mutation, *write.extra], call.user.name)
+    along = call.kind.takes_along(new, write.scene) if released else []
+    changes = await commit(call, [mutation, *write.extra, *along])
     if released:
         return dry_item(call, objects.body(new, call.kind), item.name, item.revision)
     return changes[0].item
+
+
+async def commit(call: Call, mutations: list[Mutation]) -> list[Change]:
+    """Commit what may remove a definition, and with it the resource that others watch."""
+    changes = await call.plane.commit(mutations, call.user.name)
+    for change in changes:
+        if change.resource == DEFINITIONS and change.type is ChangeType.DELETED:
+            plural, _, group = change.item.name.partition(".")
+            call.plane.end_watches((group, plural))
+    return changes
 
 
 def gone(call: Call, obj: Object) -> bool:

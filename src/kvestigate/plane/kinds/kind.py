@@ -17,6 +17,7 @@ from kvestigate.kube.causes import Cause
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.schema import Problems
 from kvestigate.plane.authn.user import User
+from kvestigate.plane.store.model import Mutation
 from kvestigate.plane.store.state import PlaneState
 
 Object = dict[str, Any]
@@ -47,7 +48,7 @@ class Kind:
     """Metadata that such a write leaves as it was all the same."""
     deletes_gracefully: ClassVar[bool] = False
     """A deletion always leaves its time and grace period in the object, even if it is at once."""
-    deprecation: ClassVar[str] = ""
+    deprecation: str = ""
     """Sent as a warning with every answer."""
     warns_on_update: ClassVar[bool] = True
     """`warnings` are sent for updates too."""
@@ -64,8 +65,13 @@ class Kind:
     creates_on_update: ClassVar[bool] = False
     trims_list_items: ClassVar[bool] = True
     """Items of a list leave out kind and apiVersion, as those of built-in kinds do."""
-    selectable: ClassVar[tuple[tuple[str, Callable[[Object], str]], ...]] = ()
+    says_continue: ClassVar[bool] = False
+    """Lists that are complete say so by an empty `continue`, as those of custom resources do."""
+    selectable: tuple[tuple[str, Callable[[Object], str]], ...] = ()
     """Field selectors beyond metadata.name and metadata.namespace, and how to read them."""
+
+    indexes_fields: ClassVar[bool] = True
+    """Items carry the values of these; those of custom resources may change under them."""
 
     schema: dict[str, Any] | None = None
     """The OpenAPI schema that a custom resource was given; built-in kinds have a `type`."""
@@ -82,6 +88,16 @@ class Kind:
         """What the facts table knows of the kind; None for custom resources."""
         self.head = f'{{"kind":"{resource.kind}","apiVersion":"{resource.api_version}",'.encode()
         """The constant start of every stored object, cut off in lists of built-in kinds."""
+
+    @property
+    def shown_as_stored(self) -> bool:
+        """Whether the stored bytes are what clients get to see."""
+        return self.stored is self
+
+    @property
+    def judge(self) -> Kind:
+        """Whose rules objects written at this version must meet, in their stored form."""
+        return self.stored
 
     # -- writing -------------------------------------------------------------------------
 
@@ -162,6 +178,14 @@ class Kind:
     def held(self, obj: Object) -> bool:
         """Whether something else must let go before the object can be removed."""
         return bool(obj["metadata"].get("finalizers"))
+
+    def clings(self, obj: Object, scene: Scene) -> list[str]:
+        """Finalizers that a deletion itself adds."""
+        return []
+
+    def takes_along(self, obj: Object, scene: Scene) -> list[Mutation]:
+        """What goes when the object is deleted."""
+        return []
 
     # -- reading -------------------------------------------------------------------------
 

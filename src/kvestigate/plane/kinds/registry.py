@@ -28,6 +28,7 @@ from kvestigate.plane.kinds.csi import (
     CSIStorageCapacityKind,
     VolumeAttachmentKind,
 )
+from kvestigate.plane.kinds.custom_definitions import DefinitionKind
 from kvestigate.plane.kinds.daemonsets import DaemonSetKind
 from kvestigate.plane.kinds.deployments import DeploymentKind
 from kvestigate.plane.kinds.devices import (
@@ -107,6 +108,7 @@ KINDS: dict[tuple[str, str], type[Kind]] = {
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"): ValidatingPolicyKind,
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): PolicyBindingKind,
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): WebhooksKind,
+    ("apiextensions.k8s.io", "customresourcedefinitions"): DefinitionKind,
     ("apiregistration.k8s.io", "apiservices"): APIServiceKind,
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): FlowSchemaKind,
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): PriorityLevelKind,

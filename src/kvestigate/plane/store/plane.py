@@ -154,6 +154,11 @@ class Plane:
         self._hub.join(subscription, max(start, present))
         return subscription
 
+    def end_watches(self, resource: ResourceKey) -> None:
+        """Tell those who watch a resource that it is no longer served."""
+        if self._hub is not None:
+            self._hub.end_of(resource)
+
     def ingest(self, changes: Sequence[Change], state: PlaneState) -> None:
         """Make durable changes visible to readers and watchers."""
         self.state = state

@@ -85,7 +85,7 @@ _EMPTY_BUCKET = Bucket(_NOTHING, ())
 class Collection:
     """The objects of one resource, by namespace (`""` when it has none)."""
 
-    __slots__ = ("_count", "_order", "buckets")
+    __slots__ = ("__weakref__", "_count", "_order", "buckets")
 
     def __init__(
         self, buckets: Map[str, Bucket], count: int, order: tuple[str, ...] | None = None

@@ -155,6 +155,12 @@ class Hub:
             for subscription in list(members):
                 subscription.end(error)
 
+    def end_of(self, resource: ResourceKey) -> None:
+        """Nothing more will happen to a resource: it is no longer served."""
+        self._deliver()
+        for subscription in list(self._members.get(resource, ())):
+            subscription.end(None)
+
     def _deliver(self) -> None:
         changes, self._pending = self._pending, []
         if not changes:

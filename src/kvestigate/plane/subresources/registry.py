@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 
 from kvestigate.plane import reviews
 from kvestigate.plane.call import Call
+from kvestigate.plane.custom import jsonpath
+from kvestigate.plane.custom.kind import CustomKind
+from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.kubelet.log import read_log
 from kvestigate.plane.kubelet.proxy import proxy_node, proxy_pod, proxy_service
 from kvestigate.plane.kubelet.streams import attach_to, exec_in, forward_ports
@@ -58,6 +62,28 @@ SUBRESOURCES: dict[tuple[str, str, str], Verbs] = {
     ("certificates.k8s.io", "certificatesigningrequests", "approval"): PART,
 }
 """(group, plural, subresource) -> verb -> what answers it."""
+
+
+def verbs_of(kind: Kind, subresource: str) -> Verbs:
+    """What the subresource of a kind answers."""
+    if subresource == "scale" and isinstance(kind, CustomKind):
+        return _scale_of(kind)
+    return SUBRESOURCES.get((*kind.key, subresource), {})
+
+
+@lru_cache(maxsize=4096)
+def _scale_of(kind: CustomKind) -> Verbs:
+    """By the paths that the definition names."""
+    selector = jsonpath.names(kind.scale.get("labelSelectorPath") or "")
+    return scale.verbs(
+        scale.Scaling(
+            lambda obj: str(scale.read(obj, selector) or "") if selector else "",
+            jsonpath.names(kind.scale["specReplicasPath"]),
+            jsonpath.names(kind.scale["statusReplicasPath"]),
+            required=kind.scale["specReplicasPath"],
+        )
+    )
+
 
 VIRTUAL: dict[tuple[str, str], Verbs] = {
     ("", "bindings"): {"create": create_legacy_binding},

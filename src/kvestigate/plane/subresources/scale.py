@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from kvestigate.errors import InternalError
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
 from kvestigate.kube.resources import Resource
@@ -36,6 +37,8 @@ class Scaling:
     """The label selector of its pods as text; empty if it has none."""
     replicas: Path = SCALE_REPLICAS
     current: Path = ("status", "replicas")
+    required: str = ""
+    """The path of replicas that an object must have to be shown at all, as errors name it."""
 
 
 def label_selector(obj: Object) -> str:
@@ -58,7 +61,11 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
 
     async def get(call: Call) -> Response:
         at_least(call.plane, call.asked.params.get("resourceVersion", ""))
-        return _answer(call, call.find(call.plane.state), scaling)
+        item = call.find(call.plane.state)
+        if scaling.required and read(objects.read(item), scaling.replicas) is None:
+            why = f'the spec replicas field "{scaling.required}" does not exist'
+            raise InternalError(f"Internal error occurred: {why}")
+        return _answer(call, item, scaling)
 
     async def update(call: Call) -> Response:
         sent = body.decode(replace(call, served=SCALE))
@@ -89,7 +96,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
 
 
 async def _apply(call: Call, config: Object, scaling: Scaling) -> Item:
-    meta, replicas = config["metadata"], _read(config, SCALE_REPLICAS)
+    meta, replicas = config["metadata"], read(config, SCALE_REPLICAS)
     check_name(meta.get("name") or "", call.asked.name)
     resource = call.served.resource
     workload: Object = {"apiVersion": resource.api_version, "kind": resource.kind}
@@ -128,10 +135,10 @@ def _problems(scale: Object) -> list[Cause]:
 def _scale(obj: Object, scaling: Scaling) -> Object:
     meta = obj["metadata"]
     kept = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
-    status: Object = {"replicas": _read(obj, scaling.current) or 0}
+    status: Object = {"replicas": read(obj, scaling.current) or 0}
     if selector := scaling.selector(obj):
         status["selector"] = selector
-    replicas = _read(obj, scaling.replicas)
+    replicas = read(obj, scaling.replicas)
     return {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
@@ -147,7 +154,8 @@ def _answer(call: Call, item: Item, scaling: Scaling) -> Response:
     return forms.one(replace(call, served=SCALE), as_item)
 
 
-def _read(obj: Any, path: Path) -> Any:
+def read(obj: Any, path: Path) -> Any:
+    """What is at a path; None if there is nothing."""
     for step in path:
         if not isinstance(obj, dict):
             return None

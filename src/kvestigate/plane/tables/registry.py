@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from kvestigate.plane.custom.kind import CustomKind
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.tables import (
     access,
     autoscalers,
+    custom,
     endpoints,
     events,
     namespaces,
@@ -92,4 +94,6 @@ COLUMNS: dict[tuple[str, str], Columns] = {
 
 
 def columns_of(kind: Kind) -> Columns:
+    if isinstance(kind, CustomKind):
+        return custom.columns_for(kind)
     return COLUMNS.get((kind.resource.group, kind.resource.plural), GENERIC)

@@ -97,15 +97,17 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
             revision = state.revision + 1
         if done:
             mutations.append(Remove(call.kind.key, item.namespace, item.name, revision))
+        last = len(mutations) - 1
+        mutations += call.kind.takes_along(obj, scene)
         try:
-            changes = await call.plane.commit(mutations, call.user.name)
+            changes = await writing.commit(call, mutations)
         except Mismatch:
             if attempt == writing.CONFLICT_RETRIES - 1:
                 raise call.modified() from None
         except Missing:
             raise call.not_found() from None
         else:
-            return changes[-1].item, done
+            return changes[last].item, done
     raise AssertionError("unreachable")
 
 
@@ -114,6 +116,8 @@ def mark(call: Call, obj: Object, options: Options) -> bool:
     meta = obj["metadata"]
     before = (meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds"))
     finalizers = _finalizers(call, meta.get("finalizers") or [], options)
+    scene = call.scene(call.plane.tip)
+    finalizers += [it for it in call.kind.clings(obj, scene) if it not in finalizers]
     changed = finalizers != (meta.get("finalizers") or [])
     if finalizers:
         meta["finalizers"] = finalizers
@@ -129,7 +133,7 @@ def mark(call: Call, obj: Object, options: Options) -> bool:
         meta["deletionGracePeriodSeconds"] = grace
         if call.kind.counts_generations and before[0] is None:
             meta["generation"] = meta.get("generation", 0) + 1
-        call.kind.on_delete(obj, call.scene(call.plane.tip))
+        call.kind.on_delete(obj, scene)
         changed = True
     return changed
 

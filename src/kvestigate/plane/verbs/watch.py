@@ -99,7 +99,7 @@ class _Framer:
     def __init__(self, call: Call, chosen: Selection) -> None:
         self._call = call
         self._chosen = chosen
-        as_stored = call.form.form is Form.OBJECT and call.served is call.kind
+        as_stored = call.form.form is Form.OBJECT and call.served.shown_as_stored
         self._shares = chosen.everything and as_stored
         self._headers = True
         """Whether a Table still has to name its columns: only the first one does."""

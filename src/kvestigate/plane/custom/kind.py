@@ -1,0 +1,193 @@
+"""A kind that a definition in the plane describes, at one of its versions. Pure.
+
+Versions differ in their schema and their apiVersion only (no conversion webhooks are called),
+so objects are kept as they were written, and a version that is not the stored one shapes them
+when it shows them. The same goes for all versions once a definition was changed: what is
+stored may be older than its defaults, and kube-apiserver too fills them in on reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from kvestigate.kube import causes, facts, normal, schema
+from kvestigate.kube.causes import Cause
+from kvestigate.kube.resources import Resource
+from kvestigate.kube.schema import Problems
+from kvestigate.plane.custom import jsonpath, validation
+from kvestigate.plane.custom.structure import OBJECT_META, Structure
+from kvestigate.plane.kinds.kind import Kind, Object, Scene
+from kvestigate.plane.store.model import Mutation, Remove
+
+DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
+"""Where the definitions are kept."""
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+"""The finalizer of definitions that wait for their objects to go."""
+
+_OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_MAX_REPLICAS = 2**31 - 1
+
+
+class CustomKind(Kind):
+    counts_generations = True
+    updates_unconditionally = False
+    trims_list_items = False
+    says_continue = True
+    indexes_fields = False
+
+    def __init__(self, resource: Resource, version: Object, *, changed: bool) -> None:
+        self.selectable = tuple(_selectable(version))
+        super().__init__(resource)
+        self.schema = (version.get("schema") or {}).get("openAPIV3Schema") or _OPEN
+        self.structure = Structure(self.schema, root=True)
+        self.columns: list[Object] = version.get("additionalPrinterColumns") or []
+        self.scale: Object = (version.get("subresources") or {}).get("scale") or {}
+        """Where the replicas are, as the definition says it."""
+        self._changed = changed
+        self._check = validation.compiled(self.schema)
+        if version.get("deprecated"):
+            told = f"{resource.api_version} {resource.kind} is deprecated"
+            self.deprecation = version.get("deprecationWarning") or told
+
+    @property
+    def shown_as_stored(self) -> bool:
+        return self.stored is self and not self._changed
+
+    @property
+    def judge(self) -> Kind:
+        return self
+
+    # -- shape ---------------------------------------------------------------------------
+
+    def problems(self, obj: Object) -> Problems:
+        meta = schema.problems(obj["metadata"], facts.definition(OBJECT_META))
+        unknown = tuple(sorted(self.structure.unknown(obj)))
+        if not meta and not unknown:
+            return schema.FITS
+        named = tuple(f"metadata.{path}" for path in meta.unknown)
+        return Problems(meta.mistyped, named + unknown)
+
+    def normalised(self, obj: Object) -> Object:
+        meta = normal.normalised(obj["metadata"], facts.definition(OBJECT_META))
+        shaped: Object = self.structure.shaped({**obj, "metadata": meta})
+        return shaped
+
+    def to_stored(self, obj: Object) -> Object:
+        if self.stored is self:
+            return obj
+        return {**obj, "apiVersion": self.stored.resource.api_version}
+
+    def from_stored(self, obj: Object) -> Object:
+        if self.shown_as_stored:
+            return obj
+        shown: Object = self.structure.shaped(obj)
+        return {**shown, "apiVersion": self.resource.api_version}
+
+    def is_new_generation(self, new: Object, old: Object) -> bool:
+        return super().is_new_generation(new, old) or (
+            not self.has_status and new.get("status") != old.get("status")
+        )
+
+    # -- rules ---------------------------------------------------------------------------
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return self._misfits(obj) + list(self._replicas(obj, "specReplicasPath"))
+
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return _added(self.validate(new, scene), lambda: self.validate(old, scene))
+
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        found = _added(self._misfits(new), lambda: self._misfits(old))
+        return found + list(self._replicas(new, "statusReplicasPath"))
+
+    def _misfits(self, obj: Object) -> list[Cause]:
+        found: list[Cause] = []
+        self._check(obj, "", found)
+        found += self.structure.check(obj)
+        return found
+
+    def _replicas(self, obj: Object, which: str) -> Iterator[Cause]:
+        """What makes the object unfit for the scale subresource."""
+        path = self.scale.get(which)
+        if not path:
+            return
+        value: Any = obj
+        for name in jsonpath.names(path):
+            if not isinstance(value, dict):
+                yield _inaccessible(path, value, "map[string]interface{}")
+                return
+            value = value.get(name)
+            if value is None:
+                return
+        if type(value) is not int:
+            yield _inaccessible(path, value, "int64")
+        elif value < 0:
+            yield causes.invalid(path, value, "should be a non-negative integer")
+        elif value > _MAX_REPLICAS:
+            why = f"should be less than or equal to {_MAX_REPLICAS} [{value}]"
+            yield causes.invalid(path, value, why)
+
+    # -- deleting ------------------------------------------------------------------------
+
+    def takes_along(self, obj: Object, scene: Scene) -> list[Mutation]:
+        """The definition, if it only waited for the last object."""
+        if obj["metadata"].get("finalizers") or len(scene.state.collection(self.key)) != 1:
+            return []
+        resource = self.resource
+        item = scene.state.get(DEFINITIONS, "", f"{resource.plural}.{resource.group}")
+        if item is None:
+            return []
+        meta = msgspec.json.decode(item.data)["metadata"]
+        if "deletionTimestamp" not in meta or meta.get("finalizers") != [CLEANUP]:
+            return []
+        return [Remove(DEFINITIONS, "", item.name, item.revision)]
+
+    # -- reading -------------------------------------------------------------------------
+
+    def field_refusal(self, field: str) -> str:
+        return f"field label not supported: {field}"
+
+    def selects_by(self, field: str) -> bool:
+        if field == "metadata.namespace":
+            return self.resource.namespaced
+        return field == "metadata.name" or field in self.field_names
+
+
+def _added(found: list[Cause], before: Callable[[], list[Cause]]) -> list[Cause]:
+    """What a change has made wrong: nobody must repair what was there before."""
+    if not found:
+        return found
+    known = before()
+    return [cause for cause in found if cause not in known]
+
+
+def _inaccessible(path: str, value: Any, wanted: str) -> Cause:
+    shown = value if isinstance(value, str) else causes.show(value)
+    why = f"{path} accessor error: {shown} is of the type {_go_type(value)}, expected {wanted}"
+    return causes.invalid(path, 0, why)
+
+
+def _go_type(value: Any) -> str:
+    if isinstance(value, dict):
+        return "map[string]interface {}"
+    if isinstance(value, list):
+        return "[]interface {}"
+    return {str: "string", bool: "bool", float: "float64"}.get(type(value), "int64")
+
+
+def _selectable(version: Object) -> Iterator[tuple[str, Callable[[Object], str]]]:
+    for field in version.get("selectableFields") or ():
+        steps = jsonpath.parse(field["jsonPath"])
+        yield field["jsonPath"].removeprefix("."), partial(_text, steps)
+
+
+def _text(steps: tuple[jsonpath.Step, ...], obj: Object) -> str:
+    found = jsonpath.find(obj, steps)
+    if not found or found[0] is None:
+        return ""
+    return found[0] if isinstance(found[0], str) else causes.show(found[0])

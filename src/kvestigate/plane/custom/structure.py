@@ -1,0 +1,178 @@
+"""What a schema says of an object's shape: which fields it has and what they default to. Pure.
+
+Compiled once for each definition. Objects are never changed: `shaped` builds a new one, so
+that the body of a request stays as it was sent and can be applied again.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kvestigate.kube import causes, facts, normal, schema
+from kvestigate.kube.causes import Cause
+
+OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+OWN_FIELDS = ("apiVersion", "kind", "metadata")
+"""What every object has, whatever its schema says."""
+
+
+class Structure:
+    """One value in a schema, and those inside it."""
+
+    __slots__ = (
+        "_defaults",
+        "_keeps",
+        "additional",
+        "default",
+        "embedded",
+        "items",
+        "list_keys",
+        "list_type",
+        "nullable",
+        "preserves",
+        "properties",
+        "watchful",
+    )
+
+    def __init__(self, schema: Mapping[str, Any], *, root: bool = False) -> None:
+        fields = schema.get("properties") or {}
+        own = OWN_FIELDS if root else ()
+        self.properties = {
+            name: Structure(inner) for name, inner in fields.items() if name not in own
+        }
+        extra, items = schema.get("additionalProperties"), schema.get("items")
+        self.additional = Structure(extra) if isinstance(extra, dict) else None
+        self.items = Structure(items) if isinstance(items, dict) else None
+        self.preserves = extra is True or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
+        self.embedded = bool(schema.get("x-kubernetes-embedded-resource"))
+        self.nullable = bool(schema.get("nullable"))
+        self.default = schema.get("default")
+        self.list_type = schema.get("x-kubernetes-list-type") or ""
+        self.list_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
+        self._keeps = frozenset(OWN_FIELDS if root or self.embedded else ())
+        self._defaults = [
+            (name, inner) for name, inner in self.properties.items() if inner.default is not None
+        ]
+        self.watchful: bool = (
+            self.embedded
+            or self.list_type in ("set", "map")
+            or any(inner.watchful for inner in self._inside())
+        )
+        """Whether something in here has rules beyond those of its type."""
+
+    def _inside(self) -> Iterator[Structure]:
+        yield from self.properties.values()
+        if self.additional is not None:
+            yield self.additional
+        if self.items is not None:
+            yield self.items
+
+    def inner(self, name: str) -> Structure | None:
+        return self.properties.get(name, self.additional)
+
+    def shaped(self, value: Any) -> Any:
+        """The value without unknown fields, with defaults, and without nulls that say nothing."""
+        if isinstance(value, dict):
+            return self._object(value)
+        if isinstance(value, list) and self.items is not None:
+            return [self.items._element(each) for each in value]
+        return value
+
+    def _object(self, value: dict[str, Any]) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name, each in value.items():
+            inner = self.properties.get(name, self.additional)
+            if inner is None:
+                if self.preserves or name in self._keeps:
+                    made[name] = self._kept(name, each)
+            elif each is not None:
+                made[name] = inner.shaped(each) if isinstance(each, dict | list) else each
+            elif inner.nullable:
+                made[name] = None
+            elif inner.default is not None:
+                made[name] = inner._defaulted()
+        for name, inner in self._defaults:
+            if name not in made:
+                made[name] = inner._defaulted()
+        return made
+
+    def _kept(self, name: str, value: Any) -> Any:
+        if self.embedded and name == "metadata" and isinstance(value, dict):
+            return normal.normalised(value, facts.definition(OBJECT_META))
+        return value
+
+    def _element(self, value: Any) -> Any:
+        if value is None and not self.nullable and self.default is not None:
+            return self._defaulted()
+        return self.shaped(value)
+
+    def _defaulted(self) -> Any:
+        return self.shaped(copy.deepcopy(self.default))
+
+    def unknown(self, value: Any, path: str = "") -> Iterator[str]:
+        """The paths of fields that the schema does not know."""
+        if isinstance(value, list):
+            if self.items is not None:
+                for position, each in enumerate(value):
+                    if isinstance(each, dict | list):
+                        yield from self.items.unknown(each, f"{path}[{position}]")
+            return
+        if not isinstance(value, dict):
+            return
+        for name, each in value.items():
+            inner = self.properties.get(name, self.additional)
+            at = f"{path}.{name}" if path else name
+            if inner is not None:
+                if isinstance(each, dict | list):
+                    yield from inner.unknown(each, at)
+            elif self.embedded and name == "metadata" and isinstance(each, dict):
+                found = schema.problems(each, facts.definition(OBJECT_META)).unknown
+                yield from (f"{at}.{field}" for field in found)
+            elif not self.preserves and name not in self._keeps:
+                yield at
+
+    def check(self, value: Any, path: str = "") -> Iterator[Cause]:
+        """What is wrong beyond the types: repeated elements, nameless embedded objects."""
+        if not self.watchful:
+            return
+        if isinstance(value, list):
+            yield from self._check_list(value, path)
+        elif isinstance(value, dict):
+            yield from self._check_object(value, path)
+
+    def _check_list(self, value: list[Any], path: str) -> Iterator[Cause]:
+        if self.list_type == "set":
+            yield from _repeated(path, value)
+        elif self.list_type == "map":
+            yield from _repeated(path, [self._key(each) for each in value])
+        if self.items is not None:
+            for position, each in enumerate(value):
+                yield from self.items.check(each, f"{path}[{position}]")
+
+    def _check_object(self, value: dict[str, Any], path: str) -> Iterator[Cause]:
+        if self.embedded:
+            for name in ("apiVersion", "kind"):
+                if not value.get(name):
+                    yield causes.required(f"{path}.{name}")
+        for name, each in value.items():
+            inner = self.inner(name)
+            if inner is not None:
+                yield from inner.check(each, f"{path}.{name}" if path else name)
+
+    def _key(self, element: Any) -> Any:
+        if not isinstance(element, dict):
+            return element
+        return {name: element[name] for name in self.list_keys if name in element}
+
+
+def _repeated(path: str, values: list[Any]) -> Iterator[Cause]:
+    seen: list[Any] = []
+    told: list[Any] = []
+    for position, value in enumerate(values):
+        if value not in seen:
+            seen.append(value)
+        elif value not in told:
+            told.append(value)
+            yield causes.duplicate(f"{path}[{position}]", value)

@@ -1,0 +1,74 @@
+"""The columns that a definition gives its kind. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from kvestigate.plane.custom import jsonpath
+from kvestigate.plane.custom.kind import CustomKind
+from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.tables.columns import NAME, Cells, Column, Columns, since
+
+_AGE = {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}
+
+Cell = Callable[[Any, float], Any]
+
+
+@lru_cache(maxsize=4096)
+def columns_for(kind: CustomKind) -> Columns:
+    """Name and what the definition lists; age if it lists nothing."""
+    listed = kind.columns or [_AGE]
+    readers = [(jsonpath.parse(each["jsonPath"]), _CELLS[each["type"]]) for each in listed]
+
+    def cells(obj: Object, now: float) -> Cells:
+        made: Cells = [obj["metadata"]["name"]]
+        for steps, cell in readers:
+            found = jsonpath.find(obj, steps)
+            made.append(cell(found[0], now) if found else None)
+        return made
+
+    return Columns((NAME, *map(_column, listed)), cells)
+
+
+def _column(listed: Object) -> Column:
+    return Column(
+        listed["name"], listed["type"], listed.get("format", ""), listed.get("priority", 0)
+    )
+
+
+def _text(value: Any, now: float) -> Any:
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def _integer(value: Any, now: float) -> Any:
+    return int(value) if type(value) in (int, float) else None
+
+
+def _number(value: Any, now: float) -> Any:
+    return value if type(value) in (int, float) else None
+
+
+def _boolean(value: Any, now: float) -> Any:
+    return value if isinstance(value, bool) else None
+
+
+def _date(value: Any, now: float) -> Any:
+    if not isinstance(value, str):
+        return None
+    try:
+        return since(value, now)
+    except ValueError:
+        return "<invalid>"
+
+
+_CELLS: dict[str, Cell] = {
+    "boolean": _boolean,
+    "date": _date,
+    "integer": _integer,
+    "number": _number,
+    "string": _text,
+}
