@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from kvestigate.debug import api, context, exec_url, timing
 from kvestigate.jobs import operations as jobs
+from kvestigate.inspection import describe, execute, lists, logs
 from kvestigate.operation import Operation
 from kvestigate.planeops import manage as planes
-
 from kvestigate.reports import audit
 from kvestigate.reports import run as reports
+
 OPERATIONS: tuple[Operation, ...] = (
-    context.OPERATION,
     audit.OPERATION,
     reports.LIST,
     reports.RUN,
+    lists.NAMESPACES,
+    lists.PODS,
+    describe.OPERATION,
+    logs.OPERATION,
+    execute.OPERATION,
+    context.OPERATION,
     api.OPERATION,
     timing.OPERATION,
     exec_url.OPERATION,

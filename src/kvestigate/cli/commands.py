@@ -27,6 +27,48 @@ class Entry(NamedTuple):
 
 KVESTIGATE: tuple[Entry, ...] = (
     Entry(
+        "audit",
+        "kvestigate.cli.audit:audit",
+        "What is going on in this cluster, and what is wrong with it?",
+        INVESTIGATE,
+    ),
+    Entry(
+        "report",
+        "kvestigate.cli.report:report",
+        "One report of the audit on its own.",
+        INVESTIGATE,
+    ),
+    Entry(
+        "namespaces",
+        "kvestigate.cli.namespaces:namespaces",
+        "List namespaces and how many pods they have.",
+        INVESTIGATE,
+    ),
+    Entry(
+        "pods",
+        "kvestigate.cli.pods:pods",
+        "List pods, of one namespace with -n, else of all.",
+        INVESTIGATE,
+    ),
+    Entry(
+        "describe",
+        "kvestigate.cli.describe:describe",
+        "Show one object in full, and what happened to it.",
+        INVESTIGATE,
+    ),
+    Entry(
+        "logs",
+        "kvestigate.cli.logs:logs",
+        "Show what a pod says, or all pods of a workload.",
+        INVESTIGATE,
+    ),
+    Entry(
+        "exec",
+        "kvestigate.cli.exec:exec_",
+        "Run a command in a container.",
+        INVESTIGATE,
+    ),
+    Entry(
         "jobs",
         "kvestigate.cli.jobs:jobs",
         "Launch SkyPilot tasks on Kubernetes and look after them.",

@@ -1,0 +1,32 @@
+"""`kvestigate describe`."""
+
+from __future__ import annotations
+
+import click
+
+from kvestigate.cli.cluster import access_of
+from kvestigate.cli.group import command
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit
+
+
+@command(
+    "describe",
+    examples=(
+        "kvestigate describe pod web-0 -n shop",
+        "kvestigate describe node node-04",
+        "kvestigate describe ingress front -n shop -o yaml",
+    ),
+)
+@click.argument("kind")
+@click.argument("name")
+async def describe(options: GlobalOptions, kind: str, name: str) -> None:
+    """Show one object in full, and what happened to it.
+
+    KIND is any type that the cluster has: pod, svc, deploy, node, widgets.example.org. The
+    values of Secrets are not shown.
+    """
+    from kvestigate.inspection.describe import DescribeOptions, collect
+    from kvestigate.inspection.describing import blocks
+
+    emit(options, await collect(access_of(options), DescribeOptions(kind, name)), blocks)

@@ -1,0 +1,98 @@
+"""`kvestigate exec`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from kvestigate.cli.cluster import access_of
+from kvestigate.cli.group import command
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.errors import UsageError
+
+if TYPE_CHECKING:
+    from kvestigate.inspection.execute import ExecOptions
+
+
+@command(
+    "exec",
+    examples=(
+        "kvestigate exec web-0 -n shop -- ls /",
+        "kvestigate exec -it deployment/web -- sh",
+        "kvestigate exec model-0 --transport kubectl -- nvidia-smi",
+    ),
+)
+@click.argument("target")
+@click.argument("words", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
+@click.option("-c", "--container", default="", metavar="NAME", help="Container to run it in.")
+@click.option("-i", "--stdin", is_flag=True, help="Pass our standard input on to the command.")
+@click.option("-t", "--tty", is_flag=True, help="Give the command a terminal; with -i.")
+@click.option(
+    "--transport",
+    type=click.Choice(["ws", "kubectl"]),
+    default="ws",
+    show_default=True,
+    help="In process over WebSocket, or the local kubectl.",
+)
+async def exec_(
+    options: GlobalOptions,
+    target: str,
+    words: tuple[str, ...],
+    container: str,
+    stdin: bool,
+    tty: bool,
+    transport: str,
+) -> int:
+    """Run a command in a container.
+
+    TARGET is a pod, or deployment/NAME and the like for one of its running pods. The exit code
+    is the command's own.
+    """
+    from kvestigate.inspection.execute import ExecOptions
+
+    if tty and not stdin:
+        raise UsageError("--tty needs --stdin: a terminal is for typing", hint="write -it")
+    if tty and not sys.stdin.isatty():
+        click.echo("no terminal here: the command gets none either", err=True)
+        tty = False
+    wanted = ExecOptions(target, words, container, stdin, tty)
+    if transport == "kubectl":
+        return await _with_kubectl(options, wanted)
+    from kvestigate.cli.attached import run_attached
+    from kvestigate.inspection.execute import session
+
+    async with session(access_of(options), wanted) as running:
+        return await run_attached(running, stdin=stdin, tty=tty)
+
+
+async def _with_kubectl(options: GlobalOptions, wanted: ExecOptions) -> int:
+    import asyncio
+
+    argv = kubectl_arguments(options, wanted)
+    try:
+        process = await asyncio.create_subprocess_exec(*argv)
+    except FileNotFoundError:
+        raise UsageError(
+            "--transport kubectl: there is no kubectl on the PATH",
+            hint="leave --transport out: ws needs no other program",
+        ) from None
+    return await process.wait()
+
+
+def kubectl_arguments(options: GlobalOptions, wanted: ExecOptions) -> list[str]:
+    """The same command in kubectl's words."""
+    given = (
+        ("--kubeconfig", options.kubeconfig),
+        ("--context", options.context),
+        ("--namespace", options.namespace),
+        ("--as", options.as_user),
+        ("--as-uid", options.as_uid),
+        *(("--as-group", group) for group in options.as_groups),
+    )
+    argv = ["kubectl", *(f"{flag}={value}" for flag, value in given if value), "exec"]
+    argv += ["--stdin"] * wanted.stdin + ["--tty"] * wanted.tty
+    if wanted.container:
+        argv.append(f"--container={wanted.container}")
+    return [*argv, wanted.target, "--", *wanted.command]

@@ -1,0 +1,79 @@
+"""`kvestigate logs`."""
+
+from __future__ import annotations
+
+import math
+import sys
+
+import click
+
+from kvestigate.cli.cluster import access_of
+from kvestigate.cli.group import command
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.parameters import duration, whole_number
+from kvestigate.errors import UsageError
+
+
+@command(
+    "logs",
+    examples=(
+        "kvestigate logs web-0 -n shop",
+        "kvestigate logs web-0 -f --tail 500",
+        "kvestigate logs deployment/web --since 10m",
+    ),
+)
+@click.argument("target")
+@click.option("-c", "--container", default="", metavar="NAME", help="Container to listen to.")
+@click.option("--all-containers", is_flag=True, help="All containers of each pod.")
+@click.option("-f", "--follow", is_flag=True, help="Go on with what is said from now on.")
+@click.option(
+    "--tail", type=whole_number(0, 10**9), metavar="LINES", help="Only the last lines of each."
+)
+@click.option("--since", type=duration, metavar="TIME", help="Only lines of that time: 10m, 2h.")
+@click.option("-p", "--previous", is_flag=True, help="Of the run before the last restart.")
+@click.option("--timestamps", is_flag=True, help="Begin each line with its time.")
+async def logs(
+    options: GlobalOptions,
+    target: str,
+    container: str,
+    all_containers: bool,
+    follow: bool,
+    tail: int | None,
+    since: float | None,
+    previous: bool,
+    timestamps: bool,
+) -> None:
+    """Show what a pod says, or all pods of a workload.
+
+    TARGET is a pod, or deployment/NAME, statefulset/NAME, job/NAME, service/NAME. Where there
+    are several containers, each line begins with the one that said it.
+    """
+    from kvestigate.inspection.logs import LogsOptions, collect, streaming
+
+    if container and all_containers:
+        raise UsageError("--container and --all-containers exclude each other")
+    wanted = LogsOptions(
+        target=target,
+        container=container,
+        all_containers=all_containers,
+        follow=follow,
+        previous=previous,
+        timestamps=timestamps,
+        tail=tail,
+        since_seconds=None if since is None else max(math.ceil(since), 1),
+    )
+    access = access_of(options)
+    if options.output in ("json", "yaml"):
+        from kvestigate.cli.output import emit
+
+        emit(options, await collect(access, wanted), lambda found: ())
+        return
+    async with streaming(access, wanted) as stream:
+        several = len(stream.sources) > 1
+        if not stream.sources:
+            click.echo(f"{target} has no pods", err=True)
+        async for line in stream:
+            prefix = f"[{line.source.pod}/{line.source.container}] " if several else ""
+            sys.stdout.write(f"{prefix}{line.text}\n")
+            if follow:
+                sys.stdout.flush()

@@ -1,0 +1,21 @@
+"""`kvestigate namespaces`."""
+
+from __future__ import annotations
+
+from kvestigate.cli.cluster import access_of
+from kvestigate.cli.group import command
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit
+
+
+@command("namespaces", examples=("kvestigate namespaces", "kvestigate namespaces -o json"))
+async def namespaces(options: GlobalOptions) -> None:
+    """List namespaces and how many pods they have."""
+    from kvestigate.inspection.lists import (
+        NamespacesOptions,
+        list_namespaces,
+        namespaces_blocks,
+    )
+
+    found = await list_namespaces(access_of(options), NamespacesOptions())
+    emit(options, found, namespaces_blocks)

@@ -1,0 +1,31 @@
+"""`kvestigate pods`."""
+
+from __future__ import annotations
+
+import click
+
+from kvestigate.cli.cluster import access_of
+from kvestigate.cli.group import command
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit
+
+
+@command(
+    "pods",
+    examples=(
+        "kvestigate pods",
+        "kvestigate pods -n shop -l app=web",
+        "kvestigate pods -o wide",
+    ),
+)
+@click.option(
+    "-l", "--selector", default="", metavar="LABELS", help="Only pods with these labels: app=web."
+)
+async def pods(options: GlobalOptions, selector: str) -> None:
+    """List pods, of one namespace with -n, else of all."""
+    from kvestigate.inspection.lists import PodsOptions, list_pods, pods_blocks
+    from kvestigate.kube.selectors import parse_labels
+
+    parse_labels(selector)  # here a mistake is shown by the character
+    found = await list_pods(access_of(options), PodsOptions(options.namespace, selector))
+    emit(options, found, pods_blocks)

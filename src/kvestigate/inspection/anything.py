@@ -1,0 +1,68 @@
+"""PURE. An object of a type that we know nothing about, as paths and values."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from typing import Any
+
+from kvestigate.kube.resources import Resource
+
+# Told elsewhere, or of no interest to people.
+_HIDDEN = {
+    "name",
+    "namespace",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "ownerReferences",
+    "managedFields",
+    "generateName",
+    "selfLink",
+}
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+_SECRET_FIELDS = ("data", "stringData")
+
+
+def facts_of_anything(resource: Resource, body: dict[str, Any]) -> list[tuple[str, str]]:
+    """Every leaf with its path: `spec.rules[0].host`."""
+    shown = {key: value for key, value in body.items() if key not in ("apiVersion", "kind")}
+    shown["metadata"] = _metadata(body["metadata"])
+    if (resource.group, resource.plural) == ("", "secrets"):
+        for field in _SECRET_FIELDS:
+            if field in shown:
+                shown[field] = {key: _sized(value) for key, value in shown[field].items()}
+    return list(_leaves("", shown))
+
+
+def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    """Without what repeats the whole object: for a Secret that would be its values."""
+    kept = {key: value for key, value in metadata.items() if key not in _HIDDEN}
+    if "annotations" in kept:
+        annotations = kept["annotations"].items()
+        kept["annotations"] = {key: it for key, it in annotations if key != _LAST_APPLIED}
+    return kept
+
+
+def _sized(value: Any) -> str:
+    try:
+        return f"({len(base64.b64decode(str(value)))} bytes)"
+    except (ValueError, binascii.Error):
+        return "(hidden)"
+
+
+def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            # A key with dots in it would read as a path of its own.
+            step = f"[{key}]" if "." in key or "/" in key else f".{key}" if path else key
+            yield from _leaves(f"{path}{step}", inner)
+    elif isinstance(value, list) and value:
+        for index, inner in enumerate(value):
+            yield from _leaves(f"{path}[{index}]", inner)
+    elif value not in (None, {}, []):
+        yield path, _scalar(value)
+
+
+def _scalar(value: Any) -> str:
+    return ("true" if value else "false") if isinstance(value, bool) else str(value)

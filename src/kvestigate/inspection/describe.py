@@ -1,0 +1,78 @@
+"""`describe`: all that is worth knowing about one object, and what happened to it lately."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api
+from kvestigate.client.call import Selection
+from kvestigate.client.connect import connect
+from kvestigate.client.discovery import Discovery
+from kvestigate.errors import KvestigateError
+from kvestigate.inspection.describing import Description, describe, events_section
+from kvestigate.inspection.targets import get_named
+from kvestigate.kube import builtins
+from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.core import Event
+from kvestigate.observe import listings
+from kvestigate.observe.snapshot import Snapshot, take
+from kvestigate.operation import Effect, Operation
+
+_EVENTS = builtins.resource("events")
+
+# What else has to be seen to describe an object of a kind.
+_BESIDES = {
+    "nodes": (listings.NODES, listings.PODS),
+    "services": (listings.ENDPOINT_SLICES,),
+    "deployments": (listings.PODS,),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeOptions:
+    kind: str
+    """`pod`, `deploy`, `widgets.example.org`: any word that means a type."""
+    name: str
+
+
+async def collect(access: Access, options: DescribeOptions) -> Description:
+    async with connect(access) as api:
+        resource = await Discovery(api).resolve(options.kind)
+        body = await get_named(api, resource, options.name, dict[str, Any])
+        besides = await _besides(api, resource)
+        described = describe(resource, body, besides)
+        section = events_section(await _events(api, resource, body), datetime.now(UTC))
+    return described if section is None else described.with_section(section)
+
+
+async def _besides(api: Api, resource: Resource) -> Snapshot:
+    wanted = () if resource.group not in ("", "apps") else _BESIDES.get(resource.plural, ())
+    return await take(api, wanted)
+
+
+async def _events(api: Api, resource: Resource, body: dict[str, Any]) -> tuple[Event, ...]:
+    """Those about this very object; none if we may not see events."""
+    metadata = body["metadata"]
+    fields = f"involvedObject.kind={resource.kind},involvedObject.name={metadata['name']}"
+    try:
+        page = await api.list(
+            _EVENTS, Selection(metadata.get("namespace") or None, fields=fields), type=Event
+        )
+    except KvestigateError:
+        return ()
+    # The kubelet names its node by name where others name the uid.
+    uids = {metadata["uid"], metadata["name"], ""}
+    return tuple(it for it in page.items if it.involved_object.uid in uids)
+
+
+OPERATION = Operation(
+    name="describe",
+    summary="Show one object in full, and what happened to it.",
+    input=DescribeOptions,
+    output=Description,
+    effect=Effect.READ,
+    handler=collect,
+)

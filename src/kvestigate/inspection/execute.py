@@ -1,0 +1,69 @@
+"""`exec`: run a command in a container, in process over WebSocket."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from kvestigate.client.access import Access
+from kvestigate.client.connect import connect
+from kvestigate.client.streams import Session
+from kvestigate.inspection.targets import container_of, pods_of, running_one
+from kvestigate.operation import Effect, Operation
+
+
+@dataclass(frozen=True, slots=True)
+class ExecOptions:
+    target: str
+    """`web-0`, or `deployment/web` for one of its pods."""
+    command: tuple[str, ...]
+    container: str = ""
+    """The pod's default container when empty."""
+    stdin: bool = False
+    tty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    exit_code: int
+    stdout: str
+    stderr: str
+
+
+@asynccontextmanager
+async def session(access: Access, options: ExecOptions) -> AsyncIterator[Session]:
+    """The running command: iterate over its output, write to its input."""
+    async with connect(access) as api:
+        pod = running_one(await pods_of(api, options.target), options.target)
+        running = api.exec(
+            pod.metadata.name,
+            options.command,
+            container=container_of(pod, options.container),
+            stdin=options.stdin,
+            tty=options.tty,
+        )
+        async with running as opened:
+            yield opened
+
+
+async def collect(access: Access, options: ExecOptions) -> ExecResult:
+    """Run it to its end without input."""
+    async with session(access, options) as running:
+        done = await running.communicate()
+    return ExecResult(
+        done.exit_code,
+        done.stdout.decode("utf-8", "replace"),
+        done.stderr.decode("utf-8", "replace"),
+    )
+
+
+OPERATION = Operation(
+    name="exec",
+    summary="Run a command in a container.",
+    input=ExecOptions,
+    output=ExecResult,
+    # What the command does is up to the command.
+    effect=Effect.WRITE,
+    handler=collect,
+)

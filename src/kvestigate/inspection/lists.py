@@ -1,0 +1,194 @@
+"""`namespaces` and `pods`: what there is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from kvestigate.client.access import Access
+from kvestigate.client.call import Selection
+from kvestigate.client.connect import connect
+from kvestigate.inspection.status import ready_of, restarts_of, status_of
+from kvestigate.observe import listings
+from kvestigate.observe.snapshot import Gap, take
+from kvestigate.observe.views import Pod
+from kvestigate.operation import Effect, Operation
+from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+from kvestigate.render.human import age
+
+_GOOD = ("Running", "Completed", "Succeeded")
+_ON_ITS_WAY = ("Pending", "ContainerCreating", "PodInitializing", "Terminating")
+
+
+@dataclass(frozen=True, slots=True)
+class NamespacesOptions:
+    """There is nothing to choose."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceRow:
+    name: str
+    phase: str
+    pods: int
+    running: int
+    age_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Namespaces:
+    namespaces: tuple[NamespaceRow, ...]
+    gaps: tuple[Gap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PodsOptions:
+    namespace: str = ""
+    """Empty: all namespaces."""
+    selector: str = ""
+    """`app=web,tier!=db`"""
+
+
+@dataclass(frozen=True, slots=True)
+class PodRow:
+    namespace: str
+    name: str
+    ready: int
+    containers: int
+    status: str
+    restarts: int
+    age_seconds: float
+    node: str
+    ip: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    namespace: str
+    pods: tuple[PodRow, ...]
+
+
+async def list_namespaces(access: Access, options: NamespacesOptions) -> Namespaces:
+    wanted = (listings.NAMESPACES, listings.PODS)
+    async with connect(access) as api:
+        snapshot = await take(api, wanted)
+    pods = snapshot.of(listings.PODS)
+    counts = Counter(pod.metadata.namespace for pod in pods)
+    running = Counter(pod.metadata.namespace for pod in pods if pod.status.phase == "Running")
+    rows = tuple(
+        NamespaceRow(
+            name=it.metadata.name,
+            phase=it.status.phase,
+            pods=counts[it.metadata.name],
+            running=running[it.metadata.name],
+            age_seconds=_since(it.metadata.creation_timestamp, snapshot.captured_at),
+        )
+        for it in snapshot.of(listings.NAMESPACES)
+    )
+    return Namespaces(rows, snapshot.missing(wanted))
+
+
+async def list_pods(access: Access, options: PodsOptions) -> Pods:
+    selection = Selection(options.namespace or None, labels=options.selector)
+    async with connect(access) as api:
+        page = await api.list(listings.PODS.resource, selection, type=Pod)
+    now = datetime.now(UTC)
+    return Pods(options.namespace, tuple(_pod(it, now) for it in page.items))
+
+
+def _pod(pod: Pod, now: datetime) -> PodRow:
+    ready, containers = ready_of(pod)
+    return PodRow(
+        namespace=pod.metadata.namespace,
+        name=pod.metadata.name,
+        ready=ready,
+        containers=containers,
+        status=status_of(pod),
+        restarts=restarts_of(pod),
+        age_seconds=_since(pod.metadata.creation_timestamp, now),
+        node=pod.spec.node_name,
+        ip=pod.status.pod_ip,
+    )
+
+
+def _since(then: datetime | None, now: datetime) -> float:
+    return (now - then).total_seconds() if then else 0.0
+
+
+def namespaces_blocks(found: Namespaces) -> Sequence[Block]:
+    columns = (
+        Column("name"),
+        Column("status"),
+        Column("pods", number=True),
+        Column("running", number=True),
+        Column("age", number=True),
+    )
+    seen = not any(gap.resource == "pods" for gap in found.gaps)
+    rows: list[list[str | Cell]] = [
+        [
+            it.name,
+            Cell(it.phase, Tone.PLAIN if it.phase == "Active" else Tone.WARN),
+            str(it.pods) if seen else "?",
+            str(it.running) if seen else "?",
+            age(it.age_seconds),
+        ]
+        for it in found.namespaces
+    ]
+    notes = [
+        text(f"cannot {gap.verb} {gap.resource}: {gap.message}", Tone.WARN) for gap in found.gaps
+    ]
+    return [Table(columns, rows, empty="no namespaces"), *notes]
+
+
+def pods_blocks(found: Pods) -> Sequence[Block]:
+    columns = (
+        *(() if found.namespace else (Column("namespace"),)),
+        Column("name"),
+        Column("ready", number=True),
+        Column("status"),
+        Column("restarts", number=True),
+        Column("age", number=True),
+        Column("node"),
+        Column("ip", wide=True),
+    )
+    rows: list[list[str | Cell]] = [
+        [
+            *(() if found.namespace else (it.namespace,)),
+            it.name,
+            f"{it.ready}/{it.containers}",
+            Cell(it.status, _tone(it.status)),
+            str(it.restarts),
+            age(it.age_seconds),
+            it.node or "-",
+            it.ip or "-",
+        ]
+        for it in found.pods
+    ]
+    where = f"in namespace {found.namespace}" if found.namespace else "in any namespace"
+    return [Table(columns, rows, empty=f"no pods {where}")]
+
+
+def _tone(status: str) -> Tone:
+    if status in _GOOD:
+        return Tone.GOOD
+    return Tone.WARN if status in _ON_ITS_WAY or status.startswith("Init:") else Tone.BAD
+
+
+NAMESPACES = Operation(
+    name="namespaces",
+    summary="List namespaces and how many pods they have.",
+    input=NamespacesOptions,
+    output=Namespaces,
+    effect=Effect.READ,
+    handler=list_namespaces,
+)
+
+PODS = Operation(
+    name="pods",
+    summary="List pods, of one namespace or of all.",
+    input=PodsOptions,
+    output=Pods,
+    effect=Effect.READ,
+    handler=list_pods,
+)

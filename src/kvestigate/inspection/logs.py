@@ -1,0 +1,157 @@
+"""`logs`: what containers say, of a pod or of all pods of a workload."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api
+from kvestigate.client.connect import connect
+from kvestigate.client.logs import LogOptions
+from kvestigate.errors import KvestigateError, UsageError
+from kvestigate.inspection.targets import container_of, pods_of
+from kvestigate.kube.views.pods import Pod
+from kvestigate.operation import Effect, Operation
+
+MOST_FOLLOWED = 64
+"""Each followed container holds a connection."""
+
+_WAITING = 1000
+"""Lines that wait to be printed before the servers have to."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogsOptions:
+    target: str
+    """`web-0`, or `deployment/web` for all of its pods."""
+    container: str = ""
+    """The pod's default container when empty."""
+    all_containers: bool = False
+    follow: bool = False
+    previous: bool = False
+    """Of the container's last run, before its restart."""
+    timestamps: bool = False
+    tail: int | None = None
+    since_seconds: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    pod: str
+    container: str
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    source: Source
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    lines: tuple[Line, ...]
+
+
+class Stream:
+    """Lines of all sources as they come; each source's own lines stay in order."""
+
+    def __init__(self, api: Api, sources: Sequence[Source], options: LogsOptions) -> None:
+        self.sources = tuple(sources)
+        self._api = api
+        self._options = options
+
+    async def __aiter__(self) -> AsyncGenerator[Line, None]:
+        if not self._options.follow:
+            for source in self.sources:
+                async for found in self._lines(source):
+                    yield found
+            return
+        queue: asyncio.Queue[Line | None] = asyncio.Queue(_WAITING)
+        following = asyncio.ensure_future(self._follow(queue))
+        try:
+            while (line := await queue.get()) is not None:
+                yield line
+        finally:
+            following.cancel()
+            await asyncio.wait({following})
+        if not following.cancelled():
+            following.result()
+
+    async def _follow(self, queue: asyncio.Queue[Line | None]) -> None:
+        async def feed(source: Source) -> None:
+            async for line in self._lines(source):
+                await queue.put(line)
+
+        failure: KvestigateError | None = None
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for source in self.sources:
+                    tasks.create_task(feed(source))
+        except* KvestigateError as failures:
+            failure = _first(failures)
+        await queue.put(None)
+        if failure is not None:
+            raise failure
+
+    async def _lines(self, source: Source) -> AsyncGenerator[Line, None]:
+        options = self._options
+        wanted = LogOptions(
+            container=source.container,
+            follow=options.follow,
+            reconnect=options.follow,
+            previous=options.previous,
+            timestamps=options.timestamps,
+            tail=options.tail,
+            since_seconds=options.since_seconds,
+        )
+        async with aclosing(self._api.logs(source.pod, wanted)) as lines:
+            async for line in lines:
+                yield Line(source, line.decode("utf-8", "replace"))
+
+
+@asynccontextmanager
+async def streaming(access: Access, options: LogsOptions) -> AsyncIterator[Stream]:
+    """The stream of what `options` mean, resolved to containers."""
+    async with connect(access) as api:
+        pods = await pods_of(api, options.target)
+        sources = [source for pod in pods for source in _sources(pod, options)]
+        if options.follow and len(sources) > MOST_FOLLOWED:
+            raise UsageError(
+                f"--follow: {options.target} has {len(sources)} containers, "
+                f"more than {MOST_FOLLOWED}",
+                hint="follow one pod, or leave --follow out",
+            )
+        yield Stream(api, sources, options)
+
+
+async def collect(access: Access, options: LogsOptions) -> Logs:
+    """All lines at once; for following, use `streaming`."""
+    if options.follow:
+        raise UsageError("follow: lines without end cannot be collected")
+    async with streaming(access, options) as stream:
+        return Logs(tuple([line async for line in stream]))
+
+
+def _first(failures: BaseExceptionGroup[KvestigateError]) -> KvestigateError:
+    inner = failures.exceptions[0]
+    return inner if isinstance(inner, KvestigateError) else _first(inner)
+
+
+def _sources(pod: Pod, options: LogsOptions) -> list[Source]:
+    name = pod.metadata.name
+    if not options.all_containers:
+        return [Source(name, container_of(pod, options.container))]
+    return [Source(name, it.name) for it in (*pod.spec.init_containers, *pod.spec.containers)]
+
+
+OPERATION = Operation(
+    name="logs",
+    summary="Show what containers say.",
+    input=LogsOptions,
+    output=Logs,
+    effect=Effect.READ,
+    handler=collect,
+)

@@ -1,0 +1,93 @@
+"""PURE. How a pod fares, in the words that kubectl uses for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvestigate.kube.views.meta import Condition
+from kvestigate.observe.views import Container, ContainerStatus, Pod
+
+
+def status_of(pod: Pod) -> str:
+    """The STATUS column: the phase, unless a container has something worse to tell."""
+    reason = pod.status.reason or pod.status.phase
+    if any(it.reason == "SchedulingGated" for it in _conditions(pod, "PodScheduled")):
+        reason = "SchedulingGated"
+    starting = "" if _is(pod, "Initialized") else _initialising(pod)
+    reason = starting or _of_containers(pod, reason)
+    if pod.metadata.deletion_timestamp is not None:
+        return "Unknown" if pod.status.reason == "NodeLost" else "Terminating"
+    return reason
+
+
+def ready_of(pod: Pod) -> tuple[int, int]:
+    """Containers that are ready, of those that keep running."""
+    sidecars = {it.name for it in pod.spec.init_containers if it.restart_policy == "Always"}
+    counted = [
+        *(it for it in pod.status.init_container_statuses if it.name in sidecars),
+        *pod.status.container_statuses,
+    ]
+    ready = sum(it.ready and it.state.running is not None for it in counted)
+    return ready, len(pod.spec.containers) + len(sidecars)
+
+
+def restarts_of(pod: Pod) -> int:
+    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    return sum(it.restart_count for it in statuses)
+
+
+def _initialising(pod: Pod) -> str:
+    """What the first init container that is not done says; empty if all are."""
+    specs = {it.name: it for it in pod.spec.init_containers}
+    total = len(pod.spec.init_containers)
+    for index, status in enumerate(pod.status.init_container_statuses):
+        said = _init_reason(specs.get(status.name), status)
+        if said is not None:
+            return f"Init:{said}" if said else f"Init:{index}/{total}"
+    return ""
+
+
+def _init_reason(container: Container | None, status: ContainerStatus) -> str | None:
+    """None when it is done; empty when it is on its way."""
+    state = status.state
+    sidecar = container is not None and container.restart_policy == "Always"
+    if state.terminated is not None:
+        ended = state.terminated
+        if ended.exit_code == 0:
+            return None
+        return ended.reason or _exit(ended.signal, ended.exit_code)
+    if sidecar and state.running is not None and status.ready:
+        return None
+    waiting = state.waiting
+    if waiting is not None and waiting.reason not in ("", "PodInitializing"):
+        return waiting.reason
+    return ""
+
+
+def _of_containers(pod: Pod, reason: str) -> str:
+    running = False
+    for status in reversed(pod.status.container_statuses):
+        state = status.state
+        if state.waiting is not None and state.waiting.reason:
+            reason = state.waiting.reason
+        elif state.terminated is not None:
+            ended = state.terminated
+            reason = ended.reason or _exit(ended.signal, ended.exit_code)
+        elif status.ready and state.running is not None:
+            running = True
+    # One container has ended and another goes on: the pod does, too.
+    if reason == "Completed" and running:
+        return "Running" if _is(pod, "Ready") else "NotReady"
+    return reason
+
+
+def _exit(signal: int, code: int) -> str:
+    return f"Signal:{signal}" if signal else f"ExitCode:{code}"
+
+
+def _is(pod: Pod, condition: str) -> bool:
+    return any(it.status == "True" for it in _conditions(pod, condition))
+
+
+def _conditions(pod: Pod, type: str) -> Sequence[Condition]:
+    return [it for it in pod.status.conditions if it.type == type]
