@@ -1,0 +1,232 @@
+"""Each kind of fault is found by its rule, and what is well is left alone."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+
+from kvestigate.observe import listings
+from kvestigate.observe.listings import Listing
+from kvestigate.reports.findings.model import Severity, at_least
+from kvestigate.reports.findings.registry import RULES, findings, skipped
+from kvestigate.reports.findings.scheduling import in_plain_words
+from tests.observe.objects import container, node, pod
+from tests.reports.snapshots import NOW, Object, named, snapshot
+
+ASKS = container(cpu="1")
+
+
+def status(state: Object, last: Object | None = None, **rest: Any) -> Object:
+    one = {"name": "main", "restartCount": 4, "state": state, "lastState": last or {}}
+    return {**pod("p", ASKS, on="n"), "status": {"phase": "Running", "containerStatuses": [one]}}
+
+
+def pending(message: str) -> Object:
+    said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+    conditions = [{**said, "message": message}]
+    return {**pod("p", ASKS), "status": {"phase": "Pending", "conditions": conditions}}
+
+
+def sick_node(type: str, value: str) -> Object:
+    body = node("n", cpu="4")
+    conditions = [] if type == "Ready" else body["status"]["conditions"]
+    body["status"]["conditions"] = [*conditions, {"type": type, "status": value, "message": "m"}]
+    return body
+
+
+def budget(healthy: int, desired: int, expected: int) -> Object:
+    return named(
+        "pdb",
+        status={
+            "disruptionsAllowed": max(healthy - desired, 0),
+            "currentHealthy": healthy,
+            "desiredHealthy": desired,
+            "expectedPods": expected,
+        },
+    )
+
+
+def claim(storage_class: str, phase: str) -> Object:
+    spec = {"storageClassName": storage_class, "resources": {"requests": {"storage": "1Gi"}}}
+    return named("data", spec=spec, status={"phase": phase})
+
+
+def secret(days: int) -> Object:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "shop")])
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(NOW - timedelta(days=900))
+        .not_valid_after(NOW + timedelta(days=days))
+        .sign(key, hashes.SHA256())
+    )
+    pem = certificate.public_bytes(serialization.Encoding.PEM)
+    return named("tls", data={"tls.crt": base64.b64encode(pem).decode(), "tls.key": "c2VjcmV0"})
+
+
+CRASHING = {"waiting": {"reason": "CrashLoopBackOff"}}
+FAILED = {"terminated": {"exitCode": 1, "reason": "Error", "message": "no config\n"}}
+KILLED = {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}
+NO_IMAGE = {"waiting": {"reason": "ImagePullBackOff", "message": "not found"}}
+NO_SECRET = {"waiting": {"reason": "CreateContainerConfigError", "message": "no secret"}}
+LATE = {"metadata": {"name": "late"}, "volumeBindingMode": "WaitForFirstConsumer"}
+LEFT = {
+    "metadata": {"name": "pv"},
+    "spec": {"claimRef": {"namespace": "shop", "name": "old"}, "capacity": {"storage": "1Gi"}},
+    "status": {"phase": "Released"},
+}
+
+Given = Mapping[Listing[Any], Sequence[Object]]
+
+FAULTS: list[tuple[str, str, str, Given]] = [
+    ("crash-loop", "critical", "4 times: exit code 1 (Error): no config",
+     {listings.PODS: [status(CRASHING, FAILED)]}),
+    ("out-of-memory", "critical", "killed for using more than what its node had left",
+     {listings.PODS: [status({"running": {}}, KILLED)]}),
+    ("image-pull", "critical", "image app:1 (ImagePullBackOff): not found",
+     {listings.PODS: [status(NO_IMAGE)]}),
+    ("container-config", "critical", "no secret", {listings.PODS: [status(NO_SECRET)]}),
+    ("pending", "critical", "none of 3 nodes fits: 3 have too little CPU left",
+     {listings.PODS: [pending("0/3 nodes are available: 3 Insufficient cpu.")]}),
+    ("no-requests", "info", "no requests for main", {listings.PODS: [pod("p", on="n")]}),
+    ("node-not-ready", "critical", "not ready: m", {listings.NODES: [sick_node("Ready", "False")]}),
+    ("node-pressure", "critical", "DiskPressure: m",
+     {listings.NODES: [sick_node("DiskPressure", "True")]}),
+    ("budget-blocks-drain", "warning", "all 2 pods are healthy, 2 must be",
+     {listings.BUDGETS: [budget(2, 2, 2)]}),
+    ("gpu-not-offered", "critical", "asks for 2 nvidia.com/gpu, which no node offers",
+     {listings.PODS: [pod("p", container(cpu="1", gpu="2"))]}),
+    ("service-without-endpoints", "critical", "no pod matches its selector app=web",
+     {listings.SERVICES: [named("web", spec={"selector": {"app": "web"}})]}),
+    ("policy-selects-nothing", "warning", "no pod matches its selector app=web",
+     {listings.NETWORK_POLICIES: [
+         named("np", spec={"podSelector": {"matchLabels": {"app": "web"}}})
+     ]}),
+    ("claim-unbound", "warning", "there is no StorageClass fast",
+     {listings.CLAIMS: [claim("fast", "Pending")]}),
+    ("claim-unbound", "warning", "its volume", {listings.CLAIMS: [claim("fast", "Lost")]}),
+    ("volume-orphaned", "warning", "its claim shop/old is gone", {listings.VOLUMES: [LEFT]}),
+    ("certificate-expiry", "warning", "in 10 days", {listings.TLS_SECRETS: [secret(10)]}),
+    ("certificate-expiry", "critical", "ended on 2026-02-27", {listings.TLS_SECRETS: [secret(-2)]}),
+]  # fmt: skip
+
+WELL: list[Given] = [
+    {},
+    {listings.NODES: [node("n", cpu="4", gpu="8")],
+     listings.PODS: [pod("p", container(cpu="1", gpu="2"), on="n")]},
+    {listings.PODS: [status({"running": {}}, FAILED)]},
+    {listings.PODS: [pod("done", on="n", phase="Succeeded")]},
+    {listings.BUDGETS: [budget(3, 2, 3), budget(1, 2, 2), budget(0, 0, 0)]},
+    {listings.SERVICES: [named("headless", spec={})]},
+    {listings.SERVICES: [named("out", spec={"type": "ExternalName", "externalName": "x.test"})]},
+    {listings.NETWORK_POLICIES: [named("deny-all", spec={"podSelector": {}})]},
+    {listings.CLAIMS: [claim("late", "Pending")], listings.STORAGE_CLASSES: [LATE]},
+    {listings.CLAIMS: [claim("fast", "Bound")]},
+    {listings.TLS_SECRETS: [secret(31), named("odd", data={"tls.crt": "bm90IGEgY2VydA=="})]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "severity", "evidence", "given"), FAULTS)
+def test_a_fault_is_found(rule: str, severity: str, evidence: str, given: Given) -> None:
+    (found,) = findings(snapshot(given))
+    assert (found.rule, found.severity.value) == (rule, severity)
+    assert evidence in found.evidence
+    assert found.why
+    assert found.command.split()[0] in ("kvestigate", "kubectl")
+
+
+@pytest.mark.parametrize("given", WELL)
+def test_what_is_well_is_left_alone(given: Given) -> None:
+    assert findings(snapshot(given)) == ()
+
+
+def test_every_rule_is_tried() -> None:
+    tried = {rule for rule, *_ in FAULTS} | {"ingress-backend"}  # in the reports' own tests
+    assert {rule.name for rule in RULES} == tried
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+def test_the_worst_comes_first_and_limits_count() -> None:
+    given: Given = {
+        listings.PODS: [pod("p", on="n"), status(NO_IMAGE)],
+        listings.VOLUMES: [LEFT],
+    }
+    found = findings(snapshot(given))
+    assert [it.severity for it in found] == [Severity.CRITICAL, Severity.WARNING, Severity.INFO]
+    assert at_least(found, "critical")
+    assert at_least(found[1:], "warning")
+    assert not at_least(found[1:], "critical")
+    assert not at_least(found[2:], "warning")
+
+
+def test_what_cannot_be_seen_is_not_called_missing() -> None:
+    closed = snapshot(
+        {listings.SERVICES: [named("web", spec={"selector": {"app": "web"}})]},
+        denied=[listings.ENDPOINT_SLICES],
+    )
+    assert findings(closed) == ()
+    assert "service-without-endpoints" in skipped(closed)
+    assert "crash-loop" not in skipped(closed)
+
+
+def test_a_secret_never_shows_its_key() -> None:
+    (found,) = findings(snapshot({listings.TLS_SECRETS: [secret(1)]}))
+    assert "c2VjcmV0" not in repr(found)
+    assert "c2VjcmV0" not in repr(snapshot({listings.TLS_SECRETS: [secret(1)]}))
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (
+            "0/5 nodes are available: 1 node(s) were unschedulable, 4 Insufficient memory. "
+            "preemption: 0/5 nodes are available: 5 Preemption is not helpful for scheduling.",
+            "none of 5 nodes fits: 1 are cordoned; 4 have too little memory left",
+        ),
+        (
+            "0/2 nodes are available: 2 node(s) had untolerated taint {dedicated: gpu}. "
+            "no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is "
+            "not helpful for scheduling.",
+            "none of 2 nodes fits: 2 have the taint dedicated: gpu, not tolerated",
+        ),
+        (
+            "0/2 nodes are available: 2 node(s) had untolerated taint(s). no new claims",
+            "none of 2 nodes fits: 2 have a taint that it does not tolerate",
+        ),
+        (
+            "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) didn't match "
+            "Pod's node affinity/selector.",
+            "none of 3 nodes fits: 1 have too few nvidia.com/gpu left; "
+            "2 lack the labels that it asks for",
+        ),
+        ("no nodes available to schedule pods", "no node takes it: no nodes available to"),
+        (
+            '0/3 nodes are available: persistentvolumeclaim "data" not found. preemption: x',
+            "it mounts a claim that does not exist: data",
+        ),
+        (
+            "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
+            "a claim that it mounts has no volume yet",
+        ),
+        ("0/1 nodes are available: 1 something new.", "none of 1 nodes fits: 1: something new"),
+        ("", "no scheduler has looked at it yet"),
+    ],
+)
+def test_the_scheduler_in_plain_words(message: str, words: str) -> None:
+    assert in_plain_words("Unschedulable", message).startswith(words)
+    assert "preemption" not in in_plain_words("Unschedulable", message)
+
+
+def test_a_gate_is_named() -> None:
+    assert "scheduling gate" in in_plain_words("SchedulingGated", "")
