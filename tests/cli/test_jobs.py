@@ -190,6 +190,31 @@ def test_a_server_that_is_not_there(
     assert message in outcome.err
 
 
+def test_local_files_are_there_when_the_task_runs(
+    invoke: Invoke, home: Path, cluster: None
+) -> None:
+    code, there = home / "code", home / "container"
+    (code / "package").mkdir(parents=True)
+    (code / "package" / "main.py").write_text("print('from', __file__)\n")
+    (home / "words").write_text("a file of its own\n")
+    task = {
+        "workdir": "code",
+        "file_mounts": {str(there / "words"): "words"},
+        # Pods of this kind of node are processes that see the machine's own files.
+        "envs": {"HOME": str(there)},
+        "run": f"python3 package/main.py\ncat {there / 'words'}\n",
+    }
+    (home / "task.yaml").write_text(yaml.safe_dump(task))
+    ok(invoke("auth", "login", "jane"))
+    said = ok(invoke("jobs", "submit", "task.yaml")).splitlines()[1:]
+    assert said == [f"from {there}/sky_workdir/package/main.py", "a file of its own"]
+    assert invoke("jobs", "submit", "task.yaml", "--dry-run").code == 0
+    (home / "words").unlink()
+    missing = invoke("jobs", "submit", "task.yaml")
+    assert missing.code == 2
+    assert "'words' cannot be read: No such file or directory" in missing.err
+
+
 def test_who_is_logged_in(invoke: Invoke) -> None:
     nobody = invoke("auth", "whoami")
     assert (nobody.code, nobody.err) == (

@@ -98,6 +98,18 @@ def test_variables_are_text_and_the_command_line_wins() -> None:
     assert "'s'" not in repr(task)
 
 
+def test_local_files_are_uploaded_and_absolute_directories_are_the_containers() -> None:
+    task = parsed("run: x\nworkdir: ../code\nfile_mounts: {~/a: ./b, /c: ~/d}")
+    assert task.workdir == "~/sky_workdir"
+    assert [(each.source, each.target) for each in task.uploads] == [
+        ("../code", "~/sky_workdir"),
+        ("./b", "~/a"),
+        ("~/d", "/c"),
+    ]
+    task = parsed("run: x\nworkdir: /app")
+    assert (task.workdir, task.uploads) == ("/app", ())
+
+
 def test_known_fields_without_meaning_here_are_listed() -> None:
     yaml = "run: x\nconfig: {kubernetes: {}}\nresources: {infra: aws/us-east-1, disk_tier: best}"
     assert parsed(yaml).without_effect == ("config", "resources.infra", "resources.disk_tier")
@@ -134,6 +146,10 @@ def test_known_fields_without_meaning_here_are_listed() -> None:
         ("run: x\nenvs: {TOKEN: null}", "envs.TOKEN: has no value"),
         ("run: x\nenvs: {'A=B': c}", "envs.A=B: "),
         ("run: x\nenvs: {A: [b]}", "envs.A: ['b'] is not text"),
+        ("run: x\nworkdir: {url: https://x}", "workdir: a repository cannot be cloned"),
+        ("run: x\nfile_mounts: {/d: 's3://b'}", "file_mounts./d: only local files"),
+        ("run: x\nfile_mounts: {/d: {source: 's3://b'}}", "file_mounts./d: only local files"),
+        ("run: x\nfile_mounts: {d: x}", "file_mounts.d: the target is not absolute"),
         ("run: x\nvolumes: {data: v}", "volumes.data: the path is not absolute"),
         ("run: x\nvolumes: {/data: 3}", "volumes./data: 3 is not the name of a volume"),
     ],

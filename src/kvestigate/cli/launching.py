@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvestigate.cli.options import GlobalOptions
@@ -25,7 +26,7 @@ async def in_process(options: GlobalOptions) -> AsyncIterator[InProcess]:
 
     user = logged_in(os.environ)
     async with connect(access_of(options)) as api:
-        yield InProcess(api, user)
+        yield InProcess(api, user, files=Path.cwd())
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,10 +10,11 @@ from typing import Any
 
 from kvestigate.errors import InputError
 from kvestigate.jobs import labels
+from kvestigate.jobs.archive import Archive
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.model import Accelerator, Resources, Task
 from kvestigate.jobs.placement import Placement
-from kvestigate.jobs.script import literal, script
+from kvestigate.jobs.script import FILES, literal, script
 from kvestigate.kube.names import LABEL_MAX
 
 Manifest = dict[str, Any]
@@ -34,6 +36,8 @@ class Submission:
     placement: Placement
     claims: Mapping[str, str]
     """The claim behind each volume that the task names."""
+    archive: Archive | None = None
+    """The files that the task uploads."""
 
     @property
     def name(self) -> str:
@@ -72,6 +76,8 @@ def compile_companions(submission: Submission) -> list[Manifest]:
         found.append(_ports(submission))
     if task.secrets:
         found.append(_secret(submission))
+    if submission.archive is not None:
+        found += [_part(submission, *each) for each in enumerate(submission.archive.parts)]
     return found
 
 
@@ -131,6 +137,9 @@ def _pod(submission: Submission, index: int) -> Manifest:
             for key in placement.tolerations
         ]
     volumes, mounts = _volumes(submission)
+    if submission.archive is not None:
+        volumes.append(_files(submission, submission.archive))
+        mounts.append({"name": "files", "mountPath": FILES, "readOnly": True})
     container = _container(submission, index)
     if volumes:
         spec["volumes"] = volumes
@@ -139,11 +148,11 @@ def _pod(submission: Submission, index: int) -> Manifest:
 
 
 def _container(submission: Submission, index: int) -> Manifest:
-    task, resources = submission.task, submission.placement.resources
+    resources = submission.placement.resources
     container: Manifest = {
         "name": CONTAINER,
         "image": resources.image,
-        "command": ["/bin/sh", "-c", literal(script(task, _peers(submission)))],
+        "command": ["/bin/sh", "-c", literal(_script(submission))],
         "env": _environment(submission, index),
     }
     if resources.ports:
@@ -151,6 +160,11 @@ def _container(submission: Submission, index: int) -> Manifest:
     if needed := _resources(resources):
         container["resources"] = needed
     return container
+
+
+def _script(submission: Submission) -> str:
+    digest = submission.archive.digest if submission.archive is not None else ""
+    return script(submission.task, _peers(submission), digest)
 
 
 def _peers(submission: Submission) -> tuple[str, ...]:
@@ -254,3 +268,22 @@ def _secret(submission: Submission) -> Manifest:
         "metadata": _metadata(submission, submission.service),
         "stringData": dict(submission.task.secrets),
     }
+
+
+def _part_name(submission: Submission, index: int) -> str:
+    return f"{submission.service}-files-{index}"
+
+
+def _part(submission: Submission, index: int, content: bytes) -> Manifest:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": _metadata(submission, _part_name(submission, index)),
+        # Zeros before the number, so that the shell's order is ours.
+        "data": {f"part-{index:03}": base64.b64encode(content).decode()},
+    }
+
+
+def _files(submission: Submission, archive: Archive) -> Manifest:
+    names = [_part_name(submission, index) for index in range(len(archive.parts))]
+    return {"name": "files", "projected": {"sources": [{"secret": {"name": n}} for n in names]}}

@@ -7,17 +7,20 @@ import re
 import secrets
 import string
 from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
 from typing import Any
 
 from kvestigate.client.api import Api, Propagation
 from kvestigate.client.call import Selection
-from kvestigate.errors import KvestigateError, NotFound
+from kvestigate.errors import InputError, KvestigateError, NotFound
 from kvestigate.jobs import answers, labels, logs, volumes
+from kvestigate.jobs.archive import Archive, pack
 from kvestigate.jobs.compile import Manifest, Submission, compile_companions, compile_jobs
 from kvestigate.jobs.explain import Explanation, explain
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.launcher import LogRequest, VolumeRequest
 from kvestigate.jobs.logs import JOBS
+from kvestigate.jobs.model import Task
 from kvestigate.jobs.parse import parse_task
 from kvestigate.jobs.placement import needs_nodes, place
 from kvestigate.jobs.status import task_status, task_statuses
@@ -41,17 +44,20 @@ def new_id() -> str:
 class InProcess:
     """A `Launcher` that talks to the cluster itself."""
 
-    def __init__(self, api: Api, user: User) -> None:
+    def __init__(self, api: Api, user: User, *, files: Path | None = None) -> None:
         self._api = api
         self._user = user
+        self._files = files
+        """The directory of relative paths; None if the files here are not the user's."""
 
     async def plan(self, document: Mapping[str, Any]) -> list[Manifest]:
         """The exact objects that `submit` would make, but for the values of secrets."""
         submission = await self._submission(document)
         made = [*compile_companions(submission), *compile_jobs(submission)]
         for manifest in made:
-            if manifest["kind"] == "Secret":
-                manifest["stringData"] = dict.fromkeys(manifest["stringData"], "...")
+            for key in ("stringData", "data"):
+                if manifest["kind"] == "Secret" and key in manifest:
+                    manifest[key] = dict.fromkeys(manifest[key], "...")
         return made
 
     async def submit(self, document: Mapping[str, Any]) -> answers.TaskSubmitResponse:
@@ -112,11 +118,29 @@ class InProcess:
             nodes = [node.metadata.labels for node in found.items]
         placement = place(task, nodes)
         claims = await volumes.resolve(self._api, self._user, set(task.volumes.values()))
-        return Submission(task, new_id(), self._user, self._api.namespace, placement, claims)
+        archive = await self._packed(task)
+        return Submission(
+            task, new_id(), self._user, self._api.namespace, placement, claims, archive
+        )
+
+    async def _packed(self, task: Task) -> Archive | None:
+        if not task.uploads:
+            return None
+        if self._files is None:
+            raise InputError(
+                f"{task.uploads[0].where}: files cannot be uploaded through a server yet",
+                hint="unset K8S_CLI_API_URL, or put the files on a volume",
+            )
+        return await asyncio.to_thread(pack, task.uploads, self._files)
 
     async def _create(self, submission: Submission) -> None:
-        """The first job owns all else, so that what is stopped or fails half-way leaves nothing."""
+        """The first job owns all else, so that what is stopped or fails half-way leaves nothing.
+
+        It is suspended until all is there: nothing starts that could not be finished.
+        """
         first, *others = compile_jobs(submission)
+        companions = compile_companions(submission)
+        first["spec"]["suspend"] = bool(companions)
         owner = await self._api.create(JOBS, first, type=PartialObject)
         reference = {
             "apiVersion": "batch/v1",
@@ -126,7 +150,7 @@ class InProcess:
         }
         made = [owner.metadata.name]
         try:
-            for companion in compile_companions(submission):
+            for companion in companions:
                 companion["metadata"]["ownerReferences"] = [reference]
                 await self._api.create(
                     _COMPANIONS[companion["kind"]], companion, type=PartialObject
@@ -134,6 +158,9 @@ class InProcess:
             for job in others:
                 made.append(job["metadata"]["name"])
                 await self._api.create(JOBS, job, type=PartialObject)
+            if companions:
+                resumed = {"spec": {"suspend": False}}
+                await self._api.patch(JOBS, made[0], resumed, type=PartialObject)
         except BaseException:
             for name in made:
                 await self._delete_job(name)

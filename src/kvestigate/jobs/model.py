@@ -42,13 +42,26 @@ class Resources:
 
 
 @dataclass(frozen=True, slots=True)
+class Upload:
+    """Local files that a task finds in its container."""
+
+    source: str
+    """A file or directory here: `.`, `~/code`."""
+    target: str
+    """Where in the container; below the home directory if it begins with `~/`."""
+    where: str
+    """The field that asks for it: `file_mounts./remote`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     run: str
     name: str = ""
     """As the user wrote it; empty for `task-ID`."""
     num_nodes: int = 1
     workdir: str = ""
-    """A directory in the container."""
+    """A directory in the container; below the home directory if it begins with `~/`."""
+    uploads: tuple[Upload, ...] = ()
     choices: tuple[Resources, ...] = (Resources(),)
     """Never empty; several where the task says `any_of`, `ordered` or a list of accelerators."""
     envs: Mapping[str, str] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from typing import Any
 
 from kvestigate.errors import InputError
 from kvestigate.jobs import amounts
-from kvestigate.jobs.model import Resources, Task
+from kvestigate.jobs.model import Resources, Task, Upload
 from kvestigate.kube.names import env_name_problems, label_value_problems, qualified_name_problems
 
 TASK_FIELDS = frozenset(
@@ -60,6 +60,9 @@ RESOURCES_WITHOUT_EFFECT = frozenset(
         "local_disk",
     ]
 )
+WORKDIR = "~/sky_workdir"
+"""Where SkyPilot puts an uploaded working directory."""
+
 _MOST_NODES = 1000
 
 
@@ -78,7 +81,7 @@ def parse_task(document: Any) -> Task:
     """The task that a document means."""
     document = _task(document)
     _refuse_unknown(document, TASK_FIELDS | TASK_WITHOUT_EFFECT, "")
-    _refuse_uploads(document)
+    workdir, uploads = _files(document)
     choices, ignored = _resources(document.get("resources"))
     run = _text(document, "run")
     if not run.strip():
@@ -87,7 +90,8 @@ def parse_task(document: Any) -> Task:
         run=run,
         name=_text(document, "name"),
         num_nodes=_nodes(document.get("num_nodes")),
-        workdir=_workdir(document),
+        workdir=workdir,
+        uploads=uploads,
         choices=choices,
         envs=_variables(document.get("envs"), "envs", "--env"),
         secrets=_variables(document.get("secrets"), "secrets", "--secret"),
@@ -117,22 +121,31 @@ def _refuse_unknown(document: Mapping[str, Any], known: frozenset[str], path: st
             )
 
 
-def _refuse_uploads(document: Mapping[str, Any]) -> None:
-    if document.get("file_mounts"):
-        raise InputError(
-            "file_mounts: files cannot be uploaded with a task yet",
-            hint="put them on a volume (`volumes:`) or into the image (`resources.image_id`)",
-        )
-
-
-def _workdir(document: Mapping[str, Any]) -> str:
+def _files(document: Mapping[str, Any]) -> tuple[str, tuple[Upload, ...]]:
+    """The working directory in the container, and what has to be uploaded."""
+    uploads = [
+        _upload(target, source)
+        for target, source in _mapping(document.get("file_mounts"), "file_mounts").items()
+    ]
+    workdir = document.get("workdir")
+    if isinstance(workdir, dict):
+        raise InputError("workdir: a repository cannot be cloned", hint="clone it in `setup`")
     workdir = _text(document, "workdir")
-    if workdir and not workdir.startswith("/"):
+    if not workdir or workdir.startswith("/"):
+        return workdir, tuple(uploads)
+    return WORKDIR, (Upload(workdir, WORKDIR, "workdir"), *uploads)
+
+
+def _upload(target: str, source: Any) -> Upload:
+    where = f"file_mounts.{target}"
+    if not isinstance(source, str) or "://" in source or not source:
         raise InputError(
-            f"workdir: {workdir!r} would have to be uploaded, which is not possible yet",
-            hint="name an absolute directory of the container, on a volume or in the image",
+            f"{where}: only local files and directories can be mounted, not {source!r}",
+            hint="fetch from a bucket in `setup`, onto a volume to keep it",
         )
-    return workdir
+    if not target.startswith(("/", "~/")) or not target.strip("/~"):
+        raise InputError(f"{where}: the target is not absolute", hint=f"write ~/{target}")
+    return Upload(source, target, where)
 
 
 def _text(document: Mapping[str, Any], key: str) -> str:

@@ -35,9 +35,39 @@ PEER_SECONDS = 300
 _SPECIAL = re.compile(r"\$(?=[$(])")
 
 
-def script(task: Task, peers: tuple[str, ...]) -> str:
-    """The shell script of one node; `peers` are the names of all, none if there is only one."""
+FILES = "/var/run/kvestigate/files"
+"""Where the parts of an archive are mounted."""
+
+_UNPACK = """\
+: "${{HOME:=/root}}"
+unpacked=$(mktemp -d) || exit 1
+cat {files}/part-* > "$unpacked/archive" || exit 1
+if command -v sha256sum >/dev/null; then
+  echo "{digest}  $unpacked/archive" | sha256sum -c - >/dev/null || exit 1
+fi
+tar -xzf "$unpacked/archive" -C "$unpacked" || exit 1
+"""
+_PLACE = """\
+if [ -d "$unpacked/{index}" ]; then
+  mkdir -p {target} && cp -R "$unpacked/{index}/." {target} || exit 1
+else
+  mkdir -p "$(dirname {target})" && cp -p "$unpacked/{index}" {target} || exit 1
+fi
+"""
+
+
+def script(task: Task, peers: tuple[str, ...], digest: str = "") -> str:
+    """The shell script of one node.
+
+    `peers` are the names of all nodes, none if there is only one; `digest` that of the archive
+    with the uploaded files.
+    """
     parts = []
+    if task.uploads:
+        parts.append(_UNPACK.format(files=FILES, digest=digest))
+        for index, upload in enumerate(task.uploads):
+            parts.append(_PLACE.format(index=index, target=_directory(upload.target)))
+        parts.append('rm -rf "$unpacked"\n')
     if peers:
         parts.append(
             _FIND_PEERS.format(
@@ -47,13 +77,20 @@ def script(task: Task, peers: tuple[str, ...]) -> str:
             )
         )
     if task.workdir:
-        directory = shlex.quote(task.workdir)
+        directory = _directory(task.workdir)
         parts.append(f"mkdir -p {directory} && cd {directory} || exit 1\n")
     parts.append("shell=$(command -v bash || command -v sh)\n")
     if task.setup.strip():
         parts.append(f'"$shell" -c {shlex.quote(task.setup)} || exit $?\n')
     parts.append(f'exec "$shell" -c {shlex.quote(task.run)}\n')
     return "".join(parts)
+
+
+def _directory(path: str) -> str:
+    """A path as a word of the shell."""
+    if path.startswith("~/"):
+        return f'"$HOME"/{shlex.quote(path[2:])}'
+    return shlex.quote(path)
 
 
 def literal(text: str) -> str:
