@@ -57,6 +57,39 @@ async def test_may_they(guarded: Api, who: dict[str, Any], allowed: bool) -> Non
 
 
 @pytest.mark.parametrize(
+    ("user", "question", "source"),
+    [
+        (
+            "system:kube-scheduler",
+            {"verb": "list", "resource": "pods"},
+            'ClusterRoleBinding "system:kube-scheduler" of ClusterRole "system:kube-scheduler" to '
+            'User "system:kube-scheduler"',
+        ),
+        (
+            "system:serviceaccount:kube-system:kube-scheduler",
+            {
+                "verb": "create",
+                "group": "coordination.k8s.io",
+                "resource": "leases",
+                "namespace": "kube-system",
+            },
+            'RoleBinding "system::leader-locking-kube-scheduler/kube-system" of Role '
+            '"system::leader-locking-kube-scheduler" to ServiceAccount '
+            '"kube-scheduler/kube-system"',
+        ),
+    ],
+)
+async def test_the_reason_is_a_binding(
+    api: Api, user: str, question: dict[str, str], source: str
+) -> None:
+    spec = {"user": user, "resourceAttributes": question}
+    answer = await api.post(f"{AUTHORIZATION}/subjectaccessreviews", {"spec": spec})
+
+    status = {"allowed": True, "reason": f"RBAC: allowed by {source}"}
+    assert answer.body["status"] == status
+
+
+@pytest.mark.parametrize(
     ("path", "spec", "message"),
     [
         (SELF, {}, f"spec.resourceAttributes: Invalid value: null: {EITHER}"),

@@ -108,11 +108,14 @@ def _review(call: Call, spec: Spec) -> dict[str, Any]:
 
 
 def _verdict(call: Call, spec: Spec, user: User) -> Response:
-    permitted = rbac.allowed(call.plane.state, user, _question(spec))
+    state, asked = call.plane.state, _question(spec)
+    status: dict[str, Any] = {"allowed": rbac.allowed(state, user, asked)}
+    if reason := rbac.reason(state, user, asked):
+        status["reason"] = reason
     review = _review(call, spec)
     if call.asked.namespace:
         review["metadata"]["namespace"] = call.asked.namespace
-    return answer.json_value({**review, "status": {"allowed": permitted}}, 201)
+    return answer.json_value({**review, "status": status}, 201)
 
 
 def _subject(spec: Spec) -> User:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -51,6 +51,14 @@ _binding = msgspec.json.Decoder(_Binding)
 _role = msgspec.json.Decoder(_Role)
 
 
+class Grant(NamedTuple):
+    """A rule that somebody has, and where they have it from."""
+
+    rule: Rule
+    source: str
+    """`ClusterRoleBinding "a" of ClusterRole "view" to User "jane"`"""
+
+
 class Index:
     """The rules of every subject, by where they apply."""
 
@@ -63,8 +71,8 @@ class Index:
     ) -> None:
         self._roles = roles
         self._cluster_roles = cluster_roles
-        self._everywhere: dict[Identity, list[Rule]] = {}
-        self._within: dict[str, dict[Identity, list[Rule]]] = {}
+        self._everywhere: dict[Identity, list[Grant]] = {}
+        self._within: dict[str, dict[Identity, list[Grant]]] = {}
         self._decisions: dict[tuple[object, ...], bool] = {}
         for item in cluster_bindings.items():
             self._bind(item, self._everywhere)
@@ -90,8 +98,18 @@ class Index:
             self._decisions[key] = known
         return known
 
+    def reason(self, user: User, asked: Asked) -> str:
+        """Why something is allowed; empty if it is not."""
+        for rule, source in self._grants(user, asked.namespace):
+            if rule.allows(asked):
+                return f"RBAC: allowed by {source}"
+        return ""
+
     def rules(self, user: User, namespace: str) -> Iterator[Rule]:
         """Every rule that a user has in a namespace (empty: cluster-wide ones only)."""
+        return (grant.rule for grant in self._grants(user, namespace))
+
+    def _grants(self, user: User, namespace: str) -> Iterator[Grant]:
         within = self._within.get(namespace, {}) if namespace else {}
         for identity in _identities(user):
             yield from self._everywhere.get(identity, ())
@@ -120,12 +138,16 @@ class Index:
             seen.add(item.name)  # roles may choose each other
             yield from self._rules_of(_role.decode(item.data), seen)
 
-    def _bind(self, item: Item, into: dict[Identity, list[Rule]]) -> None:
+    def _bind(self, item: Item, into: dict[Identity, list[Grant]]) -> None:
         binding = _binding.decode(item.data)
         ref = binding.role_ref
         rules = self.role(ref.kind, item.namespace, ref.name)
+        kind = "RoleBinding" if item.namespace else "ClusterRoleBinding"
+        name = f"{item.name}/{item.namespace}" if item.namespace else item.name
+        source = f'{kind} "{name}" of {ref.kind} "{ref.name}" to'
         for subject in binding.subjects or ():
-            into.setdefault(subject.identity, []).extend(rules)
+            granted = into.setdefault(subject.identity, [])
+            granted.extend(Grant(rule, f"{source} {subject}") for rule in rules)
 
 
 def _identities(user: User) -> Iterable[Identity]:
@@ -156,6 +178,11 @@ class Rbac:
 
 def allowed(state: PlaneState, user: User, asked: Asked) -> bool:
     return MASTERS in user.groups or index(state).allows(user, asked)
+
+
+def reason(state: PlaneState, user: User, asked: Asked) -> str:
+    """Which binding allows it; empty if none does or none has to."""
+    return "" if MASTERS in user.groups else index(state).reason(user, asked)
 
 
 def denial(user: User, asked: Asked) -> Forbidden:

@@ -53,6 +53,10 @@ class Subject(msgspec.Struct, frozen=True, rename="camel"):
             return "user", f"system:serviceaccount:{self.namespace}:{self.name}"
         return ("group" if self.kind == "Group" else "user"), self.name
 
+    def __str__(self) -> str:
+        at_home = f"/{self.namespace}" if self.kind == "ServiceAccount" else ""
+        return f'{self.kind} "{self.name}{at_home}"'
+
 
 def _covers_url(rule: str, path: str) -> bool:
     if rule.endswith(ALL):
