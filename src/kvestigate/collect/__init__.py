@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kvestigate.collect.library import list_and_emit_initial, stream_inference_requests
     from kvestigate.collect.model import ContainerSpec, InferenceRequest
     from kvestigate.collect.seen import SeenCache
 
@@ -18,12 +19,16 @@ __all__ = [
     "ContainerSpec",
     "InferenceRequest",
     "SeenCache",
+    "list_and_emit_initial",
+    "stream_inference_requests",
 ]
 
 _HOMES = {
     "ContainerSpec": "model",
     "InferenceRequest": "model",
     "SeenCache": "seen",
+    "list_and_emit_initial": "library",
+    "stream_inference_requests": "library",
 }
 
 

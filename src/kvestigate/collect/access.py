@@ -1,0 +1,34 @@
+"""Which cluster is meant, with the TLS settings that a collector takes on top."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+from kvestigate.client.access import Access, AccessOptions, resolve
+
+CA_VARIABLE = "K8S_CA_FILE"
+
+
+def access_for(
+    kubeconfig: str | None = None, ca_file: str | None = None, verify_ssl: bool | None = None
+) -> Access:
+    """`kubeconfig`, else KUBECONFIG, else the default file, else the pod we are in."""
+    try:
+        home: Path | None = Path.home()
+    except RuntimeError:
+        home = None
+    options = AccessOptions(kubeconfig=kubeconfig or "", ca_file=authority(ca_file))
+    return verifying(resolve(options, os.environ, home), verify_ssl)
+
+
+def authority(ca_file: str | None) -> str:
+    return ca_file or os.environ.get(CA_VARIABLE, "")
+
+
+def verifying(access: Access, verify_ssl: bool | None) -> Access:
+    """With verification of the server forced on or off; None leaves it as configured."""
+    if verify_ssl is None:
+        return access
+    return replace(access, tls=replace(access.tls, insecure=not verify_ssl))

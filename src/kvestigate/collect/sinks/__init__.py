@@ -1,0 +1,1 @@
+"""Where lines go. `interface` says what a sink is; each file beside it is one."""
