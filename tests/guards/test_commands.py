@@ -28,13 +28,18 @@ LEAVES = [
 ]
 
 NO_OPERATION = {"completion", "plane serve", "plane kubeconfig", "up", "demo", "down", "status"} | {
+    "audit diff",
     "auth login",
     "auth whoami",
     "jobs cancel",
     "jobs serve",
     "serve",
+    "collect watch",
+    "collect from-file",
+    "watch",
+    "from-file",
 }
-"""Commands about this machine, or that hand out credentials: nothing for the gateway."""
+"""About this machine, endless streams, or what hands out credentials: nothing for the gateway."""
 
 
 def name_of(context: object) -> str:

@@ -11,7 +11,7 @@ from kvestigate.cli.options import GlobalOptions
 from kvestigate.errors import NoCluster
 
 if TYPE_CHECKING:
-    from kvestigate.client.access import Access
+    from kvestigate.client.access import Access, AccessOptions
 
 
 def access_of(options: GlobalOptions) -> Access:
@@ -19,9 +19,13 @@ def access_of(options: GlobalOptions) -> Access:
 
     With none of them, it is the cluster that runs on this machine.
     """
+    return resolved(options.access())
+
+
+def resolved(wanted: AccessOptions) -> Access:
+    """The same for a command that adds options of its own to the global ones."""
     from kvestigate.client.access import resolve
 
-    wanted = options.access()
     try:
         return resolve(wanted, os.environ, _home())
     except NoCluster as error:

@@ -87,6 +87,12 @@ KVESTIGATE: tuple[Entry, ...] = (
         RUN,
     ),
     Entry(
+        "collect",
+        "kvestigate.cli.collect:collect",
+        "Stream workloads as normalised events, one a line.",
+        RUN,
+    ),
+    Entry(
         "plane",
         "kvestigate.cli.plane:plane",
         "Serve complete Kubernetes control planes, thousands in one process.",
@@ -157,4 +163,17 @@ K8S_CLI: tuple[Entry, ...] = (
     ),
 )
 
-K8S_COLLECT: tuple[Entry, ...] = ()
+K8S_COLLECT: tuple[Entry, ...] = (
+    Entry(
+        "watch",
+        "kvestigate.cli.k8s_collect:watch",
+        "Watch a cluster and emit an event for each change of a workload.",
+        RUN,
+    ),
+    Entry(
+        "from-file",
+        "kvestigate.cli.k8s_collect:from_file",
+        "Emit what manifests hold, without a cluster.",
+        RUN,
+    ),
+)

@@ -30,7 +30,9 @@ class Command(click.Command):
     def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
-        self.params.extend(global_parameters())
+        # An option of the command's own takes the place of a global one of the same name.
+        own = {name for parameter in self.params for name in parameter.opts}
+        self.params.extend(it for it in global_parameters() if not own.intersection(it.opts))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_options(self, ctx, formatter)
@@ -107,7 +109,11 @@ class LazyGroup(Group):
 
 
 def command(
-    name: str, *, examples: Sequence[str], into: Group | None = None
+    name: str,
+    *,
+    examples: Sequence[str],
+    into: Group | None = None,
+    cls: type[Command] = Command,
 ) -> Callable[[Callable[Concatenate[GlobalOptions, P], R]], Command]:
     """A command whose function is given the global options first, then its own parameters.
 
@@ -119,7 +125,7 @@ def command(
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             return function(collected(click.get_current_context().obj), *args, **kwargs)
 
-        made = click.command(name, cls=Command, examples=examples)(call)
+        made = click.command(name, cls=cls, examples=examples)(call)
         if into is not None:
             into.add_command(made)
         return made
