@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kvestigate.plane.admission.certificates import forbid_masters, guard_signer
 from kvestigate.plane.admission.classes import give_ingress_class, give_storage_class
 from kvestigate.plane.admission.escalation import forbid_escalation
 from kvestigate.plane.admission.interface import Rule, Write
@@ -42,6 +43,7 @@ CHANGING: dict[ResourceKey, tuple[Rule, ...]] = {
 REFUSING: dict[ResourceKey, tuple[Rule, ...]] = {
     ("", "persistentvolumeclaims"): (limit_claim, check_resize),
     ("", "pods"): (limit_pod,),
+    ("certificates.k8s.io", "certificatesigningrequests"): (guard_signer, forbid_masters),
     ("scheduling.k8s.io", "priorityclasses"): (allow_one_default_priority,),
 }
 """After validation: they take the object as it is."""
