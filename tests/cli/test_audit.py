@@ -27,7 +27,7 @@ def fleet(home: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 @pytest.mark.usefixtures("fleet")
 def test_an_audit_of_a_clean_cluster(invoke: Invoke, home: Path) -> None:
-    outcome = invoke("audit", "--json", "now.json", "--fail-on", "warning")
+    outcome = invoke("audit", "--json", "now.json", "--sarif", "now.sarif", "--fail-on", "warning")
     assert outcome.code == 0, outcome.err
     assert outcome.err == ""
     assert "nothing is wrong" in outcome.out
@@ -45,6 +45,12 @@ def test_an_audit_of_a_clean_cluster(invoke: Invoke, home: Path) -> None:
     }
     assert document["reports"]["nodes"]["total"]["gpus"] == {"requested": 0, "allocatable": 8}
     assert document["findings"] == []
+
+    same = invoke("audit", "diff", "now.json", "now.json")
+    assert (same.code, "nothing changed" in same.out) == (0, True)
+
+    sarif = json.loads((home / "now.sarif").read_text())
+    assert sarif["version"] == "2.1.0"
 
     one = json.loads(invoke("report", "run", "gpu", "-o", "json").out)
     assert one["schema"] == "kvestigate.report/v1"
@@ -75,3 +81,16 @@ def test_where_nothing_may_be_listed_the_audit_says_what(
     assert "cannot list deployments.apps: permission denied" in outcome.out
     assert "not checked, for want of what was not seen: node-not-ready, " in outcome.out
     assert "that we know how to look for" not in outcome.out
+
+
+def test_a_file_that_is_no_audit_is_named(invoke: Invoke, home: Path) -> None:
+    (home / "a.json").write_text("{}")
+    outcome = invoke("audit", "diff", "a.json", "b.json")
+    assert outcome.code == 2
+    assert outcome.err.startswith("error: a.json: schema is None")
+    (home / "a.json").unlink()
+    missing = invoke("audit", "diff", "a.json", "b.json")
+    assert (missing.code, missing.err.splitlines()[0]) == (
+        2,
+        "error: a.json: cannot be read: No such file or directory",
+    )

@@ -8,11 +8,11 @@ import click
 
 from kvestigate.cli.cluster import access_of
 from kvestigate.cli.files import json_option, keep_json
-from kvestigate.cli.group import runnable_group
+from kvestigate.cli.group import command, runnable_group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.progress import counting
-from kvestigate.errors import EXIT_FAILED, EXIT_OK
+from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError
 
 
 @runnable_group(
@@ -29,9 +29,20 @@ from kvestigate.errors import EXIT_FAILED, EXIT_OK
     type=click.Choice(["warning", "critical"]),
     help="Exit with 1 if there is a finding at least that bad.",
 )
+@click.option(
+    "--sarif",
+    "sarif_path",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Also write the findings as SARIF to PATH, for code scanners.",
+)
 @click.option("--no-logs", is_flag=True, help="Do not read the last log lines of crash loops.")
 async def audit(
-    options: GlobalOptions, json_path: Path | None, fail_on: str | None, no_logs: bool
+    options: GlobalOptions,
+    json_path: Path | None,
+    sarif_path: Path | None,
+    fail_on: str | None,
+    no_logs: bool,
 ) -> int:
     """What is going on in this cluster, and what is wrong with it?
 
@@ -46,4 +57,36 @@ async def audit(
         result = await collect(access_of(options), AuditOptions(logs=not no_logs), progress)
     emit(options, result, audit_blocks)
     keep_json(json_path, result)
+    if sarif_path is not None:
+        from kvestigate.reports.sarif import to_sarif
+
+        keep_json(sarif_path, to_sarif(result))
     return EXIT_FAILED if fail_on and at_least(result.findings, fail_on) else EXIT_OK
+
+
+@command(
+    "diff",
+    into=audit,
+    examples=("kvestigate audit diff monday.json tuesday.json",),
+)
+@click.argument("before", type=click.Path(path_type=Path))
+@click.argument("after", type=click.Path(path_type=Path))
+@json_option
+def diff(options: GlobalOptions, before: Path, after: Path, json_path: Path | None) -> None:
+    """Say what changed between two audits that --json wrote."""
+    from kvestigate.reports.difference import blocks, difference, parse
+
+    found = difference(parse(_read(before), str(before)), parse(_read(after), str(after)))
+    emit(options, found, blocks)
+    keep_json(json_path, found)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror}",
+            where=str(path),
+            hint="`kvestigate audit --json FILE` writes such files",
+        ) from error

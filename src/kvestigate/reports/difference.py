@@ -1,0 +1,196 @@
+"""PURE. What changed between two audits, object by object.
+
+Live usage is left out, because it always changes; so is the evidence of a finding that is still
+there, such as its count of restarts.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from kvestigate.errors import InputError
+from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
+from kvestigate.reports.audit import SCHEMA
+
+Document = dict[str, Any]
+
+_LIVE = "metrics"
+
+# What tells the rows of a list apart: the first of these sets of fields that a row has.
+_IDENTITIES = (
+    ("kind", "namespace", "name"),
+    ("namespace", "name"),
+    ("name",),
+    ("namespace", "pod", "container", "resource"),
+    ("node",),
+    ("host", "path"),
+)
+
+
+class What(enum.Enum):
+    APPEARED = "appeared"
+    GONE = "gone"
+    CHANGED = "changed"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    report: str
+    """`nodes`, `workloads`"""
+    subject: str
+    """`Deployment/shop/web`, empty for the report as a whole"""
+    what: What
+    field: str = ""
+    before: str = ""
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingLine:
+    severity: str
+    rule: str
+    subject: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditDifference:
+    before: str
+    """When the first audit was made."""
+    after: str
+    new_findings: tuple[FindingLine, ...]
+    gone_findings: tuple[FindingLine, ...]
+    changes: tuple[Change, ...]
+
+
+def parse(data: bytes, where: str) -> Document:
+    """An audit that `--json` wrote."""
+    hint = "give files that `kvestigate audit --json FILE` wrote"
+    try:
+        document = msgspec.json.decode(data)
+    except msgspec.DecodeError as error:
+        raise InputError(f"not JSON: {error}", where=where, hint=hint) from error
+    schema = document.get("schema") if isinstance(document, dict) else None
+    if schema != SCHEMA or not isinstance(document.get("reports"), dict):
+        raise InputError(f"schema is {schema!r}, not {SCHEMA!r}", where=where, hint=hint)
+    return {"findings": [], "captured_at": "", **document}
+
+
+def difference(before: Document, after: Document) -> AuditDifference:
+    old, new = _findings(before), _findings(after)
+    return AuditDifference(
+        before=str(before["captured_at"]),
+        after=str(after["captured_at"]),
+        new_findings=tuple(new[key] for key in new if key not in old),
+        gone_findings=tuple(old[key] for key in old if key not in new),
+        changes=tuple(_reports(before["reports"], after["reports"])),
+    )
+
+
+def _findings(document: Document) -> dict[tuple[str, str, str], FindingLine]:
+    found = {}
+    for it in document["findings"]:
+        subject = it["subject"]
+        parts = (subject["kind"], subject.get("namespace"), subject["name"])
+        name = "/".join(part for part in (*parts, subject.get("container")) if part)
+        line = FindingLine(it["severity"], it["rule"], name, it["evidence"])
+        found[line.severity, line.rule, line.subject] = line
+    return found
+
+
+def _reports(before: Document, after: Document) -> Iterator[Change]:
+    for name in [*before, *(it for it in after if it not in before)]:
+        if name != _LIVE:
+            yield from _values(name, "", "", before.get(name, {}), after.get(name, {}))
+
+
+def _values(report: str, subject: str, field: str, before: Any, after: Any) -> Iterator[Change]:
+    if before == after:
+        return
+    if _is_table(before) and _is_table(after):
+        yield from _rows(report, subject, before, after)
+    elif isinstance(before, dict) and isinstance(after, dict):
+        for key in [*before, *(it for it in after if it not in before)]:
+            inner = f"{field}.{key}" if field else key
+            yield from _values(report, subject, inner, before.get(key), after.get(key))
+    else:
+        yield Change(report, subject, What.CHANGED, field, _shown(before), _shown(after))
+
+
+def _rows(
+    report: str, owner: str, before: Sequence[Document], after: Sequence[Document]
+) -> Iterator[Change]:
+    old, new = _by_identity(owner, before), _by_identity(owner, after)
+    for subject, row in old.items():
+        if subject not in new:
+            yield Change(report, subject, What.GONE)
+        else:
+            yield from _values(report, subject, "", row, new[subject])
+    for subject in new:
+        if subject not in old:
+            yield Change(report, subject, What.APPEARED)
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(it, dict) and _identity(it) for it in value)
+
+
+def _by_identity(owner: str, rows: Sequence[Document]) -> dict[str, Document]:
+    prefix = f"{owner}/" if owner else ""
+    return {f"{prefix}{_identity(row)}": row for row in rows}
+
+
+def _identity(row: Mapping[str, Any]) -> str:
+    for fields in _IDENTITIES:
+        if all(field in row for field in fields):
+            return "/".join(str(row[field]) for field in fields if row[field] != "")
+    return ""
+
+
+def _shown(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return msgspec.json.encode(value).decode()
+
+
+def blocks(found: AuditDifference) -> Sequence[Block]:
+    made: list[Block] = [Facts([("before", found.before), ("after", found.after)])]
+    if not (found.new_findings or found.gone_findings or found.changes):
+        return [*made, text("nothing changed", Tone.GOOD)]
+    for title, tone, lines in (
+        ("New findings", Tone.BAD, found.new_findings),
+        ("Findings that are gone", Tone.GOOD, found.gone_findings),
+    ):
+        if lines:
+            made += [text(title, Tone.STRONG), _lines(lines, tone)]
+    if found.changes:
+        made += [text("Changes", Tone.STRONG), _changes(found.changes)]
+    return made
+
+
+def _lines(lines: Sequence[FindingLine], tone: Tone) -> Table:
+    columns = (Column("severity"), Column("rule"), Column("object"), Column("evidence"))
+    rows: list[list[str | Cell]] = [
+        [Cell(it.severity, tone), it.rule, it.subject, it.evidence] for it in lines
+    ]
+    return Table(columns, rows)
+
+
+def _changes(changes: Sequence[Change]) -> Table:
+    columns = (
+        Column("report"),
+        Column("object"),
+        Column("what"),
+        Column("before"),
+        Column("after"),
+    )
+    rows = [
+        [it.report, it.subject or "-", it.field or it.what.value, it.before or "-", it.after or "-"]
+        for it in changes
+    ]
+    return Table(columns, rows)

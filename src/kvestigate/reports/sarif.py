@@ -1,0 +1,72 @@
+"""PURE. Findings in SARIF 2.1.0, which code scanners and CI systems read.
+
+A cluster has no files: the place of a finding is the path of the object in the API, as a
+logical location with the kind and the name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+from kvestigate import __version__
+from kvestigate.reports.audit import Audit
+from kvestigate.reports.findings.model import Finding, Severity, Subject
+from kvestigate.reports.findings.registry import RULES
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+
+def to_sarif(audit: Audit) -> dict[str, Any]:
+    """A log with one run."""
+    driver = {
+        "name": "kvestigate",
+        "version": __version__,
+        "rules": [{"id": rule.name, "shortDescription": {"text": rule.summary}} for rule in RULES],
+    }
+    invocation = {
+        # False would say that the run failed; what was not seen is told by name instead.
+        "executionSuccessful": True,
+        "endTimeUtc": f"{audit.captured_at:%Y-%m-%dT%H:%M:%SZ}",
+        "toolExecutionNotifications": [
+            {"level": "warning", "message": {"text": f"cannot {gap.verb} {gap.resource}"}}
+            for gap in audit.gaps
+        ],
+    }
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [invocation],
+        "results": [_result(finding) for finding in audit.findings],
+    }
+    return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+
+
+def _result(finding: Finding) -> dict[str, Any]:
+    words = f"{finding.subject}: {finding.evidence}. {finding.why}. Try: {finding.command}"
+    return {
+        "ruleId": finding.rule,
+        "ruleIndex": [rule.name for rule in RULES].index(finding.rule),
+        "level": _LEVELS[finding.severity],
+        "message": {"text": words},
+        "locations": [{"logicalLocations": [_location(finding.subject)]}],
+        # The same fault of the same object is the same result in the next run.
+        "partialFingerprints": {"kvestigate/v1": _fingerprint(finding)},
+    }
+
+
+def _location(subject: Subject) -> dict[str, str]:
+    return {
+        "name": subject.name,
+        "fullyQualifiedName": _path(subject),
+        "kind": "resource",
+    }
+
+
+def _path(subject: Subject) -> str:
+    parts = (subject.namespace, subject.kind, subject.name, subject.container)
+    return "/".join(part for part in parts if part)
+
+
+def _fingerprint(finding: Finding) -> str:
+    return hashlib.sha256(f"{finding.rule} {_path(finding.subject)}".encode()).hexdigest()

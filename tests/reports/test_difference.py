@@ -1,0 +1,87 @@
+"""Two audits, and what changed between them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from kvestigate.errors import InputError
+from kvestigate.observe import listings
+from kvestigate.observe.listings import Listing
+from kvestigate.render.encode import to_json
+from kvestigate.render.plain import to_text
+from kvestigate.reports.audit import examine
+from kvestigate.reports.difference import AuditDifference, blocks, difference, parse
+from tests.observe.objects import container, node, pod
+from tests.reports.snapshots import Object, named, snapshot
+
+Given = Mapping[Listing[Any], Sequence[Object]]
+
+NODE = node("n", cpu="4", pods="110", gpu="2")
+POD = pod("p", container(cpu="1"), on="n")
+TRAINING = pod("t", container(cpu="1", gpu="2"), on="n")
+LOST = {**NODE, "status": {**NODE["status"], "conditions": [{"type": "Ready", "status": "False"}]}}
+
+
+def between(before: Given, after: Given) -> AuditDifference:
+    documents = [
+        parse(to_json(examine(snapshot(it), "https://x.test")), "file") for it in (before, after)
+    ]
+    return difference(*documents)
+
+
+def test_nothing_changed() -> None:
+    same: Given = {listings.NODES: [NODE], listings.PODS: [POD]}
+    found = between(same, same)
+    assert (found.new_findings, found.gone_findings, found.changes) == ((), (), ())
+    assert "nothing changed" in to_text(blocks(found))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        ({}, {listings.NODES: [NODE]}, ("nodes", "n", "appeared", "", "", "")),
+        ({listings.NODES: [NODE]}, {}, ("nodes", "n", "gone", "", "", "")),
+        (
+            {listings.NODES: [NODE]},
+            {listings.NODES: [NODE], listings.PODS: [POD]},
+            ("nodes", "n", "changed", "cpu_millis.requested", "0", "1000"),
+        ),
+        (
+            {listings.NODES: [NODE]},
+            {listings.NODES: [NODE], listings.PODS: [TRAINING]},
+            ("gpu", "default/t/main/nvidia.com/gpu", "appeared", "", "", ""),
+        ),
+        (
+            {listings.DEPLOYMENTS: [named("web", spec={"replicas": 2})]},
+            {listings.DEPLOYMENTS: [named("web", spec={"replicas": 3})]},
+            ("workloads", "Deployment/shop/web", "changed", "desired", "2", "3"),
+        ),
+    ],
+)
+def test_a_change_is_told(before: Given, after: Given, change: tuple[str, ...]) -> None:
+    found = [
+        (it.report, it.subject, it.what.value, it.field, it.before, it.after)
+        for it in between(before, after).changes
+    ]
+    assert change in found
+
+
+def test_findings_come_and_go() -> None:
+    well, ill = {listings.NODES: [NODE]}, {listings.NODES: [LOST]}
+    (new,) = between(well, ill).new_findings
+    assert (new.severity, new.rule, new.subject) == ("critical", "node-not-ready", "Node/n")
+    assert between(ill, well).gone_findings == (new,)
+    assert "node-not-ready" in to_text(blocks(between(well, ill)))
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"[]", b"{", b"{}", json.dumps({"schema": "kvestigate.audit/v2"}).encode()]
+)
+def test_other_files_are_refused(content: bytes) -> None:
+    with pytest.raises(InputError, match=r"^monday\.json: ") as raised:
+        parse(content, "monday.json")
+    assert "audit --json" in (raised.value.hint or "")

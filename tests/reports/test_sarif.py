@@ -1,0 +1,42 @@
+"""Findings as scanners read them."""
+
+from __future__ import annotations
+
+import json
+
+from kvestigate.observe import listings
+from kvestigate.render.encode import to_json
+from kvestigate.reports.audit import examine
+from kvestigate.reports.findings.registry import RULES
+from kvestigate.reports.sarif import to_sarif
+from tests.observe.objects import container, pod
+from tests.reports.snapshots import snapshot
+
+
+def test_findings_point_at_their_rules_and_objects() -> None:
+    pods = [pod("p", container(cpu="1", gpu="1")), pod("q", on="n")]
+    audit = examine(snapshot({listings.PODS: pods}, denied=[listings.BUDGETS]), "https://x.test")
+    log = json.loads(to_json(to_sarif(audit)))
+    (run,) = log["runs"]
+    assert [it["id"] for it in run["tool"]["driver"]["rules"]] == [rule.name for rule in RULES]
+    assert [(it["ruleId"], it["level"]) for it in run["results"]] == [
+        ("gpu-not-offered", "error"),
+        ("no-requests", "note"),
+    ]
+    for result in run["results"]:
+        assert RULES[result["ruleIndex"]].name == result["ruleId"]
+    where = run["results"][0]["locations"][0]["logicalLocations"][0]
+    assert where["fullyQualifiedName"] == "default/Pod/p"
+    (invocation,) = run["invocations"]
+    told = [it["message"]["text"] for it in invocation["toolExecutionNotifications"]]
+    assert "cannot list poddisruptionbudgets.policy" in told
+
+
+def test_the_same_fault_has_the_same_fingerprint_and_another_another() -> None:
+    def prints(*names: str) -> list[str]:
+        given = {listings.PODS: [pod(name, on="n") for name in names]}
+        run = to_sarif(examine(snapshot(given), "https://x.test"))["runs"][0]
+        return [it["partialFingerprints"]["kvestigate/v1"] for it in run["results"]]
+
+    assert prints("a") == prints("a")
+    assert len(set(prints("a", "b"))) == 2
