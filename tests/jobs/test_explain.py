@@ -9,11 +9,10 @@ import pytest
 
 from kvestigate.jobs.answers import State
 from kvestigate.jobs.explain import Evidence, Explanation, explain
-from kvestigate.jobs.status import task_status
+from kvestigate.jobs.status import TaskJob, task_status
 from kvestigate.kube.views.core import Event
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim
-from kvestigate.kube.views.workloads import Job
 
 JOB = {"metadata": {"name": "j", "labels": {"task-id": "abc12345", "node-idx": "0"}}}
 
@@ -24,7 +23,7 @@ def explained(
     claim: dict[str, Any] | None = None,
     event: dict[str, Any] | None = None,
 ) -> Explanation:
-    jobs = [msgspec.convert(JOB | {"status": job or {}}, Job)]
+    jobs = [msgspec.convert(JOB | {"status": job or {}}, TaskJob)]
     pods = [] if pod is None else [(0, msgspec.convert({"status": pod}, Pod))]
     claims = [] if claim is None else [msgspec.convert(claim, PersistentVolumeClaim)]
     events = [] if event is None else [msgspec.convert(event, Event)]

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kvestigate.jobs.answers import State, TaskStatus
+from kvestigate.jobs.status import TaskJob
 from kvestigate.kube.views.core import Event
 from kvestigate.kube.views.pods import ContainerState, Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim
-from kvestigate.kube.views.workloads import Job
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Evidence:
     """All that the cluster says about one task."""
 
     task: TaskStatus
-    jobs: Sequence[Job]
+    jobs: Sequence[TaskJob]
     pods: Sequence[tuple[int, Pod]]
     """With the index of the node."""
     claims: Sequence[PersistentVolumeClaim]
@@ -122,7 +122,7 @@ def _scheduling(message: str) -> str:
     return ""
 
 
-def _podless(job: Job, events: Sequence[Event]) -> Iterable[str]:
+def _podless(job: TaskJob, events: Sequence[Event]) -> Iterable[str]:
     """A job without a pod: what was refused, or how it ended before its pod was removed."""
     for condition in job.status.conditions:
         if condition.type == "Failed" and condition.status == "True":

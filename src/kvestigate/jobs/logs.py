@@ -14,10 +14,9 @@ from kvestigate.jobs import labels
 from kvestigate.jobs.answers import State
 from kvestigate.jobs.compile import CONTAINER
 from kvestigate.jobs.launcher import LogRequest
-from kvestigate.jobs.status import node_index, node_state
+from kvestigate.jobs.status import TaskJob, node_index, node_state
 from kvestigate.kube import builtins
 from kvestigate.kube.views.pods import Pod
-from kvestigate.kube.views.workloads import Job
 
 START_SECONDS = 300.0
 """How long the first pod of a node may take to start."""
@@ -34,7 +33,7 @@ _FINISHED = ("Succeeded", "Failed")
 
 
 async def task_lines(
-    api: Api, jobs: Sequence[Job], request: LogRequest
+    api: Api, jobs: Sequence[TaskJob], request: LogRequest
 ) -> AsyncGenerator[bytes, None]:
     """Lines without newlines, with `node-0 | ` before them where there are several nodes."""
     wanted = {node_index(job): job for job in jobs}
@@ -61,7 +60,7 @@ class _Reader:
     def __init__(
         self,
         api: Api,
-        jobs: dict[int, Job],
+        jobs: dict[int, TaskJob],
         request: LogRequest,
         queue: asyncio.Queue[bytes | None],
         prefixed: bool,
@@ -95,7 +94,7 @@ class _Reader:
     async def _ended(self) -> None:
         """Wait until the cluster knows it too: who asks for the status next is told the end."""
         running = set(self._jobs)
-        jobs = self._api.watch(JOBS, self._selection, type=Job)
+        jobs = self._api.watch(JOBS, self._selection, type=TaskJob)
         try:
             async with asyncio.timeout(_END_SECONDS), jobs:
                 async for event in jobs:

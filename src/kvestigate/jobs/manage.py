@@ -23,12 +23,11 @@ from kvestigate.jobs.logs import JOBS
 from kvestigate.jobs.model import Task
 from kvestigate.jobs.parse import parse_task
 from kvestigate.jobs.placement import needs_nodes, place
-from kvestigate.jobs.status import task_status, task_statuses
+from kvestigate.jobs.status import TaskJob, task_status, task_statuses
 from kvestigate.jobs.why import evidence
 from kvestigate.kube import builtins
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.meta import PartialObject
-from kvestigate.kube.views.workloads import Job
 
 _COMPANIONS = {"Service": builtins.resource("services"), "Secret": builtins.resource("secrets")}
 _ALPHABET = string.ascii_lowercase + string.digits
@@ -166,12 +165,12 @@ class InProcess:
                 await self._delete_job(name)
             raise
 
-    async def _jobs(self, all_users: bool) -> list[Job]:
+    async def _jobs(self, all_users: bool) -> list[TaskJob]:
         user = None if all_users else self._user
         return await self._select(labels.selecting(labels.TASK, user))
 
-    async def _jobs_of(self, task_id: str) -> list[Job]:
-        found: list[Job] = []
+    async def _jobs_of(self, task_id: str) -> list[TaskJob]:
+        found: list[TaskJob] = []
         if _ID.fullmatch(task_id):
             exact = {labels.TASK_ID: task_id}
             found = await self._select(labels.selecting(labels.TASK, self._user, **exact))
@@ -179,15 +178,15 @@ class InProcess:
             raise NotFound(f"Task {task_id} not found", hint="`k8s-cli jobs list` shows yours")
         return found
 
-    async def _select(self, selector: str) -> list[Job]:
+    async def _select(self, selector: str) -> list[TaskJob]:
         selection = Selection(self._api.namespace, labels=selector)
-        found = await self._api.list(JOBS, selection, type=Job)
+        found = await self._api.list(JOBS, selection, type=TaskJob)
         return [job for job in found.items if job.metadata.deletion_timestamp is None]
 
-    async def _delete(self, jobs: list[Job]) -> None:
+    async def _delete(self, jobs: list[TaskJob]) -> None:
         gate = asyncio.Semaphore(_AT_ONCE)
 
-        async def delete(job: Job) -> None:
+        async def delete(job: TaskJob) -> None:
             async with gate:
                 await self._delete_job(job.metadata.name)
 

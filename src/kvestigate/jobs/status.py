@@ -8,13 +8,21 @@ from datetime import datetime
 
 from kvestigate.jobs import labels
 from kvestigate.jobs.answers import State, TaskMetadata, TaskStatus, VolumeMetadata, VolumeStatus
+from kvestigate.kube.views.meta import Metadata, View
 from kvestigate.kube.views.storage import PersistentVolumeClaim
-from kvestigate.kube.views.workloads import Job
+from kvestigate.kube.views.workloads import JobStatus
 
 
-def task_statuses(jobs: Iterable[Job]) -> list[TaskStatus]:
+class TaskJob(View, frozen=True):
+    """The job of one node, without its pod template: a list of thousands is read for its status."""
+
+    metadata: Metadata = Metadata()
+    status: JobStatus = JobStatus()
+
+
+def task_statuses(jobs: Iterable[TaskJob]) -> list[TaskStatus]:
     """The tasks that the jobs belong to, newest first."""
-    by_task: dict[str, list[Job]] = defaultdict(list)
+    by_task: dict[str, list[TaskJob]] = defaultdict(list)
     for job in jobs:
         if job.metadata.deletion_timestamp is None:
             by_task[job.metadata.labels.get(labels.TASK_ID, "")].append(job)
@@ -22,7 +30,7 @@ def task_statuses(jobs: Iterable[Job]) -> list[TaskStatus]:
     return sorted(found, key=lambda task: (task.created_at, task.task_id), reverse=True)
 
 
-def task_status(jobs: Sequence[Job]) -> TaskStatus:
+def task_status(jobs: Sequence[TaskJob]) -> TaskStatus:
     """The status of the one task that all `jobs` belong to."""
     ordered = sorted(jobs, key=node_index)
     states = Counter(node_state(job) for job in ordered)
@@ -51,12 +59,12 @@ def task_status(jobs: Sequence[Job]) -> TaskStatus:
     )
 
 
-def node_index(job: Job) -> int:
+def node_index(job: TaskJob) -> int:
     text = job.metadata.labels.get(labels.NODE_INDEX, "")
     return int(text) if text.isdecimal() else 0
 
 
-def node_state(job: Job) -> State:
+def node_state(job: TaskJob) -> State:
     for condition in job.status.conditions:
         if condition.status == "True" and condition.type in ("Failed", "FailureTarget"):
             return State.FAILED
@@ -96,7 +104,7 @@ def _state(states: Counter[State], count: int) -> State:
     return State.PENDING
 
 
-def _times(job: Job) -> list[datetime | None]:
+def _times(job: TaskJob) -> list[datetime | None]:
     conditions = [condition.last_transition_time for condition in job.status.conditions]
     return [
         job.metadata.creation_timestamp,

@@ -8,8 +8,8 @@ from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
 from kvestigate.jobs import labels
 from kvestigate.jobs.explain import Evidence
-from kvestigate.jobs.logs import pod_index
-from kvestigate.jobs.status import node_index, task_status
+from kvestigate.jobs.logs import JOBS, pod_index
+from kvestigate.jobs.status import TaskJob, node_index, task_status
 from kvestigate.jobs.volumes import CLAIMS
 from kvestigate.kube import builtins
 from kvestigate.kube.views.core import Event
@@ -20,14 +20,15 @@ from kvestigate.kube.views.workloads import Job
 EVENTS = builtins.resource("events")
 
 
-async def evidence(api: Api, jobs: Sequence[Job]) -> Evidence:
+async def evidence(api: Api, jobs: Sequence[TaskJob]) -> Evidence:
     """About the one task that all `jobs` belong to."""
     task = task_status(jobs)
     selector = f"{labels.TASK_ID}={task.task_id}"
     pods = await api.list(PODS, Selection(api.namespace, labels=selector), type=Pod)
+    whole = await api.list(JOBS, Selection(api.namespace, labels=selector), type=Job)
     mounted = {
         volume.persistent_volume_claim.claim_name
-        for job in jobs
+        for job in whole.items
         for volume in job.spec.template.spec.volumes
         if volume.persistent_volume_claim is not None
     }
