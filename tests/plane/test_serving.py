@@ -79,6 +79,16 @@ async def test_handed_out_tokens_are_for_users_whom_rbac_judges(tmp_path: Path) 
     )
 
 
+async def test_requests_are_noted_where_told(tmp_path: Path) -> None:
+    log = tmp_path / "audit.log"
+    async with serving(ServeOptions(tmp_path, ANY_PORT, memory=True, audit_log=log)) as started:
+        await ask(started, tmp_path, "guessed")
+
+    (event,) = [msgspec.json.decode(line) for line in log.read_bytes().splitlines()]
+    assert (event["requestURI"], event["responseStatus"]["code"]) == ("/api/v1/namespaces", 401)
+    assert event["sourceIPs"] == ["127.0.0.1"]
+
+
 async def test_without_authentication_everyone_does(tmp_path: Path) -> None:
     options = ServeOptions(tmp_path, ANY_PORT, memory=True, auth=Auth.NONE)
     async with serving(options) as started:
