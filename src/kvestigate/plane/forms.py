@@ -54,7 +54,8 @@ def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> Respons
     form = call.form
     body: bytes | Sequence[bytes]
     if form.form is Form.OBJECT:
-        body = _list(call.served, items, metadata)
+        ended = {"continue": ""} if call.served.says_continue else {}
+        body = _list(call.served, items, {**ended, **metadata})
     elif form.form is Form.TABLE:
         include = call.asked.params.get("includeObject", "")
         table = tables.table(call.served, items, form.api_version, call.clock.now(), include)

@@ -134,7 +134,7 @@ class ApiServer:
         known = types.of(plane.state)
         kind = known.get(asked.group, asked.version, asked.resource)
         if kind is None:
-            if not _serves(known, asked.group, asked.version):
+            if not _serves(known, asked.group):
                 return answer.plain("404 page not found\n", 404)
             raise errors.NotFound("the server could not find the requested resource", details={})
         call = Call(
@@ -157,10 +157,9 @@ class ApiServer:
             return answer.as_yaml(response) if call.form.yaml else response
 
 
-def _serves(known: Types, group: str, version: str) -> bool:
-    """Whether there is a list of resources in which to miss one; custom groups are all or none."""
-    found = [kind for kind in known if kind.resource.group == group]
-    return any(kind.type is not None or kind.resource.version == version for kind in found)
+def _serves(known: Types, group: str) -> bool:
+    """Whether the group has resources among which this one is missing; custom ones stand alone."""
+    return any(kind.resource.group == group and kind.type is not None for kind in known)
 
 
 def _form(asked: Asked, incoming: Request) -> Representation:

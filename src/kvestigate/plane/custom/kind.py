@@ -8,6 +8,7 @@ stored may be older than its defaults, and kube-apiserver too fills them in on r
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
@@ -31,6 +32,7 @@ CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 _OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _MAX_REPLICAS = 2**31 - 1
+_STEP = re.compile(r"[^.\[\]]+")
 
 
 class CustomKind(Kind):
@@ -67,10 +69,11 @@ class CustomKind(Kind):
     def problems(self, obj: Object) -> Problems:
         meta = schema.problems(obj["metadata"], facts.definition(OBJECT_META))
         unknown = tuple(sorted(self.structure.unknown(obj)))
-        if not meta and not unknown:
+        mistyped = meta.mistyped or self.structure.mistyped(obj)
+        if not mistyped and not meta and not unknown:
             return schema.FITS
         named = tuple(f"metadata.{path}" for path in meta.unknown)
-        return Problems(meta.mistyped, named + unknown)
+        return Problems(mistyped, named + unknown)
 
     def normalised(self, obj: Object) -> Object:
         meta = normal.normalised(obj["metadata"], facts.definition(OBJECT_META))
@@ -99,10 +102,10 @@ class CustomKind(Kind):
         return self._misfits(obj) + list(self._replicas(obj, "specReplicasPath"))
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return _added(self.validate(new, scene), lambda: self.validate(old, scene))
+        return _added(lambda obj: self.validate(obj, scene), new, old)
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        found = _added(self._misfits(new), lambda: self._misfits(old))
+        found = _added(self._misfits, new, old)
         return found + list(self._replicas(new, "statusReplicasPath"))
 
     def _misfits(self, obj: Object) -> list[Cause]:
@@ -158,12 +161,30 @@ class CustomKind(Kind):
         return field == "metadata.name" or field in self.field_names
 
 
-def _added(found: list[Cause], before: Callable[[], list[Cause]]) -> list[Cause]:
-    """What a change has made wrong: nobody must repair what was there before."""
+def _added(check: Callable[[Object], list[Cause]], new: Object, old: Object) -> list[Cause]:
+    """What a change has made wrong: nobody must repair what was wrong and stays as it was."""
+    found = check(new)
     if not found:
         return found
-    known = before()
-    return [cause for cause in found if cause not in known]
+    known = check(old)
+    return [
+        cause
+        for cause in found
+        if cause not in known or _value_at(new, cause.field) != _value_at(old, cause.field)
+    ]
+
+
+def _value_at(obj: Object, field: str) -> Any:
+    """The value that a cause is about; the whole content if it does not say."""
+    value: Any = {name: inner for name, inner in obj.items() if name != "metadata"}
+    if field == "<nil>":
+        return value
+    for step in _STEP.findall(field):
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+    return value
 
 
 def _inaccessible(path: str, value: Any, wanted: str) -> Cause:

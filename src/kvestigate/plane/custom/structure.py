@@ -133,6 +133,26 @@ class Structure:
             elif not self.preserves and name not in self._keeps:
                 yield at
 
+    def mistyped(self, value: Any, path: str = "") -> str:
+        """The first embedded object whose metadata is none, and why; empty if there is none."""
+        if not self.watchful:
+            return ""
+        inside: list[tuple[Structure | None, Any, str]] = []
+        if isinstance(value, list):
+            inside = [(self.items, each, f"{path}[{at}]") for at, each in enumerate(value)]
+        elif isinstance(value, dict):
+            if self.embedded and "metadata" in value:
+                meta = value["metadata"]
+                why = schema.problems(meta, facts.definition(OBJECT_META)).mistyped
+                if why:
+                    return str(causes.invalid(f"{path}.metadata", meta, why))
+            inside = [
+                (self.inner(name), each, f"{path}.{name}" if path else name)
+                for name, each in value.items()
+            ]
+        found = (inner.mistyped(each, at) for inner, each, at in inside if inner is not None)
+        return next(filter(None, found), "")
+
     def check(self, value: Any, path: str = "") -> Iterator[Cause]:
         """What is wrong beyond the types: repeated elements, nameless embedded objects."""
         if not self.watchful:

@@ -60,7 +60,10 @@ class DefinitionKind(Kind):
             _accept(new, scene)
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return [*definition_rules.check(obj)]
+        return [*definition_rules.check_name(obj), *definition_rules.check(obj)]
+
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return [*definition_rules.check(new), *self.validate_update(new, old, scene)]
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         after, before = new["spec"], old["spec"]

@@ -24,14 +24,16 @@ _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int
 _SIMPLE = "must be a simple json path starting with ."
 
 
+def check_name(obj: Object) -> Causes:
+    name, names_ = obj["metadata"].get("name", ""), obj["spec"]["names"]
+    if name != f"{names_.get('plural', '')}.{obj['spec'].get('group', '')}":
+        yield causes.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
+
+
 def check(obj: Object) -> Causes:
-    spec, meta = obj["spec"], obj["metadata"]
+    spec, group = obj["spec"], obj["spec"].get("group", "")
     versions: Sequence[Object] = spec.get("versions") or ()
-    plural, group = spec["names"].get("plural", ""), spec.get("group", "")
-    if meta.get("name") != f"{plural}.{group}":
-        why = 'must be spec.names.plural+"."+spec.group'
-        yield causes.invalid("metadata.name", meta.get("name", ""), why)
-    yield from _approval(meta, group)
+    yield from _approval(obj["metadata"], group)
     yield from _group(group)
     yield from checks.one_of("spec.scope", spec.get("scope", ""), _SCOPES)
     if spec.get("preserveUnknownFields"):

@@ -28,13 +28,14 @@ class Column:
     """`name` for the column that names the object"""
     priority: int = 0
     """0 is shown always, 1 only when asked for wide output."""
+    description: str = ""
 
     def definition(self) -> dict[str, Any]:
         return {
             "name": self.name,
             "type": self.type,
             "format": self.format,
-            "description": "",
+            "description": self.description,
             "priority": self.priority,
         }
 

@@ -35,8 +35,13 @@ def columns_for(kind: CustomKind) -> Columns:
 
 
 def _column(listed: Object) -> Column:
+    path = f"Custom resource definition column (in JSONPath format): {listed['jsonPath']}"
     return Column(
-        listed["name"], listed["type"], listed.get("format", ""), listed.get("priority", 0)
+        listed["name"],
+        listed["type"],
+        listed.get("format", ""),
+        listed.get("priority", 0),
+        listed.get("description") or path,
     )
 
 

@@ -12,7 +12,6 @@ from kvestigate.errors import ApiError, BadRequest, Expired, to_status
 from kvestigate.plane import answer, forms, options, versions
 from kvestigate.plane.body import json_complaint
 from kvestigate.plane.call import Call
-from kvestigate.plane.negotiate import Form
 from kvestigate.plane.selection import Selection, selection
 from kvestigate.plane.store.model import Item
 from kvestigate.plane.store.state import PlaneState
@@ -64,8 +63,6 @@ async def list_(call: Call) -> Response:
         return _offer(stale.point)
     items, more = _page(_matching(state, chosen, after), limit)
     metadata: dict[str, Any] = {"resourceVersion": str(state.revision)}
-    if call.kind.says_continue and call.form.form is Form.OBJECT:
-        metadata["continue"] = ""
     if more and items:
         last = items[-1]
         metadata["continue"] = _token(Continue(state.revision, last.namespace, last.name))
