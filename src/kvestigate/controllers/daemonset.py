@@ -29,6 +29,7 @@ from kvestigate.controllers.rollout import scaled
 from kvestigate.controllers.statefulset import record
 from kvestigate.controllers.templates import pod_from
 from kvestigate.controllers.views import DaemonSet, DaemonSetStatus
+from kvestigate.kube import eligibility
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod, PodSpec
 
@@ -56,11 +57,11 @@ class Fit:
 
 def fit(spec: PodSpec, node: Node) -> Fit:
     """`spec` is the template's, with the tolerations of daemons."""
-    if not placement.matches_node(spec, node):
+    if not eligibility.matches_node(spec, node):
         return Fit(False, False)
     taints = node.spec.taints
-    stays = not placement.untolerated(spec.tolerations, taints, ["NoExecute"])
-    starts = stays and not placement.untolerated(spec.tolerations, taints, ["NoSchedule"])
+    stays = not eligibility.untolerated(spec.tolerations, taints, ["NoExecute"])
+    starts = stays and not eligibility.untolerated(spec.tolerations, taints, ["NoSchedule"])
     return Fit(starts, stays)
 
 

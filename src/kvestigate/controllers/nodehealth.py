@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import msgspec
 
 from kvestigate.controllers import conditions
-from kvestigate.controllers.placement import tolerates
 from kvestigate.controllers.times import seconds, stamp
+from kvestigate.kube.eligibility import tolerates
 from kvestigate.kube.views.core import Node, NodeCondition, Taint
 from kvestigate.kube.views.pods import Pod
 
