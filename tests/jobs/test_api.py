@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kvestigate.errors import UsageError
 from kvestigate.jobs.serve import bound
@@ -35,6 +39,7 @@ async def ask(
 
 
 JANE = [("x-user", "jane")]
+DESCRIPTION = (Path(__file__).parents[2] / "docs" / "jobs.openapi.json").read_bytes()
 
 
 async def test_health_needs_no_user(url: str) -> None:
@@ -136,3 +141,49 @@ async def test_every_documented_path_is_there(url: str) -> None:
         ("DELETE", "/volumes/{volume_id}"),
         ("GET", "/volumes/{volume_id}"),
     }
+
+
+async def test_the_committed_description_is_the_served_one(url: str) -> None:
+    _, served = await ask(url, "GET", "/openapi.json")
+    committed = json.loads(DESCRIPTION)
+    assert served["paths"] == committed["paths"], "write docs/jobs.openapi.json anew"
+    assert served["components"] == committed["components"], "write docs/jobs.openapi.json anew"
+
+
+# Values that pass our own rules and meet Kubernetes' ones, or come close.
+WORDS = st.text(max_size=12) | st.sampled_from(["/data", "10Gi", "0", "A100:1", "a b", "..", "é"])
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-5, 5) | WORDS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(WORDS, inner, max_size=2),
+    max_leaves=4,
+)
+TASKS = st.fixed_dictionaries(
+    {"run": st.just("x")},
+    optional={
+        "name": WORDS,
+        "num_nodes": st.integers(-1, 3),
+        "workdir": WORDS,
+        "envs": st.dictionaries(WORDS, VALUES, max_size=2),
+        "secrets": st.dictionaries(WORDS, WORDS, max_size=2),
+        "volumes": st.dictionaries(WORDS, WORDS, max_size=2),
+        "file_mounts": st.dictionaries(WORDS, WORDS, max_size=1),
+        "resources": st.dictionaries(
+            st.sampled_from(["cpus", "memory", "accelerators", "ports", "image_id", "labels"]),
+            VALUES,
+            max_size=2,
+        ),
+    },
+)
+
+
+async def test_no_task_at_all_is_a_failure_of_the_server(url: str) -> None:
+    loop = asyncio.get_running_loop()
+
+    @settings(max_examples=100, deadline=None)
+    @given(TASKS)
+    def submit(task: dict[str, Any]) -> None:
+        asked = ask(url, "POST", "/tasks/submit", task, JANE)
+        code, answer = asyncio.run_coroutine_threadsafe(asked, loop).result(timeout=20)
+        assert code in (200, 422), (code, answer)
+
+    await asyncio.to_thread(submit)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kvestigate.jobs.answers import State, TaskStatus
-from kvestigate.jobs.status import TaskJob
+from kvestigate.jobs.status import TaskJob, node_index
 from kvestigate.kube.views.core import Event
 from kvestigate.kube.views.pods import ContainerState, Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim
@@ -75,8 +75,8 @@ def explain(evidence: Evidence) -> Explanation:
         for cause, way_out in _pod(pod):
             causes.append(f"node-{index}: {cause}")
             advice.append(way_out)
-    for index, job in enumerate(evidence.jobs):
-        if index not in seen:
+    for job in evidence.jobs:
+        if (index := node_index(job)) not in seen:
             causes += [f"node-{index}: {cause}" for cause in _podless(job, evidence.events)]
     for claim in evidence.claims:
         if claim.status.phase != "Bound":
