@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from kvestigate.debug import api, context, exec_url, timing
-from kvestigate.jobs import operations as jobs
 from kvestigate.inspection import describe, execute, lists, logs
+from kvestigate.jobs import operations as jobs
 from kvestigate.operation import Operation
 from kvestigate.planeops import manage as planes
+from kvestigate.planning import plan
 from kvestigate.reports import audit
 from kvestigate.reports import run as reports
 
@@ -19,6 +20,7 @@ OPERATIONS: tuple[Operation, ...] = (
     describe.OPERATION,
     logs.OPERATION,
     execute.OPERATION,
+    plan.OPERATION,
     context.OPERATION,
     api.OPERATION,
     timing.OPERATION,

@@ -69,6 +69,12 @@ KVESTIGATE: tuple[Entry, ...] = (
         INVESTIGATE,
     ),
     Entry(
+        "plan",
+        "kvestigate.cli.plan:plan",
+        "See whether a workload fits into what is free now, and where it would go.",
+        INVESTIGATE,
+    ),
+    Entry(
         "jobs",
         "kvestigate.cli.jobs:jobs",
         "Launch SkyPilot tasks on Kubernetes and look after them.",

@@ -1,0 +1,114 @@
+"""`kvestigate plan`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from kvestigate.cli.cluster import access_of
+from kvestigate.cli.files import json_option, keep_json
+from kvestigate.cli.group import command
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit
+from kvestigate.cli.parameters import whole_number
+from kvestigate.cli.progress import counting
+from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError
+
+
+@command(
+    "plan",
+    examples=(
+        "kvestigate plan --gpu 1 --replicas 12 --cpu 4 --memory 16Gi",
+        "kvestigate plan --gpu 2 --replicas 4 --one-per-node",
+        "kvestigate plan --gpu 1 --replicas 4 --label nvidia.com/gpu.family=hopper",
+        "kvestigate plan -f deployment.yaml --exclude node-04 --json plan.json",
+    ),
+)
+@click.option("--gpu", type=whole_number(0, 1024), metavar="COUNT", help="GPUs of each replica.")
+@click.option("--cpu", default="", metavar="AMOUNT", help="CPU of each replica: 8, 500m.")
+@click.option("--memory", default="", metavar="AMOUNT", help="Memory of each replica: 64Gi.")
+@click.option(
+    "--replicas",
+    type=whole_number(1, 1_000_000),
+    metavar="COUNT",
+    help="How many; 1, or what the manifest says.",
+)
+@click.option("--one-per-node", is_flag=True, help="At most one replica on a node.")
+@click.option("--single-node", is_flag=True, help="All replicas on the same node.")
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="SELECTOR",
+    help="Only nodes with such labels: key=value; repeatable.",
+)
+@click.option("--exclude", multiple=True, metavar="NODE", help="Not this node; repeatable.")
+@click.option(
+    "--strategy",
+    type=click.Choice(["bestfit", "spread", "pack"]),
+    help="Only this one, instead of all side by side.",
+)
+@click.option(
+    "-f",
+    "--filename",
+    default="",
+    metavar="FILE",
+    help="Manifest of the workload, `-` for standard input; the other options win over it.",
+)
+@json_option
+async def plan(
+    options: GlobalOptions,
+    gpu: int | None,
+    cpu: str,
+    memory: str,
+    replicas: int | None,
+    one_per_node: bool,
+    single_node: bool,
+    labels: tuple[str, ...],
+    exclude: tuple[str, ...],
+    strategy: str | None,
+    filename: str,
+    json_path: Path | None,
+) -> int:
+    """See whether a workload fits into what is free now, and where it would go.
+
+    Free is what nodes offer minus what pods request. Amounts are those of one replica: 12 GPUs
+    that may be spread are `--gpu 1 --replicas 12`. Of a manifest it honours requests, node
+    selector and affinity, tolerations, topology spread and anti-affinity. Exit code 1 when not
+    all replicas fit.
+    """
+    from kvestigate.planning.plan import PlanOptions, collect
+    from kvestigate.planning.views import plan_blocks
+
+    wanted = PlanOptions(
+        gpu=gpu,
+        cpu=cpu,
+        memory=memory,
+        replicas=replicas,
+        one_per_node=one_per_node,
+        single_node=single_node,
+        labels=labels,
+        exclude=exclude,
+        strategy=strategy or "",
+        manifest=_text(filename) if filename else "",
+        source=filename,
+    )
+    with counting() as progress:
+        result = await collect(access_of(options), wanted, progress)
+    emit(options, result, plan_blocks)
+    keep_json(json_path, result)
+    return EXIT_OK if result.fits else EXIT_FAILED
+
+
+def _text(filename: str) -> str:
+    try:
+        data = sys.stdin.buffer.read() if filename == "-" else Path(filename).read_bytes()
+        return data.decode()
+    except OSError as error:
+        raise InputError(
+            f"the file cannot be read: {error.strerror}", where=filename, hint="check the path"
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError("the file is not text in UTF-8", where=filename) from error

@@ -1,0 +1,63 @@
+"""PURE. What is to be placed, and where there is room."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kvestigate.kube.requests import Amounts
+from kvestigate.kube.selectors import EVERYTHING, LabelSelector
+from kvestigate.kube.views.pods import PodSpec
+
+GPU = "gpu"
+"""Stands for whichever GPU resource a node has, where no manifest names one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Replicas that are all alike."""
+
+    replicas: int
+    need: Amounts
+    """Of each replica; CPU in thousandths, `gpu` for any vendor's."""
+    one_per_node: bool = False
+    single_node: bool = False
+    labels: LabelSelector = EVERYTHING
+    """Of the nodes that may be used."""
+    exclude: frozenset[str] = frozenset()
+    """Names of nodes that may not."""
+    spec: PodSpec = field(default_factory=PodSpec)
+    """What a manifest says about nodes; empty when there is none."""
+    own_labels: dict[str, str] = field(default_factory=dict)
+    namespace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A node that may be used."""
+
+    node: str
+    slots: int
+    """Replicas that fit."""
+    spare: tuple[int, ...]
+    """What is free, the scarcest kind first: orders nodes from tight to empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Domains:
+    """Groups of nodes that limit each other, by the value of one node label."""
+
+    key: str
+    of: dict[str, str]
+    """Node -> domain. A node without the label takes no replicas."""
+    present: dict[str, int]
+    """Domain -> pods already there that count. Every domain is listed."""
+    skew: int | None = None
+    """How much fuller a domain may be than the emptiest; None: no matter."""
+    each: int | None = None
+    """The most that any domain takes of the new replicas; None: no limit."""
+    from_zero: bool = False
+    """There are fewer domains than asked for, so the emptiest counts as empty."""
+
+
+Placement = dict[str, int]
+"""Node -> replicas, only nodes that get some."""

@@ -1,0 +1,228 @@
+"""`plan`: read what is free, and place a workload there by every strategy."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from kvestigate.client.access import Access
+from kvestigate.client.connect import connect
+from kvestigate.errors import Forbidden, UsageError
+from kvestigate.kube import quantities
+from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
+from kvestigate.kube.selectors import parse_labels
+from kvestigate.kube.views.core import Node
+from kvestigate.kube.views.pods import PodSpec
+from kvestigate.observe import listings
+from kvestigate.observe.snapshot import Progress, Snapshot, take
+from kvestigate.observe.views import Pod
+from kvestigate.operation import Effect, Operation
+from kvestigate.planning.explain import problem, ways_out
+from kvestigate.planning.manifest import Workload, read
+from kvestigate.planning.model import GPU, Demand, Placement
+from kvestigate.planning.nodes import candidates
+from kvestigate.planning.rules import rules_of
+from kvestigate.planning.solve import most, place
+from kvestigate.planning.strategies import NAMES, STRATEGIES
+
+SCHEMA = "kvestigate.plan/v1"
+_NEEDS = (listings.NODES, listings.PODS)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """Amounts are those of one replica; where given they win over the manifest."""
+
+    gpu: int | None = None
+    cpu: str = ""
+    """`8`, `500m`"""
+    memory: str = ""
+    """`64Gi`"""
+    replicas: int | None = None
+    """None: as the manifest says, else 1."""
+    one_per_node: bool = False
+    single_node: bool = False
+    labels: tuple[str, ...] = ()
+    """Selectors that a node's labels must match."""
+    exclude: tuple[str, ...] = ()
+    strategy: str = ""
+    """Empty: all of them."""
+    manifest: str = ""
+    """The text of a manifest with one workload."""
+    source: str = "manifest"
+    """What messages call the manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRow:
+    name: str
+    free: Amounts
+    """CPU in thousandths; `gpu` is the whole GPUs of any vendor."""
+    slots: int
+    """Replicas that fit; 0 on a node that may not be used."""
+    barred: str
+    """Why it may not be used; empty if it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    strategy: str
+    nodes: int
+    """How many get replicas."""
+    placement: Placement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    schema: str = SCHEMA
+    captured_at: datetime
+    """UTC."""
+    server: str
+    replicas: int
+    need: Amounts
+    """Of each replica."""
+    fits: bool
+    fitting: int
+    """Replicas that fit, at most those asked for."""
+    problem: str
+    """Why not all fit; empty if they do."""
+    ways_out: tuple[str, ...]
+    proposals: tuple[Proposal, ...]
+    nodes: tuple[NodeRow, ...]
+
+
+async def collect(access: Access, options: PlanOptions, progress: Progress | None = None) -> Plan:
+    demand = demand_of(options, access.namespace)
+    async with connect(access) as api:
+        snapshot = await take(api, _NEEDS, progress)
+    _complete(snapshot)
+    nodes, pods = snapshot.of(listings.NODES), snapshot.of(listings.PODS)
+    _known(options.exclude, nodes)
+    return solved(
+        demand, nodes, pods, options.strategy, when=snapshot.captured_at, server=str(access.server)
+    )
+
+
+def solved(
+    demand: Demand,
+    nodes: Sequence[Node],
+    pods: Sequence[Pod],
+    strategy: str = "",
+    *,
+    when: datetime,
+    server: str,
+) -> Plan:
+    """Pure: the plan for a cluster that is known."""
+    rules = rules_of(demand, nodes, pods)
+    demand, domains = rules.demand, rules.domains
+    found = candidates(demand, nodes, pods, rules.repelled)
+    rooms = [each.room for each in found if each.bar is None]
+    fitting = most(rooms, demand.replicas, domains, single=demand.single_node)
+    fits = fitting == demand.replicas
+    proposals = []
+    for each in STRATEGIES if fits else ():
+        if strategy in ("", each.name):
+            placement = place(each, rooms, demand.replicas, domains, single=demand.single_node)
+            proposals.append(Proposal(each.name, len(placement), placement))
+    return Plan(
+        captured_at=when,
+        server=server,
+        replicas=demand.replicas,
+        need={name: count for name, count in demand.need.items() if count},
+        fits=fits,
+        fitting=fitting,
+        problem="" if fits else problem(demand, found, fitting, domains),
+        ways_out=() if fits else ways_out(demand, found, fitting, domains),
+        proposals=tuple(proposals),
+        nodes=tuple(
+            NodeRow(
+                each.name,
+                each.free,
+                0 if each.bar else each.slots,
+                f"{each.bar.value}{f' {each.taint}' if each.bar.name == 'TAINTED' else ''}"
+                if each.bar
+                else "",
+            )
+            for each in found
+        ),
+    )
+
+
+def demand_of(options: PlanOptions, namespace: str) -> Demand:
+    """What the options ask for. UsageError if that is nothing."""
+    if options.strategy not in ("", *NAMES):
+        raise UsageError(
+            f"there is no strategy {options.strategy!r}", hint=f"use one of {', '.join(NAMES)}"
+        )
+    workload = read(options.manifest, options.source) if options.manifest else None
+    need = _need(options, workload)
+    if not any(need.values()):
+        raise UsageError(
+            "nothing says what a replica needs",
+            hint="give --gpu, --cpu or --memory, or -f MANIFEST with requests",
+        )
+    if options.one_per_node and options.single_node and (options.replicas or 1) > 1:
+        raise UsageError(
+            "--one-per-node and --single-node contradict each other", hint="leave one out"
+        )
+    given = workload.replicas if workload else 1
+    return Demand(
+        replicas=given if options.replicas is None else options.replicas,
+        need={**need, PODS: 1},
+        one_per_node=options.one_per_node,
+        single_node=options.single_node,
+        labels=parse_labels(",".join(options.labels)),
+        exclude=frozenset(options.exclude),
+        spec=workload.spec if workload else PodSpec(),
+        own_labels=workload.labels if workload else {},
+        namespace=(workload.namespace if workload else "") or namespace,
+    )
+
+
+def _need(options: PlanOptions, workload: Workload | None) -> Amounts:
+    need = dict(workload.need) if workload else {}
+    if options.cpu:
+        need[CPU] = quantities.millis(options.cpu)
+    if options.memory:
+        need[MEMORY] = quantities.whole(options.memory)
+    if options.gpu is not None:
+        need[GPU] = options.gpu
+    negative = [name for name, count in need.items() if count < 0]
+    if negative:
+        raise UsageError(f"the amount of {negative[0]} is negative", hint="give what is needed")
+    return need
+
+
+def _complete(snapshot: Snapshot) -> None:
+    """A plan made without seeing all pods would promise what is taken."""
+    for gap in snapshot.missing(_NEEDS):
+        raise Forbidden(
+            f"cannot {gap.verb} {gap.resource}, and free capacity follows from all of them: "
+            f"{gap.message}",
+            hint="use a user who may list nodes and the pods of all namespaces",
+        )
+
+
+def _known(names: Sequence[str], nodes: Sequence[Node]) -> None:
+    there = [node.metadata.name for node in nodes]
+    for name in names:
+        if name not in there:
+            close = difflib.get_close_matches(name, there, 1)
+            raise UsageError(
+                f"--exclude {name}: there is no such node",
+                hint=f"did you mean {close[0]!r}?"
+                if close
+                else "see `kvestigate report run nodes`",
+            )
+
+
+OPERATION = Operation(
+    name="plan",
+    summary="See whether a workload fits into what is free now, and where it would go.",
+    input=PlanOptions,
+    output=Plan,
+    effect=Effect.READ,
+    handler=collect,
+)

@@ -1,0 +1,53 @@
+"""PURE. Placements of a demand, by strategy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kvestigate.planning.domains import allot
+from kvestigate.planning.model import Domains, Placement, Room
+from kvestigate.planning.strategies import Strategy
+
+
+def most(
+    rooms: Sequence[Room], replicas: int, domains: Domains | None = None, *, single: bool = False
+) -> int:
+    """How many of `replicas` fit; exact, so fewer than `replicas` means that they do not fit."""
+    if single:
+        return min(replicas, max((room.slots for room in rooms), default=0))
+    if domains is not None:
+        return sum(allot(domains, _slots(rooms, domains), replicas).values())
+    return min(replicas, sum(room.slots for room in rooms))
+
+
+def place(
+    strategy: Strategy,
+    rooms: Sequence[Room],
+    replicas: int,
+    domains: Domains | None = None,
+    *,
+    single: bool = False,
+) -> Placement:
+    """Where the replicas go. Only for as many as `most` says."""
+    ordered = sorted(rooms, key=strategy.order)
+    if single:
+        return {next(room.node for room in ordered if room.slots >= replicas): replicas}
+    if domains is None:
+        return strategy.fill(ordered, replicas)
+    members: dict[str, list[Room]] = {}
+    for room in ordered:
+        members.setdefault(domains.of.get(room.node, ""), []).append(room)
+    placed: Placement = {}
+    for name, count in allot(domains, _slots(rooms, domains), replicas).items():
+        if count:
+            placed |= strategy.fill(members[name], count)
+    return placed
+
+
+def _slots(rooms: Sequence[Room], domains: Domains) -> Counter[str]:
+    slots: Counter[str] = Counter()
+    for room in rooms:
+        if room.node in domains.of:
+            slots[domains.of[room.node]] += room.slots
+    return slots

@@ -1,0 +1,95 @@
+"""A plan as blocks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kvestigate.kube.requests import CPU, MEMORY, PODS
+from kvestigate.planning.explain import amount
+from kvestigate.planning.model import GPU
+from kvestigate.planning.plan import NodeRow, Plan
+from kvestigate.planning.strategies import STRATEGIES
+from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+from kvestigate.render.human import cores, size
+
+_SHOWN = 50
+"""Nodes in a table; the whole list is in the JSON."""
+
+
+def plan_blocks(plan: Plan) -> Sequence[Block]:
+    need = ", ".join(amount(name, it) for name, it in plan.need.items() if name != PODS)
+    asked = f"{plan.replicas} {'replica' if plan.replicas == 1 else 'replicas'} of {need}"
+    if not plan.fits:
+        return [
+            text(f"{asked}: does not fit", Tone.BAD),
+            text(plan.problem),
+            *(text(way) for way in plan.ways_out),
+            _free(plan.nodes),
+        ]
+    return [text(f"{asked}: fits", Tone.GOOD), _comparison(plan), _placements(plan)]
+
+
+def _comparison(plan: Plan) -> Table:
+    summaries = {strategy.name: strategy.summary for strategy in STRATEGIES}
+    columns = (
+        Column("strategy"),
+        Column("nodes", number=True),
+        Column("most on a node", number=True),
+        Column("how"),
+    )
+    rows = [
+        [
+            it.strategy,
+            str(it.nodes),
+            str(max(it.placement.values(), default=0)),
+            summaries[it.strategy],
+        ]
+        for it in plan.proposals
+    ]
+    return Table(columns, rows)
+
+
+def _placements(plan: Plan) -> Table:
+    """One column for each strategy, so that they stand side by side."""
+    used = Counter({node: 0 for it in plan.proposals for node in it.placement})
+    slots = {row.name: row.slots for row in plan.nodes}
+    names = sorted(used)
+    rows = [
+        [node, str(slots[node]), *(str(it.placement.get(node, "-")) for it in plan.proposals)]
+        for node in names[:_SHOWN]
+    ]
+    if len(names) > _SHOWN:
+        rows.append([f"... and {len(names) - _SHOWN} more", "", *("" for _ in plan.proposals)])
+    columns = (
+        Column("node"),
+        Column("room", number=True),
+        *(Column(it.strategy, number=True) for it in plan.proposals),
+    )
+    return Table(columns, rows)
+
+
+def _free(nodes: Sequence[NodeRow]) -> Table:
+    columns = (
+        Column("node"),
+        Column("free gpus", number=True),
+        Column("free cpu", number=True),
+        Column("free memory", number=True),
+        Column("room", number=True),
+        Column("not used"),
+    )
+    ordered = sorted(nodes, key=lambda row: (bool(row.barred), -row.free.get(GPU, 0), row.name))
+    rows: list[list[str | Cell]] = [
+        [
+            row.name,
+            str(row.free.get(GPU, 0)),
+            cores(row.free.get(CPU, 0) / 1000),
+            size(row.free.get(MEMORY, 0)),
+            str(row.slots),
+            Cell(row.barred or "-", Tone.WARN if row.barred else Tone.PLAIN),
+        ]
+        for row in ordered[:_SHOWN]
+    ]
+    if len(ordered) > _SHOWN:
+        rows.append([f"... and {len(ordered) - _SHOWN} more", "", "", "", "", ""])
+    return Table(columns, rows, empty="no nodes")

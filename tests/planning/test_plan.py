@@ -1,0 +1,254 @@
+"""Plans for clusters that are known."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from kvestigate.errors import InputError, UsageError
+from kvestigate.planning.plan import Plan, PlanOptions, demand_of, solved
+from tests.observe.objects import Object, as_node, as_pod, container, node, pod
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def gpu_node(name: str, gpus: int = 8, **spec: Any) -> Object:
+    labels = {"kubernetes.io/hostname": name, **spec.pop("labels", {})}
+    body = node(name, labels=labels, cpu="32", memory="256Gi", pods="110", gpu=str(gpus))
+    return {**body, "spec": spec}
+
+
+def planned(nodes: list[Object], pods: list[Object] | None = None, **options: Any) -> Plan:
+    demand = demand_of(PlanOptions(**options), "default")
+    return solved(
+        demand,
+        [as_node(it) for it in nodes],
+        [as_pod(it) for it in pods or []],
+        options.get("strategy", ""),
+        when=NOW,
+        server="test",
+    )
+
+
+def placements(plan: Plan) -> dict[str, dict[str, int]]:
+    return {it.strategy: it.placement for it in plan.proposals}
+
+
+def test_the_strategies_stand_side_by_side() -> None:
+    taken = pod("p", container(gpu="6"), on="b")
+    plan = planned([gpu_node("a"), gpu_node("b")], [taken], gpu=1, replicas=4)
+    assert plan.fits
+    assert placements(plan) == {
+        "bestfit": {"b": 2, "a": 2},
+        "spread": {"a": 2, "b": 2},
+        "pack": {"a": 4},
+    }
+    assert [(it.name, it.slots) for it in plan.nodes] == [("a", 8), ("b", 2)]
+    only = planned([gpu_node("a")], gpu=1, strategy="pack")
+    assert list(placements(only)) == ["pack"]
+
+
+@pytest.mark.parametrize(
+    ("options", "problem", "ways"),
+    [
+        (
+            {"gpu": 12},
+            "no node has 12 GPUs: the largest free block is 7 on b",
+            (),
+        ),
+        (
+            {"cpu": "64", "memory": "1Ti"},
+            "no node has 64 CPUs: the largest free block is 32 CPUs on a; "
+            "no node has 1.0 TiB of memory: the largest free block is 256.0 GiB of memory on a",
+            (),
+        ),
+        (
+            {"gpu": 1, "replicas": 20},
+            "only 11 of 20 replicas fit on 2 usable nodes; what runs out first: GPUs on 2",
+            ("8 more would fit if the cordoned nodes were uncordoned",),
+        ),
+        (
+            {"gpu": 1, "replicas": 3, "one_per_node": True},
+            "only 2 of 3 replicas fit on 2 usable nodes",
+            (
+                "1 more would fit if the cordoned nodes were uncordoned",
+                "1 more would fit if a node could take more than one",
+            ),
+        ),
+        (
+            {"gpu": 1, "replicas": 9, "single_node": True},
+            "only 7 of 9 replicas fit on one node; what runs out first: GPUs on 2",
+            (
+                "2 more would fit if the replicas need not share a node",
+                "1 more would fit if the cordoned nodes were uncordoned",
+            ),
+        ),
+        (
+            {"gpu": 1, "labels": ("pool=x",)},
+            "none of the 3 nodes may be used: 3 labels do not match",
+            ("1 more would fit if nodes with other labels were used",),
+        ),
+        (
+            {"gpu": 5, "replicas": 1, "exclude": ("b",)},
+            "no node has 5 GPUs: the largest free block is 4 on a",
+            (
+                "1 more would fit if the excluded nodes were used",
+                "1 more would fit if the cordoned nodes were uncordoned",
+            ),
+        ),
+    ],
+)
+def test_what_does_not_fit_is_explained(
+    options: dict[str, Any], problem: str, ways: tuple[str, ...]
+) -> None:
+    nodes = [gpu_node("a"), gpu_node("b"), gpu_node("c", unschedulable=True)]
+    pods = [pod("p", container(gpu="4"), on="a"), pod("q", container(gpu="1"), on="b")]
+    plan = planned(nodes, pods, **options)
+    assert (plan.fits, plan.proposals) == (False, ())
+    assert plan.problem == problem
+    assert plan.ways_out == ways
+
+
+def test_what_is_there_but_not_together() -> None:
+    nodes = [gpu_node("a"), gpu_node("b")]
+    pods = [pod("p", container(gpu="8"), on="a"), pod("q", container(cpu="30"), on="b")]
+    plan = planned(nodes, pods, gpu=1, cpu="8")
+    assert "8 CPUs and 1 GPU" in plan.problem
+    assert plan.problem.endswith("free together, though each is there on some node")
+
+
+TAINT = {"key": "dedicated", "value": "infra", "effect": "NoSchedule"}
+GPU_TAINT = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
+
+
+def test_taints_bar_and_those_of_devices_do_not() -> None:
+    nodes = [gpu_node("a", taints=[TAINT]), gpu_node("b", taints=[GPU_TAINT])]
+    plan = planned(nodes, gpu=1)
+    assert [it.barred for it in plan.nodes] == ["tainted dedicated=infra:NoSchedule", ""]
+    assert [it.barred for it in planned(nodes, cpu="1").nodes] == [
+        "tainted dedicated=infra:NoSchedule",
+        "tainted nvidia.com/gpu=present:NoSchedule",
+    ]
+
+
+MANIFEST = """
+kind: Deployment
+metadata: {{name: web}}
+spec:
+  replicas: {replicas}
+  template:
+    metadata: {{labels: {{app: web}}}}
+    spec:
+      containers:
+      - name: main
+        resources: {{requests: {{cpu: 4}}, limits: {{nvidia.com/gpu: 1}}}}
+      {rule}
+---
+kind: Service
+metadata: {{name: web}}
+"""
+
+
+def from_manifest(rule: str, replicas: int = 4, **options: Any) -> dict[str, Any]:
+    return {"manifest": MANIFEST.format(rule=rule, replicas=replicas), **options}
+
+
+def zoned() -> list[Object]:
+    return [
+        gpu_node("a", labels={"zone": "1"}),
+        gpu_node("b", labels={"zone": "1"}),
+        gpu_node("c", labels={"zone": "2"}, gpus=2),
+        gpu_node("d"),
+    ]
+
+
+SELECTOR = "labelSelector: {matchLabels: {app: web}}"
+ANTI = (
+    "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+    "[{topologyKey: KEY, " + SELECTOR + "}]}}"
+)
+SPREAD = "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, " + SELECTOR + "}]"
+AFFINITY = (
+    "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+    '{nodeSelectorTerms: [{matchExpressions: [{key: zone, operator: In, values: ["2"]}]}]}}}'
+)
+
+
+@pytest.mark.parametrize(
+    ("rule", "fitting"),
+    [
+        ("", 26),
+        ('nodeSelector: {zone: "1"}', 16),
+        (AFFINITY, 2),
+        (SPREAD, 5),  # two in zone 2, one more in zone 1
+        (ANTI.replace("KEY", "kubernetes.io/hostname"), 4),
+        (ANTI.replace("KEY", "zone"), 2),
+    ],
+)
+def test_the_rules_of_a_manifest_are_honoured(rule: str, fitting: int) -> None:
+    assert planned(zoned(), **from_manifest(rule, 100)).fitting == fitting
+    plan = planned(zoned(), **from_manifest(rule, fitting))
+    assert plan.fits
+    assert [sum(it.placement.values()) for it in plan.proposals] == [fitting] * 3
+
+
+def test_pods_that_are_there_count_for_the_rules() -> None:
+    there = pod("web-1", container(), on="a")
+    there["metadata"]["labels"] = {"app": "web"}
+    anti = planned(zoned(), [there], **from_manifest(ANTI.replace("KEY", "zone"), 1))
+    assert [it.barred for it in anti.nodes] == ["pods there repel it"] * 2 + ["", ""]
+    spread = planned(zoned(), [there], **from_manifest(SPREAD, 1))
+    assert placements(spread)["pack"] == {"c": 1}
+
+
+def test_a_toleration_of_a_manifest_opens_nodes() -> None:
+    rule = "tolerations: [{key: dedicated, operator: Exists}]"
+    tainted = [gpu_node("a", taints=[TAINT])]
+    assert planned(tainted, **from_manifest(rule, 1)).fits
+    assert not planned(tainted, **from_manifest("", 1)).fits
+
+
+def test_options_win_over_the_manifest() -> None:
+    plan = planned(zoned(), **from_manifest("", 4), replicas=2, cpu="16")
+    assert (plan.replicas, plan.need) == (2, {"cpu": 16000, "nvidia.com/gpu": 1, "pods": 1})
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({}, UsageError, "nothing says what a replica needs"),
+        ({"cpu": "-1"}, UsageError, "the amount of cpu is negative"),
+        ({"cpu": "x"}, InputError, "'x'"),
+        ({"gpu": 1, "strategy": "luck"}, UsageError, "no strategy 'luck'"),
+        ({"manifest": "kind: Service"}, InputError, "holds 0 workloads"),
+        ({"manifest": "kind: Deployment\nspec: 3"}, InputError, "Expected `object`"),
+        (
+            {"gpu": 1, "replicas": 2, "one_per_node": True, "single_node": True},
+            UsageError,
+            "contradict",
+        ),
+        (from_manifest(SPREAD, single_node=True), InputError, "zone, --single-node"),
+        (
+            from_manifest(ANTI.replace("podAntiAffinity", "podAffinity")),
+            InputError,
+            "required pod affinity is not planned with",
+        ),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(
+    options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        planned(zoned(), **options)
+
+
+def test_a_large_fleet_is_planned_for_completely() -> None:
+    nodes = [gpu_node(f"n{index:04}") for index in range(5000)]
+    plan = planned(nodes, gpu=3, replicas=10_000)
+    assert [(it.strategy, it.nodes) for it in plan.proposals] == [
+        ("bestfit", 5000),
+        ("spread", 5000),
+        ("pack", 5000),
+    ]
