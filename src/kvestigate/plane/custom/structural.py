@@ -249,7 +249,7 @@ def _defaults(schema: Schema, path: str) -> Causes:
     default = schema.get("default")
     if default is not None:
         at = f"{path}.default"
-        if [*Structure(schema).unknown(default)]:
+        if Structure(schema).unknown(default):
             yield causes.invalid(at, default, "must not have unknown fields")
         found: list[Cause] = []
         validation.compiled(schema)(Structure(schema).shaped(default), "", found)

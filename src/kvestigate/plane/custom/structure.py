@@ -10,12 +10,18 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from kvestigate.kube import causes, facts, normal, schema
 from kvestigate.kube.causes import Cause
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 OWN_FIELDS = ("apiVersion", "kind", "metadata")
 """What every object has, whatever its schema says."""
+_CONTAINERS = (dict, list)
+
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Structure:
@@ -74,21 +80,23 @@ class Structure:
 
     def shaped(self, value: Any) -> Any:
         """The value without unknown fields, with defaults, and without nulls that say nothing."""
-        if isinstance(value, dict):
+        if type(value) is dict:
             return self._object(value)
-        if isinstance(value, list) and self.items is not None:
-            return [self.items._element(each) for each in value]
+        if type(value) is list and self.items is not None:
+            element = self.items._element
+            return [each if type(each) is str else element(each) for each in value]
         return value
 
     def _object(self, value: dict[str, Any]) -> dict[str, Any]:
         made: dict[str, Any] = {}
+        known, other = self.properties, self.additional
         for name, each in value.items():
-            inner = self.properties.get(name, self.additional)
+            inner = known.get(name, other)
             if inner is None:
                 if self.preserves or name in self._keeps:
                     made[name] = self._kept(name, each)
             elif each is not None:
-                made[name] = inner.shaped(each) if isinstance(each, dict | list) else each
+                made[name] = inner.shaped(each) if type(each) in _CONTAINERS else each
             elif inner.nullable:
                 made[name] = None
             elif inner.default is not None:
@@ -111,27 +119,34 @@ class Structure:
     def _defaulted(self) -> Any:
         return self.shaped(copy.deepcopy(self.default))
 
-    def unknown(self, value: Any, path: str = "") -> Iterator[str]:
+    def unknown(self, value: Any) -> list[str]:
         """The paths of fields that the schema does not know."""
-        if isinstance(value, list):
+        found: list[str] = []
+        self._find_unknown(value, "", found)
+        return found
+
+    def _find_unknown(self, value: Any, path: str, found: list[str]) -> None:
+        if type(value) is list:
             if self.items is not None:
                 for position, each in enumerate(value):
-                    if isinstance(each, dict | list):
-                        yield from self.items.unknown(each, f"{path}[{position}]")
-            return
-        if not isinstance(value, dict):
-            return
-        for name, each in value.items():
-            inner = self.properties.get(name, self.additional)
-            at = f"{path}.{name}" if path else name
-            if inner is not None:
-                if isinstance(each, dict | list):
-                    yield from inner.unknown(each, at)
-            elif self.embedded and name == "metadata" and isinstance(each, dict):
-                found = schema.problems(each, facts.definition(OBJECT_META)).unknown
-                yield from (f"{at}.{field}" for field in found)
-            elif not self.preserves and name not in self._keeps:
-                yield at
+                    if type(each) in _CONTAINERS:
+                        self.items._find_unknown(each, f"{path}[{position}]", found)
+        elif type(value) is dict:
+            known, other = self.properties, self.additional
+            for name, each in value.items():
+                inner = known.get(name, other)
+                if inner is None:
+                    self._find_alien(name, each, path, found)
+                elif type(each) in _CONTAINERS:
+                    inner._find_unknown(each, f"{path}.{name}" if path else name, found)
+
+    def _find_alien(self, name: str, value: Any, path: str, found: list[str]) -> None:
+        at = f"{path}.{name}" if path else name
+        if self.embedded and name == "metadata" and isinstance(value, dict):
+            alien = schema.problems(value, facts.definition(OBJECT_META)).unknown
+            found += (f"{at}.{field}" for field in alien)
+        elif not self.preserves and name not in self._keeps:
+            found.append(at)
 
     def mistyped(self, value: Any, path: str = "") -> str:
         """The first embedded object whose metadata is none, and why; empty if there is none."""
@@ -188,11 +203,12 @@ class Structure:
 
 
 def _repeated(path: str, values: list[Any]) -> Iterator[Cause]:
-    seen: list[Any] = []
-    told: list[Any] = []
+    seen: set[bytes] = set()
+    told: set[bytes] = set()
     for position, value in enumerate(values):
-        if value not in seen:
-            seen.append(value)
-        elif value not in told:
-            told.append(value)
+        key = _encode(value)
+        if key not in seen:
+            seen.add(key)
+        elif key not in told:
+            told.add(key)
             yield causes.duplicate(f"{path}[{position}]", value)

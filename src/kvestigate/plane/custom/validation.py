@@ -43,6 +43,23 @@ def compiled(schema: Schema) -> Check:
     return check
 
 
+def plain(schema: Schema) -> type | None:
+    """The type that is all a schema asks for; None if it asks for more.
+
+    Most fields are like that, and are passed by without a call.
+    """
+    if set(schema) - _UNCHECKED:
+        return None
+    return {"string": str, "boolean": bool, "integer": int}.get(schema.get("type", ""))
+
+
+_UNCHECKED = {"type", "description", "title", "default", "nullable", "example"}
+
+
+class _Unplain:
+    """The type of no value: what is never passed by."""
+
+
 def _types(schema: Schema) -> tuple[str, ...]:
     if schema.get("x-kubernetes-int-or-string"):
         return ("integer", "string")
@@ -216,6 +233,7 @@ def _array(schema: Schema) -> Check | None:
     most, least = schema.get("maxItems"), schema.get("minItems")
     items = schema.get("items")
     each = compiled(items) if isinstance(items, dict) else None
+    usual = (plain(items) if isinstance(items, dict) else None) or _Unplain
     if most is None and least is None and each is None:
         return None
 
@@ -224,7 +242,8 @@ def _array(schema: Schema) -> Check | None:
             return
         if each is not None:
             for position, element in enumerate(value):
-                each(element, f"{path}[{position}]", found)
+                if type(element) is not usual:
+                    each(element, f"{path}[{position}]", found)
         if least is not None and len(value) < least:
             why = f"{path} in body should have at least {least} items"
             found.append(causes.invalid(path, len(value), why))
@@ -237,9 +256,9 @@ def _array(schema: Schema) -> Check | None:
 def _object(schema: Schema) -> Check | None:
     most, least = schema.get("maxProperties"), schema.get("minProperties")
     required = tuple(schema.get("required") or ())
-    fields = {name: compiled(each) for name, each in (schema.get("properties") or {}).items()}
+    fields = {name: _field(each) for name, each in (schema.get("properties") or {}).items()}
     extra = schema.get("additionalProperties")
-    other = compiled(extra) if isinstance(extra, dict) else None
+    other = _field(extra) if isinstance(extra, dict) else None
     if not (fields or required or other) and most is None and least is None:
         return None
 
@@ -256,11 +275,16 @@ def _object(schema: Schema) -> Check | None:
             if name not in value:
                 found.append(causes.required(prefix + name))
         for name, inner in value.items():
-            each = fields.get(name, other)
-            if each is not None:
-                each(inner, prefix + name, found)
+            field = fields.get(name, other)
+            if field is not None and type(inner) is not field[0]:
+                field[1](inner, prefix + name, found)
 
     return check
+
+
+def _field(schema: Schema) -> tuple[type, Check]:
+    """What a field usually is, and the check if it is anything else."""
+    return plain(schema) or _Unplain, compiled(schema)
 
 
 def _enum(schema: Schema) -> Check | None:
