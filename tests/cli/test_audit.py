@@ -27,7 +27,7 @@ def fleet(home: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Iterat
 
 @pytest.mark.usefixtures("fleet")
 def test_an_audit_of_a_clean_cluster(invoke: Invoke, home: Path) -> None:
-    outcome = invoke("audit", "--json", "now.json", "--sarif", "now.sarif", "--fail-on", "warning")
+    outcome = invoke("audit", "--json", "now.json", "--sarif", "now.sarif", "--html", "now.html")
     assert outcome.code == 0, outcome.err
     assert outcome.err == ""
     assert "nothing is wrong" in outcome.out
@@ -49,6 +49,8 @@ def test_an_audit_of_a_clean_cluster(invoke: Invoke, home: Path) -> None:
     same = invoke("audit", "diff", "now.json", "now.json")
     assert (same.code, "nothing changed" in same.out) == (0, True)
 
+    assert invoke("audit", "--fail-on", "warning").code == 0
+    assert (home / "now.html").read_text().startswith("<!doctype html>")
     sarif = json.loads((home / "now.sarif").read_text())
     assert sarif["version"] == "2.1.0"
 

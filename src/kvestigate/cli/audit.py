@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from kvestigate.cli.cluster import access_of
-from kvestigate.cli.files import json_option, keep_json
+from kvestigate.cli.files import json_option, keep_json, write_whole
 from kvestigate.cli.group import command, runnable_group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
@@ -36,11 +36,19 @@ from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError
     type=click.Path(path_type=Path),
     help="Also write the findings as SARIF to PATH, for code scanners.",
 )
+@click.option(
+    "--html",
+    "html_path",
+    metavar="PATH",
+    type=click.Path(path_type=Path),
+    help="Also write one page with charts to PATH, readable offline.",
+)
 @click.option("--no-logs", is_flag=True, help="Do not read the last log lines of crash loops.")
 async def audit(
     options: GlobalOptions,
     json_path: Path | None,
     sarif_path: Path | None,
+    html_path: Path | None,
     fail_on: str | None,
     no_logs: bool,
 ) -> int:
@@ -61,6 +69,10 @@ async def audit(
         from kvestigate.reports.sarif import to_sarif
 
         keep_json(sarif_path, to_sarif(result))
+    if html_path is not None:
+        from kvestigate.reports.page import to_page
+
+        write_whole(html_path, to_page(result).encode())
     return EXIT_FAILED if fail_on and at_least(result.findings, fail_on) else EXIT_OK
 
 

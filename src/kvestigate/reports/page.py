@@ -1,0 +1,141 @@
+"""PURE. An audit as one page that needs nothing else: no script, no network, no other file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from kvestigate.observe.gpus import NodeGpus
+from kvestigate.render.blocks import Block
+from kvestigate.render.html import to_html
+from kvestigate.reports.audit import Audit
+from kvestigate.reports.findings.model import Finding, Severity
+from kvestigate.reports.gpu import GpuReport
+from kvestigate.reports.model import gap_block
+from kvestigate.reports.nodes import NodeRow, NodesReport, Share
+from kvestigate.reports.registry import REPORTS
+
+_BAR = 120
+"""Width of a full bar."""
+_SQUARE = 14
+
+_STYLE = """
+:root { color-scheme: light dark; --good: #1a7f37; --warn: #9a6700; --bad: #cf222e;
+  --line: #8884; --used: #0969da; --free: #8883; }
+@media (prefers-color-scheme: dark) {
+  :root { --good: #3fb950; --warn: #d29922; --bad: #ff7b72; --used: #58a6ff; } }
+body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
+h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
+table { border-collapse: collapse; margin: .5rem 0; display: block; overflow-x: auto }
+th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line);
+  vertical-align: top }
+th { font-weight: 600 } .number { text-align: right; font-variant-numeric: tabular-nums }
+.good { color: var(--good) } .warn { color: var(--warn) } .bad { color: var(--bad) }
+.strong { font-weight: 600 } .dim { opacity: .7 }
+.finding { border-left: 4px solid var(--line); padding: .3rem .8rem; margin: .6rem 0 }
+.finding.critical { border-color: var(--bad) } .finding.warning { border-color: var(--warn) }
+code { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
+svg { vertical-align: middle } .used { fill: var(--used) } .free { fill: var(--free) }
+.over { fill: var(--bad) }
+"""
+
+
+def to_page(audit: Audit) -> str:
+    """A complete HTML document."""
+    title = f"Audit of {escape(audit.server)}, {audit.captured_at:%Y-%m-%d %H:%M:%S}Z"
+    parts = [
+        f"<h1>{title}</h1>",
+        "<h2>Findings</h2>",
+        *_findings(audit),
+        *_charts(audit),
+        *(
+            f"<h2>{escape(report.name)}</h2>\n{to_html(report.render(audit.reports[report.name]))}"
+            for report in REPORTS
+        ),
+    ]
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        # Names in a cluster are chosen by others: should one slip through, it can do nothing.
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        "style-src 'unsafe-inline'\">"
+        f"<title>{title}</title><style>{_STYLE}</style></head>\n<body>\n"
+        + "\n".join(parts)
+        + "\n</body></html>\n"
+    )
+
+
+def _findings(audit: Audit) -> list[str]:
+    notes: list[Block] = [gap_block(gap) for gap in audit.gaps]
+    if audit.findings:
+        return [*map(_finding, audit.findings), to_html(notes)]
+    said = "in what was seen" if audit.skipped else "that we know how to look for"
+    return [f"<p>nothing is wrong {said}</p>", to_html(notes)]
+
+
+def _finding(finding: Finding) -> str:
+    tone = {Severity.CRITICAL: "bad", Severity.WARNING: "warn", Severity.INFO: "dim"}
+    severity = finding.severity
+    return (
+        f'<div class="finding {severity.value}"><span class="{tone[severity]} strong">'
+        f'{severity.value}</span> <span class="strong">{escape(str(finding.subject))}</span>: '
+        f"{escape(finding.evidence)}<br>{escape(finding.why)}<br>"
+        f"<code>{escape(finding.command)}</code></div>"
+    )
+
+
+def _charts(audit: Audit) -> list[str]:
+    """Allocation per node, and a square for every GPU that a node offers."""
+    made = []
+    nodes, gpus = audit.reports["nodes"], audit.reports["gpu"]
+    if isinstance(nodes, NodesReport) and nodes.nodes:
+        made += ["<h2>Allocation per node</h2>", _allocation(nodes.nodes)]
+    if isinstance(gpus, GpuReport) and gpus.nodes:
+        made += ["<h2>GPU map</h2>", _gpu_map(gpus.nodes)]
+    return made
+
+
+def _allocation(rows: Sequence[NodeRow]) -> str:
+    body = "".join(
+        f"<tr><td>{escape(row.name)}</td><td>{_bar(row.cpu_millis)}</td>"
+        f"<td>{_bar(row.memory_bytes)}</td><td>{_bar(row.gpus)}</td><td>{_bar(row.pods)}</td></tr>"
+        for row in rows
+    )
+    head = "".join(f"<th>{title}</th>" for title in ("node", "cpu", "memory", "gpu", "pods"))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _bar(share: Share) -> str:
+    if not share.allocatable:
+        return "-"
+    used = min(share.ratio, 1) * _BAR
+    kind = "over" if share.ratio > 1 else "used"
+    return (
+        f'<svg width="{_BAR}" height="10" role="img" aria-label="{share.ratio:.0%}">'
+        f'<rect class="free" width="{_BAR}" height="10"/>'
+        f'<rect class="{kind}" width="{used:.1f}" height="10"/></svg> {share.ratio:.0%}'
+    )
+
+
+def _gpu_map(nodes: Sequence[NodeGpus]) -> str:
+    body = "".join(
+        f"<tr><td>{escape(node.node)}</td><td>{escape(node.model or node.vendor)}</td>"
+        f"<td>{_squares(node)}</td></tr>"
+        for node in nodes
+    )
+    return f"<table><tbody>{body}</tbody></table>"
+
+
+def _squares(node: NodeGpus) -> str:
+    offered, used = sum(node.allocatable.values()), sum(node.requested.values())
+    squares = "".join(
+        f'<rect class="{"used" if index < used else "free"}" x="{index * (_SQUARE + 2)}" '
+        f'width="{_SQUARE}" height="{_SQUARE}"/>'
+        for index in range(offered)
+    )
+    label = f"{used} of {offered} allocated"
+    width = max(offered * (_SQUARE + 2), 1)
+    return (
+        f'<svg width="{width}" height="{_SQUARE}" role="img" aria-label="{label}">{squares}</svg>'
+        f" {label}"
+    )

@@ -1,0 +1,78 @@
+"""The page is whole, safe, and shows what was found."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from kvestigate.observe import listings
+from kvestigate.observe.listings import Listing
+from kvestigate.reports.audit import examine
+from kvestigate.reports.page import to_page
+from tests.observe.objects import container, node, pod
+from tests.reports.snapshots import Object, named, snapshot
+
+VOID = {"meta", "br", "rect", "link", "img"}
+EVIL = '<script>alert("x")</script>'
+
+
+class Outline(HTMLParser):
+    """Elements opened and closed, and where the page would load something from."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: Counter[str] = Counter()
+        self.loads: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen[tag] += 1
+        self.loads += [value or "" for name, value in attrs if name in ("src", "href")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen[tag] += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+@pytest.fixture
+def page() -> str:
+    given: dict[Listing[Any], list[Object]] = {
+        listings.NODES: [node("n", cpu="4", memory="8Gi", gpu="4"), node("m", cpu="4")],
+        listings.PODS: [pod("p", container(cpu="6", gpu="3"), on="n")],
+        listings.SERVICES: [named(EVIL, spec={"selector": {"app": EVIL}})],
+    }
+    return to_page(examine(snapshot(given), "https://x.test"))
+
+
+def test_it_is_well_formed_and_loads_nothing(page: str) -> None:
+    outline = Outline()
+    outline.feed(page)
+    assert outline.open == []
+    assert outline.loads == []
+    assert outline.seen["script"] == 0
+    assert "url(" not in page
+    assert EVIL not in page
+    assert "&lt;script&gt;" in page
+
+
+def test_it_shows_findings_bars_and_gpus(page: str) -> None:
+    assert 'class="finding critical"' in page
+    assert "no pod matches its selector" in page
+    assert 'aria-label="3 of 4 allocated"' in page
+    gpus = page[page.index("GPU map") : page.index("<h2>nodes")]
+    assert Counter(re.findall(r'rect class="(\w+)"', gpus)) == {"used": 3, "free": 1}
+    assert 'class="over" width="120.0"' in page  # six cores asked for of four
+
+
+def test_an_empty_cluster_has_a_page_too() -> None:
+    words = to_page(examine(snapshot(), "https://x.test"))
+    assert "nothing is wrong" in words
+    assert "GPU map" not in words
