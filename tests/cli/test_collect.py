@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import signal
@@ -16,11 +17,16 @@ from urllib.request import urlopen
 import pytest
 
 from kvestigate.cli.main import K8S_COLLECT_PROGRAM
+from kvestigate.client.access import AccessOptions, resolve
+from kvestigate.client.connect import connect
 from kvestigate.collect import (
     SeenCache,
     list_and_emit_initial,
     stream_inference_requests,
 )
+from kvestigate.errors import UsageError
+from kvestigate.kube import builtins
+from kvestigate.kube.yaml_documents import load
 from kvestigate.wire.message import Request, Response
 from tests.cli.conftest import Invoke, Start, kubeconfig
 from tests.cli.test_plane import Served
@@ -143,21 +149,20 @@ def config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     served.close()
 
 
-def create(config: Path, name: str) -> None:
-    """As a user would, by a client that is not under test here."""
-    import asyncio
-
-    from kvestigate.client.access import AccessOptions, resolve
-    from kvestigate.client.connect import connect
-    from kvestigate.kube import builtins
-
+def apply(config: Path, *manifests: dict[str, Any]) -> None:
     async def run() -> None:
         access = resolve(AccessOptions(kubeconfig=str(config)), {}, None)
         async with connect(access) as api:
-            made = builtins.resource("deployments")
-            await api.create(made, deployment(name), namespace="default")
+            for manifest in manifests:
+                made = builtins.registry().for_kind(manifest["apiVersion"], manifest["kind"])
+                assert made is not None
+                await api.apply(made, manifest, namespace=manifest["metadata"].get("namespace"))
 
     asyncio.run(run())
+
+
+def create(config: Path, name: str) -> None:
+    apply(config, deployment(name))
 
 
 def test_watching_writes_posts_and_remembers(config: Path, tmp_path: Path, start: Start) -> None:
@@ -203,6 +208,21 @@ def test_a_reader_that_leaves_ends_it_quietly(config: Path) -> None:
     collecting.err.close()
 
 
+def test_the_rights_of_the_kit_are_enough(config: Path) -> None:
+    rights = Path(__file__).parents[2] / "deploy" / "collect" / "rbac.yaml"
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "observability"}}
+    apply(config, namespace, *(it.value for it in load(rights.read_bytes())))
+    account = "system:serviceaccount:observability:k8s-collect"
+    create(config, "seen")
+    collecting = Collecting(config, "--emit-initial", "--as", account)
+    assert collecting.event()["workload_kind"] == "Deployment"
+    assert collecting.stop() == 0
+    collecting = Collecting(config, "--kinds", "Pod", "--as", account)
+    assert collecting.process.wait(timeout=20) == 4
+    assert "pods" in collecting.err.read()
+    collecting.process.communicate()
+
+
 def test_the_library_goes_on_where_its_snapshot_was(config: Path) -> None:
     cache = SeenCache(ttl_sec=10)
     create(config, "there")
@@ -226,7 +246,5 @@ def test_the_library_goes_on_where_its_snapshot_was(config: Path) -> None:
 
 
 def test_the_library_tells_what_is_wrong(config: Path) -> None:
-    from kvestigate.errors import UsageError
-
     with pytest.raises(UsageError, match="'Service' is not a kind"):
         list(list_and_emit_initial(kinds=("Service",), kubeconfig=str(config)))
