@@ -87,6 +87,18 @@ LEFT = {
     "status": {"phase": "Released"},
 }
 
+LIMITED = container(cpu="1")
+LIMITED["resources"]["limits"] = {"memory": "100Mi"}
+
+
+def using(memory: str) -> Any:
+    usage = {"name": "main", "usage": {"memory": memory}}
+    return {
+        listings.PODS: [pod("p", LIMITED, on="n")],
+        listings.POD_METRICS: [named("p", "default", containers=[usage])],
+    }
+
+
 Given = Mapping[Listing[Any], Sequence[Object]]
 
 FAULTS: list[tuple[str, str, str, Given]] = [
@@ -119,10 +131,12 @@ FAULTS: list[tuple[str, str, str, Given]] = [
     ("volume-orphaned", "warning", "its claim shop/old is gone", {listings.VOLUMES: [LEFT]}),
     ("certificate-expiry", "warning", "in 10 days", {listings.TLS_SECRETS: [secret(10)]}),
     ("certificate-expiry", "critical", "ended on 2026-02-27", {listings.TLS_SECRETS: [secret(-2)]}),
+    ("memory-near-limit", "warning", "uses 95.0 MiB of 100.0 MiB (95%)", using("95Mi")),
 ]  # fmt: skip
 
 WELL: list[Given] = [
     {},
+    using("89Mi"),
     {listings.NODES: [node("n", cpu="4", gpu="8")],
      listings.PODS: [pod("p", container(cpu="1", gpu="2"), on="n")]},
     {listings.PODS: [status({"running": {}}, FAILED)]},

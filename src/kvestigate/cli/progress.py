@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
@@ -17,16 +17,19 @@ _ERASE = "\r\x1b[K"
 class Counting:
     """Counts by name: `reading pods 12000, nodes 500`."""
 
-    def __init__(self, stream: TextIO, width: int) -> None:
+    def __init__(
+        self, stream: TextIO, width: int, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._stream = stream
         self._width = width
         self._counts: dict[str, int] = {}
-        self._next = time.monotonic() + _PATIENCE
+        self._now = now
+        self._next = now() + _PATIENCE
         self._shown = False
 
     def __call__(self, name: str, count: int) -> None:
         self._counts[name] = count
-        now = time.monotonic()
+        now = self._now()
         if now >= self._next:
             self._next = now + _PAUSE
             self._shown = True

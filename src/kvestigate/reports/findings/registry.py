@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvestigate.observe.snapshot import Snapshot
-from kvestigate.reports.findings import certificates, network, nodes, pods, storage
+from kvestigate.reports.findings import certificates, network, nodes, pods, storage, usage
 from kvestigate.reports.findings.model import Finding, Rule
 
 RULES: tuple[Rule, ...] = (
@@ -12,6 +12,7 @@ RULES: tuple[Rule, ...] = (
     *network.RULES,
     *storage.RULES,
     *certificates.RULES,
+    *usage.RULES,
 )
 
 

@@ -1,0 +1,45 @@
+"""A line for those who wait, gone without a trace, and none for pipes."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from kvestigate.cli.progress import Counting, counting
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_the_first_second_is_silent_then_counts_are_shown_and_erased() -> None:
+    stream, clock = io.StringIO(), Clock()
+    progress = Counting(stream, 80, clock)
+    progress("nodes", 3)
+    progress.erase()
+    assert stream.getvalue() == ""
+    clock.now = 1.0
+    progress("pods", 1000)
+    assert stream.getvalue() == "\r\x1b[Kreading nodes 3, pods 1000"
+    progress("pods", 2000)
+    assert "2000" not in stream.getvalue()
+    progress.erase()
+    assert stream.getvalue().endswith("\r\x1b[K")
+
+
+def test_a_narrow_terminal_gets_one_line() -> None:
+    stream, clock = io.StringIO(), Clock()
+    progress = Counting(stream, 12, clock)
+    clock.now = 1.0
+    progress("persistentvolumes", 7)
+    assert stream.getvalue().removeprefix("\r\x1b[K") == "reading per"
+
+
+def test_a_pipe_gets_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    with counting() as progress:
+        assert progress is None
+    assert capsys.readouterr().err == ""
