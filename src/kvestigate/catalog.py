@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvestigate.debug import api, context, exec_url, timing
 from kvestigate.inspection import describe, execute, lists, logs
 from kvestigate.jobs import operations as jobs
+from kvestigate.nodeops import cordon, scale
 from kvestigate.operation import Operation
 from kvestigate.planeops import manage as planes
 from kvestigate.planning import plan
@@ -21,6 +22,9 @@ OPERATIONS: tuple[Operation, ...] = (
     logs.OPERATION,
     execute.OPERATION,
     plan.OPERATION,
+    cordon.CORDON,
+    cordon.UNCORDON,
+    scale.OPERATION,
     context.OPERATION,
     api.OPERATION,
     timing.OPERATION,

@@ -8,12 +8,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 INVESTIGATE = "Investigate"
+MAKE_ROOM = "Make room"
 RUN = "Run"
 SERVE = "Serve"
 LOCAL = "Local cluster"
 DIAGNOSE = "Diagnose"
 
-HEADINGS = (INVESTIGATE, RUN, SERVE, LOCAL, DIAGNOSE)
+HEADINGS = (INVESTIGATE, MAKE_ROOM, RUN, SERVE, LOCAL, DIAGNOSE)
 """In the order that `--help` shows them."""
 
 
@@ -73,6 +74,18 @@ KVESTIGATE: tuple[Entry, ...] = (
         "kvestigate.cli.plan:plan",
         "See whether a workload fits into what is free now, and where it would go.",
         INVESTIGATE,
+    ),
+    Entry(
+        "node",
+        "kvestigate.cli.node:node",
+        "Open and close nodes for new pods.",
+        MAKE_ROOM,
+    ),
+    Entry(
+        "scale",
+        "kvestigate.cli.scale:scale",
+        "Set how many replicas a Deployment has; 0 stops it without deleting it.",
+        MAKE_ROOM,
     ),
     Entry(
         "jobs",

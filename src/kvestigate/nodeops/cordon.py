@@ -1,0 +1,79 @@
+"""`node cordon` and `node uncordon`: whether new pods may come to a node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api
+from kvestigate.client.connect import connect
+from kvestigate.kube import builtins
+from kvestigate.kube.views.core import Node
+from kvestigate.operation import Effect, Operation
+from kvestigate.render.blocks import Block, Tone, text
+
+_NODES = builtins.resource("nodes")
+
+
+@dataclass(frozen=True, slots=True)
+class CordonOptions:
+    node: str
+    apply: bool = False
+    """False: only look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cordoning:
+    node: str
+    before: bool
+    """Whether it was cordoned."""
+    after: bool
+    applied: bool
+
+
+async def cordon(access: Access, options: CordonOptions) -> Cordoning:
+    async with connect(access) as api:
+        return await set_cordoned(api, options.node, True, apply=options.apply)
+
+
+async def uncordon(access: Access, options: CordonOptions) -> Cordoning:
+    async with connect(access) as api:
+        return await set_cordoned(api, options.node, False, apply=options.apply)
+
+
+async def set_cordoned(api: Api, node: str, wanted: bool, *, apply: bool) -> Cordoning:
+    """Nothing is written where it is so already."""
+    before = (await api.get(_NODES, node, type=Node)).spec.unschedulable
+    if apply and before != wanted:
+        # An absent field means schedulable, and null removes it.
+        await api.patch(_NODES, node, {"spec": {"unschedulable": True if wanted else None}})
+    return Cordoning(node, before, wanted, apply)
+
+
+def cordoning_blocks(done: Cordoning) -> Sequence[Block]:
+    verb = "cordon" if done.after else "uncordon"
+    if done.before == done.after:
+        return [text(f"node {done.node} is {verb}ed already")]
+    if done.applied:
+        return [text(f"node {done.node} is {verb}ed", Tone.GOOD)]
+    return [text(f"would {verb} node {done.node}")]
+
+
+CORDON = Operation(
+    name="node.cordon",
+    summary="Keep new pods off a node; those on it stay.",
+    input=CordonOptions,
+    output=Cordoning,
+    effect=Effect.WRITE,
+    handler=cordon,
+)
+
+UNCORDON = Operation(
+    name="node.uncordon",
+    summary="Let new pods come to a node again.",
+    input=CordonOptions,
+    output=Cordoning,
+    effect=Effect.WRITE,
+    handler=uncordon,
+)
