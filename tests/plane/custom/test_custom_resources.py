@@ -133,6 +133,7 @@ async def test_a_definition_waits_for_objects_that_are_held(api: Api) -> None:
     assert ending["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
     (left,) = (await api.get(PROBES)).body["items"]
     assert left["metadata"]["deletionTimestamp"]
+    assert (await api.post(PROBES, probe(name="late"))).status == 405
     await api.patch(f"{PROBES}/a", {"metadata": {"finalizers": None}})
     assert (await api.get(PROBE_DEFINITION)).status == 404
     assert (await api.get(PROBES)).status == 404

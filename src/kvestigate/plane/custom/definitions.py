@@ -30,8 +30,13 @@ def _read(data: bytes) -> Kinds:
     status = definition.get("status") or {}
     if not _is_true(status, "Established"):
         return ()
-    changed = definition["metadata"].get("generation", 1) > 1
-    told = {"spec": definition["spec"], "names": status["acceptedNames"], "changed": changed}
+    meta = definition["metadata"]
+    told = {
+        "spec": definition["spec"],
+        "names": status["acceptedNames"],
+        "changed": meta.get("generation", 1) > 1,
+        "ending": "deletionTimestamp" in meta,
+    }
     return _compiled(msgspec.json.encode(told))
 
 
@@ -49,7 +54,10 @@ def _compiled(told: bytes) -> Kinds:
     spec, names = value["spec"], value["names"]
     made = {
         version["name"]: CustomKind(
-            _resource(spec, names, version), version, changed=value["changed"]
+            _resource(spec, names, version),
+            version,
+            changed=value["changed"],
+            ending=value["ending"],
         )
         for version in spec["versions"]
     }

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from kvestigate.errors import MethodNotAllowed
 from kvestigate.kube import causes, facts, normal, schema
 from kvestigate.kube.causes import Cause
 from kvestigate.kube.resources import Resource
@@ -42,7 +43,7 @@ class CustomKind(Kind):
     says_continue = True
     indexes_fields = False
 
-    def __init__(self, resource: Resource, version: Object, *, changed: bool) -> None:
+    def __init__(self, resource: Resource, version: Object, *, changed: bool, ending: bool) -> None:
         self.selectable = tuple(_selectable(version))
         super().__init__(resource)
         self.schema = (version.get("schema") or {}).get("openAPIV3Schema") or _OPEN
@@ -51,6 +52,7 @@ class CustomKind(Kind):
         self.scale: Object = (version.get("subresources") or {}).get("scale") or {}
         """Where the replicas are, as the definition says it."""
         self._changed = changed
+        self._ending = ending
         self._check = validation.compiled(self.schema)
         if version.get("deprecated"):
             told = f"{resource.api_version} {resource.kind} is deprecated"
@@ -95,6 +97,13 @@ class CustomKind(Kind):
         return super().is_new_generation(new, old) or (
             not self.has_status and new.get("status") != old.get("status")
         )
+
+    def on_create(self, obj: Object, scene: Scene) -> None:
+        if self._ending:
+            raise MethodNotAllowed(
+                "create not allowed while custom resource definition is terminating",
+                details={"group": self.resource.group, "kind": self.resource.plural},
+            )
 
     # -- rules ---------------------------------------------------------------------------
 
