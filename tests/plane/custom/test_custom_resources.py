@@ -47,6 +47,26 @@ async def test_names_that_others_have_are_not_accepted(api: Api) -> None:
     assert (await api.get(PROBES.replace("probes", "probs"))).status == 404
 
 
+@pytest.mark.parametrize(
+    ("annotation", "status", "message"),
+    [
+        ("https://example.com/1", "True", "approved in https://example.com/1"),
+        ("unapproved, a test", "False", 'not approved: "unapproved, a test"'),
+    ],
+)
+async def test_protected_groups_say_whether_they_are_approved(
+    api: Api, annotation: str, status: str, message: str
+) -> None:
+    protected = definition(OPEN)
+    protected["metadata"] = {
+        "name": "probes.example.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": annotation},
+    }
+    protected["spec"]["group"] = "example.k8s.io"
+    found = (await api.post(DEFINITIONS, protected)).body["status"]["conditions"][-1]
+    assert (found["status"], found["message"]) == (status, message)
+
+
 async def test_defaults_reach_objects_that_are_older(api: Api) -> None:
     await _define(api, {"type": "object", "properties": {"a": {"type": "string"}}})
     await api.post(PROBES, probe({"a": "x"}))

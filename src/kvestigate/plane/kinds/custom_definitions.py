@@ -172,6 +172,17 @@ def _accept(obj: Object, scene: Scene) -> None:
     elif not _is_established(obj):
         told = "not all names are accepted"
         _condition(status, ("Established", "False", "NotAccepted", told), scene.now)
+    if definition_rules.is_protected(obj["spec"].get("group", "")):
+        _condition(status, _approval(obj), scene.now)
+
+
+def _approval(obj: Object) -> Condition:
+    """What the annotation of a protected group says; the rules see to it that there is one."""
+    told = (obj["metadata"].get("annotations") or {}).get(definition_rules.APPROVAL, "")
+    conformant = "KubernetesAPIApprovalPolicyConformant"
+    if told.startswith("unapproved"):
+        return (conformant, "False", "UnapprovedAnnotation", f'not approved: "{told}"')
+    return (conformant, "True", "ApprovedAnnotation", f"approved in {told}")
 
 
 Condition = tuple[str, str, str, str]

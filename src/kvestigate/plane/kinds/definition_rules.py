@@ -76,10 +76,15 @@ def _parts(versions: Sequence[Object], key: str, shared: str = "") -> Iterator[t
             yield version[key], f"spec.versions[{index}].{key}"
 
 
+def is_protected(group: str) -> bool:
+    """Whether the group is one that the Kubernetes community gives out."""
+    return _PROTECTED.fullmatch(group) is not None
+
+
 def _approval(meta: Mapping[str, Any], group: str) -> Causes:
     told = (meta.get("annotations") or {}).get(APPROVAL, "")
     path = f"metadata.annotations[{APPROVAL}]"
-    if not _PROTECTED.fullmatch(group):
+    if not is_protected(group):
         return
     if not told:
         why = (
