@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kvestigate.kube import quantities
 from kvestigate.kube.requests import Amounts, amounts
 from kvestigate.kube.views.core import Node
 from kvestigate.observe.capacity import requested_by_node
@@ -111,12 +112,15 @@ def ledger(nodes: Iterable[Node], pods: Iterable[Pod]) -> Ledger:
     found = (node_gpus(node, asked.get(node.metadata.name, {})) for node in nodes)
     return Ledger(
         nodes=tuple(gpus for gpus in found if gpus is not None),
-        consumers=tuple(
-            sorted(
-                (consumer for pod in pods for consumer in _consumers(pod)),
-                key=lambda it: (it.node, it.namespace, it.pod, it.container, it.resource),
-            )
-        ),
+        consumers=consumers(pods),
+    )
+
+
+def consumers(pods: Iterable[Pod]) -> tuple[Consumer, ...]:
+    """Every container that holds or waits for GPUs, by node and name."""
+    found = (consumer for pod in pods if not pod.finished for consumer in _consumers(pod))
+    return tuple(
+        sorted(found, key=lambda it: (it.node, it.namespace, it.pod, it.container, it.resource))
     )
 
 
@@ -151,11 +155,10 @@ def node_gpus(node: Node, requested: Amounts) -> NodeGpus | None:
 
 
 def _consumers(pod: Pod) -> Iterable[Consumer]:
-    if pod.finished:
-        return
     for container in (*pod.spec.init_containers, *pod.spec.containers):
-        for resource, amount in gpus_only(amounts(container.resources.requests)).items():
-            if amount:
+        for resource, written in container.resources.requests.items():
+            # Most containers ask for CPU and memory only: these need not be parsed here.
+            if vendor_of(resource) and (amount := quantities.whole(written)):
                 yield Consumer(
                     namespace=pod.metadata.namespace,
                     pod=pod.metadata.name,

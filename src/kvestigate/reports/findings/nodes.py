@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kvestigate.kube import quantities
 from kvestigate.observe import listings
 from kvestigate.observe.capacity import is_ready
-from kvestigate.observe.gpus import ledger
+from kvestigate.observe.gpus import consumers
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
 
@@ -74,9 +75,13 @@ def budgets_that_block(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def gpus_not_offered(snapshot: Snapshot) -> Iterator[Finding]:
-    found = ledger(snapshot.of(listings.NODES), snapshot.of(listings.PODS))
-    offered = {name for node in found.nodes for name, count in node.allocatable.items() if count}
-    for consumer in found.consumers:
+    offered = {
+        name
+        for node in snapshot.of(listings.NODES)
+        for name, count in node.status.allocatable.items()
+        if quantities.whole(count)
+    }
+    for consumer in consumers(snapshot.of(listings.PODS)):
         if consumer.resource not in offered:
             yield Finding(
                 rule="gpu-not-offered",
