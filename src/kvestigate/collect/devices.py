@@ -30,8 +30,10 @@ def count(amounts: Mapping[str, int], fraction: float | None) -> int:
 
 def fraction_of(annotations: Mapping[str, str]) -> float | None:
     """The part of a device that an annotation asks for; None if it is absent or makes no sense."""
+    if FRACTION not in annotations:
+        return None
     try:
-        fraction = round(float(annotations.get(FRACTION, "")), 3)
+        fraction = round(float(annotations[FRACTION]), 3)
     except ValueError:
         return None
     return fraction if 0 < fraction < 1 else None

@@ -33,7 +33,7 @@ def node_type(spec: PodSpec) -> str | None:
 
     Several values that would do are joined by commas.
     """
-    for wanted in _wishes(spec):
+    for wanted in filter(None, _wishes(spec)):
         for label in LABELS:
             if wanted.get(label):
                 return wanted[label]
