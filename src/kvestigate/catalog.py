@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvestigate.debug import api, context, exec_url, timing
 from kvestigate.inspection import describe, execute, lists, logs
 from kvestigate.jobs import operations as jobs
-from kvestigate.nodeops import cordon, scale
+from kvestigate.nodeops import cordon, evict, scale
 from kvestigate.operation import Operation
 from kvestigate.planeops import manage as planes
 from kvestigate.planning import plan
@@ -24,6 +24,9 @@ OPERATIONS: tuple[Operation, ...] = (
     plan.OPERATION,
     cordon.CORDON,
     cordon.UNCORDON,
+    evict.DRAIN,
+    evict.CLEAR,
+    evict.EVICT,
     scale.OPERATION,
     context.OPERATION,
     api.OPERATION,

@@ -42,10 +42,12 @@ def cluster(home: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Iter
     assert up.code == 0, up.err
     directory = clusters_directory({"XDG_STATE_HOME": str(state)})
     config = ClusterDirectory(directory, "default").kubeconfig
-    asyncio.run(_load(config))
-    yield config
-    for each in known(directory):
-        process.stop(each)
+    try:
+        asyncio.run(_load(config))
+        yield config
+    finally:
+        for each in known(directory):
+            process.stop(each)
 
 
 async def _load(config: Path) -> None:

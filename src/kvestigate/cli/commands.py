@@ -78,7 +78,13 @@ KVESTIGATE: tuple[Entry, ...] = (
     Entry(
         "node",
         "kvestigate.cli.node:node",
-        "Open and close nodes for new pods.",
+        "Open and close nodes for new pods, and empty them.",
+        MAKE_ROOM,
+    ),
+    Entry(
+        "evict",
+        "kvestigate.cli.evict:evict",
+        "Evict the pods of a node, a namespace or a selector.",
         MAKE_ROOM,
     ),
     Entry(

@@ -1,4 +1,4 @@
-"""`kvestigate node`: whether a node takes new pods."""
+"""`kvestigate node`: whether a node takes new pods, and keeps those it has."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from kvestigate.cli.cluster import access_of
 from kvestigate.cli.confirm import Confirmation, Consequence, writes
+from kvestigate.cli.evict import eviction_options, report
 from kvestigate.cli.group import command, group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
@@ -15,7 +16,7 @@ from kvestigate.cli.output import emit
 
 @group("node")
 def node() -> None:
-    """Open and close nodes for new pods."""
+    """Open and close nodes for new pods, and empty them."""
 
 
 @command(
@@ -46,6 +47,71 @@ async def uncordon(options: GlobalOptions, name: str, confirmation: Confirmation
     It can be taken back with `cordon`, so --apply may be left out.
     """
     await _toggle(options, name, False, confirmation)
+
+
+@command(
+    "drain",
+    into=node,
+    examples=(
+        "kvestigate node drain gpu-node-7",
+        "kvestigate node drain gpu-node-7 --apply --i-understand-this-disrupts-workloads",
+    ),
+)
+@click.argument("name", metavar="NODE")
+@eviction_options
+@writes(Consequence.DISRUPTS_WORKLOADS)
+async def drain(
+    options: GlobalOptions,
+    name: str,
+    include_system: bool,
+    grace_period: int | None,
+    timeout: float,
+    confirmation: Confirmation,
+) -> int:
+    """Cordon NODE and evict its pods.
+
+    DaemonSet, static, terminating and completed pods stay, and so do system namespaces. Exit
+    code 6 when a disruption budget keeps a pod, 7 when pods take longer than --timeout.
+    """
+    from kvestigate.nodeops.evict import EvictOptions
+    from kvestigate.nodeops.evict import drain as collect
+
+    wanted = EvictOptions(
+        node=name, include_system=include_system, grace_seconds=grace_period, timeout=timeout
+    )
+    return await report(options, collect, wanted, confirmation)
+
+
+@command(
+    "clear",
+    into=node,
+    examples=(
+        "kvestigate node clear gpu-node-7",
+        "kvestigate node clear gpu-node-7 --apply --i-understand-this-disrupts-workloads",
+    ),
+)
+@click.argument("name", metavar="NODE")
+@eviction_options
+@writes(Consequence.DISRUPTS_WORKLOADS)
+async def clear(
+    options: GlobalOptions,
+    name: str,
+    include_system: bool,
+    grace_period: int | None,
+    timeout: float,
+    confirmation: Confirmation,
+) -> int:
+    """Evict the pods of NODE, which stays open for new ones.
+
+    Protections and exit codes are those of `drain`.
+    """
+    from kvestigate.nodeops.evict import EvictOptions
+    from kvestigate.nodeops.evict import clear as collect
+
+    wanted = EvictOptions(
+        node=name, include_system=include_system, grace_seconds=grace_period, timeout=timeout
+    )
+    return await report(options, collect, wanted, confirmation)
 
 
 async def _toggle(

@@ -18,8 +18,13 @@ class Counting:
     """Counts by name: `reading pods 12000, nodes 500`."""
 
     def __init__(
-        self, stream: TextIO, width: int, now: Callable[[], float] = time.monotonic
+        self,
+        stream: TextIO,
+        width: int,
+        now: Callable[[], float] = time.monotonic,
+        doing: str = "reading",
     ) -> None:
+        self._doing = doing
         self._stream = stream
         self._width = width
         self._counts: dict[str, int] = {}
@@ -34,7 +39,7 @@ class Counting:
             self._next = now + _PAUSE
             self._shown = True
             said = ", ".join(f"{name} {count}" for name, count in self._counts.items() if count)
-            self._stream.write(f"{_ERASE}reading {said}"[: self._width + len(_ERASE) - 1])
+            self._stream.write(f"{_ERASE}{self._doing} {said}"[: self._width + len(_ERASE) - 1])
             self._stream.flush()
 
     def erase(self) -> None:
@@ -44,14 +49,14 @@ class Counting:
 
 
 @contextmanager
-def counting() -> Iterator[Counting | None]:
+def counting(doing: str = "reading") -> Iterator[Counting | None]:
     """A counter to hand to whoever reads; None when stderr is no terminal."""
     if not sys.stderr.isatty():
         yield None
         return
     import shutil
 
-    counter = Counting(sys.stderr, shutil.get_terminal_size().columns)
+    counter = Counting(sys.stderr, shutil.get_terminal_size().columns, doing=doing)
     try:
         yield counter
     finally:

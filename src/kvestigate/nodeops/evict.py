@@ -1,0 +1,246 @@
+"""`evict`, `node drain` and `node clear`: pods leave through the eviction API, in waves.
+
+A wave asks for every pod that is left and waits until those that may go are gone. What a
+disruption budget held back is asked for again in the next wave, for as long as waves achieve
+something; then it is reported. Nothing is ever forced.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api
+from kvestigate.client.call import Selection
+from kvestigate.client.connect import connect
+from kvestigate.errors import (
+    Expired,
+    KvestigateError,
+    NotFound,
+    TooManyRequests,
+    UsageError,
+)
+from kvestigate.kube import builtins
+from kvestigate.kube.views.meta import PartialObject
+from kvestigate.kube.views.pods import Pod
+from kvestigate.nodeops.cordon import set_cordoned
+from kvestigate.nodeops.pods import Choice, Skipped, Target, choose
+from kvestigate.operation import Effect, Operation
+
+_PODS = builtins.resource("pods")
+_NODES = builtins.resource("nodes")
+_TOGETHER = 16
+"""Evictions under way at a time."""
+
+GONE, BLOCKED, FAILED = "gone", "blocked", "failed"
+LEAVING, UNASKED = "leaving", "not asked"
+
+Progress = Callable[[str, int], None]
+"""Called with `pods` and how many have yet to go."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvictOptions:
+    node: str = ""
+    namespace: str = ""
+    """Empty: every namespace."""
+    selector: str = ""
+    include_system: bool = False
+    grace_seconds: int | None = None
+    """None: what each pod says itself."""
+    timeout: float = 300.0
+    """Seconds until we stop waiting."""
+    apply: bool = False
+    """False: only look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Departure:
+    namespace: str
+    name: str
+    outcome: str
+    """`gone`, `blocked` by a budget, `failed`, still `leaving`, or `not asked` to leave, which
+    in a preview is everyone."""
+    reason: str = ""
+    """What the server said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evictions:
+    node: str
+    cordon: bool
+    """Whether the node is cordoned first."""
+    applied: bool
+    pods: tuple[Departure, ...]
+    skipped: tuple[Skipped, ...]
+
+    def count(self, outcome: str) -> int:
+        return sum(pod.outcome == outcome for pod in self.pods)
+
+
+async def evict(
+    access: Access, options: EvictOptions, progress: Progress | None = None
+) -> Evictions:
+    """Evict the pods of a scope. UsageError if it has no bounds."""
+    if not (options.node or options.namespace or options.selector):
+        raise UsageError(
+            "nothing says which pods to evict", hint="give --node, --namespace or --selector"
+        )
+    return await _carried_out(access, options, progress, cordon=False)
+
+
+async def clear(
+    access: Access, options: EvictOptions, progress: Progress | None = None
+) -> Evictions:
+    _needs_node(options)
+    return await _carried_out(access, options, progress, cordon=False)
+
+
+async def drain(
+    access: Access, options: EvictOptions, progress: Progress | None = None
+) -> Evictions:
+    _needs_node(options)
+    return await _carried_out(access, options, progress, cordon=True)
+
+
+def _needs_node(options: EvictOptions) -> None:
+    """Without a node, the scope would be the cluster."""
+    if not options.node:
+        raise UsageError("nothing says which node", hint="name one")
+
+
+async def _carried_out(
+    access: Access, options: EvictOptions, progress: Progress | None, *, cordon: bool
+) -> Evictions:
+    async with connect(access) as api:
+        if options.node:
+            await api.get(_NODES, options.node, type=PartialObject)
+        if cordon and options.apply:
+            await set_cordoned(api, options.node, True, apply=True)
+        choice = await _chosen(api, options)
+        found = {each.uid: Departure(each.namespace, each.name, UNASKED) for each in choice.evict}
+        if options.apply:
+            await _Waves(api, options, found, progress).run(choice.evict)
+    return Evictions(options.node, cordon, options.apply, tuple(found.values()), choice.skip)
+
+
+def _selection(options: EvictOptions) -> Selection:
+    fields = f"spec.nodeName={options.node}" if options.node else ""
+    return Selection(options.namespace or None, labels=options.selector, fields=fields)
+
+
+async def _chosen(api: Api, options: EvictOptions) -> Choice:
+    page = await api.list(_PODS, _selection(options), type=Pod)
+    return choose(page.items, include_system=options.include_system)
+
+
+class _Waves:
+    """Writes into `found` what becomes of each pod, so that a deadline loses nothing."""
+
+    def __init__(
+        self,
+        api: Api,
+        options: EvictOptions,
+        found: dict[str, Departure],
+        progress: Progress | None,
+    ) -> None:
+        self._api = api
+        self._options = options
+        self._found = found
+        self._progress = progress
+        self._room = asyncio.Semaphore(_TOGETHER)
+
+    async def run(self, targets: Iterable[Target]) -> None:
+        left = list(targets)
+        try:
+            async with asyncio.timeout(self._options.timeout):
+                while left:
+                    await asyncio.gather(*(self._ask(each) for each in left))
+                    leaving = {it.uid for it in left if self._found[it.uid].outcome == LEAVING}
+                    if leaving:
+                        await self._until_gone(leaving)
+                    gone = any(self._found[it.uid].outcome == GONE for it in left)
+                    blocked = [it for it in left if self._found[it.uid].outcome == BLOCKED]
+                    left = blocked if gone else []
+        except TimeoutError:
+            return  # what is still leaving says so
+
+    async def _ask(self, target: Target) -> None:
+        async with self._room:
+            try:
+                await self._api.evict(
+                    target.name,
+                    namespace=target.namespace,
+                    grace_seconds=self._options.grace_seconds,
+                )
+            except TooManyRequests as error:
+                self._note(target.uid, BLOCKED, error.message)
+            except NotFound:
+                self._note(target.uid, GONE)
+            except KvestigateError as error:
+                self._note(target.uid, FAILED, error.message)
+            else:
+                self._note(target.uid, LEAVING)
+
+    async def _until_gone(self, leaving: set[str]) -> None:
+        while leaving:
+            page = await self._api.list(_PODS, _selection(self._options), type=Pod)
+            self._went(leaving, leaving - {pod.metadata.uid for pod in page.items})
+            if not leaving:
+                return
+            watch = self._api.watch(
+                _PODS,
+                _selection(self._options),
+                resource_version=page.metadata.resource_version,
+                type=Pod,
+            )
+            try:
+                async with watch as events:
+                    async for event in events:
+                        if event.type == "DELETED":
+                            self._went(leaving, leaving & {event.object.metadata.uid})
+                        if not leaving:
+                            return
+            except Expired:
+                continue  # the list says what we missed
+
+    def _went(self, leaving: set[str], uids: set[str]) -> None:
+        for uid in uids:
+            self._note(uid, GONE)
+        leaving -= uids
+        if self._progress is not None:
+            self._progress("pods", len(leaving))
+
+    def _note(self, uid: str, outcome: str, reason: str = "") -> None:
+        pod = self._found[uid]
+        self._found[uid] = Departure(pod.namespace, pod.name, outcome, reason)
+
+
+EVICT = Operation(
+    name="evict",
+    summary="Evict the pods of a node, a namespace or a selector.",
+    input=EvictOptions,
+    output=Evictions,
+    effect=Effect.DESTROY,
+    handler=evict,
+)
+
+DRAIN = Operation(
+    name="node.drain",
+    summary="Cordon a node and evict its pods.",
+    input=EvictOptions,
+    output=Evictions,
+    effect=Effect.DESTROY,
+    handler=drain,
+)
+
+CLEAR = Operation(
+    name="node.clear",
+    summary="Evict the pods of a node, which stays open for new ones.",
+    input=EvictOptions,
+    output=Evictions,
+    effect=Effect.DESTROY,
+    handler=clear,
+)

@@ -1,0 +1,139 @@
+"""Pods leave when both flags say so, and budgets are heard."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvestigate.client.access import AccessOptions, resolve
+from kvestigate.client.api import Api
+from kvestigate.client.connect import connect
+from kvestigate.kube import builtins
+from kvestigate.local import process
+from kvestigate.local.directory import ClusterDirectory, clusters_directory, known
+from tests.cli.conftest import Invoke
+
+FLAGS = ("--apply", "--i-understand-this-disrupts-workloads")
+PATIENCE = 30.0
+
+
+@pytest.fixture
+def cluster(home: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """One simulated node with three pods that run: `plain`, `guarded` and one of the system."""
+    state = home / "state"
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
+    up = invoke("up", "--nodes", "1", "--host", "simulated")
+    assert up.code == 0, up.err
+    directory = clusters_directory({"XDG_STATE_HOME": str(state)})
+    config = ClusterDirectory(directory, "default").kubeconfig
+    try:
+        asyncio.run(_load(config))
+        yield config
+    finally:
+        for each in known(directory):
+            process.stop(each)
+
+
+def pod(name: str, namespace: str = "default") -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": name}},
+        "spec": {"containers": [{"name": "main", "image": "app:1"}]},
+    }
+
+
+BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "guard", "namespace": "default"},
+    "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "guarded"}}},
+}
+
+
+async def _load(config: Path) -> None:
+    async with connect(resolve(AccessOptions(kubeconfig=str(config)), {}, None)) as api:
+        pods = builtins.resource("pods")
+        for body in (pod("plain"), pod("guarded"), pod("core", "kube-system")):
+            await api.create(pods, body, namespace=body["metadata"]["namespace"])
+        await api.create(builtins.resource("poddisruptionbudgets"), BUDGET, namespace="default")
+        async with asyncio.timeout(PATIENCE):
+            await _until_running(api, 3)
+
+
+async def _until_running(api: Api, wanted: int) -> None:
+    resource = builtins.resource("pods")
+    page = await api.list(resource)
+    running = {it["metadata"]["uid"] for it in page.items if it["status"]["phase"] == "Running"}
+    version = page.metadata.resource_version
+    if len(running) == wanted:
+        return
+    async with api.watch(resource, resource_version=version) as events:
+        async for event in events:
+            if event.object["status"].get("phase") == "Running":
+                running.add(event.object["metadata"]["uid"])
+            if len(running) == wanted:
+                return
+
+
+def outcomes(out: str) -> dict[str, str]:
+    document = json.loads(out)
+    skipped = {it["name"]: f"skip: {it['reason']}" for it in document["skipped"]}
+    return {it["name"]: it["outcome"] for it in document["pods"]} | skipped
+
+
+@pytest.mark.usefixtures("cluster")
+def test_draining_a_node(invoke: Invoke) -> None:
+    preview = invoke("node", "drain", "node-1")
+    assert preview.code == 2
+    assert "would cordon node node-1 and evict 2 pods" in preview.out
+    assert "in a system namespace" in preview.out
+    assert "nothing was changed" in preview.err
+    assert len(json.loads(invoke("pods", "-o", "json").out)["pods"]) == 3
+
+    done = invoke("node", "drain", "node-1", *FLAGS, "-o", "json")
+    assert outcomes(done.out) == {
+        "plain": "gone",
+        "guarded": "blocked",
+        "core": "skip: in a system namespace",
+    }
+    assert (done.code, done.err) == (6, "")
+    assert "disruption budget" in done.out
+    left = json.loads(invoke("pods", "-o", "json").out)["pods"]
+    assert {it["name"] for it in left} == {"guarded", "core"}
+    assert json.loads(invoke("plan", "--cpu", "1", "-o", "json").out)["nodes"][0]["barred"]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_clearing_and_evicting_leave_the_node_open(invoke: Invoke) -> None:
+    assert "would evict 1 pod\n" in invoke("evict", "-l", "app=plain").out
+    assert invoke("evict", "-n", "nowhere", *FLAGS).code == 0
+    done = invoke("evict", "-l", "app=plain", "-n", "default", "--grace-period", "1", *FLAGS)
+    assert done.code == 0, done.out + done.err
+    assert "1 of 1 pods are gone" in done.out
+
+    whole = invoke("node", "clear", "node-1", "--include-system", *FLAGS, "-o", "json")
+    assert outcomes(whole.out) == {"guarded": "blocked", "core": "gone"}
+    assert whole.code == 6
+    assert invoke("plan", "--cpu", "1").code == 0
+
+
+@pytest.mark.usefixtures("cluster")
+def test_what_is_meant_must_be_said(invoke: Invoke) -> None:
+    nothing = invoke("evict", *FLAGS)
+    assert (nothing.code, "nothing says which pods to evict" in nothing.err) == (2, True)
+    assert invoke("evict", "--node", "node-9").code == 5
+    assert invoke("node", "drain", "node-9", *FLAGS).code == 5
+    assert len(json.loads(invoke("pods", "-o", "json").out)["pods"]) == 3
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_deadline_is_a_failure_of_its_own(invoke: Invoke) -> None:
+    late = invoke("evict", "-l", "app=plain", "--timeout", "0", *FLAGS)
+    assert late.code == 7, late.out
+    assert "0 of 1 pods are gone" in late.out
