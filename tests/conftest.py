@@ -7,7 +7,8 @@ A test asks for one of two fixtures:
   static tokens). `full_kubernetes` is another one, with controllers and scheduler. A test that
   uses either is marked `real` by that alone.
 
-Isolation is by `namespace`: a new one for each test, on one server a session.
+Isolation is by `namespace`, a new one for each test, and by server, a new one for each module:
+what a module leaves behind (custom resources, controllers it started) troubles no other.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from tests.upstream.judge import Judge
 
 
 class Cluster(Protocol):
-    """What every provider's session fixture yields."""
+    """What every provider's fixture yields."""
 
     @property
     def url(self) -> str: ...
@@ -42,7 +43,7 @@ class Cluster(Protocol):
         """A plain HTTP client with all rights, independent of the code under test."""
 
 
-# The rungs of the ladder that have a server, each by its session fixture. A provider joins by
+# The rungs of the ladder that have a server, each by its fixture. A provider joins by
 # one line here, and every test that asks for `cluster` then runs on it too.
 PROVIDERS = [
     pytest.param("embedded", id="embedded"),
@@ -52,7 +53,7 @@ PROVIDERS = [
 _running = pytest.StashKey[str]()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def kubernetes(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[UpstreamCluster]:
@@ -65,7 +66,7 @@ def kubernetes(
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def full_kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[UpstreamCluster]:
     """With kube-controller-manager and kube-scheduler, which act on all that they see."""
     with _upstream(tmp_path_factory.mktemp("full-kubernetes")) as cluster:
@@ -74,7 +75,7 @@ def full_kubernetes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upstre
         yield cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedPlane]:
     """The root plane of `kvestigate plane serve`."""
     with ServedPlane(tmp_path_factory.mktemp("embedded")) as plane:
@@ -92,7 +93,7 @@ def _upstream(directory: Path) -> Iterator[UpstreamCluster]:
     shutil.rmtree(directory / "etcd")  # the logs stay, for as long as pytest keeps them
 
 
-@pytest.fixture(scope="session", params=PROVIDERS)
+@pytest.fixture(scope="module", params=PROVIDERS)
 def cluster(request: pytest.FixtureRequest) -> Cluster:
     provider: Cluster = request.getfixturevalue(request.param)
     return provider

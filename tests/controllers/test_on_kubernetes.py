@@ -172,7 +172,7 @@ async def _until_deleted(events: Any) -> AsyncIterator[Any]:
 
 
 def _is(obj: Object, condition: str) -> bool:
-    found = obj.get("status", {}).get("conditions", ())
+    found = obj.get("status", {}).get("conditions") or ()
     return any(each["type"] == condition and each["status"] == "True" for each in found)
 
 
