@@ -70,7 +70,11 @@ def test_other_ways_to_log_in(kubernetes: UpstreamCluster, tmp_path: Path, how: 
         "tokenFile": {"tokenFile": str(tmp_path / "token")},
         "exec": exec_plugin(tmp_path),
     }[how]
-    said = {"token": "bearer token", "tokenFile": "bearer token, from ", "exec": "credential plugin"}[how]
+    said = {
+        "token": "bearer token",
+        "tokenFile": "bearer token, from ",
+        "exec": "credential plugin",
+    }[how]
     path = kubernetes.kubeconfig("x", credentials=credentials, name=f"debug-{how}")
     report = context(path)
     assert report["authentication"].startswith(said)
