@@ -28,6 +28,10 @@ def status(state: Object, last: Object | None = None, **rest: Any) -> Object:
     return {**pod("p", ASKS, on="n"), "status": {"phase": "Running", "containerStatuses": [one]}}
 
 
+def labelled(body: Object, **labels: str) -> Object:
+    return {**body, "metadata": {**body["metadata"], "namespace": "shop", "labels": labels}}
+
+
 def pending(message: str) -> Object:
     said = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
     conditions = [{**said, "message": message}]
@@ -144,6 +148,8 @@ WELL: list[Given] = [
     {listings.BUDGETS: [budget(3, 2, 3), budget(1, 2, 2), budget(0, 0, 0)]},
     {listings.SERVICES: [named("headless", spec={})]},
     {listings.SERVICES: [named("out", spec={"type": "ExternalName", "externalName": "x.test"})]},
+    {listings.SERVICES: [named("task", spec={"selector": {"app": "task"}})],
+     listings.PODS: [labelled(pod("done", on="n", phase="Succeeded"), app="task")]},
     {listings.NETWORK_POLICIES: [named("deny-all", spec={"podSelector": {}})]},
     {listings.CLAIMS: [claim("late", "Pending")], listings.STORAGE_CLASSES: [LATE]},
     {listings.CLAIMS: [claim("fast", "Bound")]},

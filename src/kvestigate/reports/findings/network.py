@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.reports import network
 from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
 
 
 def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
+    done = [pod.metadata for pod in snapshot.of(listings.PODS) if pod.status.phase == "Succeeded"]
     for service in network.collect(snapshot).services:
         if not service.selector or service.ready or service.type == "ExternalName":
             continue
+        wanted, namespace = service.selector.items(), service.namespace
+        if any(wanted <= pod.labels.items() for pod in done if pod.namespace == namespace):
+            continue  # it served a job that has ended
         selector = ",".join(f"{key}={value}" for key, value in sorted(service.selector.items()))
         if service.not_ready:
             seen = f"{service.not_ready} pods match {selector}, and none is ready"
