@@ -29,7 +29,7 @@ def test_bash_accepts_the_script(invoke: Invoke) -> None:
 @pytest.mark.parametrize(
     ("words", "offered"),
     [
-        ("kvestigate de", "plain,debug"),
+        ("kvestigate deb", "plain,debug"),
         ("kvestigate debug con", "plain,context"),
         ("kvestigate completion z", "plain,zsh"),
         ("kvestigate debug context --out", "plain,--output"),

@@ -38,6 +38,8 @@ class Submission:
     """The claim behind each volume that the task names."""
     archive: Archive | None = None
     """The files that the task uploads."""
+    submitted: str = ""
+    """`2026-10-05T12:34:56.789012`, in UTC."""
 
     @property
     def name(self) -> str:
@@ -93,6 +95,7 @@ def _metadata(submission: Submission, name: str, **extra: str) -> Manifest:
         "annotations": {
             labels.EXACT_NAME: submission.name,
             labels.NUM_NODES: str(submission.task.num_nodes),
+            **({labels.SUBMITTED: submission.submitted} if submission.submitted else {}),
         },
     }
 

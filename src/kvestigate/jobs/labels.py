@@ -21,6 +21,8 @@ EXACT_NAME: Final = "skypilot-name"
 """Annotation: the name of the task or volume as it was written."""
 NUM_NODES: Final = "skypilot-num-nodes"
 """Annotation: how many jobs the task has, to notice that some are gone."""
+SUBMITTED: Final = "skypilot-submitted-at"
+"""Annotation: when, to the microsecond; the API server knows only seconds, which are no order."""
 
 RESERVED: Final = frozenset(
     (TASK, TASK_ID, TASK_NAME, NODE_INDEX, VOLUME, VOLUME_ID, VOLUME_NAME, USERNAME, OWNER)

@@ -7,6 +7,7 @@ import re
 import secrets
 import string
 from collections.abc import AsyncGenerator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -118,9 +119,9 @@ class InProcess:
         placement = place(task, nodes)
         claims = await volumes.resolve(self._api, self._user, set(task.volumes.values()))
         archive = await self._packed(task)
-        return Submission(
-            task, new_id(), self._user, self._api.namespace, placement, claims, archive
-        )
+        now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+        namespace = self._api.namespace
+        return Submission(task, new_id(), self._user, namespace, placement, claims, archive, now)
 
     async def _packed(self, task: Task) -> Archive | None:
         if not task.uploads:

@@ -43,7 +43,8 @@ def task_status(jobs: Sequence[TaskJob]) -> TaskStatus:
         task_id=first.labels.get(labels.TASK_ID, ""),
         name=first.annotations.get(labels.EXACT_NAME) or first.labels.get(labels.TASK_NAME, ""),
         status=_state(states, count),
-        created_at=stamp(min(_known(created), default=None)),
+        created_at=first.annotations.get(labels.SUBMITTED)
+        or stamp(min(_known(created), default=None)),
         updated_at=stamp(max(_known(times), default=None)),
         username=first.labels.get(labels.USERNAME, ""),
         metadata=TaskMetadata(

@@ -11,7 +11,9 @@ container has made everything else its own: from there it binds host paths.
 
 from __future__ import annotations
 
+import os
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -83,7 +85,12 @@ mount -o remount,bind,ro "$root/sys"
 
 
 def boot_as_user(state: Path, name: str, shared: Sequence[str]) -> str:
-    """The same in a user namespace, where this user is root."""
+    """The same in a user namespace, where this user is root.
+
+    The node has a `tmp` and a `root` of its own; if we are installed below one of the machine's,
+    those directories are shared, since `nvidia-smi` runs on this installation.
+    """
+    shared = [*shared, *hidden_installation()]
     return (
         _preamble(state, name)
         + f"""
@@ -115,6 +122,15 @@ mount --rbind /sys "$root/sys" || :
         + _ENTER
         + _SETTLE
     )
+
+
+def hidden_installation() -> list[str]:
+    """The directories of this Python that lie where a node has something else."""
+    return [
+        path
+        for path in map(os.path.realpath, filter(None, sys.path))
+        if Path(path).is_dir() and Path(path).parts[1:2] and Path(path).parts[1] in _SPECIAL
+    ]
 
 
 def _preamble(state: Path, name: str) -> str:
