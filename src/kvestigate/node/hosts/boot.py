@@ -126,10 +126,11 @@ mount --rbind /sys "$root/sys" || :
 
 def hidden_installation() -> list[str]:
     """The directories of this Python that lie where a node has something else."""
+    places = dict.fromkeys(os.path.realpath(path) for path in sys.path if path)
     return [
         path
-        for path in map(os.path.realpath, filter(None, sys.path))
-        if Path(path).is_dir() and Path(path).parts[1:2] and Path(path).parts[1] in _SPECIAL
+        for path in places
+        if path.split(os.sep)[1] in _SPECIAL and os.access(path, os.R_OK | os.X_OK)
     ]
 
 
