@@ -25,6 +25,7 @@ ROOT = "/var/lib/kvestigate/root"
 
 # What an unprivileged node gets of its own, or not at all; all other directories are overlaid.
 _SPECIAL = ("boot", "dev", "lost+found", "mnt", "proc", "root", "run", "sys", "tmp")
+_SPECIAL_NAMES = frozenset(_SPECIAL)
 # An unprivileged node owns only what it makes: without copies of its own, these directories
 # would belong to nobody and take no files.
 _OWNED = (
@@ -130,7 +131,7 @@ def hidden_installation() -> list[str]:
     return [
         path
         for path in places
-        if path.split(os.sep)[1] in _SPECIAL and os.access(path, os.R_OK | os.X_OK)
+        if _SPECIAL_NAMES.intersection(Path(path).parts[1:2]) and os.access(path, os.R_OK | os.X_OK)
     ]
 
 
