@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from typing import Protocol
 
@@ -53,7 +52,7 @@ class ResponseBody:
         self.read_timeout: float | None = None
         """How long the next piece may take; None waits forever, as watches must."""
         self._source = source
-        self._chunks: deque[bytes] = deque()
+        self._chunks: list[bytes] = []
         self._buffered = 0
         self._paused = False
         self._complete = False
@@ -102,13 +101,14 @@ class ResponseBody:
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while True:
-            while self._chunks:
-                chunk = self._take()
+            if self._chunks:
+                waiting = self._take()
                 if self._inflater is None:
-                    yield chunk
+                    yield waiting
                 else:
-                    for piece in self._inflate(chunk):
+                    for piece in self._inflate(waiting):
                         yield piece
+                continue
             if self._failure is not None:
                 raise self._failure
             if self._complete:
@@ -124,12 +124,14 @@ class ResponseBody:
             self._source.abort()
 
     def _take(self) -> bytes:
-        chunk = self._chunks.popleft()
-        self._buffered -= len(chunk)
-        if self._paused and self._buffered < HIGH_WATER // 2:
+        """All that waits, as one: servers write chunks far smaller than what a read brings."""
+        waiting = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+        self._chunks.clear()
+        self._buffered = 0
+        if self._paused:
             self._paused = False
             self._source.resume()
-        return chunk
+        return waiting
 
     def _inflate(self, chunk: bytes) -> Iterator[bytes]:
         assert self._inflater is not None
