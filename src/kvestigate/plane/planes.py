@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from kvestigate.aio.clock import Clock
+from kvestigate.plane import timing
 from kvestigate.plane.bootstrap import template
+from kvestigate.plane.stepping import Idle, Workforce
 from kvestigate.plane.store.errors import NoPlane, PlaneExists
 from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.store.store import Store
+from kvestigate.plane.store.transition import apply
+from kvestigate.plane.timing import Times, Timing
 
 
 class Planes:
-    def __init__(self, store: Store, started: float) -> None:
+    def __init__(self, store: Store, clock: Clock) -> None:
         self.store = store
-        self.template = template(started)
+        self.template = template(clock.now())
         """What a plane is before anything was done to it."""
+        self.times = Times(clock)
+        self.workforce: Workforce = Idle()
+        """Who moves planes with a virtual clock, and may work on the others."""
 
     async def find(self, name: str) -> Plane | None:
         """The plane of that name, if there is one."""
@@ -33,6 +41,13 @@ class Planes:
                 continue
         return plane
 
-    async def create(self, name: str) -> Plane:
-        """A new plane, bootstrapped; PlaneExists if there is one of that name."""
-        return await self.store.create(name, self.template)
+    async def create(self, name: str, virtual: Timing | None = None) -> Plane:
+        """A new plane, bootstrapped; PlaneExists if there is one of that name.
+
+        With `virtual` it has its own time, which only steps move, and its own seed.
+        """
+        if virtual is None:
+            return await self.store.create(name, self.template)
+        start = template(virtual.now)
+        _, start = apply(start, [timing.put(start, virtual)], actor="", now=virtual.now)
+        return await self.store.create(name, start)

@@ -89,7 +89,7 @@ class ApiServer:
         self._issuer = issuer or TokenIssuer(SigningKey.generate())
         self._audit = audit
         self._metrics = metrics.Metrics()
-        self.planes = Planes(store, self._clock.now())
+        self.planes = Planes(store, self._clock)
         self._authorizer = authorizer
         self._guard = Guard(self.planes, authenticator, authorizer, self._clock)
 

@@ -1,0 +1,94 @@
+"""A plane's own time and chance: a virtual clock, and the seed of all that looks random in it.
+
+Both are an object of the plane's state that no API serves, so a snapshot, a fork, a checkpoint
+and a restore carry them, and a restart finds them. What is drawn depends on nothing but the
+seed and the revision: the same actions draw the same uids and names again. Pure.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import msgspec
+
+from kvestigate.aio.clock import Clock
+from kvestigate.plane.store.model import ABSENT, Item, Put, ResourceKey
+from kvestigate.plane.store.state import PlaneState
+
+CLOCKS: ResourceKey = ("kvestigate.dev", "clocks")
+"""Where it is kept. Not a resource: there is nothing to get, list or delete."""
+START = 1767225600.0
+"""When virtual time begins, unless told otherwise: the first second of 2026."""
+
+_NAME = "plane"
+_UID = "00000000-0000-4000-8000-000000000000"
+
+
+class Timing(msgspec.Struct, frozen=True, gc=False):
+    """How a plane with a virtual clock stands."""
+
+    seed: int = 0
+    now: float = START
+    """Unix seconds, moved by steps only."""
+
+
+class _Stored(msgspec.Struct):
+    timing: Timing
+
+
+_DECODER = msgspec.json.Decoder(_Stored)
+
+
+def timing_of(state: PlaneState) -> Timing | None:
+    """None: the plane runs on the wall clock."""
+    item = _item(state)
+    return None if item is None else _DECODER.decode(item.data).timing
+
+
+def put(state: PlaneState, timing: Timing) -> Put:
+    """The mutation that makes `timing` the plane's."""
+    item = _item(state)
+    body = b'{"kind":"Clock","apiVersion":"kvestigate.dev/v1","metadata":{"name":"%b",' % (
+        _NAME.encode()
+    )
+    body += b'"resourceVersion":"\0"},"timing":%b}' % msgspec.json.encode(timing)
+    expect = ABSENT if item is None else item.revision
+    return Put(CLOCKS, "", _NAME, _UID, body, expect)
+
+
+def chance(timing: Timing, revision: int) -> Random:
+    """The source of uids and names for the write that follows `revision`."""
+    return Random(f"{timing.seed}/{revision}")
+
+
+class Frozen:
+    """A clock that stands where a plane's does between two steps."""
+
+    def __init__(self, now: float) -> None:
+        self._now = now
+
+    def now(self) -> float:
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        raise RuntimeError("nothing can wait for time that only a step moves")
+
+
+def _item(state: PlaneState) -> Item | None:
+    collection = state.collections.get(CLOCKS)
+    return None if collection is None else collection.get("", _NAME)
+
+
+class Times:
+    """Which time it is in which plane."""
+
+    def __init__(self, wall: Clock) -> None:
+        self.wall = wall
+        self.moving: dict[str, Clock] = {}
+        """Clocks of the planes that are being stepped: ahead of what their states say."""
+
+    def clock(self, name: str, state: PlaneState) -> Clock:
+        timing = timing_of(state)
+        if timing is None:
+            return self.wall
+        return self.moving.get(name) or Frozen(timing.now)
