@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from random import Random
 from typing import Any
 
@@ -23,6 +24,7 @@ _CRITICAL = (
 )
 
 
+@lru_cache(maxsize=16)
 def template(now: float) -> PlaneState:
     """The state of a new plane."""
     source = Random("kvestigate")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kvestigate.aio.clock import Clock
 from kvestigate.plane.authn import impersonation
 from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.user import User
@@ -30,18 +29,18 @@ class Visit:
 
 class Guard:
     def __init__(
-        self, planes: Planes, authenticator: Authenticator, authorizer: Authorizer, clock: Clock
+        self, planes: Planes, authenticator: Authenticator, authorizer: Authorizer
     ) -> None:
         self._planes = planes
         self._authenticator = authenticator
         self._authorizer = authorizer
-        self._clock = clock
 
     async def admit(self, visit: Visit, asked: Asked, incoming: Request) -> tuple[Plane, User]:
         """The plane and as whom to act in it; ApiError for whoever may not."""
         name = visit.plane
         # Strangers must not make us load a plane, nor anybody make one by what they may not do.
-        shown = self._authenticator.authenticate(incoming, name, self._clock.now())
+        now = self._planes.times.clock(self._planes.store.loaded(name)).now()
+        shown = self._authenticator.authenticate(incoming, name, now)
         plane = await self._planes.find(name)
         state = self._planes.template if plane is None else plane.state
         user = visit.user = shown if isinstance(shown, User) else shown.redeem(state)

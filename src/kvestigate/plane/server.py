@@ -91,7 +91,7 @@ class ApiServer:
         self._metrics = metrics.Metrics()
         self.planes = Planes(store, self._clock)
         self._authorizer = authorizer
-        self._guard = Guard(self.planes, authenticator, authorizer, self._clock)
+        self._guard = Guard(self.planes, authenticator, authorizer)
 
     async def handle(self, incoming: Request) -> Response | Upgrade:
         began = time.perf_counter()
@@ -137,6 +137,7 @@ class ApiServer:
             if not _serves(known, asked.group):
                 return answer.plain("404 page not found\n", 404)
             raise errors.NotFound("the server could not find the requested resource", details={})
+        clock, random = self.planes.times.sources(plane, self._random)
         call = Call(
             plane,
             asked,
@@ -144,8 +145,8 @@ class ApiServer:
             user,
             incoming,
             _form(asked, incoming),
-            self._clock,
-            self._random,
+            clock,
+            random,
             self._backends,
             self._issuer,
             self._authorizer,

@@ -2,7 +2,7 @@
 
 Both are an object of the plane's state that no API serves, so a snapshot, a fork, a checkpoint
 and a restore carry them, and a restart finds them. What is drawn depends on nothing but the
-seed and the revision: the same actions draw the same uids and names again. Pure.
+seed and the revision: the same actions draw the same uids and names again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import msgspec
 
 from kvestigate.aio.clock import Clock
 from kvestigate.plane.store.model import ABSENT, Item, Put, ResourceKey
+from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.store.state import PlaneState
 
 CLOCKS: ResourceKey = ("kvestigate.dev", "clocks")
@@ -87,8 +88,15 @@ class Times:
         self.moving: dict[str, Clock] = {}
         """Clocks of the planes that are being stepped: ahead of what their states say."""
 
-    def clock(self, name: str, state: PlaneState) -> Clock:
-        timing = timing_of(state)
-        if timing is None:
+    def clock(self, plane: Plane | None) -> Clock:
+        timing = None if plane is None else timing_of(plane.state)
+        if plane is None or timing is None:
             return self.wall
-        return self.moving.get(name) or Frozen(timing.now)
+        return self.moving.get(plane.name) or Frozen(timing.now)
+
+    def sources(self, plane: Plane, random: Random) -> tuple[Clock, Random]:
+        """The clock, and where uids and names come from: `random` on the wall clock."""
+        timing = timing_of(plane.state)
+        if timing is None:
+            return self.wall, random
+        return self.clock(plane), chance(timing, plane.tip.revision)
