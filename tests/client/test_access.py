@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import os
 import sys
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ import pytest
 
 from kvestigate.client.access import Access, AccessOptions, Impersonation, resolve
 from kvestigate.client.auth.interface import Credential
+from kvestigate.client.connect import connect
 from kvestigate.client.endpoint import Endpoint
 from tests.client.identities import SetClock, make_certificate, make_token
 
@@ -313,3 +315,10 @@ def test_no_secret_is_in_a_repr(tmp_path: Path) -> None:
     options = AccessOptions(token=SECRET)
     assert SECRET not in f"{access!r} {access} {access.describe()} {options!r} {options}"
     assert access.proxy_url == f"http://me:{SECRET}@p"
+
+
+@pytest.mark.parametrize(("asked", "seconds"), [(None, 60.0), (5.0, 5.0), (0.0, math.inf)])
+async def test_no_time_means_any_time(tmp_path: Path, asked: float | None, seconds: float) -> None:
+    access = access_of(tmp_path, entry("c"), request_timeout=asked)
+    async with connect(access) as api:
+        assert api.exchange.timeout == seconds

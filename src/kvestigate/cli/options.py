@@ -82,7 +82,7 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         ("--request-timeout",),
         {
             "type": duration,
-            "help": "Longest a single request may take (30s, 1m30s).",
+            "help": "Longest a single request may take (30s, 1m30s; 0 for any time).",
         },
     ),
     (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -17,9 +18,16 @@ async def connect(access: Access) -> AsyncIterator[Api]:
     api = Api(
         HttpTransport(access),
         namespace=access.namespace,
-        timeout=access.request_timeout or TIMEOUT,
+        timeout=_timeout(access.request_timeout),
     )
     try:
         yield api
     finally:
         await api.aclose()
+
+
+def _timeout(asked: float | None) -> float:
+    """As kubectl reads it: 0 means that a request may take any time."""
+    if asked is None:
+        return TIMEOUT
+    return asked or math.inf

@@ -83,8 +83,10 @@ def _no_password() -> str:
 
 
 def _reason(failure: Exception) -> str:
-    reason = failure.reason if isinstance(failure, ssl.SSLError) else None
-    return reason.replace("_", " ").lower() if reason else str(failure)
+    if not isinstance(failure, ssl.SSLError):
+        return str(failure)
+    # Without a reason OpenSSL names only the place in its own source, which helps nobody.
+    return (failure.reason or "not PEM").replace("_", " ").lower()
 
 
 @contextmanager
