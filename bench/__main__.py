@@ -7,13 +7,15 @@ import json
 import sys
 from pathlib import Path
 
-from bench import listing, startup
-from bench.frame import BenchFailed, render
+from bench import listing, plane, planes, startup
+from bench.frame import BenchFailed
 from bench.settings import Bench, Settings
 
 BENCHES: dict[str, Bench] = {
     "startup": startup.run,
     "list": listing.run,
+    "plane": plane.run,
+    "planes": planes.run,
 }
 
 
@@ -35,7 +37,7 @@ def main() -> int:
         except BenchFailed as failed:
             print(f"{name}: {failed}", file=sys.stderr)
             return 1
-        print(render(result), end="\n\n", flush=True)
+        print(result.render(), end="\n\n", flush=True)
         results.append(result.as_json())
     if options.json:
         options.json.write_text(json.dumps(results, indent=2) + "\n")

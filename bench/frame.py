@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Protocol
 
 # A child's peak memory starts from that of the process it was forked from, so the commands
 # are started by this small one instead of by us.
@@ -74,6 +75,31 @@ class Result:
             "rows": rows,
         }
 
+    def render(self) -> str:
+        width = max(len(row.name) for row in self.rows)
+        lines = [f"{self.name}: {self.method}"]
+        lines.append("  " + ", ".join(f"{name} {value}" for name, value in self.versions.items()))
+        lines.append(f"  {'':{width}}  {'wall s':>15}  {'user+sys s':>15}  {'peak MiB':>15}")
+        ours = self.rows[0]
+        for row in self.rows:
+            ratios = _ratios(row, ours)
+            cells = [
+                f"{value:8.3f} {ratios[name]:5.1f}x"
+                for name, value in (("wall", row.wall), ("cpu", row.user + row.system))
+            ]
+            cells.append(f"{row.peak:8.0f} {ratios['peak']:5.1f}x")
+            lines.append(f"  {row.name:{width}}  " + "  ".join(cells))
+        return "\n".join(lines)
+
+
+class Report(Protocol):
+    """What a bench found."""
+
+    def as_json(self) -> dict[str, object]: ...
+
+    def render(self) -> str:
+        """For people: the method, then the figures with their ratios."""
+
 
 class BenchFailed(Exception):
     pass
@@ -113,24 +139,6 @@ def measure(contender: Contender) -> tuple[Sample, str]:
     if code:
         raise BenchFailed(f"{contender.name} ended with {code}:\n" + "\n".join(complaints))
     return Sample(wall, user, system, peak / 1024), (done.stdout or "").strip()
-
-
-def render(result: Result) -> str:
-    """For people: the method, then the medians with their ratios to the first row."""
-    width = max(len(row.name) for row in result.rows)
-    lines = [f"{result.name}: {result.method}"]
-    lines.append("  " + ", ".join(f"{name} {value}" for name, value in result.versions.items()))
-    lines.append(f"  {'':{width}}  {'wall s':>15}  {'user+sys s':>15}  {'peak MiB':>15}")
-    ours = result.rows[0]
-    for row in result.rows:
-        ratios = _ratios(row, ours)
-        cells = [
-            f"{value:8.3f} {ratios[name]:5.1f}x"
-            for name, value in (("wall", row.wall), ("cpu", row.user + row.system))
-        ]
-        cells.append(f"{row.peak:8.0f} {ratios['peak']:5.1f}x")
-        lines.append(f"  {row.name:{width}}  " + "  ".join(cells))
-    return "\n".join(lines)
 
 
 def _median(name: str, samples: Sequence[Sample]) -> Row:

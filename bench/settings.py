@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from bench.frame import Progress, Result
+from bench.frame import Progress, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,4 +16,4 @@ class Settings:
     progress: Progress
 
 
-Bench = Callable[[Settings], Result]
+Bench = Callable[[Settings], Report]

@@ -14,10 +14,14 @@ _PROGRAM = "from kvestigate.cli.main import kvestigate; kvestigate()"
 
 
 class ServedPlane:
-    """`with ServedPlane(directory) as plane:`; what it writes is in `directory`."""
+    """`with ServedPlane(directory) as plane:`; what it writes is in `directory`.
 
-    def __init__(self, directory: Path) -> None:
+    `options` are further ones of `plane serve`.
+    """
+
+    def __init__(self, directory: Path, *options: str) -> None:
         self.directory = directory
+        self._options = options
         self.kubeconfig = directory / "admin.kubeconfig"
         (self.port,) = free_ports(1)
         self.url = f"https://127.0.0.1:{self.port}"
@@ -28,6 +32,7 @@ class ServedPlane:
     def __enter__(self) -> ServedPlane:
         listen = f"127.0.0.1:{self.port}"
         serve = ["plane", "serve", "--data", str(self.directory), "--listen", listen]
+        serve += self._options
         process = Process(
             "plane", [sys.executable, "-c", _PROGRAM, *serve], self.directory / "plane.log"
         )
@@ -43,6 +48,11 @@ class ServedPlane:
         return self.kubeconfig
 
     def judge(self) -> Judge:
-        config = json.loads(self.kubeconfig.read_text())
         context = ssl.create_default_context(cafile=str(self.ca_file))
-        return Judge(self.port, context, token=config["users"][0]["user"]["token"])
+        return Judge(self.port, context, token=self.token)
+
+    @property
+    def token(self) -> str:
+        """The owner's."""
+        token: str = json.loads(self.kubeconfig.read_text())["users"][0]["user"]["token"]
+        return token

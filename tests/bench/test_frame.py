@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from bench.frame import BenchFailed, Contender, Result, Row, measure, race, render
+from bench.frame import BenchFailed, Contender, Result, Row, measure, race
 
 
 def _python(name: str, code: str, *, answers: bool = False) -> Contender:
@@ -48,7 +48,7 @@ def test_a_failing_contender_fails_the_bench_with_its_words() -> None:
 def test_ratios_are_of_the_others_to_ours() -> None:
     rows = [Row("ours", 1.0, 0.5, 0.5, 40, 3), Row("theirs", 3.0, 1.0, 1.0, 100, 3)]
     result = Result("list", "how", {"Python": "3"}, rows)
-    *_, ours, theirs = render(result).splitlines()
+    *_, ours, theirs = result.render().splitlines()
     assert ours.split() == ["ours", "1.000", "1.0x", "1.000", "1.0x", "40", "1.0x"]
     assert theirs.split() == ["theirs", "3.000", "3.0x", "2.000", "2.0x", "100", "2.5x"]
     figures = result.as_json()["rows"]

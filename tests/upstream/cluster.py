@@ -28,12 +28,14 @@ class UpstreamCluster:
     """`with UpstreamCluster(binaries, directory) as cluster:`
 
     Authorizers, admission and token handling are those of a default cluster; everything that
-    it writes, logs included, is in `directory`.
+    it writes, logs included, is in `directory`. Only if it is `durable` does etcd wait for the
+    disk: most clusters are thrown away, and the disk is shared.
     """
 
-    def __init__(self, binaries: Binaries, directory: Path) -> None:
+    def __init__(self, binaries: Binaries, directory: Path, *, durable: bool = False) -> None:
         self.binaries = binaries
         self.directory = directory
+        self._durable = durable
         self._authority = CertificateAuthority.create("kubernetes", now=_now())
         self._ca, self._ca_key = self._write(self._authority.pair, "ca")
         # Service accounts only need some pair of keys, and a certificate holds a public one.
@@ -107,6 +109,10 @@ class UpstreamCluster:
         self._start_component(
             "kube-scheduler", f"--kubeconfig={kubeconfig}", "--leader-elect=false"
         )
+
+    def pids(self) -> tuple[int, ...]:
+        """Of all servers that run."""
+        return tuple(server.pid for server in self._servers.values())
 
     # -- access --------------------------------------------------------------------------
 
@@ -196,7 +202,7 @@ class UpstreamCluster:
                 f"--initial-advertise-peer-urls={peer}",
                 f"--initial-cluster=default={peer}",
                 "--quota-backend-bytes=8589934592",
-                "--unsafe-no-fsync",  # the cluster is thrown away; the disk is shared
+                *([] if self._durable else ["--unsafe-no-fsync"]),
             ],
             self.etcd(),
             "/health",

@@ -1,0 +1,149 @@
+"""Servers under the same load: requests a second, and what each costs the server."""
+
+from __future__ import annotations
+
+import os
+import ssl
+import statistics
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import msgspec
+
+from bench.frame import BenchFailed
+from bench.load import Job, Outcome
+from tests.upstream.judge import Judge
+
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A server with its processes."""
+
+    name: str
+    port: int
+    ca: Path
+    token: str
+    pids: tuple[int, ...]
+
+    def judge(self) -> Judge:
+        context = ssl.create_default_context(cafile=str(self.ca))
+        return Judge(self.port, context, token=self.token)
+
+    def cpu(self) -> float:
+        """Seconds that its processes have worked."""
+        return sum(_cpu(pid) for pid in self.pids)
+
+    def resident(self) -> int:
+        """Bytes of memory that its processes hold."""
+        return sum(_resident(pid) for pid in self.pids)
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """The medians of one server under one load."""
+
+    load: str
+    target: str
+    per_second: float
+    cpu_us: float
+    """What one unit costs the server."""
+    median_ms: float
+    p99_ms: float
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class RateResult:
+    name: str
+    method: str
+    versions: Mapping[str, str]
+    rates: Sequence[Rate]
+    """Ours is the first of each load: the ratios are of it to the others."""
+
+    def as_json(self) -> dict[str, object]:
+        rows = [asdict(rate) | {"ratio": self._ratio(rate)} for rate in self.rates]
+        versions = dict(self.versions)
+        return {"name": self.name, "method": self.method, "versions": versions, "rows": rows}
+
+    def render(self) -> str:
+        wide, narrow = (max(map(len, names)) for names in (self._targets(), self._loads()))
+        lines = [f"{self.name}: {self.method}"]
+        lines.append("  " + ", ".join(f"{name} {value}" for name, value in self.versions.items()))
+        titles = f"{'per s':>10}  {'ours':>6}  {'CPU us':>9}  {'p50 ms':>8}  {'p99 ms':>8}"
+        lines.append(f"  {'':{narrow}}  {'':{wide}}  {titles}")
+        for rate in self.rates:
+            figures = (
+                f"{rate.per_second:10,.0f}  {self._ratio(rate):5.1f}x  {rate.cpu_us:9,.1f}  "
+                f"{rate.median_ms:8.1f}  {rate.p99_ms:8.1f}"
+            )
+            lines.append(f"  {rate.load:{narrow}}  {rate.target:{wide}}  {figures}")
+        return "\n".join(lines)
+
+    def _ratio(self, rate: Rate) -> float:
+        ours = next(each for each in self.rates if each.load == rate.load)
+        return ours.per_second / rate.per_second
+
+    def _targets(self) -> list[str]:
+        return [rate.target for rate in self.rates]
+
+    def _loads(self) -> list[str]:
+        return [rate.load for rate in self.rates]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    outcome: Outcome
+    cpu: float
+    """Seconds that the server worked."""
+
+
+def drive(target: Target, job: Job) -> Measured:
+    """One job by a generator of its own."""
+    with subprocess.Popen(
+        [sys.executable, "-m", "bench.load"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as generator:
+        assert generator.stdin is not None
+        assert generator.stdout is not None
+        generator.stdin.write(msgspec.json.encode(job) + b"\n")
+        generator.stdin.flush()
+        if generator.stdout.readline() != b"ready\n":
+            raise BenchFailed(f"{target.name}: the generator could not start")
+        before = target.cpu()
+        generator.stdin.write(b"\n")
+        generator.stdin.flush()
+        answer = generator.stdout.readline()
+        cpu = target.cpu() - before
+    if not answer:
+        raise BenchFailed(f"{target.name}: {job.method} {job.path} failed")
+    return Measured(msgspec.json.decode(answer, type=Outcome), cpu)
+
+
+def median(load: str, target: str, taken: Sequence[Measured], units: int = 1) -> Rate:
+    """`units` is how many of what is counted come of one request: events, say."""
+
+    def mid(values: Sequence[float]) -> float:
+        return statistics.median(values)
+
+    return Rate(
+        load,
+        target,
+        mid([each.outcome.requests * units / each.outcome.seconds for each in taken]),
+        mid([each.cpu * 1e6 / (each.outcome.requests * units) for each in taken]),
+        mid([each.outcome.median_ms for each in taken]),
+        mid([each.outcome.p99_ms for each in taken]),
+        len(taken),
+    )
+
+
+def _cpu(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _resident(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

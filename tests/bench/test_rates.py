@@ -1,0 +1,121 @@
+"""The load generator counts what a server answers; ratios are of ours to the others."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from bench.frame import BenchFailed
+from bench.load import OBJECT, Job
+from bench.rates import Rate, RateResult, Target, drive
+from kvestigate.wire.certificates import CertificateAuthority
+from kvestigate.wire.message import Request, Response
+from kvestigate.wire.server import serve
+from kvestigate.wire.tls import server_context
+
+
+class _Site:
+    """Answers everything under /things and notes what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.arrived = asyncio.Condition()
+
+    async def handle(self, request: Request) -> Response:
+        if request.query:
+            return Response(200, [], self._events(), compress=False)
+        async with self.arrived:
+            self.asked.append(f"{request.method} {request.path} {request.body.decode()}")
+            self.arrived.notify_all()
+        status = 200 if request.path.startswith("/things") else 404
+        return Response(status, [], b"answer")
+
+    async def _events(self) -> AsyncIterator[bytes]:
+        for number in range(1, 4):
+            async with self.arrived:
+                while len(self.asked) < number:
+                    await self.arrived.wait()
+            yield b"event\n"
+        await asyncio.Event().wait()
+
+
+@pytest.fixture
+async def site() -> _Site:
+    return _Site()
+
+
+@pytest.fixture
+async def target(site: _Site, tmp_path: Path) -> AsyncIterator[Target]:
+    now = datetime.datetime.now(datetime.UTC)
+    authority = CertificateAuthority.create("authority", now=now)
+    pair = authority.issue_server("bench", ["127.0.0.1"], now=now)
+    ca = tmp_path / "ca.crt"
+    ca.write_bytes(authority.pair.certificate)
+    tls = server_context(certificate=pair.certificate, key=pair.key)
+    async with await serve(site.handle, tls=tls) as server:
+        yield Target("site", server.address[1], ca, "token", (os.getpid(),))
+
+
+def _job(target: Target, path: str, requests: int) -> Job:
+    numbered = f"{path}/{OBJECT.decode()}"
+    return Job(
+        target.port,
+        str(target.ca),
+        target.token,
+        "POST",
+        numbered,
+        "{}",
+        connections=2,
+        requests=requests,
+    )
+
+
+async def test_every_request_is_asked_once(site: _Site, target: Target) -> None:
+    job = replace(_job(target, "/things", 5), first=7)
+    measured = await asyncio.to_thread(drive, target, job)
+    assert measured.outcome.requests == 5
+    assert measured.outcome.received == 5 * len("answer")
+    assert sorted(site.asked) == [f"POST /things/{number:08} {{}}" for number in range(7, 12)]
+
+
+async def test_objects_take_turns(site: _Site, target: Target) -> None:
+    job = replace(_job(target, "/things", 4), objects=2)
+    await asyncio.to_thread(drive, target, job)
+    paths = sorted(asked.split()[1] for asked in site.asked)
+    assert paths == ["/things/00000000"] * 2 + ["/things/00000001"] * 2
+
+
+async def test_watchers_are_waited_for(site: _Site, target: Target) -> None:
+    job = replace(_job(target, "/things", 3), watch="/things?watch=1", watchers=2)
+    measured = await asyncio.to_thread(drive, target, job)
+    assert measured.outcome.received == 3 * len("answer") + 2 * 3 * len("event\n")
+
+
+async def test_a_refused_request_fails_the_bench(target: Target) -> None:
+    with pytest.raises(BenchFailed, match="POST /nothing"):
+        await asyncio.to_thread(drive, target, _job(target, "/nothing", 1))
+
+
+def test_ratios_are_of_ours_to_each_load() -> None:
+    rates = [
+        Rate("GET", "ours", 100.0, 1.0, 1.0, 2.0, 3),
+        Rate("GET", "theirs", 20.0, 1.0, 1.0, 2.0, 3),
+        Rate("LIST", "ours", 10.0, 1.0, 1.0, 2.0, 3),
+        Rate("LIST", "theirs", 5.0, 1.0, 1.0, 2.0, 3),
+    ]
+    result = RateResult("plane", "how", {"Python": "3"}, rates)
+    assert [line.split()[3] for line in result.render().splitlines()[3:]] == [
+        "1.0x",
+        "5.0x",
+        "1.0x",
+        "2.0x",
+    ]
+    rows = result.as_json()["rows"]
+    assert isinstance(rows, list)
+    assert [row["ratio"] for row in rows] == [1.0, 5.0, 1.0, 2.0]
