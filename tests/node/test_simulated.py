@@ -13,8 +13,8 @@ from kvestigate.node.agent import Agent
 from kvestigate.node.config import NodeConfig
 from kvestigate.node.fleet import Fleet
 from kvestigate.node.gpu.model import Load, node_gpus
-from kvestigate.node.hosts.interface import Launch, RunKey
-from kvestigate.node.hosts.simulated import SimulatedHost, lifetime
+from kvestigate.node.hosts.interface import Launch, RunKey, Usage
+from kvestigate.node.hosts.simulated import SimulatedHost, lifetime, simulated_usage
 from kvestigate.node.registration import NODES
 from tests.node.conftest import in_phase, is_ready, pod, state_of, until, until_gone
 from tests.node.kubelet import Kubelet
@@ -38,6 +38,19 @@ def test_how_long_a_container_runs(
     argv: tuple[str, ...], env: dict[str, str], expected: tuple[float, int] | None
 ) -> None:
     assert lifetime(Launch(RunKey("p", "c", 0), argv, env)) == expected
+
+
+@pytest.mark.parametrize(
+    ("env", "expected"),
+    [
+        ({}, Usage()),
+        ({"SIMULATE_CPU": "250m"}, Usage(15.0)),
+        ({"SIMULATE_CPU": "2", "SIMULATE_MEMORY": "1Gi"}, Usage(120.0, 1024**3)),
+        ({"SIMULATE_CPU": "much"}, Usage()),
+    ],
+)
+def test_what_a_container_uses(env: dict[str, str], expected: Usage) -> None:
+    assert simulated_usage(env, 60.0) == expected
 
 
 async def test_a_pod_lives_by_the_clock(api: Api) -> None:

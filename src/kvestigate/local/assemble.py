@@ -21,6 +21,8 @@ from kvestigate.controllers.volumes import LOCAL_PATH
 from kvestigate.errors import AlreadyExists
 from kvestigate.kube import builtins
 from kvestigate.local.directory import ClusterDirectory, Shape
+from kvestigate.local.metrics.api import API_SERVICE, AVAILABLE, metrics_group
+from kvestigate.local.metrics.scrape import Scraper
 from kvestigate.node.config import NodeConfig
 from kvestigate.node.fleet import Fleet
 from kvestigate.node.gpu.model import node_gpus
@@ -51,6 +53,7 @@ async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIter
         options = ServeOptions(cluster.plane, Listen(port=shape.port))
         served = await stack.enter_async_context(serving(options))
         await _default_storage(_api(served))
+        await _serve_metrics(served)
         await stack.enter_async_context(Manager(_api(served), _controllers(served)))
         await stack.enter_async_context(Scheduler(_api(served)))
         await stack.enter_async_context(await _nodes(cluster, served, shape))
@@ -76,6 +79,20 @@ async def _default_storage(api: Api) -> None:
         await api.create(builtins.resource("storageclasses"), LOCAL_PATH, type=bytes)
     except AlreadyExists:
         pass
+
+
+async def _serve_metrics(served: Serving) -> None:
+    """What nodes measure becomes an API group, for `kubectl top` and autoscalers."""
+    api = _api(served)
+    services = builtins.resource("apiservices")
+    try:
+        await api.create(services, API_SERVICE, type=bytes)
+    except AlreadyExists:
+        pass
+    status = {"status": {"conditions": [AVAILABLE]}}
+    name = API_SERVICE["metadata"]["name"]
+    await api.patch(services, name, status, subresource="status", type=bytes)
+    served.aggregation.serve(metrics_group(Scraper(api, WALL)))
 
 
 def _controllers(served: Serving) -> Mapping[str, Factory]:

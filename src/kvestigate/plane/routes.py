@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvestigate import errors
 from kvestigate.kube import facts
 from kvestigate.plane import answer, discovery, health, issuer_discovery, metrics, tenancy, types
+from kvestigate.plane.aggregation import Aggregation
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.types import Types
@@ -13,7 +14,9 @@ from kvestigate.wire.message import Request, Response
 _OPENAPI = "/openapi/"
 
 
-async def respond(plane: Plane, asked: Asked, incoming: Request) -> Response:
+async def respond(
+    plane: Plane, aggregation: Aggregation, asked: Asked, incoming: Request
+) -> Response:
     if asked.method not in ("GET", "HEAD"):
         raise errors.MethodNotAllowed(
             "the server does not allow this method on the requested resource", details={}
@@ -22,13 +25,14 @@ async def respond(plane: Plane, asked: Asked, incoming: Request) -> Response:
     found = health.respond(path, asked.params)
     if found is not None:
         return found
-    known = types.of(plane.state)
+    known = aggregation.types(plane)
     if path == "/":
         return answer.json_value({"paths": _paths(plane, known)})
     if path == "/version":
         return answer.json_value(_version())
     if path.startswith(_OPENAPI):
-        found = _openapi(path, known, asked, incoming)
+        # Nobody has told us the schemas of what others make up.
+        found = _openapi(path, types.of(plane.state), asked, incoming)
     else:
         found = discovery.of(known).respond(path, incoming)
     return answer.plain("404 page not found\n", 404) if found is None else found

@@ -18,8 +18,8 @@ from kvestigate.plane import (
     request,
     routes,
     tenancy,
-    types,
 )
+from kvestigate.plane.aggregation import Aggregation
 from kvestigate.plane.audit import AuditLog
 from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.jwt import SigningKey
@@ -90,6 +90,7 @@ class ApiServer:
         self._audit = audit
         self._metrics = metrics.Metrics()
         self.planes = Planes(store, self._clock)
+        self.aggregation = Aggregation()
         self._authorizer = authorizer
         self._guard = Guard(self.planes, authenticator, authorizer)
 
@@ -125,13 +126,13 @@ class ApiServer:
                 return await clusters.respond(self.planes, asked, incoming)
             if asked.method == "GET" and asked.path in issuer_discovery.PATHS:
                 return issuer_discovery.respond(asked.path, name, self._issuer, incoming)
-            return await routes.respond(plane, asked, incoming)
+            return await routes.respond(plane, self.aggregation, asked, incoming)
         return await self._dispatch(plane, asked, user, incoming)
 
     async def _dispatch(
         self, plane: Plane, asked: Asked, user: User, incoming: Request
     ) -> Response | Upgrade:
-        known = types.of(plane.state)
+        known = self.aggregation.types(plane)
         kind = known.get(asked.group, asked.version, asked.resource)
         if kind is None:
             if not _serves(known, asked.group):
@@ -152,7 +153,7 @@ class ApiServer:
             self._authorizer,
         )
         try:
-            return await _verb(call)(call)
+            return await _verb(call, self.aggregation.verbs_of(kind))(call)
         except errors.ApiError as error:
             response = answer.failure(error, call.warnings)
             return answer.as_yaml(response) if call.form.yaml else response
@@ -170,7 +171,7 @@ def _form(asked: Asked, incoming: Request) -> Representation:
     return negotiate.negotiate(incoming.headers.get("accept"), collective=collective)
 
 
-def _verb(call: Call) -> Verb:
+def _verb(call: Call, aggregated: Verbs | None) -> Verb:
     asked, resource = call.asked, call.served.resource
     verbs: Verbs
     if not _leads_somewhere(asked, resource):
@@ -179,6 +180,8 @@ def _verb(call: Call) -> Verb:
         verbs = {}
     elif asked.subresource and asked.subresource != "status":
         verbs = verbs_of(call.served, asked.subresource)
+    elif aggregated is not None:
+        verbs = aggregated
     elif call.kind.key in VIRTUAL:
         verbs = VIRTUAL[call.kind.key]
     else:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from kvestigate.aio.loops import fast_loop
 from kvestigate.errors import UsageError
+from kvestigate.plane.aggregation import Aggregation
 from kvestigate.plane.allocator import keep_large_blocks
 from kvestigate.plane.audit import AuditLog
 from kvestigate.plane.authn.interface import Authenticator
@@ -101,6 +102,8 @@ class Serving:
     """Signs the kubelets' certificates."""
     token: str
     """The owner's."""
+    aggregation: Aggregation
+    """Where whoever makes up more groups hands them in."""
 
 
 def run(options: ServeOptions, announce: Callable[[Serving], None]) -> None:
@@ -139,7 +142,13 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
             url = f"https://{options.listen.shown}:{server.address[1]}"
             directory.write_kubeconfig(url, authority, token, now)
             yield Serving(
-                url, directory.kubeconfig, len(store.planes()), api.handle, authority, token
+                url,
+                directory.kubeconfig,
+                len(store.planes()),
+                api.handle,
+                authority,
+                token,
+                api.aggregation,
             )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from weakref import WeakKeyDictionary
 
@@ -28,6 +28,14 @@ class Types:
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(self._kinds.values())
+
+    def extended(self, kinds: Iterable[Kind]) -> Types:
+        """With more kinds at the end; those that are here already stay as they are."""
+        added = {
+            (kind.resource.group, kind.resource.version, kind.resource.plural): kind
+            for kind in kinds
+        }
+        return Types({**self._kinds, **{at: added[at] for at in added if at not in self._kinds}})
 
 
 @cache

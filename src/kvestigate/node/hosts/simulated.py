@@ -1,7 +1,8 @@
 """The simulated host: containers that exist as records and end by the clock. No processes.
 
 A container runs forever unless it says otherwise: `sleep N`, `true`, `false`, or the variables
-`SIMULATE_SECONDS` and `SIMULATE_EXIT_CODE`. A few commands can be run in it, as a script says.
+`SIMULATE_SECONDS` and `SIMULATE_EXIT_CODE`. It uses what `SIMULATE_CPU` and `SIMULATE_MEMORY`
+say (`500m`, `2Gi`), else nothing. A few commands can be run in it, as a script says.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from pathlib import Path
 
 from kvestigate.aio.clock import Clock
+from kvestigate.errors import InputError
+from kvestigate.kube import quantities
 from kvestigate.node.gpu import smi
 from kvestigate.node.gpu.model import VARIABLE, Gpu
 from kvestigate.node.hosts.interface import (
@@ -145,13 +148,11 @@ class SimulatedHost:
         cpu: int = 32,
         memory: int = 128 * 1024**3,
         scripts: Mapping[str, Script] | None = None,
-        usage: Callable[[RunKey, float], Usage] | None = None,
     ) -> None:
         self._clock = clock
         self._cpu = cpu
         self._memory = memory
         self._scripts = {**SCRIPTS, **(scripts or {})}
-        self._usage = usage
         self._running: dict[str, SimulatedProcess] = {}
         self._gpus: tuple[Gpu, ...] = ()
 
@@ -211,9 +212,7 @@ class SimulatedHost:
         pass
 
     def usage(self, process: Process) -> Usage:
-        if self._usage is None:
-            return Usage()
-        return self._usage(process.key, self._clock.now())
+        return simulated_usage(process.env, self._clock.now() - process.started_at)
 
     async def install_gpus(self, gpus: Sequence[Gpu]) -> None:
         self._scripts["nvidia-smi"] = self._nvidia_smi
@@ -244,6 +243,15 @@ def lifetime(launch: Launch) -> tuple[float, int] | None:
         case ("false",):
             return 0.0, 1
     return None
+
+
+def simulated_usage(env: Mapping[str, str], seconds: float) -> Usage:
+    """What a container has used after running so long: PURE."""
+    cpu, memory = env.get("SIMULATE_CPU", "0"), env.get("SIMULATE_MEMORY", "0")
+    try:
+        return Usage(quantities.as_float(cpu) * seconds, quantities.whole(memory))
+    except InputError:
+        return Usage()  # whoever wrote nonsense sees none
 
 
 def _uname(arguments: Sequence[str], env: Mapping[str, str]) -> tuple[int, str]:
