@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
+from kvestigate.aio.clock import WallClock
 from kvestigate.client.api import Api
 from kvestigate.client.retry import RetryPolicy
 from kvestigate.client.transport import Transport
@@ -36,7 +37,7 @@ class Script:
         return query_of(self.requests[number])
 
 
-class InstantClock:
+class InstantClock(WallClock):
     """Sleeps take no time and are written down."""
 
     def __init__(self) -> None:

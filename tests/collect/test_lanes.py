@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kvestigate.aio.clock import WallClock
 from kvestigate.collect.checkpoint import Checkpoint, Known, Mark
 from kvestigate.collect.collector import Collector
 from kvestigate.collect.lanes import Lane
@@ -46,7 +47,7 @@ class Scripted:
         pass
 
 
-class Instant:
+class Instant(WallClock):
     """A clock whose pauses end when the test lets them."""
 
     def __init__(self) -> None:

@@ -6,7 +6,14 @@ import asyncio
 import heapq
 import itertools
 import time
+from collections.abc import Callable
 from typing import Protocol
+
+
+class Timer(Protocol):
+    """A call that is to come."""
+
+    def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
@@ -17,6 +24,12 @@ class Clock(Protocol):
 
     async def sleep(self, seconds: float) -> None: ...
 
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        """Call back once, when so much time has passed; on the event loop of the caller."""
+
+    def routine(self) -> Clock:
+        """The same time for waits that only repeat themselves, which nobody has to wait for."""
+
 
 class WallClock:
     """The machine's own time."""
@@ -26,6 +39,12 @@ class WallClock:
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        return asyncio.get_running_loop().call_later(seconds, callback)
+
+    def routine(self) -> Clock:
+        return self
 
 
 class VirtualClock:
@@ -44,10 +63,21 @@ class VirtualClock:
         if seconds <= 0:
             await asyncio.sleep(0)
             return
+        await self._sleeper(seconds)
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        woken = self._sleeper(seconds)
+        woken.add_done_callback(lambda _: None if woken.cancelled() else callback())
+        return _Call(woken)
+
+    def routine(self) -> Clock:
+        return self
+
+    def _sleeper(self, seconds: float) -> asyncio.Future[None]:
         woken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), woken))
         self._arrival.set()
-        await woken
+        return woken
 
     @property
     def next_wake(self) -> float | None:
@@ -73,6 +103,14 @@ class VirtualClock:
     def _forget_cancelled(self) -> None:
         while self._sleepers and self._sleepers[0][2].done():
             heapq.heappop(self._sleepers)
+
+
+class _Call:
+    def __init__(self, woken: asyncio.Future[None]) -> None:
+        self._woken = woken
+
+    def cancel(self) -> None:
+        self._woken.cancel()
 
 
 WALL = WallClock()

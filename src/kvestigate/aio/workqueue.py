@@ -7,13 +7,15 @@ worker is done. So a worker always sees the newest state, and never races anothe
 from __future__ import annotations
 
 import asyncio
+import heapq
+import itertools
 from collections import deque
-from collections.abc import AsyncIterator, Hashable
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
 from kvestigate.aio.backoff import Backoff
-from kvestigate.aio.clock import WALL, Clock
+from kvestigate.aio.clock import WALL, Clock, Timer
 
 K = TypeVar("K", bound=Hashable)
 
@@ -26,15 +28,26 @@ class WorkQueue(Generic[K]):
     """Keys in order of arrival, deduplicated."""
 
     def __init__(
-        self, *, clock: Clock = WALL, first_retry: float = 0.005, last_retry: float = 1000.0
+        self,
+        *,
+        clock: Clock = WALL,
+        first_retry: float = 0.005,
+        last_retry: float = 1000.0,
+        offered: Callable[[], None] = lambda: None,
     ) -> None:
         self._clock = clock
         self._retries = (first_retry, last_retry)
+        self._offered = offered
+        """Called when a key waits for a worker: whoever has workers on demand gets one."""
         self._ready: deque[K] = deque()
         self._dirty: set[K] = set()
         self._processing: set[K] = set()
         self._backoffs: dict[K, Backoff] = {}
-        self._delayed: dict[K, tuple[float, asyncio.Task[None]]] = {}
+        self._due: dict[K, float] = {}
+        self._delayed: list[tuple[float, int, K]] = []
+        """A heap; entries that `_due` contradicts are stale."""
+        self._order = itertools.count()
+        self._alarm: tuple[float, Timer] | None = None
         self._waiters: deque[asyncio.Future[None]] = deque()
         self._closed = False
 
@@ -58,18 +71,19 @@ class WorkQueue(Generic[K]):
             self.add(key)
             return
         due = self._clock.now() + seconds
-        if (waiting := self._delayed.get(key)) is not None:
-            if waiting[0] <= due:
-                return
-            waiting[1].cancel()
-        self._delayed[key] = (due, asyncio.ensure_future(self._add_later(key, seconds)))
+        if self._due.get(key, due + 1) <= due:
+            return
+        self._due[key] = due
+        heapq.heappush(self._delayed, (due, next(self._order), key))
+        self._set_alarm()
 
     def retry(self, key: K) -> None:
         """Ask for `key` again after a failure: later each time, until `forget`."""
         first, last = self._retries
         backoff = self._backoffs.get(key)
         if backoff is None:
-            backoff = self._backoffs[key] = Backoff(initial=first, cap=last, jitter=0.1)
+            # No jitter: keys of one process do not storm a server, and runs can be repeated.
+            backoff = self._backoffs[key] = Backoff(initial=first, cap=last, jitter=0.0)
         self.add_after(key, backoff.next())
 
     def forget(self, key: K) -> None:
@@ -93,10 +107,11 @@ class WorkQueue(Generic[K]):
                 if waiter.done() and not waiter.cancelled():
                     self._wake()  # the wake-up was ours: hand it on
                 raise
-        key = self._ready.popleft()
-        self._dirty.discard(key)
-        self._processing.add(key)
-        return key
+        return self._take()
+
+    def get_now(self) -> K | None:
+        """The next key if one waits, which is in work until `done(key)`."""
+        return self._take() if self._ready else None
 
     def done(self, key: K) -> None:
         """The work on `key` ended; when it was added meanwhile, it queues again."""
@@ -116,15 +131,24 @@ class WorkQueue(Generic[K]):
     def close(self) -> None:
         """Take no more keys; workers get what waits, then `QueueClosed`."""
         self._closed = True
-        for _, task in self._delayed.values():
-            task.cancel()
         self._delayed.clear()
+        self._due.clear()
+        if self._alarm is not None:
+            self._alarm[1].cancel()
+            self._alarm = None
         while self._waiters:
             self._wake()
+
+    def _take(self) -> K:
+        key = self._ready.popleft()
+        self._dirty.discard(key)
+        self._processing.add(key)
+        return key
 
     def _offer(self, key: K) -> None:
         self._ready.append(key)
         self._wake()
+        self._offered()
 
     def _wake(self) -> None:
         while self._waiters:
@@ -133,7 +157,26 @@ class WorkQueue(Generic[K]):
                 waiter.set_result(None)
                 return
 
-    async def _add_later(self, key: K, seconds: float) -> None:
-        await self._clock.sleep(seconds)
-        del self._delayed[key]
-        self.add(key)
+    def _set_alarm(self) -> None:
+        """One timer for all delayed keys: that of the first."""
+        while self._delayed and self._due.get(self._delayed[0][2]) != self._delayed[0][0]:
+            heapq.heappop(self._delayed)
+        first = self._delayed[0][0] if self._delayed else None
+        if self._alarm is not None:
+            if self._alarm[0] == first:
+                return
+            self._alarm[1].cancel()
+            self._alarm = None
+        if first is not None:
+            pause = max(0.0, first - self._clock.now())
+            self._alarm = (first, self._clock.call_later(pause, self._ring))
+
+    def _ring(self) -> None:
+        now = self._clock.now()
+        self._alarm = None
+        while self._delayed and self._delayed[0][0] <= now:
+            due, _, key = heapq.heappop(self._delayed)
+            if self._due.get(key) == due:
+                del self._due[key]
+                self.add(key)
+        self._set_alarm()

@@ -7,11 +7,12 @@ seed and the revision: the same actions draw the same uids and names again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import msgspec
 
-from kvestigate.aio.clock import Clock
+from kvestigate.aio.clock import Clock, Timer
 from kvestigate.plane.store.model import ABSENT, Item, Put, ResourceKey
 from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.store.state import PlaneState
@@ -73,6 +74,12 @@ class Frozen:
 
     async def sleep(self, seconds: float) -> None:
         raise RuntimeError("nothing can wait for time that only a step moves")
+
+    def call_later(self, seconds: float, callback: Callable[[], None]) -> Timer:
+        raise RuntimeError("nothing can wait for time that only a step moves")
+
+    def routine(self) -> Clock:
+        return self
 
 
 def _item(state: PlaneState) -> Item | None:
