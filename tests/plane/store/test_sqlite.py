@@ -160,7 +160,7 @@ async def test_a_database_has_one_owner(path: Path) -> None:
         await store.create("one")
         second = SqliteBackend(path)
         with pytest.raises(StoreFailed, match="locked") as caught:
-            await second.open()
+            await second.open(store)
         await second.close()
         assert caught.value.hint is not None
     async with Store(SqliteBackend(path)) as store:
@@ -184,7 +184,7 @@ async def test_a_database_that_is_not_ours_is_left_alone(
         db.execute(statement)
     backend = SqliteBackend(path)
     with pytest.raises(StoreFailed, match=complaint):
-        await backend.open()
+        await backend.open(Store(backend))
     await backend.close()
 
 

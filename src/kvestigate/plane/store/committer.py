@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from kvestigate.plane.store.errors import StoreFailed
-from kvestigate.plane.store.interface import Backend, Step
+from kvestigate.plane.store.errors import StoreError, StoreFailed
+from kvestigate.plane.store.interface import NO_REFUSALS, Appended, Backend, Refusals, Step
 
 _COMMITS = 64
 """Cleaning waits for a pause in the writing, but not for more than this many commits."""
@@ -24,6 +25,9 @@ class Decision:
     """It never will be: undo it for the writers too."""
 
 
+_Refused: TypeAlias = tuple[Decision, asyncio.Future[None], StoreError]
+
+
 class Committer:
     """Brings decisions to the backend in order; owns the one task that waits for it."""
 
@@ -32,6 +36,8 @@ class Committer:
         self._queue: list[tuple[Decision, asyncio.Future[None]]] = []
         self._task: asyncio.Task[None] | None = None
         self._closing = False
+        self._under_way = 0
+        """How much of the queue the backend has in its hands."""
 
     def submit(self, decision: Decision) -> asyncio.Future[None] | None:
         """None: it is settled already; else the future says when, or raises StoreFailed."""
@@ -45,6 +51,7 @@ class Committer:
             decision.settle()
             return None
         done = self._enqueue(decision)
+        self._under_way = 1
         self._task = asyncio.get_running_loop().create_task(self._run(commit))
         return done
 
@@ -58,6 +65,14 @@ class Committer:
         """Pass on a step that changes nothing anybody can see, and that nobody waits for."""
         if not self._closing:
             self.submit(Decision(step, _nothing, _nothing))
+
+    def newer(self, plane: str, revision: int) -> Awaitable[bool] | None:
+        """Has another server written to the plane since? It has been reported, then."""
+        return self._backend.newer(plane, revision)
+
+    def abandon(self, plane: str, error: StoreError) -> None:
+        """The plane is gone: what was to be appended to it and is not under way never will be."""
+        _give_up(self._appends_to({plane: error}, self._under_way))
 
     def last(self) -> asyncio.Future[None] | None:
         """The newest decision that is not settled."""
@@ -79,15 +94,16 @@ class Committer:
         self._queue.append((decision, done))
         return done
 
-    async def _run(self, commit: Awaitable[None] | None) -> None:
+    async def _run(self, commit: Awaitable[Refusals] | None) -> None:
         """Commit until there is nothing left to write and nothing left to clean."""
         size, commits = 1, 0
         try:
             while True:
                 if commit is not None:
                     commits += 1
-                    if await self._succeeded(commit):
-                        self._settle(size)
+                    self._under_way = size
+                    await self._outcome(commit, size)
+                    self._under_way = 0
                 # The writers just acknowledged come back in this turn; let them form a group.
                 await asyncio.sleep(0)
                 size = len(self._queue)
@@ -100,13 +116,13 @@ class Committer:
         finally:
             self._task = None
 
-    async def _succeeded(self, commit: Awaitable[None]) -> bool:
+    async def _outcome(self, commit: Awaitable[Refusals], size: int) -> None:
         try:
-            await commit
+            refusals = await commit
         except StoreFailed as error:
             self._fail(error)
-            return False
-        return True
+        else:
+            self._settle(size, refusals)
 
     async def _more_after_tidying(self) -> bool:
         try:
@@ -115,22 +131,51 @@ class Committer:
             more = False  # it is tried again after the next write, which reports the failure
         return more or bool(self._queue)
 
-    def _settle(self, size: int) -> None:
+    def _settle(self, size: int, refusals: Refusals = NO_REFUSALS) -> None:
         settled, self._queue = self._queue[:size], self._queue[size:]
-        for decision, done in settled:
+        refused: list[_Refused] = []
+        for place, (decision, done) in enumerate(settled):
+            if place in refusals:
+                refused.append((decision, done, refusals[place]))
+                continue
             decision.settle()
             if not done.done():
                 done.set_result(None)
+        if refused:
+            # What was decided on top of appends that did not happen cannot happen either.
+            reasons = {
+                decision.step.plane: error
+                for decision, _, error in refused
+                if isinstance(decision.step, Appended)
+            }
+            _give_up(refused + self._appends_to(reasons, 0))
+
+    def _appends_to(self, reasons: Mapping[str, StoreError], start: int) -> list[_Refused]:
+        """Take the appends to some planes out of the queue, from `start` on."""
+        kept = self._queue[:start]
+        taken: list[_Refused] = []
+        for decision, done in self._queue[start:]:
+            step = decision.step
+            if isinstance(step, Appended) and step.plane in reasons:
+                taken.append((decision, done, reasons[step.plane]))
+            else:
+                kept.append((decision, done))
+        self._queue = kept
+        return taken
 
     def _fail(self, error: StoreFailed) -> None:
         """What is queued was decided on top of what failed, so all of it goes, newest first."""
         failed, self._queue = self._queue, []
-        for decision, _ in reversed(failed):
-            decision.revert()
-        for _, done in failed:
-            if not done.done():
-                done.set_exception(StoreFailed(error.message, hint=error.hint))
-                done.exception()  # a step that nobody waits for must not warn
+        _give_up([(*each, StoreFailed(error.message, hint=error.hint)) for each in failed])
+
+
+def _give_up(refused: list[_Refused]) -> None:
+    for decision, _, _ in reversed(refused):
+        decision.revert()
+    for _, done, error in refused:
+        if not done.done():
+            done.set_exception(error)
+            done.exception()  # a step that nobody waits for must not warn
 
 
 def _nothing() -> None:

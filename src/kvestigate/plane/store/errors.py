@@ -10,6 +10,7 @@
     x Compacted          the history no longer reaches back to that revision
     x Lagged             a watcher did not read fast enough and was cut
     x StoreFailed        the backend could not make a write durable
+      + Overtaken        another server wrote to the plane first
 
 These speak of revisions and planes; the verbs turn them into Kubernetes Status.
 """
@@ -88,6 +89,13 @@ class Lagged(StoreError):
 
 class StoreFailed(StoreError):
     pass
+
+
+class Overtaken(StoreFailed):
+    """What was decided rested on less than there is. Decide again: all of it is known by now."""
+
+    def __init__(self, plane: str) -> None:
+        super().__init__(f'another server has written to the plane "{plane}"')
 
 
 def refusal(

@@ -50,6 +50,11 @@ class History:
     def extend(self, changes: Sequence[Change]) -> None:
         self._changes.extend(changes)
 
+    def restart(self, compacted: int, changes: Sequence[Change]) -> None:
+        """Begin anew with what was loaded."""
+        self.compacted = compacted
+        self._changes = list(changes)
+
     def revision_of(self, index: int) -> int:
         return self._changes[index].revision
 

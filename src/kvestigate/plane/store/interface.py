@@ -1,24 +1,22 @@
 """What a backend is: the place where the store's steps become durable.
 
-The store keeps every open plane in memory and decides every write there; a backend is a log
+The store keeps the planes in use in memory and decides every write there; a backend is a log
 of steps that were decided, and the way back from that log to memory. Steps name planes by
 name and arrive in the order they were decided.
 
-An etcd backend, where several servers write the same planes, fits as follows. A body has a
-hole for the revision, so it is written to etcd as it is, under a compare on the key's
-mod_revision, and the hole is filled from mod_revision when the write comes back. etcd's watch
-feeds every server, the writer included: what it delivers goes through the same door by which
-a local commit becomes visible (`Plane.ingest`), and the writer is acknowledged when its own
-revision has passed there. Revisions then only increase; nothing above relies on them being
-dense. A fork is a record (parent, revision) as in the SQLite backend, and layered keys.
+Where several servers share a backend, each decides on what it knows. A step that was decided
+on less than there is, is refused alone: the backend first tells the store what it had missed
+(`Feed`), and the writer is judged anew. What others do without a clash comes in by the same
+door.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import ClassVar, Protocol, TypeAlias
 
+from kvestigate.plane.store.errors import StoreError
 from kvestigate.plane.store.model import Change
 from kvestigate.plane.store.state import PlaneState
 
@@ -86,20 +84,55 @@ class Loaded:
     checkpoints: dict[str, PlaneState]
 
 
-class Backend(Protocol):
-    """Implemented by `memory` and `sqlite`; each passes the contract suite of the store."""
+Refusals: TypeAlias = Mapping[int, StoreError]
+"""Why some steps of a group did not happen, by their place in it. The others did."""
 
-    async def open(self) -> Sequence[str]:
+NO_REFUSALS: Refusals = {}
+
+
+class Feed(Protocol):
+    """Where a shared backend reports what other servers did. The store implements it."""
+
+    def appeared(self, plane: str) -> None:
+        """There is a plane of this name."""
+
+    def vanished(self, plane: str) -> None:
+        """The plane of this name was deleted."""
+
+    def follows(self, plane: str) -> bool:
+        """Whether the plane is in memory, so that its changes are of interest."""
+
+    def happened(self, plane: str, changes: Sequence[Change]) -> None:
+        """Changes in order, without `previous`; those that are known already are passed over."""
+
+    def pinned(self, plane: str, checkpoints: Mapping[str, int]) -> None:
+        """The checkpoints of a plane, with their revisions."""
+
+    def missed(self, plane: str) -> None:
+        """More may have happened in the plane than was reported: load it anew."""
+
+
+class Backend(Protocol):
+    """Implemented by `memory`, `sqlite` and `etcd`; each passes the contract suite of the store."""
+
+    durable: ClassVar[bool]
+    """Whether planes can be loaded again, so that idle ones need not stay in memory."""
+
+    async def open(self, feed: Feed) -> Sequence[str]:
         """Take possession; the names of all planes. Nothing else is read yet."""
 
     async def load(self, plane: str) -> Loaded:
         """Read one plane. It shares in memory what it shares with planes read before."""
 
-    def commit(self, steps: Sequence[Step]) -> Awaitable[None] | None:
-        """Make all steps durable, or none and raise StoreFailed. None: they already are.
+    def commit(self, steps: Sequence[Step]) -> Awaitable[Refusals] | None:
+        """Make the steps durable but for those refused, or none and raise StoreFailed.
 
-        The store waits for one commit before it starts the next.
+        None: they already are. The store waits for one commit before it starts the next.
         """
+
+    def newer(self, plane: str, revision: int) -> Awaitable[bool] | None:
+        """Has another server written since? What it wrote is reported first. None: there is
+        no other server."""
 
     async def tidy(self) -> bool:
         """A bounded piece of cleaning, when nothing is waiting to be written; True: more to do."""

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvestigate.plane.store.errors import NoPlane
-from kvestigate.plane.store.interface import Backend, Loaded, Step
+from kvestigate.plane.store.interface import Backend, Feed, Loaded, Step
 
 
 class MemoryBackend(Backend):
-    async def open(self) -> Sequence[str]:
+    durable = False
+
+    async def open(self, feed: Feed) -> Sequence[str]:
         return ()
 
     async def load(self, plane: str) -> Loaded:
         raise NoPlane(plane)
 
     def commit(self, steps: Sequence[Step]) -> None:
+        return None
+
+    def newer(self, plane: str, revision: int) -> None:
         return None
 
     async def tidy(self) -> bool:

@@ -8,13 +8,19 @@ are always the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kvestigate.plane.store import transition
 from kvestigate.plane.store.committer import Committer, Decision
-from kvestigate.plane.store.errors import NoPlane, Refused, StoreFailed
+from kvestigate.plane.store.errors import (
+    Compacted,
+    NoPlane,
+    Overtaken,
+    Refused,
+    StoreFailed,
+)
 from kvestigate.plane.store.history import History, Journal
-from kvestigate.plane.store.interface import Appended, Pinned, Step, Trimmed, Unpinned
+from kvestigate.plane.store.interface import Appended, Loaded, Pinned, Step, Trimmed, Unpinned
 from kvestigate.plane.store.model import Change, Mutation, ResourceKey
 from kvestigate.plane.store.state import PlaneState
 from kvestigate.plane.store.watch import BUFFER, Hub, Subscription
@@ -24,13 +30,15 @@ class Plane:
     """Made by the Store. An idle one is this object and nothing else: no task, no queue."""
 
     __slots__ = (
+        "__weakref__",
+        "_ahead",
         "_closed",
         "_committer",
-        "_history",
         "_hub",
         "_journal",
         "_pins",
         "_tip",
+        "history",
         "name",
         "state",
     )
@@ -47,11 +55,13 @@ class Plane:
         self.state = state
         """Everything that is durable. Hold on to it and you have a snapshot."""
         self._tip = state
-        self._history = history
+        self.history = history
         self._committer = committer
         self._journal = journal
         self._pins = checkpoints
         self._hub: Hub | None = None
+        self._ahead: list[Change] | None = None
+        """What other servers did while our own writes are under way."""
         self._closed = False
 
     @property
@@ -68,7 +78,7 @@ class Plane:
     @property
     def compacted(self) -> int:
         """The oldest revision that can be watched from."""
-        return self._history.compacted
+        return self.history.compacted
 
     async def commit(self, mutations: Sequence[Mutation], actor: str = "") -> list[Change]:
         """All of the mutations, or none and Refused. Returns when they are durable.
@@ -82,11 +92,14 @@ class Plane:
             try:
                 changes, state = transition.apply(self._tip, mutations, actor, self._journal.now())
             except Refused:
-                if await self._cause_is_durable():
+                if await self._cause_is_durable() and not await self._newer():
                     raise
                 continue
             if changes:
-                await self._append(changes, state)
+                try:
+                    await self._append(changes, state)
+                except Overtaken:
+                    continue
             return changes
 
     async def write(self, mutation: Mutation, actor: str = "") -> Change:
@@ -103,7 +116,7 @@ class Plane:
 
     def events_since(self, revision: int) -> list[Change]:
         """Every change after `revision`, or Compacted."""
-        return self._history.since(revision)
+        return self.history.since(revision)
 
     def at(self, revision: int) -> PlaneState:
         """The plane as it was at a retained revision or checkpoint, or Compacted."""
@@ -146,10 +159,10 @@ class Plane:
         self.require_open()
         present = self.state.revision
         start = present if since is None else since
-        missed = [] if start >= present else self._history.since(start)
+        missed = [] if start >= present else self.history.since(start)
         backlog = [change for change in missed if resource in (None, change.resource)]
         if self._hub is None:
-            self._hub = Hub(present)
+            self._hub = Hub(present, self)
         subscription = Subscription(self._hub, resource, start, backlog, limit)
         self._hub.join(subscription, max(start, present))
         return subscription
@@ -161,13 +174,61 @@ class Plane:
 
     def ingest(self, changes: Sequence[Change], state: PlaneState) -> None:
         """Make durable changes visible to readers and watchers."""
+        if state.revision <= self.state.revision:
+            return  # the plane was loaded anew while they were under way, and with them
         self.state = state
-        for history in self._journal.append(self._history, changes):
+        for history in self._journal.append(self.history, changes):
             self._committer.note(Trimmed(history.plane, history.compacted))
         if self._hub:
             self._hub.publish(changes)
         else:
             self._hub = None
+        if self._ahead and self._tip is state:
+            self._catch_up()
+
+    def follow(self, changes: Sequence[Change]) -> bool:
+        """Make the changes of other servers visible that are new; False if some are missing."""
+        if self._tip is not self.state:
+            # Either these doom our writes under way or are these very writes: wait and see.
+            self._ahead = [*(self._ahead or ()), *changes]
+            return True
+        state = self.state
+        fresh = [change for change in changes if change.revision > state.revision]
+        if fresh:
+            if fresh[0].revision != state.revision + 1:
+                return False
+            for change in fresh:
+                state = transition.replay(state, change)
+            self._tip = state
+            self.ingest(fresh, state)
+        return True
+
+    def reload(self, loaded: Loaded) -> None:
+        """Become what was loaded. Watchers stay if the history fills the gap."""
+        if loaded.compacted <= self.state.revision:
+            self.follow(loaded.changes)
+        else:
+            self._journal.forget(self.history)
+            self.history.restart(loaded.compacted, loaded.changes)
+            self._journal.adopt(self.history)
+            hub, self._hub, self._ahead = self._hub, None, None
+            self.state = self._tip = loaded.state
+            if hub is not None:
+                hub.end(Compacted(hub.delivered, loaded.compacted))
+        self._pins = loaded.checkpoints or None
+
+    def repin(self, checkpoints: Mapping[str, int]) -> bool:
+        """Have the checkpoints that other servers took; False if some state is not at hand."""
+        pins = {}
+        for name, revision in checkpoints.items():
+            known = self.checkpoints.get(name)
+            if known is None or known.revision != revision:
+                if not self.compacted <= revision <= self.state.revision:
+                    return False
+                known = self.at(revision)
+            pins[name] = known
+        self._pins = pins or None
+        return True
 
     def require_open(self) -> None:
         """NoPlane if it was deleted, or is about to be."""
@@ -182,10 +243,15 @@ class Plane:
     def revive(self) -> None:
         self._closed = False
 
+    def rest(self) -> None:
+        """Let go of what only watchers need, so that nothing holds on to an idle plane."""
+        if not self._hub:
+            self._hub = None
+
     def end(self, error: NoPlane | None) -> None:
         """Let the watchers go: with an error if the plane was deleted."""
         self._closed = True
-        self._journal.forget(self._history)
+        self._journal.forget(self.history)
         if self._hub is not None:
             self._hub.end(error)
 
@@ -206,6 +272,17 @@ class Plane:
 
     def _revert(self) -> None:
         self._tip = self.state
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        ahead, self._ahead = self._ahead, None
+        if ahead:
+            self.follow(ahead)
+
+    async def _newer(self) -> bool:
+        """Whether the refusal was based on less than other servers have written."""
+        answer = self._committer.newer(self.name, self.state.revision)
+        return answer is not None and await answer
 
     async def _submit(
         self,

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from weakref import ref
 
 from kvestigate.plane.store.committer import Committer, Decision
-from kvestigate.plane.store.errors import NoPlane, PlaneExists
+from kvestigate.plane.store.errors import NoPlane, PlaneExists, StoreFailed
 from kvestigate.plane.store.history import History, Journal, Retention
-from kvestigate.plane.store.interface import Backend, Created, Deleted, Forked, Step
+from kvestigate.plane.store.interface import Backend, Created, Deleted, Feed, Forked, Step
+from kvestigate.plane.store.model import Change
 from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.store.state import EMPTY, PlaneState
 
+RESIDENT = 2000
+"""Planes that stay in memory though nobody uses them, on a backend that can load them again."""
 
-class Store:
+
+class Store(Feed):
     """Opens a backend, knows every plane by name, loads one when it is first asked for.
+
+    A plane in use is in memory; of the idle ones, only those used last.
 
     async with Store(SqliteBackend(path)) as store:
         plane = await store.plane("root")
@@ -26,18 +34,25 @@ class Store:
         backend: Backend,
         retention: Retention | None = None,
         clock: Callable[[], float] = time.time,
+        resident: int = RESIDENT,
     ) -> None:
         self._backend = backend
         self._committer = Committer(backend)
         self._journal = Journal(retention or Retention(), clock)
-        self._planes: dict[str, Plane | None] = {}
-        """None: it exists and is not loaded."""
+        self._planes: dict[str, ref[Plane] | None] = {}
+        """Of each name; None or a dead reference: it exists and is not loaded."""
+        self._resident: OrderedDict[str, Plane] = OrderedDict()
+        """Those kept in memory, the one used last at the end."""
+        self._most = resident if backend.durable else None
         self._moving: dict[str, asyncio.Future[None]] = {}
         """Names whose plane is being loaded, made or deleted."""
+        self._early: dict[str, list[Change]] = {}
+        """What other servers did to planes that are being loaded."""
+        self._reloading: dict[str, asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> Store:
         try:
-            self._planes = dict.fromkeys(await self._backend.open())
+            self._planes = dict.fromkeys(await self._backend.open(self))
         except BaseException:
             await self._backend.close()
             raise
@@ -49,10 +64,14 @@ class Store:
     async def close(self) -> None:
         """Settle what was written, end every watch, release the backend."""
         await self._committer.close()
-        for plane in self._planes.values():
-            if plane is not None:
+        for task in self._reloading.values():
+            task.cancel()
+        await asyncio.gather(*self._reloading.values(), return_exceptions=True)
+        for name in self._planes:
+            if (plane := self._alive(name)) is not None:
                 plane.end(None)
         self._planes.clear()
+        self._resident.clear()
         await self._backend.close()
 
     async def idle(self) -> None:
@@ -65,12 +84,17 @@ class Store:
 
     def loaded(self, name: str) -> Plane | None:
         """The plane if it is in memory: the way that never waits."""
-        return self._planes.get(name)
+        plane = self._resident.get(name)
+        if plane is not None:
+            self._resident.move_to_end(name)
+        elif (plane := self._alive(name)) is not None:
+            self._keep(plane)
+        return plane
 
     async def plane(self, name: str) -> Plane:
         """The plane, loaded first if need be; NoPlane if there is none."""
         while True:
-            plane = self._planes.get(name)
+            plane = self.loaded(name)
             if plane is not None:
                 return plane
             if (moving := self._moving.get(name)) is not None:
@@ -121,14 +145,76 @@ class Store:
         await self._move(
             names,
             step,
-            settle=lambda: self._planes.update({plane.name: plane for plane in planes}),
+            settle=lambda: self._enter(planes),
             revert=lambda: None,
         )
         return planes
 
+    def appeared(self, plane: str) -> None:
+        self._planes.setdefault(plane, None)
+
+    def vanished(self, plane: str) -> None:
+        alive = self._alive(plane)
+        if alive is None:
+            self._planes.pop(plane, None)
+        else:
+            self._committer.abandon(plane, NoPlane(plane))
+            self._remove(alive)
+
+    def follows(self, plane: str) -> bool:
+        return plane in self._early or self._alive(plane) is not None
+
+    def happened(self, plane: str, changes: Sequence[Change]) -> None:
+        if plane in self._early:
+            self._early[plane].extend(changes)
+        elif (alive := self._alive(plane)) is not None and not alive.follow(changes):
+            self.missed(plane)
+
+    def pinned(self, plane: str, checkpoints: Mapping[str, int]) -> None:
+        alive = self._alive(plane)
+        if alive is not None and not alive.repin(checkpoints):
+            self.missed(plane)
+
+    def missed(self, plane: str) -> None:
+        alive = self._alive(plane)
+        if alive is not None and plane not in self._reloading:
+            self._reloading[plane] = asyncio.create_task(self._reload(alive))
+
+    async def _reload(self, plane: Plane) -> None:
+        try:
+            loaded = await self._backend.load(plane.name)
+            if self._alive(plane.name) is plane:
+                plane.reload(loaded)
+        except (NoPlane, StoreFailed):
+            pass  # it is gone, or is asked for again with the next change that does not fit
+        finally:
+            del self._reloading[plane.name]
+
+    def _alive(self, name: str) -> Plane | None:
+        reference = self._planes.get(name)
+        return None if reference is None else reference()
+
+    def _enter(self, planes: Sequence[Plane]) -> None:
+        for plane in planes:
+            self._planes[plane.name] = ref(plane, self._unloader(plane.history))
+            self._keep(plane)
+
+    def _unloader(self, history: History) -> Callable[[object], None]:
+        """What to do when a plane leaves memory."""
+        journal = self._journal
+        return lambda _: journal.forget(history)
+
+    def _keep(self, plane: Plane) -> None:
+        self._resident[plane.name] = plane
+        while self._most is not None and len(self._resident) > self._most:
+            _, idle = self._resident.popitem(last=False)
+            idle.rest()
+
     def _remove(self, plane: Plane) -> None:
-        del self._planes[plane.name]
-        plane.end(NoPlane(plane.name))
+        if self._alive(plane.name) is plane:
+            del self._planes[plane.name]
+            self._resident.pop(plane.name, None)
+            plane.end(NoPlane(plane.name))
 
     async def _move(
         self,
@@ -153,13 +239,18 @@ class Store:
 
     async def _load(self, name: str) -> None:
         moving = self._moving[name] = asyncio.get_running_loop().create_future()
+        early: list[Change] = []
+        self._early[name] = early
         try:
             loaded = await self._backend.load(name)
             history = History(name, loaded.compacted, loaded.changes)
             self._journal.adopt(history)
-            self._planes[name] = Plane(
-                history, loaded.state, self._committer, self._journal, loaded.checkpoints
-            )
+            plane = Plane(history, loaded.state, self._committer, self._journal, loaded.checkpoints)
+            if name not in self._planes:
+                raise NoPlane(name)
+            self._enter([plane])
+            plane.follow(early)
         finally:
+            del self._early[name]
             del self._moving[name]
             moving.set_result(None)

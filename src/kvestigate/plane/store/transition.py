@@ -46,6 +46,17 @@ def assemble(puts: Sequence[Put]) -> PlaneState:
     return state
 
 
+def replay(state: PlaneState, change: Change) -> PlaneState:
+    """The state after a change that was read somewhere; notes in it what it replaced."""
+    item = change.item
+    before = change.previous = state.get(change.resource, item.namespace, item.name)
+    if change.type is not ChangeType.DELETED:
+        return state.put(change.resource, item)
+    if before is None:
+        return PlaneState(change.revision, state.collections)
+    return state.remove(change.resource, item.namespace, item.name, change.revision)
+
+
 def undo(state: PlaneState, changes: Sequence[Change], revision: int) -> PlaneState:
     """The state before `changes`, the last of which led to `state`."""
     for change in reversed(changes):

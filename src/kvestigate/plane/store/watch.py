@@ -119,9 +119,11 @@ class Subscription:
 class Hub:
     """The subscribers of one plane; exists only while there are any."""
 
-    __slots__ = ("_members", "_pending", "delivered")
+    __slots__ = ("_keeps", "_members", "_pending", "delivered")
 
-    def __init__(self, revision: int) -> None:
+    def __init__(self, revision: int, plane: object) -> None:
+        self._keeps = plane
+        """A plane that is watched stays in memory."""
         self.delivered = revision
         """Of the newest change handed out to the subscribers."""
         self._members: dict[ResourceKey | None, dict[Subscription, int]] = {}

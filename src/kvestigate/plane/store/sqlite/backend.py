@@ -11,27 +11,32 @@ from pathlib import Path
 from typing import TypeVar
 
 from kvestigate.plane.store.errors import StoreFailed
-from kvestigate.plane.store.interface import Backend, Loaded, Step
+from kvestigate.plane.store.interface import NO_REFUSALS, Backend, Feed, Loaded, Refusals, Step
 from kvestigate.plane.store.sqlite.log import Log
 
 T = TypeVar("T")
 
 
 class SqliteBackend(Backend):
+    durable = True
+
     def __init__(self, path: Path) -> None:
         self._path = path
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="store")
         self._log: Log | None = None
 
-    async def open(self) -> Sequence[str]:
+    async def open(self, feed: Feed) -> Sequence[str]:
         self._log = await self._call(partial(Log, self._path))
         return await self._call(self._log.planes)
 
     async def load(self, plane: str) -> Loaded:
         return await self._call(partial(self._opened().load, plane))
 
-    def commit(self, steps: Sequence[Step]) -> Awaitable[None]:
-        return self._call(partial(self._opened().commit, steps))
+    def commit(self, steps: Sequence[Step]) -> Awaitable[Refusals]:
+        return self._call(partial(self._commit, steps))
+
+    def newer(self, plane: str, revision: int) -> None:
+        return None
 
     async def tidy(self) -> bool:
         return await self._call(self._opened().tidy)
@@ -41,6 +46,10 @@ class SqliteBackend(Backend):
             await self._call(self._log.close)
             self._log = None
         self._thread.shutdown()
+
+    def _commit(self, steps: Sequence[Step]) -> Refusals:
+        self._opened().commit(steps)
+        return NO_REFUSALS
 
     def _opened(self) -> Log:
         if self._log is None:
