@@ -6,12 +6,28 @@ import msgspec
 import pytest
 
 from kvestigate.node.gpu.allocation import Allocation, NoDevices
-from kvestigate.node.gpu.model import Gpu, Load, node_gpus, node_labels, reading
+from kvestigate.node.gpu.model import (
+    Gpu,
+    Load,
+    Steady,
+    gpu_annotations,
+    gpu_capacity,
+    instances,
+    node_gpus,
+    node_labels,
+    reading,
+)
 from kvestigate.node.gpu.smi import answer, visible
 from kvestigate.node.pods import Container
 
 GPUS = node_gpus("n1", 4, "H100", (Load.BUSY,))
 IDLE = node_gpus("n1", 2, "A100")
+DIVIDED = tuple(
+    msgspec.structs.replace(
+        gpu, load=Load.BUSY, instances=instances(gpu.uuid, ("1g.10gb", "1g.10gb", "3g.40gb"))
+    )
+    for gpu in node_gpus("n3", 2, "A100")
+)
 
 
 def wants(count: int, name: str = "main") -> Container:
@@ -146,3 +162,63 @@ def test_labels_are_nvidias() -> None:
     assert labels["nvidia.com/gpu.product"] == "NVIDIA-H100-80GB-HBM3"
     assert labels["nvidia.com/gpu.count"] == "4"
     assert node_labels(()) == {}
+
+
+@pytest.mark.parametrize(
+    ("load", "now", "expected"),
+    [
+        (Load.BUSY, 0.0, (42, 500, 55, 123.4)),
+        (Load.BUSY, 1000.0, (42, 500, 55, 123.4)),
+        (Load.BURSTY, 10.0, (42, 500, 55, 123.4)),
+        # What it does at work says nothing about its pauses.
+        (Load.BURSTY, 40.0, (0, 50566, 36, 126.0)),
+    ],
+)
+def test_a_scenario_can_say_exactly_what_sensors_show(
+    load: Load, now: float, expected: tuple[int, int, int, float]
+) -> None:
+    steady = Steady(utilization=42, memory_mib=500, temperature=55, watts=123.4)
+    shown = reading(Gpu(0, "GPU-x", "H100", load, steady=steady), now)
+    assert (shown.utilization, shown.memory_mib, shown.temperature, shown.watts) == expected
+
+
+def test_what_is_said_of_work_does_not_hold_at_rest() -> None:
+    gpu = Gpu(0, "GPU-x", "H100", Load.BUSY, steady=Steady(memory_mib=500))
+    allocation = Allocation([gpu])
+    assert reading(allocation.gpus[0], 0.0).memory_mib == 4
+    allocation.variables("p", wants(1))
+    assert reading(allocation.gpus[0], 0.0).memory_mib == 500
+
+
+def test_gpus_of_one_load_sway_by_their_seeds() -> None:
+    shown = {reading(Gpu(0, "GPU-x", "H100", Load.BUSY, seed=seed), 0.0) for seed in range(5)}
+    assert len(shown) > 1
+
+
+def test_a_divided_gpu_is_offered_in_parts() -> None:
+    assert gpu_capacity((*DIVIDED, *IDLE)) == {
+        "nvidia.com/gpu": "2",
+        "nvidia.com/mig-1g.10gb": "4",
+        "nvidia.com/mig-3g.40gb": "2",
+    }
+    assert gpu_capacity(()) == {}
+    assert node_labels(DIVIDED)["nvidia.com/mig.strategy"] == "mixed"
+    assert gpu_annotations(IDLE) == {"kvestigate.dev/gpu-uuids": f"{IDLE[0].uuid},{IDLE[1].uuid}"}
+
+
+def test_instances_are_given_and_seen_one_by_one() -> None:
+    allocation = Allocation(DIVIDED)
+    limits = {"nvidia.com/mig-3g.40gb": "1", "nvidia.com/mig-1g.10gb": "1"}
+    container = msgspec.convert({"name": "main", "resources": {"limits": limits}}, Container)
+    given = allocation.variables("p", container)["NVIDIA_VISIBLE_DEVICES"]
+    assert given == f"{DIVIDED[0].instances[0].uuid},{DIVIDED[0].instances[2].uuid}"
+    (seen,) = visible(allocation.gpus, given)
+    assert answer(["-L"], [seen], 0.0)[1].splitlines() == [
+        f"GPU 0: NVIDIA A100-SXM4-80GB (UUID: {DIVIDED[0].uuid})",
+        f"  MIG 1g.10gb     Device  0: (UUID: {DIVIDED[0].instances[0].uuid})",
+        f"  MIG 3g.40gb     Device  1: (UUID: {DIVIDED[0].instances[2].uuid})",
+    ]
+    query = ["--query-compute-apps", "gpu_uuid", "--format=csv,noheader"]
+    assert answer(query, allocation.gpus, 0.0)[1].splitlines() == given.split(",")
+    whole = ["--query-gpu=utilization.gpu,mig.mode.current", "--format=csv,noheader"]
+    assert answer(whole, allocation.gpus, 0.0)[1] == "[N/A], Enabled\n" * 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kvestigate.node.images import EntrypointUnknown, argv
+from kvestigate.node.images import EntrypointUnknown, ImageMissing, argv, check_exists
 
 
 @pytest.mark.parametrize(
@@ -27,3 +27,15 @@ def test_what_a_container_runs(
 def test_an_unknown_entrypoint_is_refused_by_name(args: list[str]) -> None:
     with pytest.raises(EntrypointUnknown, match=r'"nginx:1".*set command'):
         argv("nginx:1", [], args)
+
+
+@pytest.mark.parametrize(
+    ("image", "exists"), [("nginx:lates", False), ("nginx:latest", True), ("ngnix", False)]
+)
+def test_some_images_nobody_ever_pushed(image: str, exists: bool) -> None:
+    missing = ("nginx:lates", "ngn*")
+    if exists:
+        check_exists(image, missing)
+    else:
+        with pytest.raises(ImageMissing, match=f"{image}: not found"):
+            check_exists(image, missing)

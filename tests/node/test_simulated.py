@@ -65,6 +65,20 @@ async def test_a_pod_lives_by_the_clock(api: Api) -> None:
         assert state_of(done)["terminated"]["finishedAt"] == "2025-06-15T16:06:40Z"
 
 
+async def test_an_image_that_nobody_pushed_is_not_run(api: Api) -> None:
+    config = NodeConfig("here", missing_images=("nginx:lates",))
+    async with Agent(api, SimulatedHost(WALL), config):
+        await api.create(PODS, pod("p", {"image": "nginx:lates"}))
+
+        def refused(seen: dict[str, Any]) -> bool:
+            waiting = state_of(seen).get("waiting", {})
+            return (
+                waiting.get("reason") == "ImagePullBackOff" and "nginx:lates" in waiting["message"]
+            )
+
+        await until(api, "p", refused)
+
+
 async def test_back_off_passes_in_no_time(api: Api) -> None:
     clock = VirtualClock(START)
     async with Agent(api, SimulatedHost(clock), NodeConfig("here"), clock=clock):

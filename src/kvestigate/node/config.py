@@ -34,6 +34,8 @@ class NodeConfig:
     api_address: tuple[str, int] | None = None
     """Where containers reach the API server."""
     gpus: tuple[Gpu, ...] = ()
+    missing_images: tuple[str, ...] = ()
+    """Patterns of images that are to be treated as if no registry had them."""
     workers: int = 8
     """Pods worked on at once: each spends most of its time waiting for the API or a fork."""
     lease_seconds: int = 40

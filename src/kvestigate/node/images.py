@@ -7,6 +7,7 @@ that just wait, are; for all others the spec has to say what to run.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 _FOREVER = ("sleep", "2147483647")
 
@@ -25,10 +26,21 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
 }
 
 UNKNOWN = "ImageEntrypointUnknown"
+PULL_BACK_OFF = "ImagePullBackOff"
 
 
 class EntrypointUnknown(Exception):
     """Only the image knows what to run, and it is not here."""
+
+
+class ImageMissing(Exception):
+    """A registry would not have it."""
+
+
+def check_exists(image: str, missing: Sequence[str]) -> None:
+    """ImageMissing for an image that one of the patterns says nobody ever pushed."""
+    if any(fnmatchcase(image, pattern) for pattern in missing):
+        raise ImageMissing(f"failed to resolve reference {image}: {image}: not found")
 
 
 def argv(image: str, command: Sequence[str], args: Sequence[str]) -> tuple[str, ...]:

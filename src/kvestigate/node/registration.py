@@ -7,8 +7,7 @@ from typing import Any
 
 from kvestigate.kube.resources import Resource
 from kvestigate.node.config import VERSION, NodeConfig
-from kvestigate.node.gpu.allocation import RESOURCE
-from kvestigate.node.gpu.model import node_labels
+from kvestigate.node.gpu.model import gpu_annotations, gpu_capacity, node_labels
 from kvestigate.node.hosts.interface import Facts
 from kvestigate.node.status import stamp
 
@@ -35,7 +34,7 @@ def node_object(config: NodeConfig, facts: Facts) -> dict[str, Any]:
         "metadata": {
             "name": config.name,
             "labels": labels(config, facts),
-            "annotations": dict(config.annotations),
+            "annotations": {**gpu_annotations(config.gpus), **config.annotations},
         },
         "spec": {"taints": [dict(taint) for taint in config.taints]} if config.taints else {},
     }
@@ -61,7 +60,7 @@ def capacity(config: NodeConfig, facts: Facts) -> dict[str, str]:
         "hugepages-1Gi": "0",
         "hugepages-2Mi": "0",
         "pods": str(config.pods),
-        **({RESOURCE: str(len(config.gpus))} if config.gpus else {}),
+        **gpu_capacity(config.gpus),
         **config.capacity,
     }
 

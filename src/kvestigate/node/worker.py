@@ -16,7 +16,13 @@ from kvestigate.node import environment, lifecycle
 from kvestigate.node.gpu.allocation import NoDevices
 from kvestigate.node.hooks import Hooks
 from kvestigate.node.hosts.interface import Ending, LaunchFailed, Process, RunKey
-from kvestigate.node.images import UNKNOWN, EntrypointUnknown
+from kvestigate.node.images import (
+    PULL_BACK_OFF,
+    UNKNOWN,
+    EntrypointUnknown,
+    ImageMissing,
+    check_exists,
+)
 from kvestigate.node.lifecycle import Finish, Start, Stop
 from kvestigate.node.logs import Log
 from kvestigate.node.pods import Container, Pod
@@ -155,8 +161,11 @@ class PodWorker:
         record = self._records.get(name, NEVER_STARTED)
         key = RunKey(self.pod.metadata.uid, name, _attempt(record))
         try:
+            check_exists(container.image, self._station.config.missing_images)
             prepared = await self._preparation.prepare(self.pod, container, key)
             process = await self._station.host.start(prepared)
+        except ImageMissing as missing:
+            self._image_missing(container, str(missing))
         except NotMounted as missing:
             self._wait(name, Waiting("ContainerCreating"), RETRY_SECONDS)
             self._tell("Warning", "FailedMount", str(missing))
@@ -197,6 +206,14 @@ class PodWorker:
                 await process.ended
                 return
         self._probe(container, process)
+
+    def _image_missing(self, container: Container, why: str) -> None:
+        name, image = container.name, container.image
+        back_off = f'Back-off pulling image "{image}"'
+        told = f"{back_off}: ErrImagePull: {why}"
+        self._wait(name, Waiting(PULL_BACK_OFF, told), HOPELESS_SECONDS)
+        self._tell("Warning", "Failed", f'Failed to pull image "{image}": {why}', container=name)
+        self._tell("Normal", "BackOff", back_off, container=name)
 
     def _failed_to_run(self, name: str, record: ContainerRecord, failure: LaunchFailed) -> None:
         now = self._station.clock.now()

@@ -1,16 +1,14 @@
-"""Which container was given which GPUs: as a device plugin would, by uuid."""
+"""Which container was given which GPUs, or instances of one: as a device plugin would, by uuid."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
-import msgspec
+from msgspec import structs
 
 from kvestigate.kube import quantities
-from kvestigate.node.gpu.model import VARIABLE, Gpu, Load
+from kvestigate.node.gpu.model import MIG_RESOURCE, RESOURCE, VARIABLE, Gpu, Load, Steady
 from kvestigate.node.pods import Container
-
-RESOURCE = "nvidia.com/gpu"
 
 
 class NoDevices(Exception):
@@ -23,7 +21,11 @@ class Allocation:
     def __init__(
         self, gpus: Iterable[Gpu] = (), *, changed: Callable[[tuple[Gpu, ...]], None] | None = None
     ) -> None:
-        self._gpus = {gpu.uuid: gpu for gpu in gpus}
+        self._gpus = tuple(gpus)
+        self._devices: dict[str, list[str]] = {}
+        """Resource -> uuids"""
+        for resource, device in _devices(self._gpus):
+            self._devices.setdefault(resource, []).append(device)
         self._holders: dict[tuple[str, str], tuple[str, ...]] = {}
         """(pod uid, container) -> uuids"""
         self._changed = changed
@@ -36,36 +38,24 @@ class Allocation:
             for (pod, container), given in self._holders.items()
             for each in given
         }
-        return tuple(
-            msgspec.structs.replace(gpu, user=users[gpu.uuid])
-            if gpu.uuid in users
-            else gpu
-            if gpu.always
-            else msgspec.structs.replace(gpu, load=Load.IDLE)
-            for gpu in self._gpus.values()
-        )
+        return tuple(_used(gpu, users) for gpu in self._gpus)
 
     def variables(self, pod_uid: str, container: Container) -> dict[str, str]:
         """What the container's environment gets; its GPUs stay its own until `release`."""
-        if not self._gpus:
-            return {}
         limits = container.resources.limits
-        count = quantities.whole(limits[RESOURCE]) if RESOURCE in limits else 0
-        if not count:
+        wanted = {name: quantities.whole(limits[name]) for name in self._devices if name in limits}
+        if not any(wanted.values()):
             return {}
         given = self._holders.get((pod_uid, container.name))
         if given is None:
-            taken = {each for holding in self._holders.values() for each in holding}
-            free = [each for each in self._gpus if each not in taken]
-            if len(free) < count:
-                raise NoDevices(f"{count} of {RESOURCE} asked for, {len(free)} are free")
-            given = tuple(free[:count])
+            given = tuple(each for it in wanted.items() for each in self._free(*it))
             self._give(pod_uid, container.name, given)
         return {VARIABLE: ",".join(given)}
 
     def recall(self, pod_uid: str, container: str, value: str) -> None:
         """A container of an earlier agent has these."""
-        given = tuple(each for each in value.split(",") if each in self._gpus)
+        known = {each for devices in self._devices.values() for each in devices}
+        given = tuple(each for each in value.split(",") if each in known)
         if given:
             self._give(pod_uid, container, given)
 
@@ -76,6 +66,13 @@ class Allocation:
         if held:
             self._tell()
 
+    def _free(self, resource: str, count: int) -> list[str]:
+        taken = {each for holding in self._holders.values() for each in holding}
+        free = [each for each in self._devices[resource] if each not in taken]
+        if len(free) < count:
+            raise NoDevices(f"{count} of {resource} asked for, {len(free)} are free")
+        return free[:count]
+
     def _give(self, pod_uid: str, container: str, given: tuple[str, ...]) -> None:
         self._holders[pod_uid, container] = given
         self._tell()
@@ -83,3 +80,27 @@ class Allocation:
     def _tell(self) -> None:
         if self._changed is not None:
             self._changed(self.gpus)
+
+
+def _devices(gpus: Iterable[Gpu]) -> Iterator[tuple[str, str]]:
+    """What can be given away: (resource, uuid)."""
+    for gpu in gpus:
+        if not gpu.mig:
+            yield RESOURCE, gpu.uuid
+        for instance in gpu.instances:
+            yield f"{MIG_RESOURCE}{instance.profile}", instance.uuid
+
+
+def _used(gpu: Gpu, users: dict[str, str]) -> Gpu:
+    instances = tuple(
+        structs.replace(each, user=users.get(each.uuid, "")) for each in gpu.instances
+    )
+    user = users.get(gpu.uuid, "")
+    if user or gpu.always or any(each.user for each in instances):
+        return structs.replace(gpu, user=user, instances=instances)
+    return structs.replace(gpu, load=Load.IDLE, steady=_resting(gpu), instances=instances)
+
+
+def _resting(gpu: Gpu) -> Steady:
+    """What is told of a GPU at work is not told of it at rest, unless rest is its load."""
+    return gpu.steady if gpu.load is Load.IDLE else Steady()

@@ -5,10 +5,18 @@ from __future__ import annotations
 import enum
 import math
 import uuid
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import msgspec
+from msgspec import structs
 
+RESOURCE = "nvidia.com/gpu"
+MIG_RESOURCE = "nvidia.com/mig-"
+"""Before the profile, where instances are offered as resources of their own."""
+UUIDS = "kvestigate.dev/gpu-uuids"
+"""The annotation of a node with its GPUs' uuids, in the order of their indices."""
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 """Tells a container which GPUs are its own."""
 
@@ -43,29 +51,17 @@ class Model:
 
 MODELS = {
     "A100": Model("NVIDIA A100-SXM4-80GB", 81920, 400, "ampere", "8.0"),
+    "B200": Model("NVIDIA B200", 183359, 1000, "blackwell", "10.0"),
     "H100": Model("NVIDIA H100 80GB HBM3", 81559, 700, "hopper", "9.0"),
     "H200": Model("NVIDIA H200", 143771, 700, "hopper", "9.0"),
     "L4": Model("NVIDIA L4", 23034, 72, "ada-lovelace", "8.9"),
     "L40S": Model("NVIDIA L40S", 46068, 350, "ada-lovelace", "8.9"),
+    "RTX6000": Model(
+        "NVIDIA RTX PRO 6000 Blackwell Server Edition", 97887, 600, "blackwell", "12.0"
+    ),
     "T4": Model("Tesla T4", 15360, 70, "turing", "7.5"),
     "V100": Model("Tesla V100-SXM2-16GB", 16384, 300, "volta", "7.0"),
 }
-
-
-class Gpu(msgspec.Struct, frozen=True):
-    """One GPU of one node."""
-
-    index: int
-    uuid: str
-    model: str
-    """A key of `MODELS`."""
-    load: Load = Load.IDLE
-    always: bool = False
-    """Shows its load even when it was given to nobody: a process that no pod accounts for."""
-    mig: bool = False
-    user: str = ""
-    """`namespace/pod/container`, if one was given it."""
-    pid: int = 0
 
 
 class Reading(msgspec.Struct, frozen=True):
@@ -78,12 +74,67 @@ class Reading(msgspec.Struct, frozen=True):
     fan: int = 0
 
 
+class Steady(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Sensors that say the same whenever the GPU is at work; None: as the load has it."""
+
+    utilization: int | None = None
+    memory_mib: int | None = None
+    temperature: int | None = None
+    watts: float | None = None
+
+
+class Instance(msgspec.Struct, frozen=True):
+    """A part of a GPU that is given away on its own (MIG)."""
+
+    uuid: str
+    profile: str
+    """`1g.10gb`"""
+    user: str = ""
+
+
+class Gpu(msgspec.Struct, frozen=True):
+    """One GPU of one node."""
+
+    index: int
+    uuid: str
+    model: str
+    """A key of `MODELS`."""
+    load: Load = Load.IDLE
+    always: bool = False
+    """Shows its load even when it was given to nobody: a process that no pod accounts for."""
+    steady: Steady = Steady()
+    seed: int = 0
+    """Lets GPUs of the same load sway differently."""
+    instances: tuple[Instance, ...] = ()
+    """With any, MIG is on, and the GPU itself is given to nobody."""
+    user: str = ""
+    """`namespace/pod/container`, if one was given it."""
+    pid: int = 0
+
+    @property
+    def mig(self) -> bool:
+        return bool(self.instances)
+
+
+def gpu_uuid(node: str, index: int) -> str:
+    """Follows from the node's name, so that it is the same each time."""
+    return f"GPU-{uuid.uuid5(_NAMESPACE, f'{node}/{index}')}"
+
+
+def instances(gpu: str, profiles: Iterable[str]) -> tuple[Instance, ...]:
+    """The MIG instances of the GPU with this uuid."""
+    return tuple(
+        Instance(f"MIG-{uuid.uuid5(_NAMESPACE, f'{gpu}/{number}')}", profile)
+        for number, profile in enumerate(profiles)
+    )
+
+
 def node_gpus(node: str, count: int, model: str, loads: tuple[Load, ...] = ()) -> tuple[Gpu, ...]:
-    """The GPUs of a node; their uuids follow from its name, so they are the same each time."""
+    """The GPUs of a node."""
     return tuple(
         Gpu(
             index,
-            f"GPU-{uuid.uuid5(_NAMESPACE, f'{node}/{index}')}",
+            gpu_uuid(node, index),
             model,
             loads[index % len(loads)] if loads else Load.IDLE,
         )
@@ -93,12 +144,21 @@ def node_gpus(node: str, count: int, model: str, loads: tuple[Load, ...] = ()) -
 
 def reading(gpu: Gpu, now: float) -> Reading:
     """What a GPU shows at a time. One that was given to nobody does nothing."""
-    model = MODELS[gpu.model]
-    # A little life, the same for everybody who looks in the same moment.
-    sway = math.sin(now / 7 + gpu.index)
     load = gpu.load
     if load is Load.BURSTY:
-        load = Load.BUSY if now % _BURST_SECONDS < _BURST_SECONDS / 2 else Load.RESERVED_IDLE
+        at_work = (now + gpu.seed) % _BURST_SECONDS < _BURST_SECONDS / 2
+        load = Load.BUSY if at_work else Load.RESERVED_IDLE
+    shown = _of_load(gpu, load, now)
+    if load is Load.RESERVED_IDLE and gpu.load is Load.BURSTY:
+        return shown
+    told = {name: value for name, value in structs.asdict(gpu.steady).items() if value is not None}
+    return structs.replace(shown, **told) if told else shown
+
+
+def _of_load(gpu: Gpu, load: Load, now: float) -> Reading:
+    model = MODELS[gpu.model]
+    # A little life, the same for everybody who looks in the same moment.
+    sway = math.sin(now / 7 + gpu.index + gpu.seed)
     if load is Load.IDLE:
         return Reading(0, 4, 31 + gpu.index % 3, round(model.watts * 0.14, 2))
     if load is Load.RESERVED_IDLE:
@@ -125,6 +185,35 @@ def node_labels(gpus: tuple[Gpu, ...]) -> dict[str, str]:
         "nvidia.com/gpu.compute.major": major,
         "nvidia.com/gpu.compute.minor": minor,
         "nvidia.com/gpu.replicas": "1",
-        "nvidia.com/mig.capable": "true" if model.architecture in ("ampere", "hopper") else "false",
+        "nvidia.com/mig.capable": "true" if model.architecture in _DIVISIBLE else "false",
         "nvidia.com/cuda.driver.major": "550",
+        **_mig_labels(gpus),
     }
+
+
+_DIVISIBLE = ("ampere", "hopper", "blackwell")
+
+
+def _mig_labels(gpus: tuple[Gpu, ...]) -> dict[str, str]:
+    profiles = _profiles(gpus)
+    if not profiles:
+        return {}
+    counts = {f"{MIG_RESOURCE}{name}.count": str(count) for name, count in profiles.items()}
+    return {"nvidia.com/mig.strategy": "mixed", "nvidia.com/mig.config": "custom", **counts}
+
+
+def gpu_capacity(gpus: tuple[Gpu, ...]) -> dict[str, str]:
+    """What a node with these offers: whole GPUs, and instances of the others by profile."""
+    if not gpus:
+        return {}
+    whole = sum(not gpu.mig for gpu in gpus)
+    parts = {f"{MIG_RESOURCE}{name}": str(count) for name, count in _profiles(gpus).items()}
+    return {RESOURCE: str(whole), **parts}
+
+
+def gpu_annotations(gpus: tuple[Gpu, ...]) -> dict[str, str]:
+    return {UUIDS: ",".join(gpu.uuid for gpu in gpus)} if gpus else {}
+
+
+def _profiles(gpus: Iterable[Gpu]) -> Counter[str]:
+    return Counter(instance.profile for gpu in gpus for instance in gpu.instances)

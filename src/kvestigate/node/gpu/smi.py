@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+from msgspec import structs
 
 from kvestigate.node.gpu.model import MODELS, VARIABLE, Gpu, Load, Reading, reading
 
@@ -23,6 +24,7 @@ DRIVER = "550.90.07"
 CUDA = "12.4"
 
 _UNKNOWN = 2
+_NONE = "[N/A]"
 _Field = Callable[[Gpu, Reading], str]
 
 # Query field -> its unit and its value.
@@ -41,8 +43,8 @@ _GPU_FIELDS: dict[str, tuple[str, _Field]] = {
     "persistence_mode": ("", lambda *_: "Enabled"),
     "compute_mode": ("", lambda *_: "Default"),
     "mig.mode.current": ("", lambda gpu, _: "Enabled" if gpu.mig else "Disabled"),
-    "utilization.gpu": ("%", lambda _, now: str(now.utilization)),
-    "utilization.memory": ("%", lambda _, now: str(now.utilization // 2)),
+    "utilization.gpu": ("%", lambda gpu, now: _undivided(gpu, now.utilization)),
+    "utilization.memory": ("%", lambda gpu, now: _undivided(gpu, now.utilization // 2)),
     "memory.total": ("MiB", lambda gpu, _: str(MODELS[gpu.model].memory_mib)),
     "memory.used": ("MiB", lambda _, now: str(now.memory_mib)),
     "memory.free": ("MiB", lambda gpu, now: str(MODELS[gpu.model].memory_mib - now.memory_mib)),
@@ -86,7 +88,7 @@ def answer(arguments: Sequence[str], gpus: Sequence[Gpu], now: float) -> tuple[i
         }
         return _csv(options["--query-gpu"], known, readings, options.get("--format", ""))
     if "--query-compute-apps" in options:
-        working = [(gpu, now) for gpu, now in readings if _occupied(gpu)]
+        working = [each for gpu, now in readings for each in _working(gpu, now)]
         fields = options["--query-compute-apps"]
         return _csv(fields, _APP_FIELDS, working, options.get("--format", ""))
     unknown = [word for word in options if word not in ("-i", "--id")]
@@ -102,10 +104,13 @@ def _options(arguments: Sequence[str]) -> dict[str, str]:
     while words:
         word = words.pop(0)
         name, equals, value = word.partition("=")
-        if not equals and name in ("-i", "--id", "--query-gpu", "--format") and words:
+        if not equals and name in _VALUED and words:
             value = words.pop(0)
         found[name] = value
     return found
+
+
+_VALUED = ("-i", "--id", "--query-gpu", "--query-compute-apps", "--format")
 
 
 def _csv(
@@ -130,7 +135,8 @@ def _csv(
         values = []
         for name in names:
             unit, value = known[name]
-            values.append(f"{value(gpu, now)} {unit}" if unit and not plain else value(gpu, now))
+            shown = value(gpu, now)
+            values.append(f"{shown} {unit}" if unit and not plain and shown != _NONE else shown)
         lines.append(", ".join(values))
     return 0, "".join(f"{line}\n" for line in lines)
 
@@ -159,13 +165,13 @@ def _screen(readings: Sequence[tuple[Gpu, Reading]], now: float) -> str:
             _row(
                 f"N/A  {shown.temperature:>3}C    {state}  {power:>22}",
                 used,
-                f"{shown.utilization}%      Default",
+                f"{'N/A' if gpu.mig else f'{shown.utilization}%'}      Default",
             ),
             _row("", "", mig),
             rule,
         ]
     lines += ["", "+" + "-" * 89 + "+", _line("Processes:")]
-    working = [(gpu, shown) for gpu, shown in readings if _occupied(gpu)]
+    working = [each for gpu, shown in readings for each in _working(gpu, shown)]
     for gpu, shown in working:
         left = f"{gpu.index:>3}   N/A  N/A  {_pid(gpu):>8}      C   python3"
         lines.append(_line(f" {left:<72}{shown.memory_mib:>8}MiB"))
@@ -184,15 +190,33 @@ def _row(left: str, middle: str, right: str) -> str:
 
 
 def _listed(gpu: Gpu) -> str:
-    return f"GPU {gpu.index}: {MODELS[gpu.model].name} (UUID: {gpu.uuid})\n"
+    lines = [f"GPU {gpu.index}: {MODELS[gpu.model].name} (UUID: {gpu.uuid})\n"]
+    for number, each in enumerate(gpu.instances):
+        lines.append(f"  MIG {each.profile:<11} Device {number:>2}: (UUID: {each.uuid})\n")
+    return "".join(lines)
 
 
 def _bus(gpu: Gpu) -> str:
     return f"00000000:{0x07 + 8 * gpu.index:02X}:00.0"
 
 
-def _occupied(gpu: Gpu) -> bool:
-    return gpu.load is not Load.IDLE
+def _undivided(gpu: Gpu, percent: int) -> str:
+    """Nobody counts the work of a GPU as a whole once it is divided."""
+    return _NONE if gpu.mig else str(percent)
+
+
+def _working(gpu: Gpu, now: Reading) -> list[tuple[Gpu, Reading]]:
+    """The GPU, or its instances, as processes see them."""
+    if gpu.load is Load.IDLE:
+        return []
+    if not gpu.mig:
+        return [(gpu, now)]
+    used = [(number, each) for number, each in enumerate(gpu.instances) if each.user]
+    share = structs.replace(now, memory_mib=now.memory_mib // max(len(gpu.instances), 1))
+    return [
+        (structs.replace(gpu, uuid=each.uuid, pid=_pid(gpu) + 100 * (number + 1)), share)
+        for number, each in used
+    ]
 
 
 def _pid(gpu: Gpu) -> int:
@@ -204,7 +228,13 @@ def visible(gpus: Sequence[Gpu], devices: str | None) -> list[Gpu]:
     if devices is None or devices == "all":
         return list(gpus)
     wanted = devices.split(",")
-    return [gpu for gpu in gpus if gpu.uuid in wanted or str(gpu.index) in wanted]
+    whole = [gpu for gpu in gpus if gpu.uuid in wanted or str(gpu.index) in wanted]
+    parts = [
+        structs.replace(gpu, instances=given)
+        for gpu in gpus
+        if (given := tuple(each for each in gpu.instances if each.uuid in wanted))
+    ]
+    return sorted([*whole, *parts], key=lambda gpu: gpu.index)
 
 
 def main() -> None:
