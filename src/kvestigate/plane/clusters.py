@@ -17,7 +17,7 @@ import msgspec
 from kvestigate import errors
 from kvestigate.kube.names import label_problems
 from kvestigate.plane import answer, tenancy
-from kvestigate.plane.planes import Planes
+from kvestigate.plane.planes import Planes, missing
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.errors import NoPlane, PlaneExists
 from kvestigate.wire.message import Request, Response
@@ -45,7 +45,7 @@ async def respond(planes: Planes, asked: Asked, incoming: Request) -> Response:
         return await _create(planes, incoming.body)
     if name and method in ("GET", "HEAD"):
         if name not in planes.store.planes():
-            raise _missing(name)
+            raise missing(name)
         return answer.json_value(_cluster(name))
     if name and method == "DELETE":
         return await _delete(planes, name)
@@ -74,14 +74,8 @@ async def _delete(planes: Planes, name: str) -> Response:
     try:
         await planes.store.delete(name)
     except NoPlane:
-        raise _missing(name) from None
+        raise missing(name) from None
     return answer.success({"name": name, "kind": "clusters"})
-
-
-def _missing(name: str) -> errors.NotFound:
-    return errors.NotFound(
-        f'clusters "{name}" not found', details={"name": name, "kind": "clusters"}
-    )
 
 
 def _cluster(name: str) -> dict[str, Any]:

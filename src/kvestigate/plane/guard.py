@@ -8,7 +8,7 @@ from kvestigate.plane.authn import impersonation
 from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz.interface import Authorizer
-from kvestigate.plane.planes import Planes
+from kvestigate.plane.planes import Planes, missing
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.plane import Plane
 from kvestigate.wire.message import Request
@@ -35,8 +35,13 @@ class Guard:
         self._authenticator = authenticator
         self._authorizer = authorizer
 
-    async def admit(self, visit: Visit, asked: Asked, incoming: Request) -> tuple[Plane, User]:
-        """The plane and as whom to act in it; ApiError for whoever may not."""
+    async def admit(
+        self, visit: Visit, asked: Asked, incoming: Request, *, makes: bool = True
+    ) -> tuple[Plane, User]:
+        """The plane and as whom to act in it; ApiError for whoever may not.
+
+        A plane that is not there is made, or else NotFound.
+        """
         name = visit.plane
         # Strangers must not make us load a plane, nor anybody make one by what they may not do.
         now = self._planes.times.clock(self._planes.store.loaded(name)).now()
@@ -51,5 +56,7 @@ class Guard:
         self._authorizer.authorize(state, user, asked)
         visit.allowed = True
         if plane is None:
+            if not makes:
+                raise missing(name)
             plane = await self._planes.open(name)
         return plane, user

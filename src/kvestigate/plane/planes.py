@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kvestigate.aio.clock import Clock
+from kvestigate.errors import NotFound
 from kvestigate.plane import timing
 from kvestigate.plane.bootstrap import template
 from kvestigate.plane.stepping import Idle, Workforce
@@ -51,3 +52,8 @@ class Planes:
         start = template(virtual.now)
         _, start = apply(start, [timing.put(start, virtual)], actor="", now=virtual.now)
         return await self.store.create(name, start)
+
+
+def missing(name: str) -> NotFound:
+    """What whoever asks about a plane is told when there is none."""
+    return NotFound(f'clusters "{name}" not found', details={"name": name, "kind": "clusters"})

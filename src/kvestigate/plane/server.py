@@ -27,6 +27,8 @@ from kvestigate.plane.authn.service_accounts import TokenIssuer
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz.interface import Authorizer
 from kvestigate.plane.call import Call
+from kvestigate.plane.environment import routes as environment
+from kvestigate.plane.environment.errand import Errand
 from kvestigate.plane.guard import Guard, Visit
 from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.negotiate import Representation
@@ -117,8 +119,12 @@ class ApiServer:
         return response
 
     async def _answer(self, visit: Visit, asked: Asked, incoming: Request) -> Response | Upgrade:
-        plane, user = await self._guard.admit(visit, asked, incoming)
         name = visit.plane
+        whole = not asked.resource and environment.owns(asked.path)
+        makes = not whole or name == tenancy.ROOT
+        plane, user = await self._guard.admit(visit, asked, incoming, makes=makes)
+        if whole:
+            return await environment.respond(self._errand(plane, asked, user, visit, incoming))
         if not asked.resource:
             if name == tenancy.ROOT and asked.path == metrics.PATH:
                 return self._metrics.respond(self.planes.store)
@@ -128,6 +134,22 @@ class ApiServer:
                 return issuer_discovery.respond(asked.path, name, self._issuer, incoming)
             return await routes.respond(plane, self.aggregation, asked, incoming)
         return await self._dispatch(plane, asked, user, incoming)
+
+    def _errand(
+        self, plane: Plane, asked: Asked, user: User, visit: Visit, incoming: Request
+    ) -> Errand:
+        clock = self.planes.times.clock(plane)
+        return Errand(
+            self.planes,
+            plane,
+            asked,
+            user,
+            visit.user or user,
+            incoming,
+            clock,
+            self._random,
+            self._authorizer,
+        )
 
     async def _dispatch(
         self, plane: Plane, asked: Asked, user: User, incoming: Request

@@ -55,6 +55,8 @@ class Item(Struct, frozen=True, gc=False):
     """uids of metadata.ownerReferences"""
     fields: tuple[str, ...] = ()
     """Values for field selectors, in the order that the writer chose for this resource."""
+    cut: tuple[int, int] | None = None
+    """For whoever leaves managedFields out: where they are in `data`, once somebody has looked."""
 
 
 class ChangeType(enum.IntEnum):

@@ -1,0 +1,75 @@
+"""One request about a plane as a whole: everything its answer may need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import TypeVar
+
+import msgspec
+
+from kvestigate import errors
+from kvestigate.aio.clock import Clock
+from kvestigate.plane.authn.user import User
+from kvestigate.plane.authz.interface import Authorizer
+from kvestigate.plane.planes import Planes
+from kvestigate.plane.request import Asked
+from kvestigate.plane.store.plane import Plane
+from kvestigate.plane.store.state import PlaneState
+from kvestigate.wire.message import Request
+
+T = TypeVar("T")
+
+_SERVICE_ACCOUNT = "system:serviceaccount:"
+_TRUTHS = {"": False, "1": True, "true": True, "0": False, "false": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Errand:
+    planes: Planes
+    plane: Plane
+    asked: Asked
+    user: User
+    """As whom it is made."""
+    owner: User
+    """Whose credentials came with it: another user when somebody is impersonated."""
+    request: Request
+    clock: Clock
+    random: Random
+    authorizer: Authorizer
+
+    def flag(self, name: str) -> bool:
+        value = self.asked.params.get(name, "")
+        truth = _TRUTHS.get(value.lower())
+        if truth is None:
+            raise errors.BadRequest(f'{name}: "{value}" is neither true nor false')
+        return truth
+
+    def body(self, type: type[T]) -> T:
+        """The JSON that was sent; nothing at all is an empty object."""
+        try:
+            return msgspec.json.decode(self.request.body.strip() or b"{}", type=type)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise errors.BadRequest(f"the body does not fit: {error}") from None
+
+    def may(self, state: PlaneState, asked: Asked) -> bool:
+        try:
+            self.authorizer.authorize(state, self.user, asked)
+        except errors.Forbidden:
+            return False
+        return True
+
+    def require_elsewhere(self, state: PlaneState, asked: Asked) -> None:
+        """Forbidden, unless the request may also do this in another plane.
+
+        Service accounts are of one plane, and whom somebody may impersonate is a matter of
+        one plane too, so in another one neither counts for anything.
+        """
+        if self.owner.name.startswith(_SERVICE_ACCOUNT):
+            raise errors.Forbidden(
+                f'forbidden: User "{self.owner.name}" is of plane "{self.plane.name}" and cannot '
+                f'{asked.verb} path "{asked.path}" in another',
+                details={},
+            )
+        for user in (self.owner, self.user):
+            self.authorizer.authorize(state, user, asked)

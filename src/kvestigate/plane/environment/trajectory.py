@@ -1,0 +1,119 @@
+"""GET /events: every change of a plane in order, with its actor; as a list or as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from kvestigate import errors
+from kvestigate.plane import answer
+from kvestigate.plane.environment.errand import Errand
+from kvestigate.plane.environment.trimming import trimmed
+from kvestigate.plane.environment.visible import listing, visible
+from kvestigate.plane.metadata import micro_timestamp
+from kvestigate.plane.store.errors import Compacted, StoreError
+from kvestigate.plane.store.model import Change, ResourceKey
+from kvestigate.plane.store.watch import Subscription
+from kvestigate.plane.timing import CLOCKS
+from kvestigate.wire.message import Response
+
+NDJSON = "application/x-ndjson"
+
+
+class Event(Struct, frozen=True):
+    """One change."""
+
+    revision: int
+    type: str
+    """ADDED, MODIFIED or DELETED"""
+    actor: str
+    """The user who made it."""
+    time: str
+    group: str
+    resource: str
+    namespace: str
+    name: str
+    object: Raw | UnsetType = UNSET
+    """After the change; of a deletion its last form."""
+
+
+async def events(errand: Errand) -> Response:
+    """`fromRevision` is the last one that is known already; `follow` goes on for ever."""
+    plane, params = errand.plane, errand.asked.params
+    start = errand.asked.integer("fromRevision")
+    since = plane.compacted if start is None else start
+    seen = _Seen(errand)
+    try:
+        if errand.flag("follow"):
+            stream = _follow(plane.subscribe(None, since), seen)
+            return Response(200, [("content-type", NDJSON)], stream, compress=False)
+        changes = plane.events_since(since)
+    except Compacted as error:
+        raise errors.Expired(error.message) from None
+    end = errand.asked.integer("toRevision")
+    if end is not None:
+        changes = [change for change in changes if change.revision <= end]
+    if NDJSON in errand.request.headers.get("accept"):
+        lines = seen.lines(changes)
+        return Response(200, [("content-type", NDJSON)], lines)
+    reached = plane.state.revision if end is None else min(end, plane.state.revision)
+    return answer.json_value(
+        {
+            "cluster": plane.name,
+            "fromRevision": since,
+            "toRevision": reached,
+            "events": [seen.event(change) for change in changes if seen.shows(change)],
+        }
+        | ({"compactedRevision": plane.compacted} if "fromRevision" not in params else {})
+    )
+
+
+async def _follow(subscription: Subscription, seen: _Seen) -> AsyncIterator[bytes]:
+    with subscription:
+        try:
+            async for changes in subscription:
+                if lines := seen.lines(changes):
+                    yield lines
+        except StoreError as error:
+            status = errors.to_status(errors.Expired(error.message))
+            yield answer.encode({"type": "ERROR", "object": status}) + b"\n"
+
+
+class _Seen:
+    """What of the changes a request is shown, and how."""
+
+    def __init__(self, errand: Errand) -> None:
+        told = errand.asked.params.get("resource", "")
+        self._chosen = visible(errand, errand.plane.state).kinds if told else None
+        self._with_objects = errand.asked.params.get("objects", "") == "" or errand.flag("objects")
+        self._errand = errand
+        self._known: dict[ResourceKey, bool] = {CLOCKS: False}
+        """Whether a resource may be listed; the plane's own clock is none."""
+
+    def shows(self, change: Change) -> bool:
+        key = change.resource
+        if self._chosen is not None:
+            return key in self._chosen
+        known = self._known.get(key)
+        if known is None:
+            errand = self._errand
+            known = self._known[key] = errand.may(errand.plane.state, listing(key))
+        return known
+
+    def lines(self, changes: Sequence[Change]) -> bytes:
+        shown = [answer.encode(self.event(change)) for change in changes if self.shows(change)]
+        return b"".join([line + b"\n" for line in shown])
+
+    def event(self, change: Change) -> Event:
+        item = change.item
+        return Event(
+            change.revision,
+            change.type.name,
+            change.actor,
+            micro_timestamp(change.time),
+            *change.resource,
+            item.namespace,
+            item.name,
+            Raw(trimmed(item)) if self._with_objects else UNSET,
+        )
