@@ -23,6 +23,8 @@ _OBJECT_IN_TEXT = re.compile(r'"\{\\".*\}"', re.DOTALL)
 _PRESENT_IN_TEXT = re.compile(r"(Too large resource version: \d+, current: )\d+")
 _SOURCE_IN_TEXT = re.compile(r' in scheme "[^"]+"')
 """Where in its own source the server looked; nothing that clients could use."""
+_DUMP_IN_TEXT = re.compile(r"\n@@ -\d+,\d+ \+\d+,\d+ @@\n(?:[ +-].*\n)+(?:@@ .*\n(?:[ +-].*\n)+)*")
+"""What changed, as a difference between two dumps of the server's own Go structs."""
 _ISSUER = "https://kubernetes.default.svc.cluster.local"
 """Of service-account tokens: chosen by who sets the server up."""
 _AGE = re.compile(r"^(\d+[smhdy])+$")
@@ -106,6 +108,7 @@ class _Mask:
             return "<continue>"
         text = _PRESENT_IN_TEXT.sub(r"\1<now>", text)
         text = _SOURCE_IN_TEXT.sub("", text)
+        text = _DUMP_IN_TEXT.sub("\n<what changed>\n", text)
         text = _OBJECT_IN_TEXT.sub('"<object>"', text)
         text = text.replace(_ISSUER, _ISSUER.removesuffix(".cluster.local"))
         for name, shown in self._names.items():

@@ -87,7 +87,7 @@ def test_scalars_mean_what_they_mean_to_kubectl(scalar: str, value: Any) -> None
         ("a: 1\na: 2", "f.yaml:2:1: the key \"a\" is given twice: 'a: 2'"),
         ("x:\n- a: 1\n  b: 2\n  a: 3", 'f.yaml:4:3: the key "a" is given twice'),
         ("yes: 1\ntrue: 2", 'f.yaml:2:1: the key "true" is given twice'),
-        ("a: *nope", "f.yaml:1:4: found undefined alias"),
+        ("a: *nope", "f.yaml:1:4: unknown anchor 'nope' referenced"),
         ("a: .inf", "f.yaml:1:4: JSON has no such number"),
         ("a: -.Inf", "f.yaml:1:4: JSON has no such number"),
         ("a: .NaN", "f.yaml:1:4: JSON has no such number"),

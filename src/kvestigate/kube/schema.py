@@ -64,6 +64,14 @@ def refusal(found: Problems, *, kind: str, version: str) -> BadRequest:
     return BadRequest(f'{kind} in version "{version}" cannot be handled as a {kind}: {detail}')
 
 
+def misfit(value: Any, type_: Type) -> str:
+    """Why a value that stands alone is no scalar of the type; empty if it is one."""
+    found = next(_SCALAR_CHECKS[type_](value), None)
+    if found is None:
+        return ""
+    return found or _unmarshal(value, Field(type_), _Place("", "", ""))
+
+
 class _Place(msgspec.Struct, frozen=True, gc=False):
     """Where the walk is, in the three spellings that the texts use."""
 

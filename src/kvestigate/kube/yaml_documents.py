@@ -2,7 +2,8 @@
 
 kubectl turns YAML into JSON with rules of its own, between YAML 1.1 and 1.2: `yes`, `on` and
 `y` are booleans and `010` is eight, but a date or `1:30` stays a string; keys become strings;
-`1.0` becomes `1`. Here a key given twice is an error, as it is to the server.
+`1.0` becomes `1`. Here a key given twice is an error, unless the caller is lenient and looks at
+what the document says of them.
 
 PyYAML is slow to import, so that happens on the first call: nothing else may import it.
 """
@@ -33,17 +34,21 @@ class Document:
     """The file's name, `-` for standard input."""
     line: int
     """Where it begins, from 1."""
+    repeated: tuple[str, ...] = ()
+    """`line 7: key "a" already set in map`: keys given twice, of which the last counts."""
 
     @property
     def where(self) -> str:
         return f"{self.source}:{self.line}"
 
 
-def load(text: str | bytes, source: str = "-") -> list[Document]:
+def load(text: str | bytes, source: str = "-", *, lenient: bool = False) -> list[Document]:
     """All documents of a text that are not empty. InputError says where it does not parse."""
     if isinstance(text, bytes):
         text = _decoded(text, source)
     text = text.removeprefix("\ufeff")
+    if lenient:
+        return list(_Yaml(text, source, lenient=True).documents())
     if text.lstrip()[:1] not in ("{", "["):
         return list(_Yaml(text, source).documents())
     try:
@@ -73,6 +78,25 @@ def flattened(documents: Iterable[Document]) -> Iterator[Document]:
             yield from flattened(replace(document, value=item) for item in items)
         else:
             yield document
+
+
+def complaint(error: InputError) -> str:
+    """Why a text is no YAML, as Go's reader says it: `yaml: line 3: did not find expected ...`."""
+    cause: Any = error.__cause__
+    if getattr(cause, "problem", None):
+        line = _line_in_go(cause)
+        return f"yaml: line {line}: {cause.problem}" if line else f"yaml: {cause.problem}"
+    place = "".join((error.where or "").split(":")[1:2])
+    why = error.message.removeprefix(f"{error.where}: ").rpartition(": '")
+    return f"yaml: line {place}: {why[0] or why[2]}"
+
+
+def _line_in_go(error: Any) -> int:
+    """It counts from 0 while it parses, and from 1 while it scans; the first line is not told."""
+    mark = error.problem_mark
+    if mark is None or not mark.line:
+        return 0
+    return int(mark.line) + (type(error).__name__ == "ScannerError")
 
 
 def _decoded(data: bytes, source: str) -> str:
@@ -156,6 +180,8 @@ _NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 # Far beyond what a float holds, and below what Python refuses to convert.
 _MANY_DIGITS = 400
 
+_ALIAS = re.compile(r"\*([\w-]+)", re.ASCII)
+
 _MAX_DEPTH = 1_000
 
 # Beyond these a document is built to exhaust memory: aliases of aliases of aliases.
@@ -183,9 +209,11 @@ def _loader() -> Any:
 class _Yaml:
     """One text on its way to documents."""
 
-    def __init__(self, text: str, source: str) -> None:
+    def __init__(self, text: str, source: str, *, lenient: bool = False) -> None:
         self._text = text
         self._source = source
+        self._lenient = lenient
+        self._repeated: list[str] = []
         self._open: set[int] = set()
         self._seen: set[int] = set()
         self._built = 0
@@ -201,11 +229,16 @@ class _Yaml:
                     node = loader.get_node()
                     self._seen.clear()
                     self._built = 0
+                    self._repeated = []
                     value = self._value(node)
                     if value is not None:
-                        yield Document(value, self._source, node.start_mark.line + 1)
+                        line = node.start_mark.line + 1
+                        yield Document(value, self._source, line, tuple(self._repeated))
             finally:
                 loader.dispose()
+        except yaml.composer.ComposerError as error:
+            error.problem = self._composing(error)
+            raise self._error(error.problem, self._mark(error)) from error
         except yaml.MarkedYAMLError as error:
             raise self._error(error.problem or "not YAML", self._mark(error)) from error
         except yaml.reader.ReaderError as error:
@@ -240,6 +273,10 @@ class _Yaml:
         return _failure(
             "a control character that YAML forbids", self._text, self._source, line, column
         )
+
+    def _composing(self, error: Any) -> str:
+        alias = _ALIAS.match(self._text, error.problem_mark.index) if error.problem_mark else None
+        return f"unknown anchor '{alias[1]}' referenced" if alias else error.problem or "not YAML"
 
     def _mark(self, error: Any) -> Any:
         """Where it went wrong or, if that is past the last line, what was begun."""
@@ -281,9 +318,13 @@ class _Yaml:
                 self._merge(merged, value_node)
                 continue
             key = self._key(key_node)
-            if key in found:
+            if key in found and not self._lenient:
                 raise self._error(f'the key "{key}" is given twice', key_node.start_mark)
-            found[key] = self._value(value_node)
+            value = self._value(value_node)
+            if key in found:
+                line = value_node.start_mark.line + 1
+                self._repeated.append(f'line {line}: key "{key}" already set in map')
+            found[key] = value
         return {**merged, **found} if merged else found
 
     def _merge(self, merged: dict[str, Any], node: Node) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from kvestigate.errors import BadRequest, InputError, UnsupportedMediaType
-from kvestigate.kube import causes, facts
+from kvestigate.kube import causes, duplicates, facts
+from kvestigate.kube.duplicates import ONCE, Repeated
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
 
@@ -20,22 +21,29 @@ ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
 def decode(call: Call) -> Object:
     """The object in the body of a create or update, checked against the path's kind and brought
     into its stored version."""
-    obj = parse(call.request.body, call.request.headers.get("content-type"), call.served)
+    obj, repeated = read(call.request.body, call.request.headers.get("content-type"), call.served)
     if call.served.type is None:
         _check_custom_identity(obj, call)
     else:
         check_identity(obj, call.served)
     if obj.get("metadata") is None:
         obj["metadata"] = {}
-    return call.served.to_stored(normal_form(obj, call))
+    return call.served.to_stored(normal_form(obj, call, repeated))
 
 
 def parse(data: bytes, content_type: str, kind: Kind) -> Object:
+    """The object that a body is."""
+    return read(data, content_type, kind)[0]
+
+
+def read(data: bytes, content_type: str, kind: Kind) -> tuple[Object, Repeated]:
+    """The object that a body is, and what it says twice."""
     media = content_type.partition(";")[0].strip() or "application/json"
+    repeated = ONCE
     if media == "application/json":
-        value = _json(data, kind)
+        value, repeated = _json(data, kind)
     elif media == "application/yaml":
-        value = _yaml(data, kind)
+        value, repeated = _yaml(data, kind)
     elif media == PROTOBUF and kind.type is not None:
         value = _protobuf(data, kind)
     else:
@@ -44,12 +52,12 @@ def parse(data: bytes, content_type: str, kind: Kind) -> Object:
             f"{ACCEPTED}"
         )
     if value is None:
-        return {}
+        return {}, repeated
     if not isinstance(value, dict):
         raise _no_json(
             kind, data, f"json: cannot unmarshal {go_type(value)} into Go value of {_TYPE}"
         )
-    return value
+    return value, repeated
 
 
 class Misfit(Exception):
@@ -126,10 +134,10 @@ def internal_type(kind: Kind) -> str:
 _PACKAGES = {"": "core", "events": "core"}
 
 
-def normal_form(obj: Object, call: Call) -> Object:
+def normal_form(obj: Object, call: Call, repeated: Repeated = ONCE) -> Object:
     """The object as its type keeps it; misfits are treated as `fieldValidation` asks."""
     try:
-        return fit(obj, call)
+        return fit(obj, call, repeated)
     except Misfit as misfit:
         resource = call.served.resource
         raise BadRequest(
@@ -138,25 +146,32 @@ def normal_form(obj: Object, call: Call) -> Object:
         ) from None
 
 
-def fit(obj: Object, call: Call) -> Object:
-    strictness = call.asked.params.get("fieldValidation", "") or "Warn"
+def fit(obj: Object, call: Call, repeated: Repeated = ONCE) -> Object:
     found = call.served.problems(obj)
-    if found:
-        if found.mistyped:
-            raise Misfit(found.mistyped)
-        if strictness == "Strict":
-            raise Misfit(f"strict decoding error: {', '.join(found.warnings)}")
-        if strictness == "Warn":
-            call.warnings.extend(found.warnings)
+    if found.mistyped:
+        raise Misfit(found.mistyped)
+    if found or repeated.warnings:
+        if call.served.type is not None:  # what it does not know it does not read twice
+            repeated = repeated.without(found.warnings)
+        asked = strictness(call)
+        if asked == "Strict":
+            told = (*repeated.complaints, *found.warnings)
+            raise Misfit(f"strict decoding error: {', '.join(told)}")
+        if asked == "Warn":
+            call.warnings.extend((*repeated.warnings, *found.warnings))
     fitted = call.served.normalised(obj)
     if obj["metadata"].get("managedFields") == []:  # says more than nothing: forget them
         fitted = {**fitted, "metadata": {**fitted["metadata"], "managedFields": []}}
     return fitted
 
 
-def _json(data: bytes, kind: Kind) -> Any:
+def strictness(call: Call) -> str:
+    return call.asked.params.get("fieldValidation", "") or "Warn"
+
+
+def _json(data: bytes, kind: Kind) -> tuple[Any, Repeated]:
     try:
-        return _decode(data)
+        return duplicates.checked(data, _decode(data), merging=kind.type is not None)
     except UnicodeDecodeError:  # as Go does, replace what is no UTF-8
         return _json(data.decode("utf-8", "replace").encode(), kind)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -171,23 +186,18 @@ def json_complaint(data: bytes, error: Exception) -> str:
     return complaint(data.decode("latin-1")) or str(error)
 
 
-def _yaml(data: bytes, kind: Kind) -> Any:
-    from kvestigate.kube.yaml_documents import load
+def _yaml(data: bytes, kind: Kind) -> tuple[Any, Repeated]:
+    from kvestigate.kube.yaml_documents import complaint, load
 
     try:
-        documents = load(data.decode(), source="body")
+        documents = load(data.decode(), source="body", lenient=True)
     except UnicodeDecodeError as error:
         raise _unrecognized(kind, data, f"yaml: {error}") from None
     except InputError as error:
-        raise _unrecognized(kind, data, yaml_complaint(error)) from None
-    return documents[0].value if documents else None
-
-
-def yaml_complaint(error: InputError) -> str:
-    """`yaml: line 3: did not find expected ...`, without the excerpt that people get."""
-    line = (error.where or "").split(":")[1:2]
-    why = error.message.removeprefix(f"{error.where}: ").rpartition(": '")
-    return f"yaml: line {''.join(line)}: {why[0] or why[2]}"
+        raise _unrecognized(kind, data, complaint(error)) from None
+    if not documents:
+        return None, ONCE
+    return documents[0].value, duplicates.in_yaml(documents[0].repeated)
 
 
 def _protobuf(data: bytes, kind: Kind) -> Object:

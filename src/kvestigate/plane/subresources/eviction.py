@@ -56,13 +56,14 @@ async def create_eviction(call: Call) -> Response:
 
 def _decode(call: Call) -> Object:
     request = call.request
-    eviction = body.parse(request.body, request.headers.get("content-type"), EVICTION)
+    media = request.headers.get("content-type")
+    eviction, repeated = body.read(request.body, media, EVICTION)
     if eviction.get("apiVersion") == "policy/v1beta1":
         eviction["apiVersion"] = "policy/v1"  # the same fields
     body.check_identity(eviction, EVICTION)
     if not isinstance(eviction.get("metadata"), dict):
         eviction["metadata"] = {}
-    eviction = body.normal_form(eviction, replace(call, served=EVICTION))
+    eviction = body.normal_form(eviction, replace(call, served=EVICTION), repeated)
     if eviction["metadata"].get("name") != call.asked.name:
         raise BadRequest("name in URL does not match name in Eviction object")
     writing.check_namespace(call, eviction)

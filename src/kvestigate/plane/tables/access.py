@@ -33,7 +33,7 @@ def _binding(obj: Object, now: float) -> Cells:
     ]
     return [
         obj["metadata"]["name"],
-        f"{role['kind']}/{role['name']}",
+        f"{role.get('kind', '')}/{role.get('name', '')}",
         age(obj, now),
         named["User"],
         named["Group"],

@@ -29,7 +29,7 @@ def _cells(obj: Object, now: float) -> Cells:
     target = spec["scaleTargetRef"]
     return [
         obj["metadata"]["name"],
-        f"{target['kind']}/{target['name']}",
+        f"{target.get('kind', '')}/{target.get('name', '')}",
         _metrics(spec.get("metrics") or [], status.get("currentMetrics") or []),
         str(spec.get("minReplicas", UNSET)),
         spec["maxReplicas"],

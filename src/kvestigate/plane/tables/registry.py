@@ -29,7 +29,11 @@ from kvestigate.plane.tables.columns import NAME, Cells, Column, Columns
 
 
 def _creation(obj: Object, now: float) -> Cells:
-    return [obj["metadata"]["name"], obj["metadata"].get("creationTimestamp")]
+    return [obj["metadata"]["name"], obj["metadata"].get("creationTimestamp", NEVER)]
+
+
+NEVER = "0001-01-01T00:00:00Z"
+"""When what has no time of creation was created."""
 
 
 GENERIC = Columns((NAME, Column("Created At", "date")), _creation, empty_rows=None)

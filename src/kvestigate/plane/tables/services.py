@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from kvestigate.plane.kinds.kind import Object
-from kvestigate.plane.tables.columns import NAME, NONE, Cells, Columns, age, pairs, strings, wide
+from kvestigate.plane.tables.columns import (
+    NAME,
+    NONE,
+    UNKNOWN,
+    Cells,
+    Columns,
+    age,
+    pairs,
+    strings,
+    wide,
+)
 
 
 def _cells(obj: Object, now: float) -> Cells:
@@ -27,7 +37,7 @@ def _external(obj: Object) -> str:
         return name
     if type_ == "LoadBalancer":
         return ",".join([*balanced(obj), *given]) or "<pending>"
-    return ",".join(given) or NONE
+    return ",".join(given) or (NONE if type_ else UNKNOWN)
 
 
 def balanced(obj: Object) -> list[str]:

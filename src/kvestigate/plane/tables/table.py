@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kvestigate.errors import BadRequest
+from kvestigate.kube import normal
 from kvestigate.kube.causes import invalid
 from kvestigate.plane import objects
 from kvestigate.plane.kinds.kind import Kind, Object
@@ -31,33 +32,37 @@ def table(
         cause = invalid("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
         raise BadRequest(f"Unable to convert to Table as requested: {cause}")
     columns = columns_of(kind)
-    definitions = [column.definition() for column in columns.columns] if headers else None
     rows = [_row(kind, columns, objects.read(item), now, include, api_version) for item in items]
     return {
         "kind": "Table",
         "apiVersion": api_version,
         "metadata": {},
-        "columnDefinitions": definitions,
+        "columnDefinitions": _definitions(columns) if headers else None,
         "rows": rows or columns.empty_rows,
     }
 
 
 def blank(kind: Kind, metadata: Object, api_version: str, *, headers: bool) -> dict[str, Any]:
     """The Table of a bookmark: its one row is of no object and carries only `metadata`."""
-    definitions = [column.definition() for column in columns_of(kind).columns]
+    columns = columns_of(kind)
     carried = {
         "kind": "PartialObjectMetadata",
         "apiVersion": api_version,
         "metadata": metadata,
     }
-    cells = [0 if definition["type"] == "integer" else "" for definition in definitions]
+    nothing = {} if kind.type is None else normal.empty(kind.type)
+    nobody = {"spec": {}, "status": {}, **nothing, "metadata": {**metadata, "name": ""}}
     return {
         "kind": "Table",
         "apiVersion": api_version,
         "metadata": {"resourceVersion": metadata["resourceVersion"]},
-        "columnDefinitions": definitions if headers else None,
-        "rows": [{"cells": cells, "object": carried}],
+        "columnDefinitions": _definitions(columns) if headers else None,
+        "rows": [{"cells": columns.cells(nobody, 0.0), "object": carried}],
     }
+
+
+def _definitions(columns: Columns) -> list[dict[str, Any]]:
+    return [column.definition() for column in columns.columns]
 
 
 def _row(

@@ -7,8 +7,10 @@ from typing import Any
 import msgspec
 
 from kvestigate.errors import AlreadyExists, ApiError, BadRequest, InputError
+from kvestigate.kube import duplicates
 from kvestigate.kube.apply.checking import misfit
-from kvestigate.kube.yaml_documents import load
+from kvestigate.kube.duplicates import ONCE, Repeated
+from kvestigate.kube.yaml_documents import complaint, load
 from kvestigate.plane import body, forms, managed, writing
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Object
@@ -36,7 +38,7 @@ async def apply(call: Call) -> Response:
 
 def read(call: Call) -> Object:
     """The configuration in the body, checked against the kind that is served."""
-    config = _decode(call.request.body)
+    config = _decode(call)
     _check_type(config, call)
     given = config.get("metadata")
     meta = given if isinstance(given, dict) else {}
@@ -86,8 +88,15 @@ def _is_absent(call: Call) -> bool:
     return call.plane.tip.get(call.kind.key, call.namespace, call.asked.name) is None
 
 
-def _decode(data: bytes) -> Object:
-    config = _parse(data)
+def _decode(call: Call) -> Object:
+    config, repeated = _parse(call.request.body)
+    if repeated.warnings:
+        strictness = body.strictness(call)
+        if strictness == "Strict":
+            why = repeated.complaints[0]
+            raise BadRequest(f"error strict decoding YAML: error converting YAML to JSON: {why}")
+        if strictness == "Warn":
+            call.warnings.extend(repeated.warnings)
     if config is None:
         return {}
     if not isinstance(config, dict):
@@ -98,17 +107,22 @@ def _decode(data: bytes) -> Object:
     return config
 
 
-def _parse(data: bytes) -> Any:
+def _parse(data: bytes) -> tuple[Any, Repeated]:
     try:
-        return msgspec.json.decode(data)
+        value = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         pass  # JSON is the YAML that programs send; this was written by hand
+    else:
+        if duplicates.none_in(data, value):
+            return value, ONCE
     try:
-        documents = load(data.decode(errors="replace"), source="body")
+        documents = load(data.decode(errors="replace"), source="body", lenient=True)
     except InputError as error:
-        why = body.yaml_complaint(error)
+        why = complaint(error)
         raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {why}") from None
-    return documents[0].value if documents else None
+    if not documents:
+        return None, ONCE
+    return documents[0].value, duplicates.in_yaml(documents[0].repeated)
 
 
 def _check_type(config: Object, call: Call) -> None:

@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.errors import BadRequest, UnsupportedMediaType
-from kvestigate.kube import causes, patch_schema
+from kvestigate.errors import BadRequest, Invalid, UnsupportedMediaType
+from kvestigate.kube import causes, duplicates, patch_schema
+from kvestigate.kube.duplicates import ONCE, Repeated
 from kvestigate.kube.patches import json as json_patch
 from kvestigate.kube.patches import merge as merge_patch
-from kvestigate.kube.patches import strategic
+from kvestigate.kube.patches import restoring, strategic
 from kvestigate.plane import body, forms, options, writing
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Object
@@ -33,6 +34,10 @@ class Change:
     apply: Callable[[Object], Any]
     names_version: bool
     """The patch itself sets a resourceVersion, and so insists on one."""
+    repeated: Repeated = ONCE
+    """What the patch says twice."""
+    strategic: Any = None
+    """The patch, if it is a strategic one: its misfits are told in other words."""
 
 
 async def patch(call: Call) -> Response:
@@ -54,8 +59,13 @@ async def patch(call: Call) -> Response:
 def read(call: Call) -> Change:
     """The patch in the body, for objects of the call's kind."""
     media = call.request.headers.get("content-type").partition(";")[0].strip()
-    change = _decode(call, media)
-    return Change(_applier(call, media, change), _names_version(change))
+    change, repeated = _decode(call, media)
+    return Change(
+        _applier(call, media, change),
+        _names_version(change),
+        repeated,
+        change if media == STRATEGIC else None,
+    )
 
 
 def patched(call: Call, change: Change, current: Object) -> Object:
@@ -67,23 +77,31 @@ def patched(call: Call, change: Change, current: Object) -> Object:
         altered["metadata"] = {}
     try:
         body.identify(altered, call.served)
-        fitted = body.fit(altered, call)
+        fitted = body.fit(altered, call, change.repeated)
     except body.Misfit as misfit:
-        shown = msgspec.json.encode(altered).decode()
-        cause = causes.invalid("patch", shown, str(misfit))
-        raise causes.reject("", "", "", [cause]) from None
+        raise _refusal(call, change, altered, str(misfit)) from None
     check_name(fitted["metadata"].get("name") or "", call.asked.name)
     return call.served.to_stored(fitted)
 
 
-def _decode(call: Call, media: str) -> Any:
+def _refusal(call: Call, change: Change, altered: Object, why: str) -> Invalid:
+    shown = msgspec.json.encode(altered).decode()
+    if change.strategic is not None and call.served.type is not None:
+        shown = restoring.shown(change.strategic)
+        why = restoring.complaint(altered, call.served.type) or why
+    return causes.reject("", "", "", [causes.invalid("patch", shown, why)])
+
+
+def _decode(call: Call, media: str) -> tuple[Any, Repeated]:
     if media not in (JSON, MERGE, STRATEGIC):
         raise UnsupportedMediaType("415: Unsupported Media Type", details={})
+    data = call.request.body
     try:
-        return msgspec.json.decode(call.request.body)
+        change, repeated = duplicates.checked(data, msgspec.json.decode(data), merging=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        why = body.json_complaint(call.request.body, error)
+        why = body.json_complaint(data, error)
         raise BadRequest(f"error decoding patch: {why}") from None
+    return change, repeated.prefixed("json patch ") if media == JSON else repeated
 
 
 def _applier(call: Call, media: str, change: Any) -> Callable[[Object], Any]:

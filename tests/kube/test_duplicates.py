@@ -1,0 +1,63 @@
+"""Keys given twice are found, and what they stand for is what Go makes of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvestigate.kube import duplicates
+from kvestigate.kube.duplicates import ONCE, Repeated
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=12,
+)
+
+
+@given(_JSON, st.sampled_from([None, 1, "\t"]))
+def test_a_text_without_any_is_left_alone(value: Any, indent: int | str | None) -> None:
+    data = json.dumps(value, indent=indent).encode()
+    assert duplicates.checked(data, value, merging=True) == (value, ONCE)
+
+
+@pytest.mark.parametrize(
+    ("text", "merged", "last", "paths"),
+    [
+        ('{"a":1,"a":2}', {"a": 2}, {"a": 2}, ["a"]),
+        ('{"a":1,"a":2,"a":3}', {"a": 3}, {"a": 3}, ["a"]),
+        (
+            '{"a":{"b":1},"a":{"c":{"d":1,"d":2}}}',
+            {"a": {"b": 1, "c": {"d": 2}}},
+            {"a": {"c": {"d": 2}}},
+            ["a", "a.c.d"],
+        ),
+        ('{"a":[{"b":1,"b":2}]}', {"a": [{"b": 2}]}, {"a": [{"b": 2}]}, ["a[0].b"]),
+        ('[{"op":"x","op":"y"}]', [{"op": "y"}], [{"op": "y"}], ["[0].op"]),
+        ('{"a":{"b":1},"a":[2]}', {"a": [2]}, {"a": [2]}, ["a"]),
+        ('{"a" : 1, "a" : 2}', {"a": 2}, {"a": 2}, ["a"]),
+    ],
+)
+def test_keys_given_twice(text: str, merged: Any, last: Any, paths: list[str]) -> None:
+    decoded = json.loads(text)
+    told = tuple(f'duplicate field "{path}"' for path in paths)
+    assert duplicates.checked(text.encode(), decoded, merging=True) == (
+        merged,
+        Repeated(told, told),
+    )
+    assert duplicates.checked(text.encode(), decoded, merging=False)[0] == last
+
+
+def test_what_nobody_knows_is_not_told_twice() -> None:
+    _, repeated = duplicates.checked(b'{"a":1,"a":2,"b":1,"b":2}', {"a": 2, "b": 2}, merging=True)
+    assert repeated.without(('unknown field "a"',)).warnings == ('duplicate field "b"',)
+
+
+def test_lines_of_yaml_make_one_complaint() -> None:
+    repeated = duplicates.in_yaml(("line 2: x", "line 5: y"))
+    assert repeated.warnings == ("line 2: x", "line 5: y")
+    assert repeated.complaints == ("yaml: unmarshal errors:\n  line 2: x\n  line 5: y",)
