@@ -36,6 +36,7 @@ PODS = Resource("", "v1", "pods", "Pod")
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 
 EVERYTHING = Selection()
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
 class PatchType(enum.Enum):
@@ -125,12 +126,20 @@ class Api:
         return Watch(self.exchange, call, type, resource_version=resource_version)
 
     def informer(
-        self, resource: Resource, selection: Selection = EVERYTHING, *, type: type[V]
+        self,
+        resource: Resource,
+        selection: Selection = EVERYTHING,
+        *,
+        type: type[V],
+        metadata_only: bool = False,
     ) -> Informer[V]:
-        """A cache that keeps itself current while its `run` runs."""
-        from kvestigate.client.informer import Informer
+        """A cache that keeps itself current once it is started."""
+        from kvestigate.client.informer import WatchInformer
 
-        return Informer(self.exchange, _collection("list", resource, selection), type)
+        listing = _collection("list", resource, selection)
+        if metadata_only:
+            listing = msgspec.structs.replace(listing, accept=_METADATA)
+        return WatchInformer(self.exchange, listing, type)
 
     # Writing.
 

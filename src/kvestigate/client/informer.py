@@ -7,19 +7,22 @@ really changed. The cache holds typed views, never whole objects.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
 from kvestigate import errors
 from kvestigate.aio.backoff import Backoff
-from kvestigate.aio.supervisor import Ready
+from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.client.call import Call
 from kvestigate.client.exchange import Exchange
 from kvestigate.client.listing import whole
 from kvestigate.client.watching import ChangeType, Watch, transient
 from kvestigate.kube.views.meta import Metadata
+
+_log = logging.getLogger(__name__)
 
 
 class Named(Protocol):
@@ -62,16 +65,42 @@ Handler = Callable[[Change[V]], None]
 
 
 class Informer(Generic[V]):
-    """Current objects by key. `run` it in a task; wait for `synced` before relying on it."""
+    """Current objects by key, once `start` has returned. How it hears of them others decide."""
 
-    def __init__(self, exchange: Exchange, listing: Call, type: type[V]) -> None:
+    def __init__(self) -> None:
         self.synced = asyncio.Event()
         """Set once the first complete list is in the cache and was told to the handlers."""
-        self._exchange = exchange
-        self._listing = listing
-        self._type = type
         self._cache: dict[Key, V] = {}
         self._handlers: list[Handler[V]] = []
+
+    async def start(
+        self, supervisor: Supervisor, name: str, *, patient: bool = False
+    ) -> Callable[[], None]:
+        """Fill the cache, tell the handlers, keep it current; returns the way to stop.
+
+        A definite no of the server (forbidden, no such type) is raised, unless `patient`: then
+        the cache stays empty.
+        """
+        task = supervisor.spawn(name, self._run_patiently() if patient else self.run())
+        synced = asyncio.ensure_future(self.synced.wait())
+        either: set[asyncio.Future[Any]] = {task, synced}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            synced.cancel()
+        if task.done():
+            await task  # raises what the task raised
+        return lambda: _cancel(task)
+
+    async def run(self, ready: Ready[None] | None = None) -> None:
+        """Keep the cache current until cancelled."""
+        raise NotImplementedError
+
+    async def _run_patiently(self) -> None:
+        try:
+            await self.run()
+        except errors.KvestigateError as error:
+            _log.warning("a resource cannot be followed: %s", error)
 
     def __len__(self) -> int:
         return len(self._cache)
@@ -91,6 +120,42 @@ class Informer(Generic[V]):
             handler(Change("ADDED", key, None, view))
         self._handlers.append(handler)
         return lambda: self._handlers.remove(handler)
+
+    def _replace(self, views: Iterable[V]) -> None:
+        current = {key_of(view): view for view in views}
+        for key in [key for key in self._cache if key not in current]:
+            self._tell("DELETED", key, self._cache.pop(key), None)
+        for view in current.values():
+            self._apply("ADDED", view)
+
+    def _apply(self, type: ChangeType, view: V) -> None:
+        key = key_of(view)
+        old = self._cache.get(key)
+        if type == "DELETED":
+            # The server's last state is newer than ours: handlers see it as the old one.
+            if self._cache.pop(key, None) is not None:
+                self._tell("DELETED", key, view, None)
+        elif old is None:
+            self._cache[key] = view
+            self._tell("ADDED", key, None, view)
+        elif old.metadata.resource_version != view.metadata.resource_version:
+            self._cache[key] = view
+            self._tell("MODIFIED", key, old, view)
+
+    def _tell(self, type: ChangeType, key: Key, old: V | None, new: V | None) -> None:
+        change = Change(type, key, old, new)
+        for handler in list(self._handlers):
+            handler(change)
+
+
+class WatchInformer(Informer[V]):
+    """List, then watch, in a task that `start` spawns."""
+
+    def __init__(self, exchange: Exchange, listing: Call, type: type[V]) -> None:
+        super().__init__()
+        self._exchange = exchange
+        self._listing = listing
+        self._type = type
 
     async def run(self, ready: Ready[None] | None = None) -> None:
         """Keep the cache current until cancelled.
@@ -130,28 +195,6 @@ class Informer(Generic[V]):
                 backoff.reset()
                 self._apply(event.type, event.object)
 
-    def _replace(self, views: Iterable[V]) -> None:
-        current = {key_of(view): view for view in views}
-        for key in [key for key in self._cache if key not in current]:
-            self._tell("DELETED", key, self._cache.pop(key), None)
-        for view in current.values():
-            self._apply("ADDED", view)
 
-    def _apply(self, type: ChangeType, view: V) -> None:
-        key = key_of(view)
-        old = self._cache.get(key)
-        if type == "DELETED":
-            # The server's last state is newer than ours: handlers see it as the old one.
-            if self._cache.pop(key, None) is not None:
-                self._tell("DELETED", key, view, None)
-        elif old is None:
-            self._cache[key] = view
-            self._tell("ADDED", key, None, view)
-        elif old.metadata.resource_version != view.metadata.resource_version:
-            self._cache[key] = view
-            self._tell("MODIFIED", key, old, view)
-
-    def _tell(self, type: ChangeType, key: Key, old: V | None, new: V | None) -> None:
-        change = Change(type, key, old, new)
-        for handler in list(self._handlers):
-            handler(change)
+def _cancel(task: asyncio.Task[None]) -> None:
+    task.cancel()

@@ -22,6 +22,9 @@ from kvestigate.kube.patches import merge
 
 T = TypeVar("T")
 
+ROUTINE = frozenset({"node-lifecycle-controller"})
+"""Controllers whose timers are no work to come: they watch over what renews itself."""
+
 Keys = Callable[[Change[V]], Iterable[Key]]
 """Whom a change concerns: the keys that have to be looked at again."""
 
@@ -37,6 +40,8 @@ class Sources(Protocol):
 
     def cache(self, kind: Kind[V]) -> Cache[V]: ...
 
+    def hire(self, context: Context) -> None: ...
+
 
 class Controller(Protocol):
     """Brings one object at a time to its wanted state."""
@@ -51,7 +56,10 @@ class Context:
     def __init__(self, name: str, sources: Sources) -> None:
         self.name = name
         """`deployment-controller`: as events and field managers know it."""
-        self.queue: WorkQueue[Key] = WorkQueue(clock=sources.clock)
+        self.queue: WorkQueue[Key] = WorkQueue(
+            clock=sources.clock.routine() if name in ROUTINE else sources.clock,
+            offered=lambda: sources.hire(self),
+        )
         self._sources = sources
 
     def now(self) -> float:

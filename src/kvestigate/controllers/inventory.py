@@ -93,7 +93,7 @@ class Inventory:
 
     async def _catch_up(self, definitions: Cache[Definition]) -> None:
         """Discovery lags behind a definition by a moment; try until it has arrived."""
-        backoff = Backoff(initial=0.1, cap=2.0)
+        backoff = Backoff(initial=0.1, cap=2.0, jitter=0.0)
         for _ in range(_ATTEMPTS):
             await self._refresh()
             wanted = {definition.metadata.name for definition in definitions}

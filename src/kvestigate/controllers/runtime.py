@@ -2,9 +2,9 @@
 
     async with Manager(api, CONTROLLERS) as manager: ...
 
-Entering waits until every cache is filled and every worker waits for work; leaving lets the
-work in hand finish. What it costs to be idle is one watch for each resource: tasks are per
-controller, never per object.
+Entering waits until every cache is filled; leaving lets the work in hand finish. Workers come
+when a queue has something for them and go when it is empty, so what it costs to be idle is one
+watch for each resource.
 """
 
 from __future__ import annotations
@@ -19,9 +19,7 @@ from typing import Any
 from kvestigate import errors
 from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.supervisor import Supervisor
-from kvestigate.aio.workqueue import QueueClosed
 from kvestigate.client.api import Api
-from kvestigate.client.call import Call
 from kvestigate.client.informer import Change as Heard
 from kvestigate.client.informer import Informer, V
 from kvestigate.controllers.cache import Cache, Key
@@ -38,8 +36,6 @@ WORKERS = 4
 """Objects that one controller works on at a time: enough to hide a server's latency."""
 _FAREWELL = 5.0
 """Seconds that work in hand has to finish."""
-
-_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 Factory = Callable[[Context], Controller]
 
@@ -62,15 +58,21 @@ class Manager:
         self.inventory = Inventory(self, api)
         self._caches: dict[tuple[str, str], Cache[Any]] = {}
         self._informers: dict[tuple[str, str], Informer[Any]] = {}
-        self._followed: dict[tuple[str, str], asyncio.Task[None]] = {}
-        self._running: list[tuple[Context, Controller]] = []
-        self._working: list[asyncio.Task[None]] = []
-        self._stopping = False
+        self._followed: dict[tuple[str, str], Callable[[], None]] = {}
+        self._controllers: dict[str, Controller] = {}
+        self._contexts: list[Context] = []
+        self._working: set[asyncio.Task[None]] = set()
+        self._workers_of: dict[str, int] = {}
+        """How many workers each controller has that will look at its queue again."""
+        self._open = False
+        """Whether there are workers to be had: not before the caches are filled."""
         self._supervisor = Supervisor("controllers")
         self._stack = AsyncExitStack()
         for name, factory in controllers.items():
             context = Context(name, self)
-            self._running.append((context, factory(context)))
+            self._workers_of[name] = 0
+            self._contexts.append(context)
+            self._controllers[name] = factory(context)
 
     # -- what contexts ask for -------------------------------------------------------------
 
@@ -93,22 +95,18 @@ class Manager:
         cache = self._caches.get(place)
         if cache is not None:
             return cache
-        listing = Call("list", resource, accept=_METADATA)
-        informer = Informer(self._api.exchange, listing, PartialObject)
+        informer = self._api.informer(resource, type=PartialObject, metadata_only=True)
         cache = self._cached(place, informer)
-        task = self._supervisor.spawn(f"informer of {resource.qualified}", _patient(informer))
-        self._followed[place] = task
-        synced = asyncio.ensure_future(informer.synced.wait())
-        await asyncio.wait({task, synced}, return_when=asyncio.FIRST_COMPLETED)
-        synced.cancel()
+        name = f"informer of {resource.qualified}"
+        self._followed[place] = await informer.start(self._supervisor, name, patient=True)
         return cache
 
     def unfollow(self, resource: Resource) -> None:
         """The resource is no longer served: forget its objects."""
         place = (resource.group, resource.plural)
-        task = self._followed.pop(place, None)
-        if task is not None:
-            task.cancel()
+        stop = self._followed.pop(place, None)
+        if stop is not None:
+            stop()
             cache = self._caches.pop(place)
             self._informers.pop(place)
             for key, view in cache.items():
@@ -138,8 +136,8 @@ class Manager:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._stopping = True
-        for context, _ in self._running:
+        self._open = False
+        for context in self._contexts:
             context.queue.close()
         if self._working:
             await asyncio.wait(self._working, timeout=_FAREWELL)
@@ -147,30 +145,36 @@ class Manager:
 
     async def _start(self) -> None:
         starting = [
-            self._supervisor.start(f"informer of {'.'.join(place)}", informer.run)
+            informer.start(self._supervisor, f"informer of {'.'.join(place)}")
             for place, informer in self._informers.items()
         ]
         await asyncio.gather(*starting)
         if self.inventory.wanted:
             await self._supervisor.start("inventory", self.inventory.run)
         self._supervisor.spawn("events", self.recorder.run())
-        for context, controller in self._running:
-            for number in range(self._workers):
-                task = self._supervisor.spawn(
-                    f"{context.name}/{number}", self._work(context, controller)
-                )
-                self._working.append(task)
+        self._open = True
+        for context in self._contexts:
+            for _ in range(len(context.queue)):
+                self.hire(context)
 
-    async def _work(self, context: Context, controller: Controller) -> None:
-        queue = context.queue
-        try:
-            while not self._stopping:
-                async with queue.work() as key:
-                    await _attend(context, controller, key)
-                # A server in this process answers without a pause: let others have their turn.
-                await asyncio.sleep(0)
-        except QueueClosed:
-            pass
+    def hire(self, context: Context) -> None:
+        """A queue has something to do: one more worker, if that is not too many."""
+        if self._open and self._workers_of[context.name] < self._workers:
+            self._workers_of[context.name] += 1
+            task = self._supervisor.spawn(context.name, self._work(context))
+            self._working.add(task)
+            task.add_done_callback(self._working.discard)
+
+    async def _work(self, context: Context) -> None:
+        queue, controller = context.queue, self._controllers[context.name]
+        while self._open and (key := queue.get_now()) is not None:
+            try:
+                await _attend(context, controller, key)
+            finally:
+                queue.done(key)
+            # A server in this process answers without a pause: let others have their turn.
+            await asyncio.sleep(0)
+        self._workers_of[context.name] -= 1
 
 
 async def _attend(context: Context, controller: Controller, key: Key) -> None:
@@ -191,14 +195,6 @@ async def _attend(context: Context, controller: Controller, key: Key) -> None:
         queue.forget(key)
         if pause is not None:
             queue.add_after(key, pause)
-
-
-async def _patient(informer: Informer[Any]) -> None:
-    """A resource that cannot be read is left out; it must not take the others along."""
-    try:
-        await informer.run()
-    except errors.KvestigateError as error:
-        _log.warning("a resource cannot be followed: %s", error)
 
 
 def _learn(cache: Cache[V], heard: Heard[V]) -> None:

@@ -133,8 +133,8 @@ class Agent:
         self._supervisor.spawn("events", recorder.run())
         await presence.register()
         if self._feed_is_ours:
-            await self._supervisor.start("services", self._feed.services.run)
-            await self._supervisor.start("pods", self._feed.pods.run)
+            await self._feed.services.start(self._supervisor, "services")
+            await self._feed.pods.start(self._supervisor, "pods")
         await self._adopt()
         self._leave = self._feed.listen(self.config.name, self._queue.add)
         for number in range(self.config.workers):

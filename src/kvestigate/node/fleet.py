@@ -58,8 +58,8 @@ class Fleet:
         await self._watching.__aenter__()
         await self._running.__aenter__()
         try:
-            await self._watching.start("services", self._feed.services.run)
-            await self._watching.start("pods", self._feed.pods.run)
+            await self._feed.services.start(self._watching, "services")
+            await self._feed.pods.start(self._watching, "pods")
             room = asyncio.Semaphore(_AT_ONCE)
             async with asyncio.TaskGroup() as group:
                 for agent in self.agents:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from kvestigate.aio.clock import Clock
+from kvestigate.aio.clock import Clock, Timer
 from kvestigate.scheduler.pods import PodFacts
 
 FIRST_BACKOFF, LAST_BACKOFF = 1.0, 10.0
@@ -203,18 +203,20 @@ class PodQueue:
 
     async def _wait(self) -> None:
         self._news.clear()
-        times = [entry[0] for entry in self._backing_off[:1]]
-        times += [item.parked_at + LONGEST_PARKED for item in list(self._parked.values())[:1]]
-        if not times:
-            await self._news.wait()
-            return
-        sleep = asyncio.ensure_future(self._clock.sleep(min(times) - self._clock.now()))
-        news = asyncio.ensure_future(self._news.wait())
+        timers = []
+        if self._backing_off:
+            timers.append(self._alarm(self._clock, self._backing_off[0][0]))
+        if self._parked:
+            longest = next(iter(self._parked.values())).parked_at + LONGEST_PARKED
+            timers.append(self._alarm(self._clock.routine(), longest))
         try:
-            await asyncio.wait({sleep, news}, return_when=asyncio.FIRST_COMPLETED)
+            await self._news.wait()
         finally:
-            sleep.cancel()
-            news.cancel()
+            for timer in timers:
+                timer.cancel()
+
+    def _alarm(self, clock: Clock, at: float) -> Timer:
+        return clock.call_later(max(0.0, at - clock.now()), self._news.set)
 
 
 def _backoff(attempts: int) -> float:

@@ -65,7 +65,8 @@ class Scheduler:
         self._follower = Follower(api, self._state, self._queue, self._decider, name)
         self._writer = Writer(api, clock, self._follower, self._state)
         self._recorder = Recorder(api, clock, name)
-        self._writes: asyncio.Queue[Write] = asyncio.Queue(2 * WRITERS)
+        self._room = asyncio.Semaphore(WRITERS)
+        self._writes: set[asyncio.Task[None]] = set()
         self._supervisor = Supervisor("scheduler")
         self._stack = AsyncExitStack()
         self._deciding: asyncio.Task[None] | None = None
@@ -81,7 +82,7 @@ class Scheduler:
         await self._stack.enter_async_context(self._supervisor)
         try:
             starting = [
-                self._supervisor.start(f"informer of {name}", informer.run)
+                informer.start(self._supervisor, f"informer of {name}")
                 for name, informer in self._follower.informers.items()
             ]
             await asyncio.gather(*starting)
@@ -93,8 +94,6 @@ class Scheduler:
                 raise failures.exceptions[0] from None
             raise
         self._supervisor.spawn("events", self._recorder.run())
-        for number in range(WRITERS):
-            self._supervisor.spawn(f"writer/{number}", self._write())
         self._deciding = self._supervisor.spawn("decisions", self._decide())
         return self
 
@@ -108,7 +107,8 @@ class Scheduler:
             self._deciding.cancel()
         try:
             async with asyncio.timeout(_FAREWELL):
-                await self._writes.join()
+                while self._writes:
+                    await asyncio.wait(self._writes)
                 await self._recorder.drain()
         except TimeoutError:
             _log.warning("not all decisions could be written down before the end")
@@ -122,7 +122,10 @@ class Scheduler:
             waiting = await self._queue.next()
             write = self._attempt(waiting)
             if write is not None:
-                await self._writes.put(write)
+                await self._room.acquire()
+                task = self._supervisor.spawn("write", self._write(write))
+                self._writes.add(task)
+                task.add_done_callback(self._written)
             decided += 1
             if decided % _SLICE == 0:
                 await asyncio.sleep(0)
@@ -167,15 +170,15 @@ class Scheduler:
 
     # -- writing ---------------------------------------------------------------------------------
 
-    async def _write(self) -> None:
-        while True:
-            write = await self._writes.get()
-            try:
-                await write()
-            except errors.KvestigateError as error:
-                _log.warning("a decision was not written down: %s", error)
-            finally:
-                self._writes.task_done()
+    async def _write(self, write: Write) -> None:
+        try:
+            await write()
+        except errors.KvestigateError as error:
+            _log.warning("a decision was not written down: %s", error)
+
+    def _written(self, task: asyncio.Task[None]) -> None:
+        self._writes.discard(task)
+        self._room.release()
 
     async def _bind(self, waiting: Waiting, node: str, volumes: Plan | None = None) -> None:
         pod = waiting.pod
