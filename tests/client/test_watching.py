@@ -15,7 +15,7 @@ from kvestigate.client.api import PODS
 from kvestigate.client.call import Call, Selection
 from kvestigate.client.exchange import Exchange
 from kvestigate.client.inprocess import InProcessTransport
-from kvestigate.client.watching import Event, Watch
+from kvestigate.client.watching import Event, Watch, opened
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.wire.message import Response
 from tests.client.scripted import (
@@ -97,6 +97,36 @@ async def test_objects_come_as_the_type_that_was_asked_for(
         assert change.object.metadata.name == expected
     else:
         assert change.object == expected
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"type":"ADDED","object":{"metadata":{}}}',
+        b'{"type": "ADDED", "object": {"metadata":{}}}',
+        b'{"object":{"metadata":{}},"type":"ADDED"}',
+    ],
+)
+def test_an_event_is_read_however_it_is_written(line: bytes) -> None:
+    change, data = opened(line)
+    assert (change, json.loads(data)["metadata"]) == ("ADDED", {})
+
+
+async def test_an_object_of_another_type_is_raised_or_told_and_passed_over(
+    connected: OpenTransport,
+) -> None:
+    odd = {"metadata": {"name": 7, "resourceVersion": "6"}}
+    script = event("ADDED", pod("a", 5)) + event("ADDED", odd) + event("ADDED", pod("b", 7))
+    strict = patient(await connected(Script(stream(script, then=forever))))
+    async with strict.watch(PODS, type=PartialObject) as watch:
+        with pytest.raises(errors.InputError, match=r"metadata\.name"):
+            await take(watch, 3)
+    told: list[str] = []
+    api = patient(await connected(Script(stream(script, then=forever))))
+    lenient = api.watch(PODS, type=PartialObject, unreadable=lambda error: told.append(str(error)))
+    async with lenient as watch:
+        assert await take(watch, 2) == [("ADDED", "a"), ("ADDED", "b")]
+        assert (watch.resource_version, len(told)) == ("7", 1)
 
 
 @pytest.mark.parametrize("broken", [False, True], ids=["ended", "broken"])

@@ -192,4 +192,4 @@ def test_states_are_seen_for_a_while() -> None:
     assert len(cache) == 1
     for number in range(70_000):
         cache.seen(key._replace(name=str(number)))
-    assert len(cache) <= 65_536
+    assert len(cache) <= 16_384

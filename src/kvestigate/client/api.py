@@ -11,7 +11,7 @@ namespace for one object, and all namespaces for a collection.
 from __future__ import annotations
 
 import enum
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,6 +20,7 @@ from kvestigate.client.call import JSON, Call, Selection, parameters
 from kvestigate.client.exchange import TIMEOUT, Exchange
 from kvestigate.client.listing import PAGE_SIZE, pages, whole
 from kvestigate.client.typed import OBJECT, Body, T, decoded, encode
+from kvestigate.errors import InputError
 from kvestigate.kube.decode import ListPage
 from kvestigate.kube.resources import Resource
 from kvestigate.wire.message import Headers, Request
@@ -118,12 +119,18 @@ class Api:
         *,
         resource_version: str = "",
         type: type[T] = OBJECT,
+        unreadable: Callable[[InputError], None] | None = None,
     ) -> Watch[T]:
-        """Changes since `resource_version`, across reconnections; `Expired` when too old."""
+        """Changes since `resource_version`, across reconnections; `Expired` when too old.
+
+        An object that is not of the type is raised, unless `unreadable` wants to be told of it.
+        """
         from kvestigate.client.watching import Watch
 
         call = _collection("watch", resource, selection)
-        return Watch(self.exchange, call, type, resource_version=resource_version)
+        return Watch(
+            self.exchange, call, type, resource_version=resource_version, unreadable=unreadable
+        )
 
     def informer(
         self,

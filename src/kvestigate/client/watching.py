@@ -8,7 +8,7 @@ then the state has to be listed anew.
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, Generic, Literal, TypeVar, cast
@@ -65,6 +65,23 @@ class _Versioned(msgspec.Struct):
 _ENVELOPE = msgspec.json.Decoder(_Envelope)
 _VERSIONED = msgspec.json.Decoder(_Versioned)
 
+_TYPE = b'{"type":"'
+_OBJECT = b'","object":'
+_LONGEST_TYPE = len(_TYPE) + len(b"MODIFIED")
+
+
+def opened(line: bytes) -> tuple[str, bytes]:
+    """The type and the object of one line of a watch.
+
+    Every server writes the two in this order and without spaces: then the object is cut out
+    unread. Any other JSON is parsed.
+    """
+    end = line.find(_OBJECT, len(_TYPE), _LONGEST_TYPE + len(_OBJECT))
+    if end >= 0 and line.startswith(_TYPE) and line.endswith(b"}"):
+        return line[len(_TYPE) : end].decode(), line[end + len(_OBJECT) : -1]
+    envelope = _ENVELOPE.decode(line)
+    return envelope.type, bytes(envelope.object)
+
 
 class Watch(Generic[T]):
     """An async context manager that iterates over the events.
@@ -79,14 +96,17 @@ class Watch(Generic[T]):
         type: type[T],
         *,
         resource_version: str = "",
+        unreadable: Callable[[errors.InputError], None] | None = None,
         silence: float = SILENCE,
         longest: float = _LONGEST,
     ) -> None:
+        """`unreadable` is told of objects that are not of the type; without it they are raised."""
         self.resource_version = resource_version
         self._exchange = exchange
         self._clock = exchange.policy.clock
         self._call = call
         self._type = type
+        self._unreadable = unreadable
         self._where = call.resource.qualified
         self._silence = silence
         self._longest = longest
@@ -153,24 +173,30 @@ class Watch(Generic[T]):
 
     def _event(self, line: bytes) -> Event[T] | None:
         try:
-            envelope = _ENVELOPE.decode(line)
+            change, data = opened(line)
+            if change == "ERROR":
+                raise failure(self._call, 500, data)
+            self._heard = True
+            if change == "BOOKMARK":
+                self.resource_version = _VERSIONED.decode(data).metadata.resource_version
+                return None
+            changed = self._object(data)
+            self.resource_version = _version(changed, data)
         except msgspec.DecodeError as error:
             # What a proxy says when it gives up on the server behind it.
             raise errors.InternalError(f"{line[:100]!r} is not an event of {self._call}") from error
-        if envelope.type == "ERROR":
-            raise failure(self._call, 500, bytes(envelope.object))
-        self._heard = True
-        if envelope.type == "BOOKMARK":
-            self.resource_version = _VERSIONED.decode(envelope.object).metadata.resource_version
+        except errors.InputError as error:
+            if self._unreadable is None:
+                raise
+            self.resource_version = _VERSIONED.decode(data).metadata.resource_version
+            self._unreadable(error)
             return None
-        changed = self._object(envelope.object)
-        self.resource_version = _version(changed, envelope.object)
-        return Event(cast(ChangeType, envelope.type), changed)
+        return Event(cast(ChangeType, change), changed)
 
-    def _object(self, raw: msgspec.Raw) -> T:
+    def _object(self, data: bytes) -> T:
         if self._type is bytes:
-            return cast(T, bytes(raw))
-        return decode(bytes(raw), self._type, where=self._where)
+            return cast(T, data)
+        return decode(data, self._type, where=self._where)
 
 
 async def _next(body: AsyncIterator[bytes]) -> bytes | None:
@@ -181,14 +207,14 @@ async def _next(body: AsyncIterator[bytes]) -> bytes | None:
         return None
 
 
-def _version(object: Any, raw: msgspec.Raw) -> str:
+def _version(object: Any, data: bytes) -> str:
     """The object's version, from what is decoded already where that has it."""
     if isinstance(object, dict):
         version = (object.get("metadata") or {}).get("resourceVersion")
     else:
         metadata = getattr(object, "metadata", None)
         version = getattr(metadata, "resource_version", None)
-    return version or _VERSIONED.decode(raw).metadata.resource_version
+    return version or _VERSIONED.decode(data).metadata.resource_version
 
 
 def transient(error: errors.KvestigateError) -> bool:

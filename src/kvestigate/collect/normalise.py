@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 import msgspec
 
@@ -13,6 +14,7 @@ from kvestigate.collect.record import ContainerRecord, EventType, Record
 from kvestigate.collect.sidecars import KNOWN, Sidecars
 from kvestigate.collect.views import Container, PodSpec, PodTemplate
 from kvestigate.kube import quantities
+from kvestigate.kube.decode import decode
 from kvestigate.kube.requests import CPU, MEMORY, Amounts, requests_of
 from kvestigate.kube.views.pods import ResourceRequirements
 
@@ -20,16 +22,31 @@ from kvestigate.kube.views.pods import ResourceRequirements
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 _MIB = 1024 * 1024
+_TEMPLATES = 1024
+"""Templates remembered: a few MB."""
+
+
+class TemplateFacts(msgspec.Struct, frozen=True):
+    """What a record says of the pods that a workload makes."""
+
+    containers: tuple[ContainerRecord, ...]
+    init_container_count: int
+    sidecar_count: int
+    volume_types: tuple[str, ...]
+    node_type: str | None
+    runtime_class: str | None
+    gpu_count: int
+    cpu: int
+    memory: int
+    gpus: dict[str, int]
+    gpu_fraction: float | None
 
 
 def normalise(
     workload: Workload, event: EventType | None = None, known: Sidecars = KNOWN
 ) -> Record:
     """The record of one state. Quantities that do not parse are an InputError."""
-    specs = [template.spec for template in workload.templates]
-    total = _sum(requests_of(_with_defaults(spec)) for spec in specs)
-    gpus = devices.gpu_amounts(total)
-    fraction = _fraction(workload.templates)
+    facts = template_facts(workload.kind.name, workload.templates, known)
     meta = workload.metadata
     annotations = meta.annotations
     if LAST_APPLIED in annotations:
@@ -40,6 +57,34 @@ def normalise(
         workload_name=meta.name or meta.generate_name,
         labels=meta.labels,
         annotations=annotations,
+        containers=facts.containers,
+        init_container_count=facts.init_container_count,
+        sidecar_count=facts.sidecar_count,
+        volume_types=facts.volume_types,
+        node_type=facts.node_type,
+        runtime_class=facts.runtime_class,
+        gpu_count=facts.gpu_count,
+        parallelism=workload.parallelism,
+        completions=workload.completions,
+        id=identity(meta.uid, meta.resource_version),
+        event=event,
+        effective_cpu_mcpu=facts.cpu,
+        effective_mem_mib=facts.memory,
+        gpu_resources=facts.gpus,
+        gpu_fraction=facts.gpu_fraction,
+    )
+
+
+# A workload changes its status and its scale far more often than its template.
+@lru_cache(maxsize=_TEMPLATES)
+def template_facts(kind: str, written: tuple[bytes, ...], known: Sidecars) -> TemplateFacts:
+    """Of pod templates as JSON, all of one workload."""
+    templates = [decode(template, PodTemplate, where=kind) for template in written]
+    specs = [template.spec for template in templates]
+    total = _sum(requests_of(_with_defaults(spec)) for spec in specs)
+    gpus = devices.gpu_amounts(total)
+    fraction = _fraction(templates)
+    return TemplateFacts(
         containers=tuple(_container(it) for spec in specs for it in spec.containers),
         init_container_count=sum(
             not sidecars.is_native(it) for spec in specs for it in spec.init_containers
@@ -49,13 +94,9 @@ def normalise(
         node_type=next((found for spec in specs if (found := node_type(spec))), None),
         runtime_class=next((it.runtime_class_name for it in specs if it.runtime_class_name), None),
         gpu_count=devices.count(gpus, fraction),
-        parallelism=workload.parallelism,
-        completions=workload.completions,
-        id=identity(meta.uid, meta.resource_version),
-        event=event,
-        effective_cpu_mcpu=total.get(CPU, 0),
-        effective_mem_mib=_mib(total.get(MEMORY, 0)),
-        gpu_resources=gpus,
+        cpu=total.get(CPU, 0),
+        memory=_mib(total.get(MEMORY, 0)),
+        gpus=gpus,
         gpu_fraction=fraction,
     )
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
 from kvestigate.collect.kinds import Shape, WorkloadKind
-from kvestigate.collect.views import CronJob, Identified, Meta, Pod, PodTemplate, Templated
+from kvestigate.collect.views import CronJob, Identified, Meta, Pod, Templated, TemplatedSpec
 from kvestigate.errors import InputError
 from kvestigate.kube.decode import decode
 
@@ -20,45 +20,61 @@ class Workload:
 
     kind: WorkloadKind
     metadata: Meta
-    templates: tuple[PodTemplate, ...]
-    """One, or as many as a path leads to."""
+    templates: tuple[bytes, ...]
+    """Pod templates as JSON: one, or as many as a path leads to."""
     parallelism: int | None = None
     completions: int | None = None
 
 
+def view_of(kind: WorkloadKind) -> type[Any]:
+    """What a workload of this kind is decoded into; bytes where only a walk finds its parts."""
+    return _VIEWS[kind.shape]
+
+
 def read(kind: WorkloadKind, data: bytes) -> Workload:
     """The workload in a JSON object. InputError if it is none."""
+    view = view_of(kind)
+    return workload(kind, data if view is bytes else decode(data, view, where=kind.name))
+
+
+def workload(kind: WorkloadKind, view: Any) -> Workload:
+    """From what `view_of` names. InputError if the path of the kind leads to no template."""
     match kind.shape:
-        case Shape.POD:
-            pod = decode(data, Pod, where=kind.name)
-            return Workload(kind, pod.metadata, (PodTemplate(pod.metadata, pod.spec),))
         case Shape.TEMPLATE:
-            whole = decode(data, Templated, where=kind.name)
-            spec = whole.spec
+            return _templated(kind, view.metadata, view.spec)
+        case Shape.POD:
+            return Workload(kind, view.metadata, (_pod_template(view),))
         case Shape.CRON:
-            cron = decode(data, CronJob, where=kind.name)
-            return Workload(
-                kind,
-                cron.metadata,
-                (cron.spec.job_template.spec.template,),
-                cron.spec.job_template.spec.parallelism,
-                cron.spec.job_template.spec.completions,
-            )
+            return _templated(kind, view.metadata, view.spec.job_template.spec)
         case Shape.PATH:
-            return Workload(
-                kind, decode(data, Identified, where=kind.name).metadata, _by_path(kind, data)
-            )
-    return Workload(kind, whole.metadata, (spec.template,), spec.parallelism, spec.completions)
+            metadata = decode(view, Identified, where=kind.name).metadata
+            return Workload(kind, metadata, _by_path(kind, view))
 
 
-def _by_path(kind: WorkloadKind, data: bytes) -> tuple[PodTemplate, ...]:
+_VIEWS: Mapping[Shape, type[Any]] = {
+    Shape.TEMPLATE: Templated,
+    Shape.POD: Pod,
+    Shape.CRON: CronJob,
+    Shape.PATH: bytes,
+}
+
+
+def _templated(kind: WorkloadKind, metadata: Meta, spec: TemplatedSpec) -> Workload:
+    template = bytes(spec.template)
+    return Workload(kind, metadata, (template,), spec.parallelism, spec.completions)
+
+
+def _pod_template(pod: Pod) -> bytes:
+    """The template that the pod may have come from."""
+    annotations = msgspec.json.encode(pod.metadata.annotations)
+    return b'{"metadata":{"annotations":%b},"spec":%b}' % (annotations, bytes(pod.spec))
+
+
+def _by_path(kind: WorkloadKind, data: bytes) -> tuple[bytes, ...]:
     found = list(_walk(msgspec.json.decode(data), kind.path))
     if not found:
         raise InputError(f"there is no pod template at .{'.'.join(kind.path)}", where=kind.name)
-    return tuple(
-        decode(msgspec.json.encode(with_text_quantities(it)), PodTemplate, where=kind.name)
-        for it in found
-    )
+    return tuple(msgspec.json.encode(with_text_quantities(it)) for it in found)
 
 
 def _walk(value: Any, path: tuple[str, ...]) -> Iterator[Any]:

@@ -7,7 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import NamedTuple
 
-_MOST = 65_536
+_MOST = 16_384
 """States remembered at a time: at full speed memory counts more than the last repeat."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import field
+from msgspec import Raw, field
 
 from kvestigate.kube.views.meta import View
 from kvestigate.kube.views.placement import NodeAffinity
@@ -58,8 +58,12 @@ class PodTemplate(View, frozen=True):
     spec: PodSpec = PodSpec()
 
 
+_NOTHING = Raw(b"{}")
+
+
 class TemplatedSpec(View, frozen=True):
-    template: PodTemplate = PodTemplate()
+    template: Raw = _NOTHING
+    """A `PodTemplate`, unread: most events leave it as it was."""
     parallelism: int | None = None
     completions: int | None = None
 
@@ -86,4 +90,5 @@ class CronJob(View, frozen=True):
 
 class Pod(View, frozen=True):
     metadata: Meta = Meta()
-    spec: PodSpec = PodSpec()
+    spec: Raw = _NOTHING
+    """A `PodSpec`, unread."""

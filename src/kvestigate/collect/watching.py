@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -20,7 +21,7 @@ from kvestigate.client.watching import transient
 from kvestigate.collect.checkpoint import Checkpoint, Known, Mark
 from kvestigate.collect.kinds import WorkloadKind
 from kvestigate.collect.normalise import normalise
-from kvestigate.collect.reading import Workload, read
+from kvestigate.collect.reading import Workload, read, view_of, workload
 from kvestigate.collect.record import EventType, Record, line
 from kvestigate.collect.seen import SeenCache, SeenKey
 from kvestigate.collect.sidecars import KNOWN, Sidecars
@@ -123,15 +124,17 @@ class Follower:
         self.position = version
 
     async def _listed(self, data: bytes, known: dict[str, Known], tell: bool) -> None:
-        workload = self._read(data)
-        if workload is None:
+        try:
+            found = read(self.source.kind, data)
+        except errors.InputError as error:
+            self._unreadable(error)
             return
-        meta = workload.metadata
+        meta = found.metadata
         before = known.pop(meta.uid, None)
         if before is not None and before.version == meta.resource_version:
             return
-        made = self._line(workload, "MODIFIED" if before else "ADDED") if tell else None
-        await self.emit(made, Mark(self.source.name, "", meta.uid, _state(workload)))
+        made = self._line(found, "MODIFIED" if before else "ADDED") if tell else None
+        await self.emit(made, Mark(self.source.name, "", meta.uid, _state(found)))
 
     async def _vanished(self, uid: str, state: Known) -> None:
         """It was deleted while nobody looked; how it looked last, nobody knows any more."""
@@ -153,7 +156,8 @@ class Follower:
             self.source.resource,
             Selection(self.source.namespace or None),
             resource_version=self.position,
-            type=bytes,
+            type=view_of(self.source.kind),
+            unreadable=self._unreadable,
         )
         emitted = self.position
         try:
@@ -167,34 +171,29 @@ class Follower:
             if emitted:  # nothing was cut off halfway: what bookmarks say holds
                 self.position = watch.resource_version
 
-    async def _changed(self, type: EventType, data: bytes, position: str) -> None:
+    async def _changed(self, type: EventType, view: Any, position: str) -> None:
         name = self.source.name
-        workload = self._read(data)
-        if workload is None:
+        try:
+            found = workload(self.source.kind, view)
+        except errors.InputError as error:
+            self._unreadable(error)
             await self.emit(None, Mark(name, position))
             return
         gone = type == "DELETED"
-        state = None if gone else _state(workload)
+        state = None if gone else _state(found)
         made = None
         if self.following.emit_deletes or not gone:
-            made = self._line(workload, type)
-        await self.emit(made, Mark(name, position, workload.metadata.uid, state))
+            made = self._line(found, type)
+        await self.emit(made, Mark(name, position, found.metadata.uid, state))
 
-    def _read(self, data: bytes) -> Workload | None:
-        try:
-            return read(self.source.kind, data)
-        except errors.InputError as error:
-            self._unreadable(error)
-            return None
-
-    def _line(self, workload: Workload, event: EventType) -> bytes | None:
-        meta = workload.metadata
-        key = SeenKey(meta.namespace, workload.kind.name, meta.name, meta.resource_version)
+    def _line(self, found: Workload, event: EventType) -> bytes | None:
+        meta = found.metadata
+        key = SeenKey(meta.namespace, found.kind.name, meta.name, meta.resource_version)
         if self.seen.seen(key):
             self.counts.repeats += 1
             return None
         try:
-            return line(normalise(workload, event, self.following.sidecars))
+            return line(normalise(found, event, self.following.sidecars))
         except errors.InputError as error:
             self._unreadable(error)
             return None
@@ -204,6 +203,6 @@ class Follower:
         self.warn(f"{self.source.name}: an object was passed over: {error.message}")
 
 
-def _state(workload: Workload) -> Known:
-    meta = workload.metadata
+def _state(found: Workload) -> Known:
+    meta = found.metadata
     return Known(meta.resource_version, meta.namespace, meta.name)

@@ -72,7 +72,8 @@ def decode_page(data: bytes, type_: type[T], *, where: str | None = None) -> Lis
 
 def _without_nulls(data: bytes, type_: type[T], where: str | None) -> T:
     try:
-        return msgspec.convert(_pruned(msgspec.json.decode(data)), type_)
+        # Through bytes, because a part that is kept as bytes cannot come out of values.
+        return decoder_for(type_).decode(msgspec.json.encode(_pruned(msgspec.json.decode(data))))
     except msgspec.ValidationError as error:
         name = getattr(type_, "__name__", str(type_))
         raise InputError(f"not a {name}: {error}", where=where) from error
