@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -13,9 +12,6 @@ from kvestigate.kube.apply.shapes import Shape
 from kvestigate.kube.facts import Ownership
 
 _ABSENT: Any = object()
-
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -46,31 +42,9 @@ def compare(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> Compariso
     return Comparison(found.removed, found.modified, found.added)
 
 
-MEMORABLE = 16 * 1024
-"""Bytes of an object that is worth remembering: a pod, not a file in a config map."""
-
-
 def compare_new(new: dict[str, Any], shape: Shape) -> Comparison:
-    """Compare with the object of which nothing was said.
-
-    Controllers make many objects that differ in their names only, and looking something up
-    costs a tenth of looking at every field.
-    """
-    contents = {name: value for name, value in new.items() if name != "metadata"}
-    encoded = _encode(contents)
-    if len(encoded) > MEMORABLE:
-        return compare({"metadata": {}, **shape.empty}, new, shape)
-    rest = _compare_contents(shape, encoded)
-    meta = compare({"metadata": {}}, {"metadata": new["metadata"]}, shape)
-    return Comparison(
-        rest.removed, union(rest.modified, meta.modified), union(rest.added, meta.added)
-    )
-
-
-@lru_cache(maxsize=128)
-def _compare_contents(shape: Shape, encoded: bytes) -> Comparison:
-    nothing = {name: value for name, value in shape.empty.items() if name != "metadata"}
-    return compare(nothing, _decode(encoded), shape)
+    """Compare with the object of which nothing was said."""
+    return compare({"metadata": {}, **shape.empty}, new, shape)
 
 
 class _Found:
@@ -186,9 +160,8 @@ def _all_fields(value: dict[str, Any], shape: Shape) -> FieldSet:
     node: FieldSet = {SELF: LEAF}
     steps, element = shape.steps, shape.element or _UNKNOWN
     for name, inner in value.items():
-        known = steps.get(name)
-        at, child = known or (f"f:{name}", element)
-        if child.is_whole or not inner:
+        at, child = steps.get(name) or (f"f:{name}", element)
+        if not inner or child.is_whole:
             node[at] = LEAF
         elif type(inner) is dict:
             node[at] = _all_fields(inner, child)

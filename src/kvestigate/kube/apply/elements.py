@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from kvestigate.kube.apply.fieldset import value_text
@@ -27,7 +28,7 @@ def _keyed(element: Any, shape: Shape) -> str:
     if len(shape.keys) == 1:
         value = element.get(shape.keys[0])
         if type(value) is str:  # nearly every list is keyed by one name
-            return f'k:{{"{shape.keys[0]}":{value_text(value)}}}'
+            return _named(shape.keys[0], value)
     found = []
     for key in shape.keys:
         value = element.get(key, _ABSENT)
@@ -42,6 +43,12 @@ def _keyed(element: Any, shape: Shape) -> str:
             "(and doesn't have default values for any key fields)"
         )
     return f"k:{{{','.join(found)}}}"
+
+
+# The names of containers, variables and ports recur in every object.
+@lru_cache(maxsize=8192)
+def _named(key: str, name: str) -> str:
+    return f'k:{{"{key}":{value_text(name)}}}'
 
 
 def _value(element: Any) -> str:

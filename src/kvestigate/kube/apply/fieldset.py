@@ -122,6 +122,8 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 def without(left: FieldSet, right: FieldSet) -> FieldSet:
     """The paths of `left` that are neither in `right` nor under one of those."""
+    if not right:
+        return left
     rest: FieldSet = {}
     for step, ours in left.items():
         theirs = right.get(step)

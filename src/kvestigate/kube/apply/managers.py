@@ -81,6 +81,8 @@ def decode_foreign(entries: Sequence[Mapping[str, Any]] | None) -> Managers:
 
 def encode(managers: Managers) -> list[dict[str, Any]]:
     """The entries in their order: appliers first, each group from the oldest on."""
+    if len(managers) == 1:
+        return [_encode(key, entry) for key, entry in managers.items()]
     return [_encode(key, managers[key]) for key in sorted(managers, key=_order(managers))]
 
 

@@ -64,6 +64,8 @@ def write(
     old: Object | None, new: Object, managers: Managers, by: Writer, now: str | None
 ) -> Managers:
     """The managers after an update from `old` to `new`, or its creation. Raises `Unkeyed`."""
+    if old is None and not managers:
+        return _first(new, by, now)
     shape = by.shape
     changes = (
         compare_new(_bare(new), shape) if old is None else compare(_bare(old), _bare(new), shape)
@@ -79,6 +81,13 @@ def write(
             taken = fieldset.union(taken, previous.fields)
         rest[by.manager] = Entry(taken, by.version, now)
     return capped(rest)
+
+
+def _first(new: Object, by: Writer, now: str | None) -> Managers:
+    """The managers of a new object: its creator has all of it."""
+    touched = compare_new(_bare(new), by.shape).touched
+    taken = fieldset.difference(fieldset.without(touched, by.ignored), UNOWNED)
+    return {by.manager: Entry(taken, by.version, now)} if taken else {}
 
 
 def apply(
