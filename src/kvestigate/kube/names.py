@@ -8,6 +8,7 @@ Lengths count UTF-8 bytes, as the server does.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from random import Random
 from typing import Final
 
@@ -105,8 +106,13 @@ _NOT_A_CONFIG_KEY = _pattern_problem(
 )
 
 
+# Every write checks many names, and nearly all are short and fine: those are told first.
+
+
 def label_problems(value: str) -> list[str]:
     """RFC 1123 label: names of namespaces, containers and volumes."""
+    if len(value) <= LABEL_MAX and _matches_label(value):
+        return []
     problems = _too_long(value, LABEL_MAX)
     if not _matches_label(value):
         dotted = _matches_subdomain(value)
@@ -116,6 +122,8 @@ def label_problems(value: str) -> list[str]:
 
 def subdomain_problems(value: str) -> list[str]:
     """RFC 1123 subdomain: names of most objects."""
+    if len(value) <= SUBDOMAIN_MAX and _matches_subdomain(value):
+        return []
     problems = _too_long(value, SUBDOMAIN_MAX)
     if not _matches_subdomain(value):
         problems.append(_NOT_A_SUBDOMAIN)
@@ -148,8 +156,8 @@ def label_1035_problems(value: str) -> list[str]:
 
 def qualified_name_problems(value: str) -> list[str]:
     """`name` or `example.com/name`: keys of labels and annotations, names of resources."""
-    if len(value) <= LABEL_MAX and _matches_key(value):
-        return []  # Every write checks many of these, and nearly all are short and fine.
+    if len(value) <= LABEL_MAX and _is_key(value):
+        return []
     prefix, slash, name = value.partition("/")
     if not slash:
         prefix, name = "", value
@@ -168,8 +176,16 @@ def qualified_name_problems(value: str) -> list[str]:
     return problems
 
 
+# The same few keys are on every object.
+@lru_cache(maxsize=4096)
+def _is_key(value: str) -> bool:
+    return bool(_matches_key(value))
+
+
 def label_value_problems(value: str) -> list[str]:
     """The value of a label: may be empty."""
+    if len(value) <= LABEL_MAX and _matches_label_value(value):
+        return []
     problems = _too_long(value, LABEL_MAX, "bytes")
     if not _matches_label_value(value):
         problems.append(_NOT_A_LABEL_VALUE)

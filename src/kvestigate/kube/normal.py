@@ -20,6 +20,9 @@ import msgspec
 from kvestigate.kube import facts, quantities
 from kvestigate.kube.facts import Field, Type
 
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
+
 Normalise = Callable[[Any], Any]
 """Gives the value in its normal form: the very same object if it already is."""
 
@@ -58,6 +61,11 @@ def empty(of: facts.Definition) -> dict[str, Any]:
     return _object(of.name)({})
 
 
+def empty_field(of: facts.Definition, name: str) -> Any:
+    """What of that object is in one of its fields; None if nothing is."""
+    return _object(of.name).empty_field(name)
+
+
 def _unknown(value: Any) -> Any:
     """Stands for fields that a type does not have, and is never called."""
     raise AssertionError(value)
@@ -72,7 +80,8 @@ class _Object:
         self._name = name
         self._plan: dict[str, Normalise | None] | None = None
         self._droppable: frozenset[str] = frozenset()
-        self._present: tuple[tuple[str, Field], ...] = ()
+        self._present: tuple[tuple[str, bool, _Zero], ...] = ()
+        """What is always written, whether it is a list or map, and what it is by default."""
 
     def __call__(self, value: dict[str, Any]) -> dict[str, Any]:
         plan = self._plan or self._prepare()
@@ -81,15 +90,18 @@ class _Object:
         gone: list[str] = []
         for field, inner in value.items():
             normalise = plan.get(field, _unknown)
+            if normalise is None and inner:  # nearly every field
+                continue
             if normalise is _unknown or inner is None or (not inner and field in droppable):
                 gone.append(field)
             elif normalise is not None:
                 kept = normalise(inner)
                 if kept is not inner:
                     changes[field] = kept
-        for field, of in self._present:
-            if not value.get(field) and (field not in value or value[field] is None or _lists(of)):
-                changes[field] = _zero(of)
+        for field, lists, zero in self._present:
+            inner = value.get(field)
+            if inner is None or (lists and not inner):
+                changes[field] = zero()
         if not changes and not gone:
             return value
         made = {**value, **changes}
@@ -102,7 +114,7 @@ class _Object:
         fields = facts.definition(self._name).fields
         declared = _declared().get(self._name, _Declared())
         present, kept = declared.present.split(), declared.kept.split()
-        self._present = tuple((name, fields[name]) for name in present)
+        self._present = tuple((name, _lists(fields[name]), _Zero(fields[name])) for name in present)
         self._droppable = frozenset(
             name
             for name, field in fields.items()
@@ -110,6 +122,11 @@ class _Object:
         )
         self._plan = {name: _normaliser(field) for name, field in fields.items()}
         return self._plan
+
+    def empty_field(self, name: str) -> Any:
+        if self._plan is None:
+            self._prepare()
+        return next((zero() for field, _, zero in self._present if field == name), None)
 
 
 class _Declared(msgspec.Struct, frozen=True):
@@ -144,40 +161,56 @@ def _lists(field: Field) -> bool:
 
 def _normaliser(field: Field) -> Normalise | None:
     if field.element is not None:
-        each = _normaliser(field.element)
-        return partial(_list if field.type is Type.LIST else _map, each, field.element)
+        each, zero = _normaliser(field.element), _Zero(field.element)
+        return partial(_list if field.type is Type.LIST else _map, each, zero)
     scalar = _type(field)
     return _object(field.definition) if scalar is Type.DEFINED else _SCALARS.get(scalar)
 
 
-def _zero(field: Field) -> Any:
+class _Zero:
     """What Go makes of a value that is not there: null for lists, maps and times."""
-    type_ = _type(field)
-    return empty(facts.definition(field.definition)) if type_ is Type.DEFINED else _ZEROS.get(type_)
+
+    __slots__ = ("_encoded", "_field")
+
+    def __init__(self, field: Field) -> None:
+        self._field = field
+        self._encoded: bytes | None = None
+
+    def __call__(self) -> Any:
+        """One that the caller may change."""
+        if self._encoded is None:
+            self._encoded = _encode(self._make())
+        return _decode(self._encoded)
+
+    def _make(self) -> Any:
+        type_ = _type(self._field)
+        if type_ is Type.DEFINED:
+            return empty(facts.definition(self._field.definition))
+        return _ZEROS.get(type_)
 
 
-def _list(each: Normalise | None, element: Field, value: list[Any]) -> list[Any]:
+def _list(each: Normalise | None, zero: _Zero, value: list[Any]) -> list[Any]:
     if each is None:
         if None not in value:
             return value
-        return [_zero(element) if inner is None else inner for inner in value]
+        return [zero() if inner is None else inner for inner in value]
     kept = value
     for position, inner in enumerate(value):
-        new = _zero(element) if inner is None else each(inner)
+        new = zero() if inner is None else each(inner)
         if new is not inner:
             kept = list(value) if kept is value else kept
             kept[position] = new
     return kept
 
 
-def _map(each: Normalise | None, element: Field, value: dict[str, Any]) -> dict[str, Any]:
+def _map(each: Normalise | None, zero: _Zero, value: dict[str, Any]) -> dict[str, Any]:
     if each is None:
         if None not in value.values():
             return value
-        return {key: _zero(element) if inner is None else inner for key, inner in value.items()}
+        return {key: zero() if inner is None else inner for key, inner in value.items()}
     changes = {}
     for key, inner in value.items():
-        new = _zero(element) if inner is None else each(inner)
+        new = zero() if inner is None else each(inner)
         if new is not inner:
             changes[key] = new
     return {**value, **changes} if changes else value

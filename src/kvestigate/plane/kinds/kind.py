@@ -120,9 +120,11 @@ class Kind:
     def reset_status(self, obj: Object) -> None:
         """Forget what a creator claims about the state of the world."""
         obj.pop("status", None)
-        empty = {} if self.type is None else normal.empty(self.type)
-        if "status" in empty:
-            obj["status"] = empty["status"]
+        if (
+            self.type is not None
+            and (status := normal.empty_field(self.type, "status")) is not None
+        ):
+            obj["status"] = status
 
     def default(self, obj: Object) -> None:
         """Fill in what users may leave out."""
