@@ -84,7 +84,8 @@ async def test_requests_are_noted_where_told(tmp_path: Path) -> None:
     async with serving(ServeOptions(tmp_path, ANY_PORT, memory=True, audit_log=log)) as started:
         await ask(started, tmp_path, "guessed")
 
-    (event,) = [msgspec.json.decode(line) for line in log.read_bytes().splitlines()]
+    *own, event = [msgspec.json.decode(line) for line in log.read_bytes().splitlines()]
+    assert {each["user"]["username"] for each in own} == {"system:kplane:fleets"}
     assert (event["requestURI"], event["responseStatus"]["code"]) == ("/api/v1/namespaces", 401)
     assert event["sourceIPs"] == ["127.0.0.1"]
 

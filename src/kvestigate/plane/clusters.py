@@ -1,7 +1,8 @@
 """/clusters: which planes a server has. Asked at the root, as a user of the root plane.
 
     GET    /clusters        the planes
-    POST   /clusters        {"id": "alpha"}: make one; 409 if it is there
+    POST   /clusters        {"id": "alpha"}: make one; 409 if it is there; with "clock": "virtual"
+                            and maybe a "seed" it has a time of its own, moved by steps only
     GET    /clusters/ID     one of them
     DELETE /clusters/ID     remove it with everything in it
 
@@ -10,7 +11,7 @@ These are non-resource URLs of the root plane: its RBAC decides who may.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -20,14 +21,18 @@ from kvestigate.plane import answer, tenancy
 from kvestigate.plane.planes import Planes, missing
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.errors import NoPlane, PlaneExists
+from kvestigate.plane.timing import Timing
 from kvestigate.wire.message import Request, Response
 
 PATH = "/clusters"
 API_VERSION = "kvestigate.dev/v1"
 
 
-class _New(msgspec.Struct):
+class _New(msgspec.Struct, forbid_unknown_fields=True):
     id: str
+    clock: Literal["wall", "virtual"] = "wall"
+    seed: int = 0
+    """Of all that looks random in a plane with a virtual clock."""
 
 
 def owns(path: str) -> bool:
@@ -54,13 +59,14 @@ async def respond(planes: Planes, asked: Asked, incoming: Request) -> Response:
 
 async def _create(planes: Planes, body: bytes) -> Response:
     try:
-        name = msgspec.json.decode(body, type=_New).id
+        new = msgspec.json.decode(body, type=_New)
     except msgspec.DecodeError as error:
         raise errors.BadRequest(f'the body is not like {{"id": "alpha"}}: {error}') from None
+    name = new.id
     if problems := label_problems(name):
         raise errors.BadRequest(f'id: "{name}" cannot be the id of a plane: {problems[0]}')
     try:
-        await planes.create(name)
+        await planes.create(name, Timing(new.seed) if new.clock == "virtual" else None)
     except PlaneExists:
         raise errors.AlreadyExists(
             f'clusters "{name}" already exists', details={"name": name, "kind": "clusters"}
@@ -72,7 +78,7 @@ async def _delete(planes: Planes, name: str) -> Response:
     if name == tenancy.ROOT:
         raise errors.Forbidden(f'clusters "{name}" is forbidden: the root plane cannot be deleted')
     try:
-        await planes.store.delete(name)
+        await planes.delete(name)
     except NoPlane:
         raise missing(name) from None
     return answer.success({"name": name, "kind": "clusters"})

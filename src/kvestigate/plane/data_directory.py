@@ -72,7 +72,7 @@ class DataDirectory:
     def admin_token(self) -> str:
         """The owner's bearer token, made at the first start."""
         path = self._pki / "admin.token"
-        return self.secret(path.name, lambda: secrets.token_urlsafe(_TOKEN_BYTES).encode()).decode()
+        return self.secret(path.name, lambda: new_token().encode()).decode()
 
     def secret(self, name: str, make: Callable[[], bytes]) -> bytes:
         """What the file of that name in `pki` holds; made if there is none."""
@@ -93,6 +93,10 @@ class DataDirectory:
         }
         content = admin_kubeconfig(url, authority.pair.certificate, user)
         write_private(self.kubeconfig, content)
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(_TOKEN_BYTES)
 
 
 def admin_kubeconfig(url: str, ca: bytes, user: dict[str, str]) -> bytes:

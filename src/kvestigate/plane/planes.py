@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kvestigate.aio.clock import Clock
 from kvestigate.errors import NotFound
 from kvestigate.plane import timing
@@ -22,6 +24,8 @@ class Planes:
         self.times = Times(clock)
         self.workforce: Workforce = Idle()
         """Who moves planes with a virtual clock, and may work on the others."""
+        self.on_delete: list[Callable[[str], None]] = []
+        """Who wants to know the names of planes that are deleted."""
 
     async def find(self, name: str) -> Plane | None:
         """The plane of that name, if there is one."""
@@ -52,6 +56,13 @@ class Planes:
         start = template(virtual.now)
         _, start = apply(start, [timing.put(start, virtual)], actor="", now=virtual.now)
         return await self.store.create(name, start)
+
+    async def delete(self, name: str) -> None:
+        """Remove a plane with everything in it; NoPlane if there is none."""
+        await self.store.delete(name)
+        self.workforce.dismiss(name)
+        for tell in self.on_delete:
+            tell(name)
 
 
 def missing(name: str) -> NotFound:

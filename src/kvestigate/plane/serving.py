@@ -14,6 +14,7 @@ from contextlib import aclosing, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 
+from kvestigate.aio.clock import WALL
 from kvestigate.aio.loops import fast_loop
 from kvestigate.errors import UsageError
 from kvestigate.plane.aggregation import Aggregation
@@ -28,7 +29,10 @@ from kvestigate.plane.authn.union import Credentials
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
 from kvestigate.plane.authz.interface import AllowAll, Authorizer
 from kvestigate.plane.authz.rbac import Rbac
-from kvestigate.plane.data_directory import ADMIN, DataDirectory
+from kvestigate.plane.data_directory import ADMIN, DataDirectory, new_token
+from kvestigate.plane.fleets.calls import Calls
+from kvestigate.plane.fleets.controller import USER, FleetController
+from kvestigate.plane.fleets.seeding import Scenarios, no_scenarios
 from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.interface import Backend
@@ -85,6 +89,8 @@ class ServeOptions:
     """Tokens of further users, in the format of kube-apiserver's `--token-auth-file`."""
     audit_log: Path | None = None
     """Where every request is noted; None: nowhere."""
+    scenarios: Scenarios = no_scenarios
+    """What members of Fleets can start with, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,17 +140,24 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
         aclosing(backends),
         _audit(options.audit_log) as audit,
     ):
-        authenticator, authorizer = _guards(options, token, issuer)
+        fleets_token = new_token()
+        authenticator, authorizer = _guards(options, token, fleets_token, issuer)
         api = ApiServer(
             store, authenticator, authorizer, backends=backends, issuer=issuer, audit=audit
         )
-        async with await _listening(api.handle, options.listen, tls) as server:
+        planes = len(store.planes())
+        calls = Calls(api.handle, fleets_token)
+        fleets = FleetController(api.planes, calls, WALL, options.scenarios)
+        async with (
+            fleets.running(),
+            await _listening(api.handle, options.listen, tls) as server,
+        ):
             url = f"https://{options.listen.shown}:{server.address[1]}"
             directory.write_kubeconfig(url, authority, token, now)
             yield Serving(
                 url,
                 directory.kubeconfig,
-                len(store.planes()),
+                planes,
                 api.handle,
                 authority,
                 token,
@@ -218,13 +231,15 @@ def _new_signing_key() -> bytes:
 
 
 def _guards(
-    options: ServeOptions, token: str, issuer: TokenIssuer
+    options: ServeOptions, token: str, fleets_token: str, issuer: TokenIssuer
 ) -> tuple[Authenticator, Authorizer]:
     owner = User(ADMIN, (MASTERS, AUTHENTICATED))
     if options.auth is Auth.NONE:
         return _Everyone(owner), AllowAll()
     others = read_tokens(options.token_file) if options.token_file is not None else {}
-    return Credentials({**others, digest(token): owner}, issuer), Rbac()
+    fleets = User(USER, (MASTERS, AUTHENTICATED))
+    ours = {digest(token): owner, digest(fleets_token): fleets}
+    return Credentials({**others, **ours}, issuer), Rbac()
 
 
 class _Everyone:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvestigate.plane.admission.certificates import forbid_masters, guard_signer
 from kvestigate.plane.admission.classes import give_ingress_class, give_storage_class
 from kvestigate.plane.admission.escalation import forbid_escalation
+from kvestigate.plane.admission.fleets import check_fleet
 from kvestigate.plane.admission.interface import Rule, Write
 from kvestigate.plane.admission.limit_ranges import fill_in_limits, limit_claim, limit_pod
 from kvestigate.plane.admission.namespaces import need_namespace
@@ -44,6 +45,7 @@ REFUSING: dict[ResourceKey, tuple[Rule, ...]] = {
     ("", "persistentvolumeclaims"): (limit_claim, check_resize),
     ("", "pods"): (limit_pod,),
     ("certificates.k8s.io", "certificatesigningrequests"): (guard_signer, forbid_masters),
+    ("kplane.dev", "fleets"): (check_fleet,),
     ("scheduling.k8s.io", "priorityclasses"): (allow_one_default_priority,),
 }
 """After validation: they take the object as it is."""
