@@ -32,6 +32,7 @@ class SteppedLoop(asyncio.BaseEventLoop):
     """Ready callbacks in their order, timers by their time."""
 
     def __init__(self, start: float, woken: Callable[[], None] = lambda: None) -> None:
+        self._inside = False
         super().__init__()
         self._now = start
         self._woken = woken
@@ -39,7 +40,6 @@ class SteppedLoop(asyncio.BaseEventLoop):
         self._callbacks: deque[asyncio.Handle] = deque()
         self._work = _Timers()
         self._routine = _Timers()
-        self._inside = False
 
     # -- what the owner does -----------------------------------------------------------------
 

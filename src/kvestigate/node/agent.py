@@ -107,10 +107,11 @@ class Agent:
 
     async def _open(self) -> None:
         await self._host.open()
-        kubelet = KubeletApi(self.config, self._host, self._clock, self.workers)
-        self._server = await serve(
-            kubelet.handle, host=self.config.address, port=self.config.port, tls=self._tls()
-        )
+        if self.config.serves:
+            kubelet = KubeletApi(self.config, self._host, self._clock, self.workers)
+            self._server = await serve(
+                kubelet.handle, host=self.config.address, port=self.config.port, tls=self._tls()
+            )
         if self.config.gpus:
             await self._host.install_gpus(self._devices.gpus)
         facts = self._host.facts()
@@ -128,7 +129,11 @@ class Agent:
         )
         self._preparation = self._prepare()
         presence = Presence(
-            self._api, self.config, facts, self._clock, port=self._server.address[1]
+            self._api,
+            self.config,
+            facts,
+            self._clock,
+            port=self._server.address[1] if self._server is not None else 0,
         )
         self._supervisor.spawn("events", recorder.run())
         await presence.register()
@@ -176,6 +181,9 @@ class Agent:
         for process in sorted(await self._host.adopt(), key=lambda one: one.key.attempt):
             runs.setdefault(process.key.pod_uid, []).append(process)
         known = {pod.metadata.uid: pod for pod in self._feed.pods_of(self.config.name)}
+        for uid, one in known.items():
+            if one.status.pod_ip and not one.spec.host_network:
+                self._station.addresses.take(uid, one.status.pod_ip)
         for uid, processes in runs.items():
             pod = known.get(uid)
             if pod is None:
@@ -228,7 +236,7 @@ class Agent:
     async def _refresh(self) -> None:
         """Keep the files of volumes current, and tokens alive."""
         while True:
-            await self._clock.sleep(self.config.refresh)
+            await self._clock.routine().sleep(self.config.refresh)
             for worker in list(self.workers.values()):
                 if not worker.finished:
                     try:

@@ -25,6 +25,8 @@ class NodeConfig:
     """Where the kubelet API listens, and the node's InternalIP."""
     port: int = 0
     """0: the system chooses."""
+    serves: bool = True
+    """Whether there is a kubelet API at all: without one, no logs and no exec."""
     serving: KeyPair | None = None
     """The kubelet API's certificate; without one, a new self-signed one is made."""
     client_ca: bytes | None = None

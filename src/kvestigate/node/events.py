@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import uuid
+import zlib
 from collections import OrderedDict
 from typing import Any
 
@@ -31,6 +31,7 @@ class Recorder:
         self._node = node
         self._queue: asyncio.Queue[tuple[dict[str, Any], str, str, str]] = asyncio.Queue(_WAITING)
         self._seen: OrderedDict[_Same, tuple[str, int]] = OrderedDict()
+        self._number = 0
 
     def record(self, about: dict[str, Any], type: str, reason: str, message: str) -> None:
         """`about` is an object reference; `type` is `Normal` or `Warning`."""
@@ -60,7 +61,10 @@ class Recorder:
                 return
             except errors.NotFound:
                 pass  # expired: write a new one
-        name = f"{about['name']}.{uuid.uuid4().hex[:16]}"
+        # The number sets events of one instant apart, and the node those of many nodes.
+        self._number += 1
+        instant = int(self._clock.now() * 1e9) + self._number
+        name = f"{about['name']}.{instant:x}{zlib.crc32(self._node.encode()) & 0xFFFF:04x}"
         event = {
             "apiVersion": "v1",
             "kind": "Event",

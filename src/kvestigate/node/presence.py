@@ -43,7 +43,7 @@ class Presence:
         """Until cancelled."""
         reported = self._clock.now()
         while True:
-            await self._clock.sleep(self._config.heartbeat)
+            await self._clock.routine().sleep(self._config.heartbeat)
             try:
                 await self._renew()
                 if self._clock.now() - reported >= self._config.report:

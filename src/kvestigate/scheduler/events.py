@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import socket
 from collections import OrderedDict
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -48,11 +47,11 @@ class _Told:
 class Recorder:
     """Writes events in their order, beside the work; what cannot be written is lost."""
 
-    def __init__(self, api: Api, clock: Clock, controller: str) -> None:
+    def __init__(self, api: Api, clock: Clock, controller: str, host: str) -> None:
         self._api = api
         self._clock = clock
         self._controller = controller
-        self._instance = f"{controller}-{socket.gethostname()}"[:128]
+        self._instance = f"{controller}-{host}"[:128]
         self._queue: asyncio.Queue[News] = asyncio.Queue(_PENDING)
         self._told: OrderedDict[tuple[str, str, str], _Told] = OrderedDict()
         self._number = 0

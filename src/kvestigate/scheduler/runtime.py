@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from random import Random
@@ -56,7 +57,9 @@ class Scheduler:
         name: str = NAME,
         profile: Profile = DEFAULT,
         random: Random | None = None,
+        host: str = "",
     ) -> None:
+        """`host` is where it says it runs; empty: on this machine."""
         self._name = name
         self._random = random or Random()
         self._state = ClusterState()
@@ -64,7 +67,7 @@ class Scheduler:
         self._decider = Decider(profile, self._random)
         self._follower = Follower(api, self._state, self._queue, self._decider, name)
         self._writer = Writer(api, clock, self._follower, self._state)
-        self._recorder = Recorder(api, clock, name)
+        self._recorder = Recorder(api, clock, name, host or socket.gethostname())
         self._room = asyncio.Semaphore(WRITERS)
         self._writes: set[asyncio.Task[None]] = set()
         self._supervisor = Supervisor("scheduler")

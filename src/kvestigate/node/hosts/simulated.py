@@ -67,18 +67,19 @@ class SimulatedLog:
 class SimulatedProcess:
     """A run that a timer ends, or nobody."""
 
-    def __init__(self, launch: Launch, clock: Clock) -> None:
+    def __init__(self, launch: Launch, clock: Clock, started_at: float | None = None) -> None:
         self.key: RunKey = launch.key
         self.env = dict(launch.env)
         self.hostname = launch.hostname
-        self.started_at = clock.now()
+        self.started_at = clock.now() if started_at is None else started_at
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self.log = SimulatedLog(clock.now)
         self._clock = clock
         self._timer: asyncio.Task[None] | None = None
         length = lifetime(launch)
         if length is not None:
-            self._timer = asyncio.ensure_future(self._end_after(*length))
+            left = max(0.0, self.started_at + length[0] - clock.now())
+            self._timer = asyncio.ensure_future(self._end_after(left, length[1]))
 
     def signal(self, number: int) -> None:
         self._end(128 + number)
@@ -192,6 +193,18 @@ class SimulatedHost:
 
     async def adopt(self) -> list[Process]:
         return []
+
+    def resume(self, launch: Launch, started_at: float, ended: Ending | None = None) -> Process:
+        """A run of an earlier host, of which a pod's status tells."""
+        process = SimulatedProcess(launch, self._clock, started_at)
+        if ended is not None:
+            process.stop_timer()
+            process.log.end()
+            process.ended.set_result(ended)
+            return process
+        self._running[process.key.id] = process
+        process.ended.add_done_callback(lambda _: self._running.pop(process.key.id, None))
+        return process
 
     async def enter(
         self, process: Process, argv: tuple[str, ...], *, tty: bool, stdin: bool

@@ -38,14 +38,28 @@ class Committer:
         self._closing = False
         self._under_way = 0
         """How much of the queue the backend has in its hands."""
+        self._home: asyncio.AbstractEventLoop | None = None
+        self._curious: list[asyncio.Future[None]] = []
+
+    def open(self) -> None:
+        """The loop that runs now is the one that waits for the backend.
+
+        Those who decide may run in others on the same thread, which stand still now and then.
+        """
+        self._home = asyncio.get_running_loop()
 
     def submit(self, decision: Decision) -> asyncio.Future[None] | None:
         """None: it is settled already; else the future says when, or raises StoreFailed."""
         if self._closing:
             decision.revert()
             raise StoreFailed("the store is closed")
-        if self._task is not None:
+        if self._task is not None or self._queue:
             return self._enqueue(decision)
+        if self._backend.durable and self._home is not asyncio.get_running_loop():
+            done = self._enqueue(decision)
+            if self._home is not None:
+                self._home.call_soon(self._begin)
+            return done
         commit = self._backend.commit([decision.step])
         if commit is None:
             decision.settle()
@@ -74,6 +88,13 @@ class Committer:
         """The plane is gone: what was to be appended to it and is not under way never will be."""
         _give_up(self._appends_to({plane: error}, self._under_way))
 
+    async def progress(self) -> None:
+        """Wait until something that was decided is settled, if anything is not."""
+        if self._queue:
+            settled = asyncio.get_running_loop().create_future()
+            self._curious.append(settled)
+            await settled
+
     def last(self) -> asyncio.Future[None] | None:
         """The newest decision that is not settled."""
         return self._queue[-1][1] if self._queue else None
@@ -94,9 +115,16 @@ class Committer:
         self._queue.append((decision, done))
         return done
 
-    async def _run(self, commit: Awaitable[Refusals] | None) -> None:
+    def _begin(self) -> None:
+        """Commit what was decided in another loop."""
+        if self._task is None and self._queue:
+            size = self._under_way = len(self._queue)
+            commit = self._backend.commit([decision.step for decision, _ in self._queue])
+            self._task = asyncio.get_running_loop().create_task(self._run(commit, size))
+
+    async def _run(self, commit: Awaitable[Refusals] | None, size: int = 1) -> None:
         """Commit until there is nothing left to write and nothing left to clean."""
-        size, commits = 1, 0
+        commits = 0
         try:
             while True:
                 if commit is not None:
@@ -123,6 +151,10 @@ class Committer:
             self._fail(error)
         else:
             self._settle(size, refusals)
+        curious, self._curious = self._curious, []
+        for waiting in curious:
+            if not waiting.done():
+                waiting.set_result(None)
 
     async def _more_after_tidying(self) -> bool:
         try:

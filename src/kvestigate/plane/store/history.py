@@ -84,6 +84,8 @@ class Journal:
         """(time, history, its last revision then) of each append, so the oldest goes first."""
         self._bytes = 0
         self._count = 0
+        self.listener: Callable[[str], None] | None = None
+        """Called with the name of every plane that has changed."""
 
     def now(self) -> float:
         return self._clock()

@@ -185,6 +185,8 @@ class Plane:
             self._hub = None
         if self._ahead and self._tip is state:
             self._catch_up()
+        if self._journal.listener is not None:
+            self._journal.listener(self.name)
 
     def follow(self, changes: Sequence[Change]) -> bool:
         """Make the changes of other servers visible that are new; False if some are missing."""
@@ -229,6 +231,11 @@ class Plane:
             pins[name] = known
         self._pins = pins or None
         return True
+
+    async def settled(self) -> None:
+        """Wait until of the writes that are on their way to disk some more are there."""
+        if self._tip is not self.state:
+            await self._committer.progress()
 
     def require_open(self) -> None:
         """NoPlane if it was deleted, or is about to be."""

@@ -53,6 +53,7 @@ class Store(Feed):
     async def __aenter__(self) -> Store:
         try:
             self._planes = dict.fromkeys(await self._backend.open(self))
+            self._committer.open()
         except BaseException:
             await self._backend.close()
             raise
@@ -73,6 +74,10 @@ class Store(Feed):
         self._planes.clear()
         self._resident.clear()
         await self._backend.close()
+
+    def listen(self, listener: Callable[[str], None] | None) -> None:
+        """Tell `listener` the name of every plane that changes, at once; None: nobody."""
+        self._journal.listener = listener
 
     async def idle(self) -> None:
         """Wait until everything written is durable and what nobody needs has been removed."""

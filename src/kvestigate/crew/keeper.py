@@ -1,0 +1,207 @@
+"""Keeps the crews of a server: makes one where there is work, lets it go where there is none.
+
+On the wall's time a crew begins with the first change of its plane beyond what every plane
+starts with, and ends when the plane has been quiet for a while; if something is due later, a
+CronJob say, one timer remembers the plane. A plane with a virtual clock keeps its crew from its
+first step on, as what a crew remembers beyond the plane is part of what a run repeats.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+
+from kvestigate import errors
+from kvestigate.crew.crew import Crew, CrewShape, Door
+from kvestigate.crew.step import Step
+from kvestigate.plane import timing
+from kvestigate.plane.planes import Planes
+from kvestigate.plane.stepping import MOST_SECONDS, StepResult
+from kvestigate.plane.store.plane import Plane
+from kvestigate.plane.timing import Timing, timing_of
+
+ACTOR = "system:clock"
+_SLICE = 0.003
+"""Seconds for one crew before the next has its turn."""
+
+
+class Crews:
+    """The workforce of a server. A context: leaving it ends all crews."""
+
+    def __init__(
+        self,
+        planes: Planes,
+        door: Door,
+        shape: CrewShape,
+        *,
+        on_wall_clock: bool = True,
+        quiet: float = 5.0,
+    ) -> None:
+        """`on_wall_clock`: whether planes without a virtual clock have crews too.
+
+        `quiet` is how many seconds a crew waits for more before it goes.
+        """
+        self._planes = planes
+        self._door = door
+        self._shape = shape
+        self._on_wall_clock = on_wall_clock
+        self._quiet = quiet
+        self._virtual: dict[str, Crew] = {}
+        self._steps: dict[str, asyncio.Lock] = {}
+        self._crews: dict[str, Crew] = {}
+        self._alarms: dict[str, asyncio.TimerHandle] = {}
+        self._waiting: deque[str] = deque()
+        self._queued: set[str] = set()
+        self._current = ""
+        """The plane whose crew is at work right now: it hears of its own writes itself."""
+
+    async def __aenter__(self) -> Crews:
+        self._loop = asyncio.get_running_loop()
+        self._planes.workforce = self
+        if self._on_wall_clock:
+            self._planes.store.listen(self._changed)
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._planes.store.listen(None)
+        for name in [*self._crews, *self._alarms, *self._virtual]:
+            self.dismiss(name)
+
+    def __len__(self) -> int:
+        """How many crews there are right now."""
+        return len(self._crews) + len(self._virtual)
+
+    # -- what the plane asks for -------------------------------------------------------------
+
+    def adopt(self, plane: Plane) -> None:
+        name = plane.name
+        if self._on_wall_clock and timing_of(plane.state) is None:
+            if name not in self._crews:
+                self._crews[name] = self._new(plane, time.time(), None, lambda: self._queue(name))
+            self._queue(name)
+
+    def dismiss(self, name: str) -> None:
+        for crews in (self._crews, self._virtual):
+            crew = crews.pop(name, None)
+            if crew is not None:
+                crew.end()
+        self._steps.pop(name, None)
+        self._silence(name)
+
+    async def step(self, plane: Plane, *, seconds: float | None = None) -> StepResult:
+        if seconds is not None and not 0 <= seconds <= MOST_SECONDS:
+            raise errors.BadRequest(f"seconds: {seconds:g} is not between 0 and {MOST_SECONDS:g}")
+        async with self._steps.setdefault(plane.name, asyncio.Lock()):
+            before = timing_of(plane.tip)
+            if before is None:
+                raise errors.BadRequest(
+                    f'plane "{plane.name}" cannot be stepped: it runs on the wall clock'
+                )
+            return await self._step(plane, before, seconds)
+
+    async def _step(self, plane: Plane, before: Timing, seconds: float | None) -> StepResult:
+        revision = plane.state.revision
+        crew = self._virtual_crew(plane, before)
+        step = Step(crew, seconds)
+        self._planes.times.moving[plane.name] = crew.clock
+        try:
+            await step.run()
+        finally:
+            del self._planes.times.moving[plane.name]
+        now = crew.loop.time()
+        if now != before.now:
+            await plane.write(timing.put(plane.tip, Timing(before.seed, now)), ACTOR)
+        reached = plane.state.revision
+        return StepResult(now, reached, reached - revision, step.idle)
+
+    def _virtual_crew(self, plane: Plane, timing: Timing) -> Crew:
+        crew = self._virtual.get(plane.name)
+        if crew is not None and (crew.plane is not plane or crew.loop.time() != timing.now):
+            self.dismiss(plane.name)  # the plane was put back to where this crew has never been
+            crew = None
+        if crew is None:
+            crew = self._new(plane, timing.now, timing.seed, lambda: None)
+            self._virtual[plane.name] = crew
+        return crew
+
+    def _new(self, plane: Plane, now: float, seed: int | None, woken: Callable[[], None]) -> Crew:
+        return Crew(plane, self._shape, self._door, now=now, seed=seed, woken=woken)
+
+    # -- crews on the wall's time ------------------------------------------------------------
+
+    def _queue(self, name: str) -> None:
+        if name in self._queued:
+            return
+        self._queued.add(name)
+        self._waiting.append(name)
+        if len(self._waiting) == 1:
+            self._loop.call_soon(self._work)
+
+    def _work(self) -> None:
+        """One slice of the crew that has waited longest."""
+        name = self._waiting.popleft()
+        self._queued.discard(name)
+        if self._waiting:
+            self._loop.call_soon(self._work)
+        crew = self._crews.get(name)
+        if crew is None:
+            return
+        self._current = name
+        try:
+            more = _slice(crew)
+        finally:
+            self._current = ""
+        if more:
+            self._queue(name)
+        elif crew.failed:
+            self.dismiss(name)
+        else:
+            self._rest(name, crew)
+
+    def _rest(self, name: str, crew: Crew) -> None:
+        """Nothing to do right now: come back when there is, or go."""
+        now, work = crew.loop.time(), crew.loop.next_work()
+        leaves = crew.busy_at + self._quiet
+        if now >= leaves and (work is None or work > now + self._quiet):
+            crew.end()
+            del self._crews[name]
+            self._silence(name)
+            if work is not None:
+                self._alarm(name, work - now, lambda: self._revive(crew.plane))
+            return
+        timer = crew.loop.next_timer()
+        due = leaves if timer is None else max(now, min(timer, max(leaves, now + 0.001)))
+        self._alarm(name, due - now, lambda: self._queue(name))
+
+    def _changed(self, name: str) -> None:
+        if name in self._crews:
+            if name != self._current:
+                self._queue(name)
+        elif (plane := self._planes.store.loaded(name)) is not None:
+            self.adopt(plane)
+
+    def _revive(self, plane: Plane) -> None:
+        self._alarms.pop(plane.name, None)
+        self.adopt(plane)
+
+    def _alarm(self, name: str, seconds: float, call: Callable[[], None]) -> None:
+        self._silence(name)
+        self._alarms[name] = self._loop.call_later(seconds, call)
+
+    def _silence(self, name: str) -> None:
+        alarm = self._alarms.pop(name, None)
+        if alarm is not None:
+            alarm.cancel()
+
+
+def _slice(crew: Crew) -> bool:
+    """Work for a moment; whether there is more to do."""
+    stop = time.perf_counter() + _SLICE
+    crew.loop.advance(time.time())
+    with crew.loop.entered():
+        while crew.turn():
+            if time.perf_counter() >= stop:
+                return True
+    return False

@@ -1,0 +1,71 @@
+"""One step of a plane with a virtual clock: its crew works, its time passes, nothing else moves.
+
+A step that runs until the plane is idle ends where no work is at hand and the next is further
+away than QUIET seconds from the last change; signs of life (leases) are neither work nor
+change. A pod that keeps crashing is idle once its back-off is longer than that; and after
+LONGEST the step ends in any case, and says that the plane is not idle.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from kvestigate.crew.crew import Crew
+
+QUIET = 30.0
+LONGEST = 3600.0
+
+_SLICE = 0.003
+"""Seconds of real time after which others on the server's loop have their turn."""
+
+
+class Step:
+    """Moves one crew's loop until `seconds` have passed, or until it is idle."""
+
+    def __init__(self, crew: Crew, seconds: float | None) -> None:
+        self._crew = crew
+        self._until_idle = seconds is None
+        self._end = crew.loop.time() + (LONGEST if seconds is None else seconds)
+        self.idle = False
+
+    async def run(self) -> None:
+        outer = asyncio.get_running_loop()
+        while not await self._slice(outer):
+            # A write that is on its way to disk is waited for in real time.
+            await self._crew.plane.settled()
+        if not self._until_idle:
+            self._crew.loop.advance(self._end)
+
+    async def _slice(self, outer: asyncio.AbstractEventLoop) -> bool:
+        """Run for a moment, outside of any task of the outer loop; whether the step is over."""
+        over: asyncio.Future[bool] = outer.create_future()
+
+        def run() -> None:
+            try:
+                result = self._move()
+            except BaseException as error:  # noqa: BLE001 - handed on to who waits for the step
+                over.set_exception(error)
+            else:
+                if not over.cancelled():
+                    over.set_result(result)
+
+        outer.call_soon(run)
+        return await over
+
+    def _move(self) -> bool:
+        crew, loop = self._crew, self._crew.loop
+        stop = time.perf_counter() + _SLICE
+        with loop.entered():
+            while time.perf_counter() < stop:
+                if crew.turn():
+                    continue
+                if crew.plane.tip is not crew.plane.state:
+                    return False
+                at = loop.next_timer()
+                work = loop.next_work()
+                self.idle = work is None or work > crew.busy_at + QUIET
+                if at is None or at > self._end or (self._until_idle and self.idle):
+                    return True
+                loop.advance(at)
+        return False
