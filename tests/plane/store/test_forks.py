@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
+import uuid
 from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +27,7 @@ from hypothesis.stateful import (
     rule,
 )
 
+from kvestigate.plane.store.etcd.backend import EtcdBackend
 from kvestigate.plane.store.history import Retention
 from kvestigate.plane.store.interface import Backend
 from kvestigate.plane.store.memory import MemoryBackend
@@ -36,6 +38,7 @@ from kvestigate.plane.store.state import PlaneState
 from kvestigate.plane.store.store import Store
 from kvestigate.plane.store.transition import assemble
 from tests.contracts.store import PODS, contents, exact, put, remove, revisions
+from tests.plane.store.conftest import Etcd
 
 pytestmark = pytest.mark.timeout(240)  # a failure is shrunk, and that takes its time
 
@@ -222,6 +225,24 @@ class DurableFamily(Family):
         self.directory.cleanup()
 
 
+class SharedFamily(DurableFamily):
+    """The same in an etcd."""
+
+    url = ""
+
+    def __init__(self) -> None:
+        self.prefix = f"/{uuid.uuid4().hex}"
+        super().__init__()
+
+    def backend(self) -> Backend:
+        return EtcdBackend([self.url], prefix=self.prefix)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def running(shared_etcd: Etcd) -> None:
+    SharedFamily.url = shared_etcd.url
+
+
 def _plain(state: PlaneState) -> dict[str, object]:
     return {name: value for (_, _, name), value in contents(state).items()}
 
@@ -231,6 +252,13 @@ TestFamilyInMemory.settings = settings(max_examples=30, stateful_step_count=40, 
 TestFamilyOnDisk = DurableFamily.TestCase
 TestFamilyOnDisk.settings = settings(
     max_examples=20,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+TestFamilyInEtcd = SharedFamily.TestCase
+TestFamilyInEtcd.settings = settings(
+    max_examples=8,
     stateful_step_count=30,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

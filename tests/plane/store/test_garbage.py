@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvestigate.plane.store.garbage import Row, View, superseded, unseen
 from kvestigate.plane.store.model import ChangeType
-from kvestigate.plane.store.sqlite.garbage import Row, View, superseded, unseen
 
 BASE = 3
 """Objects 0 and 1 come from the parent; the others are created in the log."""
@@ -32,9 +32,9 @@ def logs(draw: st.DrawFn) -> list[Row]:
     return rows
 
 
-def seen_at(rows: Sequence[Row], revision: int) -> dict[int, int]:
+def seen_at(rows: Sequence[Row], revision: int) -> dict[int | str, int]:
     """object -> revision, as a reader that replays the log finds it."""
-    found = {0: 1, 1: 2}
+    found: dict[int | str, int] = {0: 1, 1: 2}
     for row in sorted(rows, key=lambda row: row.revision):
         if row.revision > revision:
             break

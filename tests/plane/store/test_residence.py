@@ -20,7 +20,7 @@ async def filled(store: Store) -> None:
 
 def in_memory(store: Store) -> list[str]:
     """Those of the planes that asking for does not load."""
-    return [name for name in PLANES if store.follows(name)]
+    return [name for name in PLANES if store.reached(name) is not None]
 
 
 async def test_idle_planes_leave_memory_and_come_back(tmp_path: Path) -> None:
@@ -55,8 +55,8 @@ async def test_a_plane_in_use_stays_whole(tmp_path: Path) -> None:
         watched.close()
         del held
         await store.plane("plane-0")
-        assert not store.follows("held")
-        assert not store.follows("watched")
+        assert store.reached("held") is None
+        assert store.reached("watched") is None
 
 
 async def test_what_has_no_other_home_stays_in_memory() -> None:

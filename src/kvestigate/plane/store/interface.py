@@ -99,8 +99,8 @@ class Feed(Protocol):
     def vanished(self, plane: str) -> None:
         """The plane of this name was deleted."""
 
-    def follows(self, plane: str) -> bool:
-        """Whether the plane is in memory, so that its changes are of interest."""
+    def reached(self, plane: str) -> int | None:
+        """Changes after this revision are of interest; None: the plane is not in memory."""
 
     def happened(self, plane: str, changes: Sequence[Change]) -> None:
         """Changes in order, without `previous`; those that are known already are passed over."""

@@ -37,6 +37,7 @@ class Plane:
         "_hub",
         "_journal",
         "_pins",
+        "_setbacks",
         "_tip",
         "history",
         "name",
@@ -63,6 +64,8 @@ class Plane:
         self._ahead: list[Change] | None = None
         """What other servers did while our own writes are under way."""
         self._closed = False
+        self._setbacks = 0
+        """How often decided writes did not happen."""
 
     @property
     def tip(self) -> PlaneState:
@@ -92,7 +95,7 @@ class Plane:
             try:
                 changes, state = transition.apply(self._tip, mutations, actor, self._journal.now())
             except Refused:
-                if await self._cause_is_durable() and not await self._newer():
+                if await self._stands():
                     raise
                 continue
             if changes:
@@ -194,13 +197,14 @@ class Plane:
             # Either these doom our writes under way or are these very writes: wait and see.
             self._ahead = [*(self._ahead or ()), *changes]
             return True
-        state = self.state
-        fresh = [change for change in changes if change.revision > state.revision]
-        if fresh:
-            if fresh[0].revision != state.revision + 1:
-                return False
-            for change in fresh:
+        state, fresh = self.state, []
+        for change in changes:
+            if change.revision == state.revision + 1:
                 state = transition.replay(state, change)
+                fresh.append(change)
+            elif change.revision > state.revision:
+                return False
+        if fresh:
             self._tip = state
             self.ingest(fresh, state)
         return True
@@ -279,17 +283,13 @@ class Plane:
 
     def _revert(self) -> None:
         self._tip = self.state
+        self._setbacks += 1
         self._catch_up()
 
     def _catch_up(self) -> None:
         ahead, self._ahead = self._ahead, None
         if ahead:
             self.follow(ahead)
-
-    async def _newer(self) -> bool:
-        """Whether the refusal was based on less than other servers have written."""
-        answer = self._committer.newer(self.name, self.state.revision)
-        return answer is not None and await answer
 
     async def _submit(
         self,
@@ -300,12 +300,16 @@ class Plane:
     ) -> None:
         await self._committer.settled(Decision(step, settle, revert))
 
-    async def _cause_is_durable(self) -> bool:
-        """Wait for the writes under way; False when they failed and so prove nothing."""
+    async def _stands(self) -> bool:
+        """Whether a refusal rests on what is durable, and on all of it."""
         last = None if self._tip is self.state else self._committer.last()
-        if last is not None:
-            try:
-                await asyncio.shield(last)
-            except StoreFailed:
-                return False
-        return True
+        if last is None:
+            newer = self._committer.newer(self.name, self.state.revision)
+            return newer is None or not await newer
+        before = self._setbacks
+        try:
+            await asyncio.shield(last)
+        except StoreFailed:
+            return False
+        # What is written was written on top of everything, so there was nothing newer.
+        return self._setbacks == before

@@ -166,8 +166,11 @@ class Store(Feed):
             self._committer.abandon(plane, NoPlane(plane))
             self._remove(alive)
 
-    def follows(self, plane: str) -> bool:
-        return plane in self._early or self._alive(plane) is not None
+    def reached(self, plane: str) -> int | None:
+        if plane in self._early:
+            return 0
+        alive = self._alive(plane)
+        return None if alive is None else alive.state.revision
 
     def happened(self, plane: str, changes: Sequence[Change]) -> None:
         if plane in self._early:

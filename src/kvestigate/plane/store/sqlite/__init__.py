@@ -12,6 +12,5 @@ process and of the machine. The database is locked for as long as it is open.
     schema       tables and settings
     log          steps in
     reader       planes out
-    garbage      which rows nobody can see any more (pure)
     cleaning     removing them, a piece at a time
 """

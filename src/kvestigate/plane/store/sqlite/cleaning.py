@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from kvestigate.plane.store.sqlite.garbage import Row, View, superseded, unseen
+from kvestigate.plane.store.garbage import Row, View, superseded, unseen
 from kvestigate.plane.store.sqlite.schema import key, revision_of
 
 _PIECE = 2000

@@ -19,7 +19,7 @@ from kvestigate.plane.store.model import ChangeType
 class Row(NamedTuple):
     """A row of the log without its payload."""
 
-    object: tuple[int, str, str]
+    object: tuple[int | str, ...]
     revision: int
     type: int
     previous: int

@@ -1,0 +1,121 @@
+"""A real etcd for the tests of the store."""
+
+from __future__ import annotations
+
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.upstream import binaries
+
+PATIENCE = 30.0
+
+
+def etcd_binary() -> str:
+    """That of the virtualenv, of the system, or the one built with Kubernetes."""
+    beside = Path(sys.executable).with_name("etcd")
+    if beside.exists():
+        return str(beside)
+    if found := shutil.which("etcd"):
+        return found
+    try:
+        return binaries.find().path("etcd")
+    except binaries.BinariesMissing:
+        pytest.skip("no etcd: install the dev requirements or the etcd-server package")
+
+
+class Etcd:
+    """One member. It keeps its address and its data when it is stopped and started."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._client, self._peer = _free_ports(2)
+        self.url = f"http://127.0.0.1:{self._client}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        peer = f"http://127.0.0.1:{self._peer}"
+        with (self._directory / "etcd.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [
+                    etcd_binary(),
+                    *("--data-dir", str(self._directory / "data")),
+                    *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
+                    *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
+                    *("--initial-cluster", f"default={peer}"),
+                    *("--log-level", "error", "--unsafe-no-fsync"),
+                ],
+                stdout=log,
+                stderr=log,
+            )
+        self._wait()
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _wait(self) -> None:
+        """etcd says nowhere that it is ready but at this address."""
+        assert self._process is not None
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end and self._process.poll() is None:
+            try:
+                with urllib.request.urlopen(f"{self.url}/health", timeout=5) as answer:
+                    if b'"true"' in answer.read():
+                        return
+            except (urllib.error.URLError, OSError):
+                time.sleep(0.05)
+        pytest.fail(f"etcd did not start: {(self._directory / 'etcd.log').read_text()[-2000:]}")
+
+
+@contextmanager
+def running_etcd(directory: Path) -> Iterator[Etcd]:
+    etcd = Etcd(directory)
+    try:
+        etcd.start()
+        yield etcd
+    finally:
+        etcd.stop()
+
+
+@pytest.fixture(scope="session")
+def shared_etcd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Etcd]:
+    """One for all tests that let it live."""
+    with running_etcd(tmp_path_factory.mktemp("etcd")) as etcd:
+        yield etcd
+
+
+@pytest.fixture
+def own_etcd(tmp_path: Path) -> Iterator[Etcd]:
+    """One to be stopped and paused."""
+    with running_etcd(tmp_path) as etcd:
+        yield etcd
+
+
+@pytest.fixture
+def prefix() -> str:
+    return f"/{uuid.uuid4().hex}"
+
+
+def _free_ports(count: int) -> list[int]:
+    """Held together, so that they differ."""
+    held = [socket.socket() for _ in range(count)]
+    try:
+        for each in held:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in held]
+    finally:
+        for each in held:
+            each.close()
