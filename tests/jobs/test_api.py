@@ -129,6 +129,18 @@ async def test_every_documented_path_is_there(url: str) -> None:
     found = {(method.upper(), path) for path, each in document["paths"].items() for method in each}
     assert found == {
         ("GET", "/"),
+        ("GET", "/whoami"),
+        ("GET", "/history"),
+        ("POST", "/tasks/plan"),
+        ("GET", "/tasks/{task_id}/watch"),
+        ("GET", "/tasks/{task_id}/endpoint"),
+        ("POST", "/files/missing"),
+        ("PUT", "/files/{digest}"),
+        ("GET", "/tasks/{task_id}/nodes/{node}/parts"),
+        ("POST", "/tasks/{task_id}/nodes/{node}/parts"),
+        ("PUT", "/tasks/{task_id}/nodes/{node}/parts/{index}"),
+        ("POST", "/volumes/{volume_id}/resize"),
+        ("GET", "/volumes/{volume_id}/files"),
         ("POST", "/tasks/submit"),
         ("GET", "/tasks"),
         ("GET", "/tasks/{task_id}"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import io
 import os
 import tarfile
@@ -10,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from kvestigate.errors import InputError
-from kvestigate.jobs import archive
-from kvestigate.jobs.archive import Archive, pack
+from kvestigate.jobs.archive import Archive, packed
 from kvestigate.jobs.model import Upload
+from kvestigate.jobs.pieces import LARGEST_PIECE, MOST_PIECES, PIECE
 
 
 @pytest.fixture
@@ -30,37 +32,59 @@ def tree(tmp_path: Path) -> Path:
 UPLOADS = [Upload("code", "~/sky_workdir", "workdir"), Upload("one", "/one", "file_mounts./one")]
 
 
-def members(made: Archive) -> dict[str, tarfile.TarInfo]:
-    with tarfile.open(fileobj=io.BytesIO(made.content)) as tar:
-        return {member.name: member for member in tar}
+def whole(made: Archive) -> bytes:
+    return b"".join(made.piece(index) for index in range(made.count))
 
 
 def test_each_upload_is_an_entry_and_only_files_are_taken(tree: Path) -> None:
-    found = members(pack(UPLOADS, tree))
+    with packed(UPLOADS, tree) as made, tarfile.open(fileobj=io.BytesIO(whole(made))) as tar:
+        found = {member.name: member for member in tar}
     assert sorted(found) == ["0", "0/link", "0/run.sh", "1"]
     assert found["0/run.sh"].mode & 0o111
     assert {member.uid for member in found.values()} == {0}
 
 
 def test_equal_files_are_equal_bytes(tree: Path) -> None:
-    assert pack(UPLOADS, tree).digest == pack(UPLOADS, tree).digest
+    with packed(UPLOADS, tree) as one, packed(UPLOADS, tree) as other:
+        assert one.files == other.files
 
 
-def test_the_parts_are_the_whole_and_fit_into_a_secret() -> None:
-    made = Archive(bytes(range(256)) * 10_000)
-    assert b"".join(made.parts) == made.content
-    assert len(made.parts) == 4
-    assert all(len(part) * 4 / 3 < 2**20 for part in made.parts)
+def test_the_pieces_are_named_by_what_is_in_them_and_fit_into_a_secret(tree: Path) -> None:
+    (tree / "one").write_bytes(os.urandom(3 * PIECE))
+    with packed(UPLOADS, tree) as made:
+        pieces = [made.piece(index) for index in range(made.count)]
+        assert [hashlib.sha256(piece).hexdigest() for piece in pieces] == list(made.files.pieces)
+        assert hashlib.sha256(whole(made)).hexdigest() == made.files.digest
+        assert len(gzip.decompress(whole(made))) == made.size
+    assert len(pieces) == 4
+    assert max(map(len, pieces)) < LARGEST_PIECE < 2**20 * 3 / 4
+
+
+def test_a_change_in_one_place_changes_the_pieces_there_alone(tree: Path) -> None:
+    content = bytearray(os.urandom(6 * PIECE))
+    (tree / "one").write_bytes(content)
+    with packed(UPLOADS, tree) as made:
+        before = made.files.pieces
+    stamp = (tree / "one").stat().st_mtime
+    content[3 * PIECE] ^= 1
+    (tree / "one").write_bytes(content)
+    os.utime(tree / "one", (stamp, stamp))
+    with packed(UPLOADS, tree) as made:
+        assert len(set(made.files.pieces) - set(before)) == 1
+
+
+def test_what_is_large_goes_straight_to_the_nodes(tree: Path) -> None:
+    with (tree / "one").open("wb") as file:
+        file.truncate(MOST_PIECES * PIECE + 1)
+    with packed(UPLOADS, tree) as made:
+        assert made.files.streamed
+        assert made.count > MOST_PIECES
 
 
 def test_what_is_not_there_is_named(tree: Path) -> None:
-    with pytest.raises(InputError, match=r"workdir: 'absent' cannot be read"):
-        pack([Upload("absent", "/x", "workdir")], tree)
-
-
-def test_too_much_is_refused_with_the_way_out(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "LARGEST", 100_000)
-    (tree / "one").write_bytes(os.urandom(200_000))
-    with pytest.raises(InputError) as caught:
-        pack(UPLOADS, tree)
-    assert "volume" in (caught.value.hint or "")
+    absent = [Upload("absent", "/x", "workdir")]
+    with (
+        pytest.raises(InputError, match=r"workdir: 'absent' cannot be read"),
+        packed(absent, tree),
+    ):
+        pass

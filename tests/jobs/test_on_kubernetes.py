@@ -11,9 +11,12 @@ import pytest
 from kvestigate.client.api import Api
 from kvestigate.errors import NotFound
 from kvestigate.jobs.answers import State
+from kvestigate.jobs.archive import packed
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.launcher import VolumeRequest
 from kvestigate.jobs.manage import InProcess
+from kvestigate.jobs.model import Upload
+from kvestigate.jobs.uploading import put_pieces
 from tests.real.session import connected
 from tests.upstream.cluster import UpstreamCluster
 
@@ -38,9 +41,12 @@ async def api(kubernetes: UpstreamCluster, namespace: str) -> AsyncIterator[Api]
 
 async def test_a_task_with_everything_is_taken_listed_and_stopped(api: Api, tmp_path: Path) -> None:
     (tmp_path / "main.py").write_text("pass\n")
-    jane = InProcess(api, User("jane@example.com"), files=tmp_path)
+    jane = InProcess(api, User("jane@example.com"))
     volume = (await jane.create_volume(VolumeRequest("data", "10Gi"))).volume_id
-    task_id = (await jane.submit(TASK)).task_id
+    with packed([Upload(".", "~/sky_workdir", "workdir")], tmp_path) as archive:
+        await put_pieces(jane, archive, lambda done, total: None)
+        task_id = (await jane.submit(TASK, archive.files)).task_id
+        assert (await jane.missing_pieces(archive.files.pieces)).missing == ()
     (task,) = (await jane.list_tasks(all_users=False)).tasks
     assert (task.task_id, task.name, task.status) == (task_id, "Training Job", State.PENDING)
     assert task.metadata.node_jobs == (

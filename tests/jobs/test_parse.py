@@ -111,8 +111,15 @@ def test_local_files_are_uploaded_and_absolute_directories_are_the_containers() 
 
 
 def test_known_fields_without_meaning_here_are_listed() -> None:
-    yaml = "run: x\nconfig: {kubernetes: {}}\nresources: {infra: aws/us-east-1, disk_tier: best}"
-    assert parsed(yaml).without_effect == ("config", "resources.infra", "resources.disk_tier")
+    yaml = "run: x\nconfig: {kubernetes: {pod_config: {}}, docker: {}}\nexperimental: {}\n"
+    yaml += "resources: {infra: aws/us-east-1, disk_tier: best}"
+    assert parsed(yaml).without_effect == (
+        "experimental",
+        "resources.infra",
+        "resources.disk_tier",
+        "config.docker",
+        "config.kubernetes.pod_config",
+    )
 
 
 @pytest.mark.parametrize(

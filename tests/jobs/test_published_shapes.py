@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from kvestigate.client.api import Api
-from kvestigate.jobs.archive import Archive
 from kvestigate.jobs.compile import Submission, compile_companions, compile_jobs
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.model import Task
 from kvestigate.jobs.parse import parse_task
+from kvestigate.jobs.pieces import Files
 from kvestigate.jobs.placement import place
 from kvestigate.jobs.script import script
 from kvestigate.kube import builtins
@@ -27,6 +27,7 @@ TASKS = {
     path.stem: parse_task(load(path.read_bytes(), path.name)[0].value)
     for path in sorted((Path(__file__).parent / "tasks").glob("*.yaml"))
 }
+FILES = Files("0" * 64, ("1" * 64, "2" * 64))
 NODES = [
     {
         "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB",
@@ -43,9 +44,9 @@ def test_there_are_twenty() -> None:
 @pytest.mark.parametrize("task", TASKS.values(), ids=TASKS)
 async def test_it_becomes_objects_that_a_cluster_takes(task: Task, api: Api) -> None:
     claims = {name: name for name in task.volumes.values()}
-    archive = Archive(b"content") if task.uploads else None
+    files = FILES if task.uploads else None
     placement = place(task, NODES)
-    made = Submission(task, "abc12345", User("jane"), "default", placement, claims, archive)
+    made = Submission(task, "abc12345", User("jane"), "default", placement, claims, files)
     jobs = compile_jobs(made)
     assert len(jobs) == task.num_nodes
     for body in (*jobs, *compile_companions(made)):
@@ -59,7 +60,7 @@ def test_its_script_is_one_for_the_shell(task: Task) -> None:
     names = ("node-0.t", "node-1.t") if task.num_nodes > 1 else ()
     checked = subprocess.run(
         ["sh", "-n"],
-        input=script(task, names, "0" * 64),
+        input=script(task, names, FILES),
         text=True,
         capture_output=True,
         check=False,

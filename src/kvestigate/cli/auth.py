@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 
 from kvestigate.cli.group import command, group
+from kvestigate.cli.launching import API_URL
 from kvestigate.cli.options import GlobalOptions
+from kvestigate.errors import UsageError
 
 
 @group("auth")
@@ -15,19 +18,99 @@ def auth() -> None:
     """Say who you are to the job launcher."""
 
 
-@command("login", into=auth, examples=("kvestigate auth login user@example.com",))
-@click.argument("username")
-def login(options: GlobalOptions, username: str) -> None:
-    """Be USERNAME from now on: its tasks and volumes are yours."""
+@command(
+    "login",
+    into=auth,
+    examples=(
+        "kvestigate auth login user@example.com",
+        "kvestigate auth login --token < token.txt",
+    ),
+)
+@click.argument("username", required=False)
+@click.option("--token", "with_token", is_flag=True, help="Ask for a bearer token of the server.")
+async def login(options: GlobalOptions, username: str | None, with_token: bool) -> None:
+    """Be USERNAME from now on: its tasks and volumes are yours.
+
+    With --token the token is read from standard input, checked with the server of
+    $K8S_CLI_API_URL, and kept in a file that only you can read.
+    """
     from kvestigate.jobs.login import log_in
 
-    user = log_in(os.environ, username)
-    click.echo(f"logged in as {user.name}")
+    token = _read_token() if with_token else ""
+    if token and os.environ.get(API_URL):
+        known = await _known(os.environ[API_URL], token)
+        if username not in (None, known):
+            raise UsageError(f"the token is {known}'s, not {username}'s", hint="leave USERNAME out")
+        username = known
+    if username is None:
+        raise UsageError("who are you?", hint="k8s-cli auth login NAME")
+    click.echo(f"logged in as {log_in(os.environ, username, token).name}")
+
+
+@command("logout", into=auth, examples=("kvestigate auth logout",))
+def logout(options: GlobalOptions) -> None:
+    """Forget who is logged in, and the token."""
+    from kvestigate.jobs.login import log_out
+
+    log_out(os.environ)
+    click.echo("logged out")
 
 
 @command("whoami", into=auth, examples=("kvestigate auth whoami",))
-def whoami(options: GlobalOptions) -> None:
-    """Show who is logged in."""
-    from kvestigate.jobs.login import logged_in
+async def whoami(options: GlobalOptions) -> None:
+    """Show who is logged in; with a token, whom the server takes you for."""
+    from kvestigate.jobs.login import logged_in, stored_token
 
-    click.echo(logged_in(os.environ).name)
+    url, token = os.environ.get(API_URL), stored_token(os.environ)
+    if url and token:
+        click.echo(await _known(url, token))
+    else:
+        click.echo(logged_in(os.environ).name)
+
+
+@command(
+    "token",
+    into=auth,
+    examples=(
+        "kvestigate auth token user@example.com",
+        "kvestigate auth token root@example.com --role admin",
+    ),
+)
+@click.argument("username")
+@click.option(
+    "--role",
+    type=click.Choice(["user", "admin"]),
+    default="user",
+    show_default=True,
+    help="What its owner may do; admins may use --all-users.",
+)
+def token(options: GlobalOptions, username: str, role: str) -> None:
+    """Make a bearer token for USERNAME, and the entry by which a server knows it.
+
+    The token is printed once, to standard error; the entry, which holds its SHA-256, to standard
+    output, for the list `tokens` of the file that `serve --config` reads.
+    """
+    from kvestigate.jobs.authn import new_token, token_digest
+    from kvestigate.jobs.identity import User
+    from kvestigate.render.encode import to_yaml
+
+    made = new_token()
+    entry = {"user": User(username).name, "role": role, "sha256": token_digest(made)}
+    click.echo(made, err=True)
+    sys.stdout.write(to_yaml([entry]))
+
+
+def _read_token() -> str:
+    if sys.stdin.isatty():
+        return str(click.prompt("token", hide_input=True, err=True)).strip()
+    given = sys.stdin.readline().strip()
+    if not given:
+        raise UsageError("--token: standard input is empty", hint="auth login --token < FILE")
+    return given
+
+
+async def _known(url: str, token: str) -> str:
+    from kvestigate.jobs.remote import Remote
+
+    async with Remote(url, None, token) as remote:
+        return (await remote.whoami()).username

@@ -183,7 +183,7 @@ K8S_CLI: tuple[Entry, ...] = (
     Entry(
         "serve",
         "kvestigate.cli.jobs:serve_alone",
-        "Serve tasks and volumes over HTTP to the users of this machine.",
+        "Serve tasks and volumes over HTTP.",
         SERVE,
     ),
 )

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kvestigate.cli.group import Group, command, group
-from kvestigate.cli.launching import API_URL, in_process, launcher_of
+from kvestigate.cli.job_files import packed_files, pairs, progress_bar, read_document
+from kvestigate.cli.job_server import serve_launcher, server_options
+from kvestigate.cli.launching import launcher_of
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import duration, whole_number
-from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError, UsageError
+from kvestigate.errors import EXIT_FAILED, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
+    from kvestigate.jobs.archive import Archive
     from kvestigate.jobs.launcher import Launcher, LogRequest
 
 F = TypeVar("F")
 
-API_PORT = "K8S_CLI_API_PORT"
-_HIGHEST_PORT = 65535
+_SHELL = ("/bin/sh", "-c", "exec $(command -v bash || command -v sh)")
 
 
 @group("jobs")
@@ -54,6 +55,13 @@ def all_users_option(function: F) -> F:
     "--env", "envs", multiple=True, metavar="K=V", help="Variable of the task; repeatable."
 )
 @click.option("--secret", "secrets", multiple=True, metavar="K=V", help="Secret one; repeatable.")
+@click.option("--watch", is_flag=True, help="Show how its nodes fare instead of the log.")
+@click.option("--queue", metavar="NAME", help="Kueue's LocalQueue that admits the task.")
+@click.option(
+    "--start-within", "start", type=duration, help="Time until all nodes have to run; 24h."
+)
+@click.option("--deadline", type=duration, help="Time until all has to be done; 30d.")
+@click.option("--ttl", type=duration, help="How long it is kept after its end; 7d.")
 async def submit(
     options: GlobalOptions,
     file: str,
@@ -61,21 +69,62 @@ async def submit(
     dry_run: bool,
     envs: Sequence[str],
     secrets: Sequence[str],
+    watch: bool,
+    queue: str | None,
+    start: float | None,
+    deadline: float | None,
+    ttl: float | None,
 ) -> int:
     """Start a task from a SkyPilot YAML file (`-` for standard input) and follow its log."""
-    document = read_task(file, _pairs("--env", envs), _pairs("--secret", secrets))
-    if dry_run:
-        await _show_plan(options, document)
-        return EXIT_OK
-    async with launcher_of(options) as launcher:
+    from kvestigate.jobs.limits import with_limits
+    from kvestigate.jobs.parse import parse_task, with_variables
+
+    given = {"envs": pairs("--env", envs), "secrets": pairs("--secret", secrets)}
+    document = with_variables(read_document(file), **given)
+    document = with_limits(document, queue=queue, start=start, deadline=deadline, ttl=ttl)
+    task = parse_task(document)
+    for path in task.without_effect:
+        click.echo(f"note: {path} has no effect on a Kubernetes cluster", err=True)
+    with packed_files(task) as archive:
+        async with launcher_of(options) as launcher:
+            if dry_run:
+                await _show_plan(options, launcher, document, archive)
+                return EXIT_OK
+            task_id = await _submit(launcher, document, archive, task.num_nodes)
+            if detach:
+                return EXIT_OK
+            return await _see_to_the_end(options, launcher, task_id, watch=watch)
+
+
+async def _submit(
+    launcher: Launcher, document: dict[str, Any], archive: Archive | None, nodes: int
+) -> str:
+    from kvestigate.jobs.uploading import put_pieces, send_parts
+
+    if archive is None:
         submitted = await launcher.submit(document)
         click.echo(submitted.message)
-        if detach:
-            return EXIT_OK
-        from kvestigate.jobs.launcher import LogRequest
+        return submitted.task_id
+    with progress_bar("uploading") as progress:
+        await put_pieces(launcher, archive, progress)
+        submitted = await launcher.submit(document, archive.files)
+    click.echo(submitted.message)
+    with progress_bar("uploading") as progress:
+        await send_parts(launcher, submitted.task_id, nodes, archive, progress)
+    return submitted.task_id
 
-        await _print_lines(launcher, submitted.task_id, LogRequest())
-        task = await launcher.task(submitted.task_id)
+
+async def _see_to_the_end(
+    options: GlobalOptions, launcher: Launcher, task_id: str, *, watch: bool
+) -> int:
+    from kvestigate.cli.job_live import show_live
+    from kvestigate.jobs.launcher import LogRequest
+
+    task = await show_live(options, launcher, task_id) if watch else None
+    if not watch:
+        await _print_lines(launcher, task_id, LogRequest())
+    if task is None:
+        task = await launcher.task(task_id)
     click.echo(f"Task {task.task_id} {task.status.value}", err=True)
     return EXIT_FAILED if task.status.value == "failed" else EXIT_OK
 
@@ -96,13 +145,133 @@ async def list_(options: GlobalOptions, details: bool, all_users: bool) -> None:
     emit(options, listed, partial(task_list_blocks, details=details))
 
 
-@command("status", into=jobs, examples=("kvestigate jobs status abc12345",))
+@command(
+    "queue",
+    into=jobs,
+    examples=("kvestigate jobs queue", "kvestigate jobs queue --all-users -o wide"),
+)
+@all_users_option
+async def queue(options: GlobalOptions, all_users: bool) -> None:
+    """Show what waits and what runs, oldest first."""
+    from kvestigate.jobs.queue import queued
+    from kvestigate.jobs.views import queue_blocks
+
+    async with launcher_of(options) as launcher:
+        listed = queued(await launcher.list_tasks(all_users=all_users))
+    now = datetime.now(UTC).replace(tzinfo=None)
+    emit(options, listed, partial(queue_blocks, now=now))
+
+
+@command(
+    "history",
+    into=jobs,
+    examples=("kvestigate jobs history", "kvestigate jobs history --all-users -o json"),
+)
+@all_users_option
+async def history(options: GlobalOptions, all_users: bool) -> None:
+    """List the tasks that were submitted, also those that are gone."""
+    from kvestigate.jobs.views import history_blocks
+
+    async with launcher_of(options) as launcher:
+        emit(options, await launcher.history(all_users=all_users), history_blocks)
+
+
+@command("endpoint", into=jobs, examples=("kvestigate jobs endpoint abc12345",))
 @click.argument("task_id")
-async def status(options: GlobalOptions, task_id: str) -> None:
+async def endpoint(options: GlobalOptions, task_id: str) -> None:
+    """Show where the ports of a task are reached."""
+    from kvestigate.jobs.views import endpoint_blocks
+
+    async with launcher_of(options) as launcher:
+        emit(options, await launcher.endpoint(task_id), endpoint_blocks)
+
+
+def _node_option(function: F) -> F:
+    option: Any = click.option(
+        "--node", type=whole_number(0, 10**6), default="0", show_default=True, help="Which node."
+    )
+    decorated: F = option(function)
+    return decorated
+
+
+@command(
+    "exec",
+    into=jobs,
+    examples=(
+        "kvestigate jobs exec abc12345 -- nvidia-smi",
+        "kvestigate jobs exec abc12345 --node 1 -it -- bash",
+    ),
+)
+@click.argument("task_id")
+@click.argument("words", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
+@_node_option
+@click.option("-i", "--stdin", is_flag=True, help="Pass our standard input on to the command.")
+@click.option("-t", "--tty", is_flag=True, help="Give the command a terminal; with -i.")
+async def exec_(
+    options: GlobalOptions,
+    task_id: str,
+    words: tuple[str, ...],
+    node: int,
+    stdin: bool,
+    tty: bool,
+) -> int:
+    """Run a command in a node of a task that runs; its exit code is ours."""
+    return await _in_node(options, task_id, words, node, stdin=stdin, tty=tty)
+
+
+@command(
+    "attach",
+    into=jobs,
+    examples=(
+        "kvestigate jobs attach abc12345",
+        "kvestigate jobs attach abc12345 --node 1",
+    ),
+)
+@click.argument("task_id")
+@_node_option
+async def attach(options: GlobalOptions, task_id: str, node: int) -> int:
+    """Open a shell in a node of a task that runs."""
+    terminal = sys.stdin.isatty()
+    return await _in_node(options, task_id, _SHELL, node, stdin=True, tty=terminal)
+
+
+async def _in_node(
+    options: GlobalOptions,
+    task_id: str,
+    words: tuple[str, ...],
+    node: int,
+    *,
+    stdin: bool,
+    tty: bool,
+) -> int:
+    from kvestigate.cli.attached import run_attached
+    from kvestigate.jobs.launcher import ExecRequest
+
+    if tty and not (stdin and sys.stdin.isatty()):
+        click.echo("no terminal here: the command gets none either", err=True)
+        tty = False
+    async with launcher_of(options) as launcher:
+        request = ExecRequest(words, node, stdin, tty)
+        async with await launcher.session(task_id, request) as running:
+            return await run_attached(running, stdin=stdin, tty=tty)
+
+
+@command(
+    "status",
+    into=jobs,
+    examples=("kvestigate jobs status abc12345", "kvestigate jobs status abc12345 --watch"),
+)
+@click.argument("task_id")
+@click.option("--watch", is_flag=True, help="Go on showing how its nodes fare until it ends.")
+async def status(options: GlobalOptions, task_id: str, watch: bool) -> None:
     """Show one task and how its nodes fare."""
+    from kvestigate.cli.job_live import show_live
     from kvestigate.jobs.views import task_blocks
 
     async with launcher_of(options) as launcher:
+        if watch:
+            await show_live(options, launcher, task_id)
+            return
         emit(options, await launcher.task(task_id), task_blocks)
 
 
@@ -194,104 +363,39 @@ async def logs(
         await _print_lines(launcher, task_id, LogRequest(follow, tail, seconds, node))
 
 
-async def _serve(options: GlobalOptions, host: str, port: int | None) -> None:
-    from kvestigate.cli.cluster import access_of
-    from kvestigate.client.connect import connect
-    from kvestigate.jobs.serve import bound, run
+@command(
+    "serve",
+    into=jobs,
+    examples=("kvestigate jobs serve", "kvestigate jobs serve --config users.yaml"),
+)
+@server_options
+async def serve(options: GlobalOptions, host: str, port: int | None, config: str | None) -> None:
+    """Serve tasks and volumes over HTTP.
 
-    listening = bound(host, _port() if port is None else port)
-    with listening:
-        async with connect(access_of(options)) as api:
-            await run(api, listening, _announce)
-
-
-def _port() -> int:
-    text = os.environ.get(API_PORT) or "8000"
-    if not text.isdecimal() or int(text) > _HIGHEST_PORT:
-        raise UsageError(f"{API_PORT}: {text!r} is no port", hint=f"{API_PORT}=8000")
-    return int(text)
-
-
-def _announce(url: str) -> None:
-    click.echo(f"serving tasks and volumes at {url}")
-    click.echo(f"next: export {API_URL}={url}")
-    sys.stdout.flush()
-
-
-def _serves(function: F) -> F:
-    """What `serve` takes, in a group or on its own."""
-    for option in (
-        click.option(
-            "--port",
-            type=whole_number(0, _HIGHEST_PORT),
-            help=f"Port to listen on; ${API_PORT}, else 8000.",
-        ),
-        click.option("--host", default="127.0.0.1", show_default=True, help="A loopback address."),
-    ):
-        decorate: Any = option
-        function = decorate(function)
-    return function
-
-
-@command("serve", into=jobs, examples=("kvestigate jobs serve", "kvestigate jobs serve --port 0"))
-@_serves
-async def serve(options: GlobalOptions, host: str, port: int | None) -> None:
-    """Serve tasks and volumes over HTTP to the users of this machine.
-
-    The header X-User says who is asking; nothing is kept but in the cluster.
+    The header X-User says who is asking, on loopback alone; with tokens or an OpenID Connect
+    issuer in --config users prove it, from anywhere. Nothing is kept but in the cluster.
     """
-    await _serve(options, host, port)
+    await serve_launcher(options, host, port, config)
 
 
-@command("serve", examples=("k8s-cli serve", "k8s-cli serve --port 0"))
-@_serves
-async def serve_alone(options: GlobalOptions, host: str, port: int | None) -> None:
-    """Serve tasks and volumes over HTTP to the users of this machine.
+@command("serve", examples=("k8s-cli serve", "k8s-cli serve --config users.yaml --host 0.0.0.0"))
+@server_options
+async def serve_alone(
+    options: GlobalOptions, host: str, port: int | None, config: str | None
+) -> None:
+    """Serve tasks and volumes over HTTP.
 
-    The header X-User says who is asking; nothing is kept but in the cluster.
+    The header X-User says who is asking, on loopback alone; with tokens or an OpenID Connect
+    issuer in --config users prove it, from anywhere. Nothing is kept but in the cluster.
     """
-    await _serve(options, host, port)
+    await serve_launcher(options, host, port, config)
 
 
-def read_task(file: str, envs: dict[str, str], secrets: dict[str, str]) -> dict[str, Any]:
-    """The one document of a file, with variables from the command line."""
-    from kvestigate.jobs.parse import parse_task, with_variables
-    from kvestigate.kube.yaml_documents import load
-
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot read the file: {reason}", where=file) from error
-    documents = load(data, file)
-    if len(documents) != 1:
-        raise InputError(f"holds {len(documents)} documents, not one task", where=file)
-    document = with_variables(documents[0].value, envs=envs, secrets=secrets)
-    task = parse_task(document)
-    for path in task.without_effect:
-        click.echo(f"note: {path} has no effect on a Kubernetes cluster", err=True)
-    return document
-
-
-def _pairs(flag: str, given: Sequence[str]) -> dict[str, str]:
-    found = {}
-    for item in given:
-        name, equals, value = item.partition("=")
-        if not equals and name in os.environ:  # as `docker run -e NAME` has it
-            value = os.environ[name]
-        elif not equals:
-            raise UsageError(f"{flag}: {item!r} is not NAME=VALUE", hint=f"{flag} NAME=VALUE")
-        found[name] = value
-    return found
-
-
-async def _show_plan(options: GlobalOptions, document: dict[str, Any]) -> None:
-    if os.environ.get(API_URL):
-        raise UsageError(
-            f"--dry-run works without a server, and {API_URL} names one", hint=f"unset {API_URL}"
-        )
-    async with in_process(options) as launcher:
-        manifests = await launcher.plan(document)
+async def _show_plan(
+    options: GlobalOptions, launcher: Launcher, document: dict[str, Any], archive: Archive | None
+) -> None:
+    plan = await launcher.plan(document, None if archive is None else archive.files)
+    manifests = plan.manifests
     if options.output == "json":
         from kvestigate.render.encode import to_json
 

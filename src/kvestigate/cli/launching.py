@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvestigate.cli.options import GlobalOptions
@@ -26,7 +25,7 @@ async def in_process(options: GlobalOptions) -> AsyncIterator[InProcess]:
 
     user = logged_in(os.environ)
     async with connect(access_of(options)) as api:
-        yield InProcess(api, user, files=Path.cwd())
+        yield InProcess(api, user)
 
 
 @asynccontextmanager
@@ -36,8 +35,9 @@ async def launcher_of(options: GlobalOptions) -> AsyncIterator[Launcher]:
         async with in_process(options) as launcher:
             yield launcher
         return
-    from kvestigate.jobs.login import logged_in
+    from kvestigate.jobs.login import logged_in, stored_token
     from kvestigate.jobs.remote import Remote
 
-    async with Remote(url, logged_in(os.environ)) as remote:
+    token = stored_token(os.environ)
+    async with Remote(url, None if token else logged_in(os.environ), token) as remote:
         yield remote

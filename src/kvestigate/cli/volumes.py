@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
+from pathlib import Path
 
 import click
 
 from kvestigate.cli.group import command, group
 from kvestigate.cli.jobs import all_users_option
-from kvestigate.cli.launching import launcher_of
+from kvestigate.cli.launching import API_URL, in_process, launcher_of
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
+from kvestigate.errors import UsageError
 
 
 @group("volumes")
@@ -74,6 +77,65 @@ async def status(options: GlobalOptions, volume_id: str) -> None:
 
     async with launcher_of(options) as launcher:
         emit(options, await launcher.volume(volume_id), volume_blocks)
+
+
+@command("resize", into=volumes, examples=("kvestigate volumes resize data-vol 20Gi",))
+@click.argument("volume_id")
+@click.argument("size")
+async def resize(options: GlobalOptions, volume_id: str, size: str) -> None:
+    """Make a volume larger, if its storage class allows it."""
+    async with launcher_of(options) as launcher:
+        click.echo((await launcher.resize_volume(volume_id, size)).message)
+
+
+@command(
+    "ls",
+    into=volumes,
+    examples=("kvestigate volumes ls data-vol", "kvestigate volumes ls data-vol /checkpoints"),
+)
+@click.argument("volume_id")
+@click.argument("path", default="/")
+async def ls(options: GlobalOptions, volume_id: str, path: str) -> None:
+    """List what is on a volume."""
+    from kvestigate.jobs.views import volume_files_blocks
+
+    async with launcher_of(options) as launcher:
+        emit(options, await launcher.volume_files(volume_id, path), volume_files_blocks)
+
+
+@command(
+    "cp",
+    into=volumes,
+    examples=(
+        "kvestigate volumes cp ./dataset data-vol:/",
+        "kvestigate volumes cp data-vol:/checkpoints/last.pt .",
+    ),
+)
+@click.argument("source")
+@click.argument("target")
+async def cp(options: GlobalOptions, source: str, target: str) -> None:
+    """Copy files to a volume or from one, which is written VOLUME:PATH."""
+    if os.environ.get(API_URL):
+        raise UsageError(
+            f"files are copied without a server, and {API_URL} names one", hint=f"unset {API_URL}"
+        )
+    there, here = _on_volume(target), _on_volume(source)
+    if (there is None) is (here is None):
+        raise UsageError(
+            "one of the two is on a volume, the other is here",
+            hint="volumes cp ./data VOLUME:/ or volumes cp VOLUME:/data .",
+        )
+    async with in_process(options) as launcher:
+        if there is not None:
+            await launcher.copy_to_volume(Path(source), *there)
+        elif here is not None:
+            await launcher.copy_from_volume(*here, Path(target))
+
+
+def _on_volume(text: str) -> tuple[str, str] | None:
+    """`data-vol:/path` as volume and path; None for a local path, such as `./a:b`."""
+    volume, colon, path = text.partition(":")
+    return (volume, path or "/") if colon and volume and "/" not in volume else None
 
 
 @command(

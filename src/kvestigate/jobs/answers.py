@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class State(StrEnum):
@@ -103,3 +104,103 @@ class VolumeDeleteResponse:
     volume_id: str
     status: str
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeResizeResponse:
+    volume_id: str
+    status: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class WhoAmI:
+    username: str
+    role: str
+    """`user` or `admin`."""
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """What is remembered of a task, also when it is gone."""
+
+    task_id: str
+    name: str
+    status: str
+    """`active`, `completed`, `failed`, `stopped`; `unknown` if it was removed unseen."""
+    created_at: str
+    ended_at: str
+    """Empty while it may still run."""
+    username: str
+    num_nodes: int
+    gpus: int
+    """Of all nodes together."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryResponse:
+    tasks: tuple[HistoryEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where one port of a task is reached."""
+
+    port: int
+    address: str
+    """`10.96.0.12:8080`; empty until there is one."""
+    name: str
+    """`task-abc12345-ports.default.svc:8080`, for those in the cluster."""
+    external: str
+    """`203.0.113.7:8080` where the Service has an address outside; else empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointResponse:
+    task_id: str
+    endpoints: tuple[Endpoint, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeView:
+    """One node of a task as it is now."""
+
+    index: int
+    phase: str
+    """`Pending`, `Running`, `Succeeded` or `Failed`; what it waits for, if that is known."""
+    machine: str
+    """The cluster's node; empty until there is one."""
+    gpus: int
+    started_at: str
+    ended_at: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskView:
+    """A task with its nodes, for those who watch it."""
+
+    task: TaskStatus
+    nodes: tuple[NodeView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanResponse:
+    """The exact objects that a submission would make, but for the values of secrets."""
+
+    manifests: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MissingPieces:
+    missing: tuple[str, ...]
+    """SHA-256 of the pieces that have yet to be sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeFiles:
+    volume: str
+    path: str
+    lines: tuple[str, ...]
+    """As `ls -lA` writes them."""

@@ -1,28 +1,30 @@
 """The launcher's REST API: the same functions as in process, for the user of each request.
 
 Stateless: several servers may run side by side, since the cluster's API is the only state.
-Who a user is, only the header `X-User` says; so it is served on loopback alone.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Annotated, Any
-from urllib.parse import unquote
 
 import msgspec
-from fastapi import APIRouter, Body, Depends, FastAPI, Query, Request, Response
+from fastapi import APIRouter, Body, Depends, FastAPI, Query, Request, Response, WebSocket
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from kvestigate import __version__, errors
 from kvestigate.client.api import Api
 from kvestigate.jobs import answers
+from kvestigate.jobs.authn import authenticator
+from kvestigate.jobs.bridge import bridge
 from kvestigate.jobs.explain import Explanation
-from kvestigate.jobs.identity import User
-from kvestigate.jobs.launcher import LogRequest, VolumeRequest
+from kvestigate.jobs.launcher import ExecRequest, LogRequest, VolumeRequest
 from kvestigate.jobs.manage import InProcess
+from kvestigate.jobs.pieces import MOST_PIECES, Files, files_of
+from kvestigate.jobs.settings import Settings
 
 _LARGEST = 1 << 20
 """Bytes of a request: about what Kubernetes takes for an object."""
@@ -30,24 +32,39 @@ _LARGEST = 1 << 20
 _INT32 = 2**31 - 1
 
 
-def _launcher(request: Request) -> InProcess:
-    return InProcess(request.app.state.api, _user(request))
+async def _launcher(request: Request) -> InProcess:
+    return await _of(request)
 
 
-def _user(request: Request) -> User:
-    names = request.headers.getlist("x-user")
-    if len(names) != 1:
-        raise errors.Unauthorized("the header X-User must say once who you are")
-    try:
-        return User(unquote(names[0], errors="strict"))
-    except (errors.UsageError, UnicodeDecodeError) as error:
-        raise errors.Unauthorized(f"X-User: {error}") from None
+async def _of(request: Request | WebSocket) -> InProcess:
+    state = request.app.state
+    caller = await state.authenticator.caller(request.headers.getlist)
+    quotas = state.settings.quotas
+    return InProcess(state.api, caller.user, role=caller.role, quotas=quotas, kept=state.kept)
+
+
+def _files(
+    files: Annotated[str, Query(max_length=64, description="SHA-256 of the uploaded files.")] = "",
+    piece: Annotated[
+        list[str] | None, Query(max_length=MOST_PIECES, description="SHA-256 of their pieces.")
+    ] = None,
+) -> Files | None:
+    return files_of(files, piece or ())
 
 
 Launching = Annotated[InProcess, Depends(_launcher)]
-AllUsers = Annotated[bool, Query(description="Those of all users.")]
+Uploaded = Annotated[Files | None, Depends(_files)]
+AllUsers = Annotated[bool, Query(description="Those of all users; for administrators.")]
 Count = Annotated[int | None, Query(ge=0, le=_INT32)]
 Seconds = Annotated[int | None, Query(ge=1, le=_INT32)]
+Digests = Annotated[list[str], Body(max_length=10 * MOST_PIECES)]
+Document = Annotated[dict[str, Any], Body()]
+_OCTETS: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
+    }
+}
 
 router = APIRouter()
 
@@ -57,12 +74,25 @@ async def health() -> dict[str, str]:
     return {"status": "ok", "service": "k8s-cli-api"}
 
 
+@router.get("/whoami")
+async def whoami(launcher: Launching) -> answers.WhoAmI:
+    return await launcher.whoami()
+
+
 @router.post("/tasks/submit")
 async def submit_task(
-    launcher: Launching, task: Annotated[dict[str, Any], Body()]
+    launcher: Launching, task: Document, uploaded: Uploaded
 ) -> answers.TaskSubmitResponse:
     """Start a task; the body has the fields of a SkyPilot task file."""
-    return await launcher.submit(task)
+    return await launcher.submit(task, uploaded)
+
+
+@router.post("/tasks/plan")
+async def plan_task(
+    launcher: Launching, task: Document, uploaded: Uploaded
+) -> answers.PlanResponse:
+    """What `submit` would make; nothing is made."""
+    return await launcher.plan(task, uploaded)
 
 
 @router.post("/tasks/stop")
@@ -79,15 +109,35 @@ async def list_tasks(launcher: Launching, all_users: AllUsers = False) -> Respon
     return Response(msgspec.json.encode(listed), media_type="application/json")
 
 
+@router.get("/history", response_model=answers.HistoryResponse)
+async def task_history(launcher: Launching, all_users: AllUsers = False) -> Response:
+    """Tasks that were submitted, also those that are gone."""
+    found = await launcher.history(all_users=all_users)
+    return Response(msgspec.json.encode(found), media_type="application/json")
+
+
 @router.get("/tasks/{task_id}")
 async def task_status(launcher: Launching, task_id: str) -> answers.TaskStatus:
     return await launcher.task(task_id)
+
+
+@router.get("/tasks/{task_id}/watch", response_class=StreamingResponse)
+async def watch_task(launcher: Launching, task_id: str) -> StreamingResponse:
+    """The task and its nodes, a line of JSON after each change, until it has ended."""
+    await launcher.task(task_id)
+    return StreamingResponse(_views(launcher, task_id), media_type="application/x-ndjson")
 
 
 @router.get("/tasks/{task_id}/why")
 async def explain_task(launcher: Launching, task_id: str) -> Explanation:
     """Why the task waits or has failed, and what would make it run."""
     return await launcher.why(task_id)
+
+
+@router.get("/tasks/{task_id}/endpoint")
+async def task_endpoint(launcher: Launching, task_id: str) -> answers.EndpointResponse:
+    """Where the ports of the task are reached."""
+    return await launcher.endpoint(task_id)
 
 
 @router.post("/tasks/{task_id}/stop")
@@ -113,6 +163,58 @@ async def task_logs(
     return StreamingResponse(_lines(launcher, task_id, wanted), media_type="text/plain")
 
 
+@router.websocket("/tasks/{task_id}/exec")
+async def run_in_task(websocket: WebSocket, task_id: str) -> None:
+    """A command in a node, over Kubernetes' own channel protocol."""
+    query = websocket.query_params
+    try:
+        launcher = await _of(websocket)
+        node = query.get("node", "0")
+        request = ExecRequest(
+            tuple(query.getlist("command")),
+            int(node) if node.isdecimal() else 0,
+            query.get("stdin") == "true",
+            query.get("tty") == "true",
+        )
+        session = await launcher.session(task_id, request)
+    except errors.KvestigateError as error:
+        await websocket.send_denial_response(await _refuse(websocket, error))
+        return
+    await bridge(websocket, session)
+
+
+@router.post("/files/missing")
+async def missing_pieces(launcher: Launching, digests: Digests) -> answers.MissingPieces:
+    """Which pieces of files have yet to be sent."""
+    return await launcher.missing_pieces(digests)
+
+
+@router.put("/files/{digest}", status_code=204, openapi_extra=_OCTETS)
+async def put_piece(launcher: Launching, digest: str, request: Request) -> None:
+    """Send a piece, named by its SHA-256."""
+    await launcher.put_piece(digest, await request.body())
+
+
+@router.get("/tasks/{task_id}/nodes/{node}/parts")
+async def node_parts(launcher: Launching, task_id: str, node: int) -> list[int]:
+    """Which parts of its files a node has; the answer waits until the node runs."""
+    return list(await launcher.parts(task_id, node))
+
+
+@router.put("/tasks/{task_id}/nodes/{node}/parts/{index}", status_code=204, openapi_extra=_OCTETS)
+async def send_part(
+    launcher: Launching, task_id: str, node: int, index: int, request: Request
+) -> None:
+    """Send a part of large files straight to a node."""
+    await launcher.send_part(task_id, node, index, await request.body())
+
+
+@router.post("/tasks/{task_id}/nodes/{node}/parts", status_code=204)
+async def end_parts(launcher: Launching, task_id: str, node: int) -> None:
+    """Say that a node has all parts."""
+    await launcher.end_parts(task_id, node)
+
+
 @router.post("/volumes/create")
 async def create_volume(launcher: Launching, volume: VolumeRequest) -> answers.VolumeCreateResponse:
     return await launcher.create_volume(volume)
@@ -130,15 +232,33 @@ async def volume_status(launcher: Launching, volume_id: str) -> answers.VolumeSt
     return await launcher.volume(volume_id)
 
 
+@router.post("/volumes/{volume_id}/resize")
+async def resize_volume(
+    launcher: Launching, volume_id: str, size: Annotated[str, Query(max_length=40)]
+) -> answers.VolumeResizeResponse:
+    return await launcher.resize_volume(volume_id, size)
+
+
+@router.get("/volumes/{volume_id}/files")
+async def volume_files(
+    launcher: Launching, volume_id: str, path: Annotated[str, Query(max_length=4096)] = "/"
+) -> answers.VolumeFiles:
+    """What is on the volume, listed by a pod that mounts it."""
+    return await launcher.volume_files(volume_id, path)
+
+
 @router.delete("/volumes/{volume_id}")
 async def delete_volume(launcher: Launching, volume_id: str) -> answers.VolumeDeleteResponse:
     return await launcher.delete_volume(volume_id)
 
 
-def application(api: Api) -> FastAPI:
-    """The app for one cluster."""
+def application(api: Api, settings: Settings | None = None, *, kept: bool = False) -> FastAPI:
+    """The app for one cluster; `kept` says that a `Keeper` runs beside it."""
     app = FastAPI(title="k8s-cli-api", version=__version__, docs_url=None, redoc_url=None)
     app.state.api = api
+    app.state.settings = settings or Settings()
+    app.state.authenticator = authenticator(app.state.settings, time.time)
+    app.state.kept = kept
     app.include_router(router)
     app.middleware("http")(_limit_body)
     app.exception_handler(errors.KvestigateError)(_refuse)
@@ -156,6 +276,12 @@ async def _lines(launcher: InProcess, task_id: str, wanted: LogRequest) -> Async
         yield f"error: {error.message}\n".encode()
 
 
+async def _views(launcher: InProcess, task_id: str) -> AsyncIterator[bytes]:
+    async with aclosing(launcher.watch(task_id)) as views:
+        async for view in views:
+            yield msgspec.json.encode(view) + b"\n"
+
+
 async def _limit_body(
     request: Request, proceed: Callable[[Request], Awaitable[Response]]
 ) -> Response:
@@ -167,7 +293,7 @@ async def _limit_body(
     return await proceed(request)
 
 
-async def _refuse(request: Request, error: Exception) -> Response:
+async def _refuse(request: Request | WebSocket, error: Exception) -> Response:
     code = 500
     if isinstance(error, errors.ApiError):
         code = error.http_code

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,9 +9,9 @@ from typing import Any
 
 from kvestigate.errors import InputError
 from kvestigate.jobs import labels
-from kvestigate.jobs.archive import Archive
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.model import Accelerator, Resources, Task
+from kvestigate.jobs.pieces import Files, piece_name
 from kvestigate.jobs.placement import Placement
 from kvestigate.jobs.script import FILES, literal, script
 from kvestigate.kube.names import LABEL_MAX
@@ -36,8 +35,8 @@ class Submission:
     placement: Placement
     claims: Mapping[str, str]
     """The claim behind each volume that the task names."""
-    archive: Archive | None = None
-    """The files that the task uploads."""
+    files: Files | None = None
+    """What was uploaded for the task."""
     submitted: str = ""
     """`2026-10-05T12:34:56.789012`, in UTC."""
 
@@ -56,6 +55,11 @@ class Submission:
         if self.task.num_nodes > 1:
             ending += f"-node-{index}"
         return object_name(self.name)[: LABEL_MAX - len(ending)].rstrip("-") + ending
+
+
+def ports_name(task_id: str) -> str:
+    """The Service of a task's ports."""
+    return f"task-{task_id}-ports"
 
 
 def object_name(text: str) -> str:
@@ -78,8 +82,6 @@ def compile_companions(submission: Submission) -> list[Manifest]:
         found.append(_ports(submission))
     if task.secrets:
         found.append(_secret(submission))
-    if submission.archive is not None:
-        found += [_part(submission, *each) for each in enumerate(submission.archive.parts)]
     return found
 
 
@@ -95,6 +97,7 @@ def _metadata(submission: Submission, name: str, **extra: str) -> Manifest:
         "annotations": {
             labels.EXACT_NAME: submission.name,
             labels.NUM_NODES: str(submission.task.num_nodes),
+            labels.START_WITHIN: str(submission.task.limits.start_seconds),
             **({labels.SUBMITTED: submission.submitted} if submission.submitted else {}),
         },
     }
@@ -103,6 +106,9 @@ def _metadata(submission: Submission, name: str, **extra: str) -> Manifest:
 def _job(submission: Submission, index: int) -> Manifest:
     metadata = _metadata(submission, submission.job_name(index), **{labels.NODE_INDEX: str(index)})
     template = {"labels": metadata["labels"], "annotations": metadata["annotations"]}
+    limits = submission.task.limits
+    if limits.queue:
+        metadata = {**metadata, "labels": {**metadata["labels"], labels.QUEUE: limits.queue}}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -111,6 +117,9 @@ def _job(submission: Submission, index: int) -> Manifest:
             "completions": 1,
             "parallelism": 1,
             "backoffLimit": 0,
+            "activeDeadlineSeconds": limits.deadline_seconds,
+            "ttlSecondsAfterFinished": limits.ttl_seconds,
+            **({"suspend": True} if limits.queue else {}),
             "template": {"metadata": template, "spec": _pod(submission, index)},
         },
     }
@@ -140,9 +149,9 @@ def _pod(submission: Submission, index: int) -> Manifest:
             for key in placement.tolerations
         ]
     volumes, mounts = _volumes(submission)
-    if submission.archive is not None:
-        volumes.append(_files(submission, submission.archive))
-        mounts.append({"name": "files", "mountPath": FILES, "readOnly": True})
+    if submission.files is not None:
+        volumes.append(_files(submission, submission.files))
+        mounts.append({"name": "files", "mountPath": FILES})
     container = _container(submission, index)
     if volumes:
         spec["volumes"] = volumes
@@ -166,8 +175,7 @@ def _container(submission: Submission, index: int) -> Manifest:
 
 
 def _script(submission: Submission) -> str:
-    digest = submission.archive.digest if submission.archive is not None else ""
-    return script(submission.task, _peers(submission), digest)
+    return script(submission.task, _peers(submission), submission.files)
 
 
 def _peers(submission: Submission) -> tuple[str, ...]:
@@ -256,7 +264,7 @@ def _ports(submission: Submission) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": _metadata(submission, f"{submission.service}-ports"),
+        "metadata": _metadata(submission, ports_name(submission.task_id)),
         "spec": {
             "selector": {labels.TASK_ID: submission.task_id, labels.NODE_INDEX: "0"},
             "ports": [{"name": f"port-{port}", "port": port} for port in ports],
@@ -273,20 +281,17 @@ def _secret(submission: Submission) -> Manifest:
     }
 
 
-def _part_name(submission: Submission, index: int) -> str:
-    return f"{submission.service}-files-{index}"
-
-
-def _part(submission: Submission, index: int, content: bytes) -> Manifest:
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": _metadata(submission, _part_name(submission, index)),
-        # Zeros before the number, so that the shell's order is ours.
-        "data": {f"part-{index:03}": base64.b64encode(content).decode()},
-    }
-
-
-def _files(submission: Submission, archive: Archive) -> Manifest:
-    names = [_part_name(submission, index) for index in range(len(archive.parts))]
-    return {"name": "files", "projected": {"sources": [{"secret": {"name": n}} for n in names]}}
+def _files(submission: Submission, files: Files) -> Manifest:
+    if files.streamed:
+        return {"name": "files", "emptyDir": {}}
+    # Zeros before the number, so that the shell's order is ours.
+    sources = [
+        {
+            "secret": {
+                "name": piece_name(submission.user, digest),
+                "items": [{"key": "piece", "path": f"part-{index:06}"}],
+            }
+        }
+        for index, digest in enumerate(files.pieces)
+    ]
+    return {"name": "files", "projected": {"sources": sources}}

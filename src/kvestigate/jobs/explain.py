@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kvestigate.jobs import labels
 from kvestigate.jobs.answers import State, TaskStatus
 from kvestigate.jobs.status import TaskJob, node_index
 from kvestigate.kube.views.core import Event
@@ -72,12 +73,14 @@ def explain(evidence: Evidence) -> Explanation:
     seen = set()
     for index, pod in evidence.pods:
         seen.add(index)
-        for cause, way_out in _pod(pod):
+        for cause, way_out in pod_causes(pod):
             causes.append(f"node-{index}: {cause}")
             advice.append(way_out)
     for job in evidence.jobs:
         if (index := node_index(job)) not in seen:
             causes += [f"node-{index}: {cause}" for cause in _podless(job, evidence.events)]
+    if evidence.task.status is State.FAILED:
+        causes = _noted(evidence.jobs) + causes
     for claim in evidence.claims:
         if claim.status.phase != "Bound":
             causes.append(_claim(claim, evidence.events))
@@ -87,7 +90,14 @@ def explain(evidence: Evidence) -> Explanation:
     return Explanation(evidence.task.task_id, evidence.task.status, tuple(causes), given)
 
 
-def _pod(pod: Pod) -> Iterable[tuple[str, str]]:
+def _noted(jobs: Iterable[TaskJob]) -> list[str]:
+    """Why the task was ended, where it did not end by itself."""
+    noted = {job.metadata.annotations.get(labels.REASON, "") for job in jobs} - {""}
+    return [f"the task was ended: {reason}" for reason in sorted(noted)]
+
+
+def pod_causes(pod: Pod) -> Iterable[tuple[str, str]]:
+    """What keeps a pod from running or has ended it, each with a way out or with nothing."""
     status = pod.status
     if status.phase == "Failed" and status.reason:
         yield f"{status.reason}: {status.message}", "submit the task again"

@@ -21,11 +21,35 @@ EXACT_NAME: Final = "skypilot-name"
 """Annotation: the name of the task or volume as it was written."""
 NUM_NODES: Final = "skypilot-num-nodes"
 """Annotation: how many jobs the task has, to notice that some are gone."""
+START_WITHIN: Final = "skypilot-start-within"
+"""Annotation: seconds until all nodes have to run."""
+REASON: Final = "skypilot-reason"
+"""Annotation: why the task was ended."""
+HISTORY: Final = "skypilot-history"
+PIECE: Final = "skypilot-piece"
+"""Label of what holds a piece of uploaded files."""
+QUEUE: Final = "kueue.x-k8s.io/queue-name"
+POD_GROUP: Final = "kueue.x-k8s.io/pod-group-name"
+POD_GROUP_COUNT: Final = "kueue.x-k8s.io/pod-group-total-count"
 SUBMITTED: Final = "skypilot-submitted-at"
 """Annotation: when, to the microsecond; the API server knows only seconds, which are no order."""
 
 RESERVED: Final = frozenset(
-    (TASK, TASK_ID, TASK_NAME, NODE_INDEX, VOLUME, VOLUME_ID, VOLUME_NAME, USERNAME, OWNER)
+    (
+        TASK,
+        TASK_ID,
+        TASK_NAME,
+        NODE_INDEX,
+        VOLUME,
+        VOLUME_ID,
+        VOLUME_NAME,
+        USERNAME,
+        OWNER,
+        HISTORY,
+        PIECE,
+        QUEUE,
+        POD_GROUP,
+    )
 )
 
 

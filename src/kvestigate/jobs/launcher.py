@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from kvestigate.jobs import answers
 from kvestigate.jobs.explain import Explanation
+from kvestigate.jobs.pieces import Files
+
+if TYPE_CHECKING:
+    from kvestigate.client.streams import Session
 
 ACCESS_MODES = ("ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany")
 
@@ -32,16 +36,42 @@ class LogRequest:
     """One node alone."""
 
 
-class Launcher(Protocol):
-    """Tasks and volumes of one user; `all_users` looks at everybody's."""
+@dataclass(frozen=True, slots=True)
+class ExecRequest:
+    """A command beside a task's own, or with no command the task's own process."""
 
-    async def submit(self, document: Mapping[str, Any]) -> answers.TaskSubmitResponse: ...
+    command: tuple[str, ...] = ()
+    node: int = 0
+    stdin: bool = False
+    tty: bool = False
+
+
+class Launcher(Protocol):
+    """Tasks and volumes of one user; `all_users` looks at everybody's, for administrators."""
+
+    async def whoami(self) -> answers.WhoAmI: ...
+
+    async def plan(
+        self, document: Mapping[str, Any], files: Files | None = None
+    ) -> answers.PlanResponse: ...
+
+    async def submit(
+        self, document: Mapping[str, Any], files: Files | None = None
+    ) -> answers.TaskSubmitResponse:
+        """Start a task; the pieces of its `files` have been put before."""
 
     async def list_tasks(self, *, all_users: bool) -> answers.TaskListResponse: ...
 
+    async def history(self, *, all_users: bool) -> answers.HistoryResponse: ...
+
     async def task(self, task_id: str) -> answers.TaskStatus: ...
 
+    def watch(self, task_id: str) -> AsyncGenerator[answers.TaskView, None]:
+        """The task now and after each change, until it has ended."""
+
     async def why(self, task_id: str) -> Explanation: ...
+
+    async def endpoint(self, task_id: str) -> answers.EndpointResponse: ...
 
     async def stop(self, task_id: str) -> answers.TaskStopResponse: ...
 
@@ -50,10 +80,30 @@ class Launcher(Protocol):
     def logs(self, task_id: str, request: LogRequest) -> AsyncGenerator[bytes, None]:
         """Lines without their newlines."""
 
+    async def session(self, task_id: str, request: ExecRequest) -> Session:
+        """A process in a node of a task: `async with await launcher.session(...) as session`."""
+
+    async def missing_pieces(self, digests: Sequence[str]) -> answers.MissingPieces: ...
+
+    async def put_piece(self, digest: str, content: bytes) -> None: ...
+
+    async def send_part(self, task_id: str, node: int, index: int, content: bytes) -> None:
+        """Put a part of large files straight into a node that waits for them."""
+
+    async def end_parts(self, task_id: str, node: int) -> None:
+        """All parts are there: the node may go on."""
+
+    async def parts(self, task_id: str, node: int) -> tuple[int, ...]:
+        """Which parts a node has; waits until it runs."""
+
     async def create_volume(self, request: VolumeRequest) -> answers.VolumeCreateResponse: ...
 
     async def list_volumes(self, *, all_users: bool) -> answers.VolumeListResponse: ...
 
     async def volume(self, volume_id: str) -> answers.VolumeStatus: ...
+
+    async def resize_volume(self, volume_id: str, size: str) -> answers.VolumeResizeResponse: ...
+
+    async def volume_files(self, volume_id: str, path: str) -> answers.VolumeFiles: ...
 
     async def delete_volume(self, volume_id: str) -> answers.VolumeDeleteResponse: ...

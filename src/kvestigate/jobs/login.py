@@ -1,4 +1,4 @@
-"""Who is logged in here: one name in a file of the user's configuration."""
+"""Who is logged in here: a name, and a token where the server wants one, in the user's files."""
 
 from __future__ import annotations
 
@@ -6,30 +6,75 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from kvestigate.errors import InputError, UsageError
+from kvestigate.files import replace_file
 from kvestigate.jobs.identity import User
+
+TOKEN = "K8S_CLI_TOKEN"
+_WAY_IN = "k8s-cli auth login NAME"
 
 
 def login_file(environ: Mapping[str, str]) -> Path:
-    config = environ.get("XDG_CONFIG_HOME")
-    return (Path(config) if config else Path.home() / ".config") / "kvestigate" / "user"
+    return _directory(environ) / "user"
 
 
-def log_in(environ: Mapping[str, str], name: str) -> User:
-    user, path = User(name), login_file(environ)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{user.name}\n", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot write the file: {error.strerror}", where=str(path)) from error
+def token_file(environ: Mapping[str, str]) -> Path:
+    return _directory(environ) / "token"
+
+
+def log_in(environ: Mapping[str, str], name: str, token: str = "") -> User:
+    """Be `name`, with `token` or, without one, with none."""
+    user = User(name)
+    if any(character.isspace() or not character.isprintable() for character in token):
+        raise InputError("the token has characters that no token has")
+    _write(login_file(environ), f"{user.name}\n")
+    if token:
+        _write(token_file(environ), f"{token}\n")
+    else:
+        _remove(token_file(environ))
     return user
 
 
+def log_out(environ: Mapping[str, str]) -> None:
+    for path in (login_file(environ), token_file(environ)):
+        _remove(path)
+
+
 def logged_in(environ: Mapping[str, str]) -> User:
-    path = login_file(environ)
+    name = _read(login_file(environ))
+    if not name:
+        raise UsageError("nobody is logged in", hint=_WAY_IN)
+    return User(name)
+
+
+def stored_token(environ: Mapping[str, str]) -> str:
+    """That of the environment, else that of the login; empty if there is none."""
+    return environ.get(TOKEN) or _read(token_file(environ))
+
+
+def _directory(environ: Mapping[str, str]) -> Path:
+    config = environ.get("XDG_CONFIG_HOME")
+    return (Path(config) if config else Path.home() / ".config") / "kvestigate"
+
+
+def _read(path: Path) -> str:
     try:
-        name = path.read_text(encoding="utf-8").removesuffix("\n")
+        return path.read_text(encoding="utf-8").removesuffix("\n")
     except FileNotFoundError:
-        raise UsageError("nobody is logged in", hint="k8s-cli auth login NAME") from None
+        return ""
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}", where=str(path)) from error
-    return User(name)
+
+
+def _write(path: Path, content: str) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, content.encode(), mode=0o600)
+    except OSError as error:
+        raise InputError(f"cannot write the file: {error.strerror}", where=str(path)) from error
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot be removed: {error.strerror}", where=str(path)) from error

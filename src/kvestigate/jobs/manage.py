@@ -1,195 +1,240 @@
-"""Tasks on a cluster: submit, list, status, stop. The cluster's API is all there is to know."""
+"""Tasks and volumes of one user on a cluster, whose API is all there is to know."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-import secrets
-import string
-from collections.abc import AsyncGenerator, Mapping
-from datetime import UTC, datetime
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kvestigate.client.api import Api, Propagation
+from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
-from kvestigate.errors import InputError, KvestigateError, NotFound
-from kvestigate.jobs import answers, labels, logs, volumes
-from kvestigate.jobs.archive import Archive, pack
-from kvestigate.jobs.compile import Manifest, Submission, compile_companions, compile_jobs
+from kvestigate.errors import Forbidden, KvestigateError, NotFound
+from kvestigate.jobs import (
+    answers,
+    book,
+    endpoints,
+    following,
+    labels,
+    logs,
+    parts,
+    records,
+    staging,
+    volume_files,
+    volumes,
+)
+from kvestigate.jobs.callers import Role
+from kvestigate.jobs.compile import compile_companions, compile_jobs
 from kvestigate.jobs.explain import Explanation, explain
 from kvestigate.jobs.identity import User
-from kvestigate.jobs.launcher import LogRequest, VolumeRequest
-from kvestigate.jobs.logs import JOBS
-from kvestigate.jobs.model import Task
-from kvestigate.jobs.parse import parse_task
-from kvestigate.jobs.placement import needs_nodes, place
+from kvestigate.jobs.ids import is_id, new_id
+from kvestigate.jobs.keeping import JOBS, keep_quietly, utc_now
+from kvestigate.jobs.launcher import ExecRequest, LogRequest, VolumeRequest
+from kvestigate.jobs.pieces import Files
+from kvestigate.jobs.quotas import Quotas
 from kvestigate.jobs.status import TaskJob, task_status, task_statuses
+from kvestigate.jobs.submitting import delete_job, prepare, start
 from kvestigate.jobs.why import evidence
-from kvestigate.kube import builtins
-from kvestigate.kube.views.core import Node
-from kvestigate.kube.views.meta import PartialObject
 
-_COMPANIONS = {"Service": builtins.resource("services"), "Secret": builtins.resource("secrets")}
-_ALPHABET = string.ascii_lowercase + string.digits
-_ID = re.compile(r"[a-z0-9]{8}")
+if TYPE_CHECKING:
+    from kvestigate.client.streams import Session
+
 _AT_ONCE = 8
-
-
-def new_id() -> str:
-    """Eight characters that nobody can guess or has had before."""
-    return "".join(secrets.choice(_ALPHABET) for _ in range(8))
 
 
 class InProcess:
     """A `Launcher` that talks to the cluster itself."""
 
-    def __init__(self, api: Api, user: User, *, files: Path | None = None) -> None:
+    def __init__(
+        self,
+        api: Api,
+        user: User,
+        *,
+        role: Role = Role.ADMIN,
+        quotas: Quotas | None = None,
+        kept: bool = False,
+    ) -> None:
         self._api = api
         self._user = user
-        self._files = files
-        """The directory of relative paths; None if the files here are not the user's."""
+        self._role = role
+        """Who has a kubeconfig may do what that allows."""
+        self._quotas = quotas
+        """None: those of the cluster, if it has any."""
+        self._kept = kept
+        """Whether a `Keeper` runs beside us."""
 
-    async def plan(self, document: Mapping[str, Any]) -> list[Manifest]:
-        """The exact objects that `submit` would make, but for the values of secrets."""
-        submission = await self._submission(document)
+    async def whoami(self) -> answers.WhoAmI:
+        return answers.WhoAmI(self._user.name, self._role.value)
+
+    async def plan(
+        self, document: Mapping[str, Any], files: Files | None = None
+    ) -> answers.PlanResponse:
+        submission = await prepare(self._api, self._user, document, files)
         made = [*compile_companions(submission), *compile_jobs(submission)]
         for manifest in made:
-            for key in ("stringData", "data"):
-                if manifest["kind"] == "Secret" and key in manifest:
-                    manifest[key] = dict.fromkeys(manifest[key], "...")
-        return made
+            if manifest["kind"] == "Secret":
+                manifest["stringData"] = dict.fromkeys(manifest["stringData"], "...")
+        return answers.PlanResponse(tuple(made))
 
-    async def submit(self, document: Mapping[str, Any]) -> answers.TaskSubmitResponse:
-        submission = await self._submission(document)
-        await self._create(submission)
-        return answers.TaskSubmitResponse(
-            submission.task_id,
-            "submitted",
-            f"Task submitted successfully with ID: {submission.task_id}",
-        )
+    async def submit(
+        self, document: Mapping[str, Any], files: Files | None = None
+    ) -> answers.TaskSubmitResponse:
+        submission = await prepare(self._api, self._user, document, files)
+        quotas = self._quotas
+        if quotas is None:
+            quotas = await book.cluster_quotas(self._api)
+        await start(self._api, submission, quotas)
+        message = f"Task submitted successfully with ID: {submission.task_id}"
+        return answers.TaskSubmitResponse(submission.task_id, "submitted", message)
 
     async def list_tasks(self, *, all_users: bool) -> answers.TaskListResponse:
         return answers.TaskListResponse(tuple(task_statuses(await self._jobs(all_users))))
 
+    async def history(self, *, all_users: bool) -> answers.HistoryResponse:
+        user = self._whose(all_users)
+        if not self._kept:
+            for jobs in _by_task(await self._jobs(all_users)).values():
+                await keep_quietly(self._api, jobs)
+        return answers.HistoryResponse(tuple(await book.history(self._api, user)))
+
     async def task(self, task_id: str) -> answers.TaskStatus:
-        return task_status(await self._jobs_of(task_id))
+        return task_status(await self._kept_jobs(task_id))
+
+    async def watch(self, task_id: str) -> AsyncGenerator[answers.TaskView, None]:
+        jobs = await self._jobs_of(task_id)
+        async with aclosing(following.views(self._api, jobs, keeps=not self._kept)) as views:
+            async for view in views:
+                yield view
 
     async def why(self, task_id: str) -> Explanation:
-        return explain(await evidence(self._api, await self._jobs_of(task_id)))
+        return explain(await evidence(self._api, await self._kept_jobs(task_id)))
+
+    async def endpoint(self, task_id: str) -> answers.EndpointResponse:
+        await self._jobs_of(task_id)
+        return await endpoints.find(self._api, task_id)
 
     async def stop(self, task_id: str) -> answers.TaskStopResponse:
-        await self._delete(await self._jobs_of(task_id))
+        await self._stop(await self._jobs_of(task_id))
         message = f"Task {task_id} stopped successfully"
         return answers.TaskStopResponse(task_id, "stopped", message)
 
     async def stop_all(self, *, all_users: bool) -> answers.TaskStopAllResponse:
         jobs = await self._jobs(all_users)
-        count = len({job.metadata.labels.get(labels.TASK_ID) for job in jobs})
-        await self._delete(jobs)
+        await self._stop(jobs)
+        count = len(_by_task(jobs))
         return answers.TaskStopAllResponse(count, "stopped", f"Stopped {count} tasks")
 
     async def logs(self, task_id: str, request: LogRequest) -> AsyncGenerator[bytes, None]:
         jobs = await self._jobs_of(task_id)
-        lines = logs.task_lines(self._api, jobs, request)
+        # Who follows the log is there while the task runs, and can end it if its gang breaks.
+        keeping = request.follow and not self._kept
+        beside = asyncio.ensure_future(self._keep(jobs)) if keeping else None
         try:
-            async for line in lines:
-                yield line
+            async with aclosing(logs.task_lines(self._api, jobs, request)) as lines:
+                async for line in lines:
+                    yield line
         finally:
-            await lines.aclose()
+            if beside is not None:
+                beside.cancel()
+                await asyncio.wait({beside})
+
+    async def session(self, task_id: str, request: ExecRequest) -> Session:
+        await self._jobs_of(task_id)
+        return await parts.session(self._api, task_id, request)
+
+    async def missing_pieces(self, digests: Sequence[str]) -> answers.MissingPieces:
+        found = await staging.missing(self._api, self._user, digests)
+        return answers.MissingPieces(tuple(found))
+
+    async def put_piece(self, digest: str, content: bytes) -> None:
+        await staging.put(self._api, self._user, digest, content)
+
+    async def parts(self, task_id: str, node: int) -> tuple[int, ...]:
+        await self._jobs_of(task_id)
+        return await parts.present(self._api, task_id, node)
+
+    async def send_part(self, task_id: str, node: int, index: int, content: bytes) -> None:
+        await self._jobs_of(task_id)
+        await parts.send(self._api, task_id, node, index, content)
+
+    async def end_parts(self, task_id: str, node: int) -> None:
+        await self._jobs_of(task_id)
+        await parts.end(self._api, task_id, node)
 
     async def create_volume(self, request: VolumeRequest) -> answers.VolumeCreateResponse:
         return await volumes.create(self._api, self._user, request, new_id())
 
     async def list_volumes(self, *, all_users: bool) -> answers.VolumeListResponse:
-        return await volumes.list_all(self._api, None if all_users else self._user)
+        return await volumes.list_all(self._api, self._whose(all_users))
 
     async def volume(self, volume_id: str) -> answers.VolumeStatus:
         return await volumes.status(self._api, self._user, volume_id)
 
+    async def resize_volume(self, volume_id: str, size: str) -> answers.VolumeResizeResponse:
+        return await volumes.resize(self._api, self._user, volume_id, size)
+
+    async def volume_files(self, volume_id: str, path: str) -> answers.VolumeFiles:
+        return await volume_files.list_files(self._api, self._user, volume_id, path)
+
+    async def copy_to_volume(self, source: Path, volume_id: str, path: str) -> None:
+        await volume_files.copy_in(self._api, self._user, volume_id, source, path)
+
+    async def copy_from_volume(self, volume_id: str, path: str, target: Path) -> None:
+        await volume_files.copy_out(self._api, self._user, volume_id, path, target)
+
     async def delete_volume(self, volume_id: str) -> answers.VolumeDeleteResponse:
         return await volumes.delete(self._api, self._user, volume_id)
 
-    async def _submission(self, document: Mapping[str, Any]) -> Submission:
-        task = parse_task(document)
-        nodes: list[Mapping[str, str]] = []
-        if needs_nodes(task):
-            found = await self._api.list(builtins.resource("nodes"), type=Node)
-            nodes = [node.metadata.labels for node in found.items]
-        placement = place(task, nodes)
-        claims = await volumes.resolve(self._api, self._user, set(task.volumes.values()))
-        archive = await self._packed(task)
-        now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
-        namespace = self._api.namespace
-        return Submission(task, new_id(), self._user, namespace, placement, claims, archive, now)
+    async def _keep(self, jobs: Sequence[TaskJob]) -> None:
+        async with aclosing(following.views(self._api, jobs, keeps=True)) as views:
+            async for _ in views:
+                pass
 
-    async def _packed(self, task: Task) -> Archive | None:
-        if not task.uploads:
-            return None
-        if self._files is None:
-            raise InputError(
-                f"{task.uploads[0].where}: files cannot be uploaded through a server yet",
-                hint="unset K8S_CLI_API_URL, or put the files on a volume",
+    def _whose(self, all_users: bool) -> User | None:
+        """Whose things are meant; None for everybody's."""
+        if not all_users:
+            return self._user
+        if self._role is not Role.ADMIN:
+            raise Forbidden(
+                f"all_users is for administrators, and {self._user.name} is none",
+                hint="leave --all-users out to see your own",
             )
-        return await asyncio.to_thread(pack, task.uploads, self._files)
-
-    async def _create(self, submission: Submission) -> None:
-        """The first job owns all else, so that what is stopped or fails half-way leaves nothing.
-
-        It is suspended until all is there: nothing starts that could not be finished.
-        """
-        first, *others = compile_jobs(submission)
-        companions = compile_companions(submission)
-        first["spec"]["suspend"] = bool(companions)
-        owner = await self._api.create(JOBS, first, type=PartialObject)
-        reference = {
-            "apiVersion": "batch/v1",
-            "kind": "Job",
-            "name": owner.metadata.name,
-            "uid": owner.metadata.uid,
-        }
-        made = [owner.metadata.name]
-        try:
-            for companion in companions:
-                companion["metadata"]["ownerReferences"] = [reference]
-                await self._api.create(
-                    _COMPANIONS[companion["kind"]], companion, type=PartialObject
-                )
-            for job in others:
-                made.append(job["metadata"]["name"])
-                await self._api.create(JOBS, job, type=PartialObject)
-            if companions:
-                resumed = {"spec": {"suspend": False}}
-                await self._api.patch(JOBS, made[0], resumed, type=PartialObject)
-        except BaseException:
-            for name in made:
-                await self._delete_job(name)
-            raise
+        return None
 
     async def _jobs(self, all_users: bool) -> list[TaskJob]:
-        user = None if all_users else self._user
-        return await self._select(labels.selecting(labels.TASK, user))
+        return await self._select(labels.selecting(labels.TASK, self._whose(all_users)))
 
     async def _jobs_of(self, task_id: str) -> list[TaskJob]:
         found: list[TaskJob] = []
-        if _ID.fullmatch(task_id):
+        if is_id(task_id):
             exact = {labels.TASK_ID: task_id}
             found = await self._select(labels.selecting(labels.TASK, self._user, **exact))
         if not found:
-            raise NotFound(f"Task {task_id} not found", hint="`k8s-cli jobs list` shows yours")
+            raise NotFound(
+                f"Task {task_id} not found",
+                hint="`k8s-cli jobs list` shows yours, `k8s-cli jobs history` those that are gone",
+            )
         return found
+
+    async def _kept_jobs(self, task_id: str) -> list[TaskJob]:
+        jobs = await self._jobs_of(task_id)
+        if not self._kept:
+            await keep_quietly(self._api, jobs)
+        return jobs
 
     async def _select(self, selector: str) -> list[TaskJob]:
         selection = Selection(self._api.namespace, labels=selector)
         found = await self._api.list(JOBS, selection, type=TaskJob)
         return [job for job in found.items if job.metadata.deletion_timestamp is None]
 
-    async def _delete(self, jobs: list[TaskJob]) -> None:
+    async def _stop(self, jobs: Sequence[TaskJob]) -> None:
         gate = asyncio.Semaphore(_AT_ONCE)
 
         async def delete(job: TaskJob) -> None:
             async with gate:
-                await self._delete_job(job.metadata.name)
+                await delete_job(self._api, job.metadata.name)
 
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -197,9 +242,30 @@ class InProcess:
                     tasks.create_task(delete(job))
         except* KvestigateError as failed:
             raise failed.exceptions[0] from None
+        await self._note_stopped(jobs)
 
-    async def _delete_job(self, name: str) -> None:
-        try:
-            await self._api.delete(JOBS, name, propagation=Propagation.BACKGROUND, type=bytes)
-        except NotFound:
-            pass
+    async def _note_stopped(self, jobs: Sequence[TaskJob]) -> None:
+        """What had ended before keeps its end."""
+        ends = {
+            task_id: task.status.value if records.finished(task) else "stopped"
+            for task_id, members in _by_task(jobs).items()
+            for task in [task_status(members)]
+        }
+        now = records.stamp(utc_now())
+
+        def change(task_id: str, record: records.Record) -> records.Record | None:
+            end = ends.get(task_id)
+            return None if end is None else records.ended(record, end, now)
+
+        for owner in {job.metadata.labels.get(labels.OWNER, "") for job in jobs}:
+            try:
+                await book.settle(self._api, owner, change)
+            except Forbidden:
+                return
+
+
+def _by_task(jobs: Iterable[TaskJob]) -> dict[str, list[TaskJob]]:
+    found: dict[str, list[TaskJob]] = defaultdict(list)
+    for job in jobs:
+        found[job.metadata.labels.get(labels.TASK_ID, "")].append(job)
+    return found

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from kvestigate.jobs.limits import Limits
+
 DEFAULT_IMAGE = "python:3.13-slim"
 
 
@@ -69,5 +71,6 @@ class Task:
     volumes: Mapping[str, str] = field(default_factory=dict)
     """Volume's name by the path where it is mounted."""
     setup: str = ""
+    limits: Limits = field(default_factory=Limits)
     without_effect: tuple[str, ...] = ()
     """Paths of known fields that mean nothing on a Kubernetes cluster: `resources.disk_tier`."""

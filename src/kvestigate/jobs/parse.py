@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from kvestigate.errors import InputError
 from kvestigate.jobs import amounts
+from kvestigate.jobs.limits import read_limits
 from kvestigate.jobs.model import Resources, Task, Upload
+from kvestigate.jobs.strict import known_fields, mapping
 from kvestigate.kube.names import env_name_problems, label_value_problems, qualified_name_problems
 
 TASK_FIELDS = frozenset(
@@ -24,9 +25,10 @@ TASK_FIELDS = frozenset(
         "volumes",
         "setup",
         "run",
+        "config",
     ]
 )
-TASK_WITHOUT_EFFECT = frozenset(["config", "experimental", "event_callback", "inputs", "outputs"])
+TASK_WITHOUT_EFFECT = frozenset(["experimental", "event_callback", "inputs", "outputs"])
 RESOURCE_FIELDS = frozenset(
     [
         "cpus",
@@ -73,16 +75,17 @@ def with_variables(
     changed = dict(_task(document))
     for key, given in (("envs", envs), ("secrets", secrets)):
         if given:
-            changed[key] = {**_mapping(changed.get(key), key), **given}
+            changed[key] = {**mapping(changed.get(key), key), **given}
     return changed
 
 
 def parse_task(document: Any) -> Task:
     """The task that a document means."""
     document = _task(document)
-    _refuse_unknown(document, TASK_FIELDS | TASK_WITHOUT_EFFECT, "")
+    known_fields(document, TASK_FIELDS | TASK_WITHOUT_EFFECT, "")
     workdir, uploads = _files(document)
     choices, ignored = _resources(document.get("resources"))
+    limits, unused = read_limits(document.get("config"))
     run = _text(document, "run")
     if not run.strip():
         raise InputError("run: the field is required", hint="write the command under `run:`")
@@ -97,9 +100,11 @@ def parse_task(document: Any) -> Task:
         secrets=_variables(document.get("secrets"), "secrets", "--secret"),
         volumes=_volumes(document.get("volumes")),
         setup=_text(document, "setup"),
+        limits=limits,
         without_effect=(
             *(key for key in document if key in TASK_WITHOUT_EFFECT),
             *ignored,
+            *unused,
         ),
     )
 
@@ -110,22 +115,11 @@ def _task(document: Any) -> dict[str, Any]:
     return document
 
 
-def _refuse_unknown(document: Mapping[str, Any], known: frozenset[str], path: str) -> None:
-    for key in document:
-        if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            listed = ", ".join(sorted(known))
-            raise InputError(
-                f"{path}{key}: no such field",
-                hint=f"did you mean {path}{near[0]}?" if near else f"there are: {listed}",
-            )
-
-
 def _files(document: Mapping[str, Any]) -> tuple[str, tuple[Upload, ...]]:
     """The working directory in the container, and what has to be uploaded."""
     uploads = [
         _upload(target, source)
-        for target, source in _mapping(document.get("file_mounts"), "file_mounts").items()
+        for target, source in mapping(document.get("file_mounts"), "file_mounts").items()
     ]
     workdir = document.get("workdir")
     if isinstance(workdir, dict):
@@ -169,17 +163,9 @@ def _nodes(value: Any) -> int:
     return value
 
 
-def _mapping(value: Any, path: str) -> Mapping[str, Any]:
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise InputError(f"{path}: {value!r} is not a mapping")
-    return value
-
-
 def _variables(value: Any, path: str, flag: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name, inner in _mapping(value, path).items():
+    for name, inner in mapping(value, path).items():
         if problems := env_name_problems(name):
             raise InputError(f"{path}.{name}: {problems[0]}")
         if inner is None:
@@ -194,7 +180,7 @@ def _variables(value: Any, path: str, flag: str) -> dict[str, str]:
 
 def _volumes(value: Any) -> dict[str, str]:
     found: dict[str, str] = {}
-    for path, name in _mapping(value, "volumes").items():
+    for path, name in mapping(value, "volumes").items():
         if not path.startswith("/") or ":" in path:
             raise InputError(f"volumes.{path}: the path is not absolute, or has a colon")
         if not isinstance(name, str) or not name:
@@ -204,7 +190,7 @@ def _volumes(value: Any) -> dict[str, str]:
 
 
 def _resources(value: Any) -> tuple[tuple[Resources, ...], list[str]]:
-    document = _mapping(value, "resources")
+    document = mapping(value, "resources")
     ignored: list[str] = []
     base = _one(document, "resources", ignored)
     choices: list[Resources] = []
@@ -217,15 +203,15 @@ def _resources(value: Any) -> tuple[tuple[Resources, ...], list[str]]:
         shared = {k: v for k, v in document.items() if k not in ("any_of", "ordered")}
         for index, candidate in enumerate(inner):
             path = f"resources.{key}[{index}]"
-            if nested := {"any_of", "ordered"} & _mapping(candidate, path).keys():
+            if nested := {"any_of", "ordered"} & mapping(candidate, path).keys():
                 raise InputError(f"{path}.{nested.pop()}: candidates have no candidates")
-            choices += _one({**shared, **_mapping(candidate, path)}, path, ignored)
+            choices += _one({**shared, **mapping(candidate, path)}, path, ignored)
     return tuple(choices or base), list(dict.fromkeys(ignored))
 
 
 def _one(document: Mapping[str, Any], path: str, ignored: list[str]) -> list[Resources]:
     """One candidate, or several where it names several accelerators."""
-    _refuse_unknown(document, RESOURCE_FIELDS | RESOURCES_WITHOUT_EFFECT, f"{path}.")
+    known_fields(document, RESOURCE_FIELDS | RESOURCES_WITHOUT_EFFECT, f"{path}.")
     ignored += [f"{path}.{key}" for key in document if key in RESOURCES_WITHOUT_EFFECT]
     made = Resources(
         use_spot=_flag(document, "use_spot", path),
@@ -280,7 +266,7 @@ def _label(value: Any, where: str) -> str:
 
 def _labels(value: Any, path: str) -> dict[str, str]:
     found = {}
-    for key, inner in _mapping(value, path).items():
+    for key, inner in mapping(value, path).items():
         if problems := qualified_name_problems(key):
             raise InputError(f"{path}.{key}: {problems[0]}")
         found[key] = _label(str(inner), f"{path}.{key}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -13,26 +13,29 @@ from kvestigate import __version__, errors
 from kvestigate.client.lines import Lines
 from kvestigate.jobs import answers
 from kvestigate.jobs.explain import Explanation
+from kvestigate.jobs.failures import failure
 from kvestigate.jobs.identity import User
-from kvestigate.jobs.launcher import LogRequest, VolumeRequest
+from kvestigate.jobs.launcher import ExecRequest, LogRequest, VolumeRequest
+from kvestigate.jobs.pieces import Files
 from kvestigate.wire.message import Headers, Incoming, Request
 from kvestigate.wire.pool import HttpClient
 from kvestigate.wire.tls import client_context
 
+if TYPE_CHECKING:
+    from kvestigate.client.streams import Session
+
 T = TypeVar("T")
 
 _TIMEOUT = 60.0
+_START_TIMEOUT = 330.0
+"""For what waits until a node runs."""
 _LARGEST = 256 << 20
 
 
-class _Failure(msgspec.Struct):
-    detail: Any = ""
-
-
 class Remote:
-    """The server at `url`, as `user`. An async context manager."""
+    """The server at `url`, as `user` or as whoever has `token`. An async context manager."""
 
-    def __init__(self, url: str, user: User) -> None:
+    def __init__(self, url: str, user: User | None, token: str = "") -> None:
         parts = urlsplit(url)
         try:
             port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -45,8 +48,12 @@ class Remote:
             )
         self._url = url
         self._base = parts.path.rstrip("/")
-        # A header holds ASCII; percent-encoding keeps different names different.
-        self._user = quote(user.name, safe=" !#$&'()*+,/:;=?@[]-._~")
+        self._identity: list[tuple[str, str]] = []
+        if token:
+            self._identity.append(("authorization", f"Bearer {token}"))
+        elif user is not None:
+            # A header holds ASCII; percent-encoding keeps different names different.
+            self._identity.append(("x-user", quote(user.name, safe=" !#$&'()*+,/:;=?@[]-._~")))
         tls = client_context() if parts.scheme == "https" else None
         self._client = HttpClient(host=parts.hostname, port=port, tls=tls)
 
@@ -61,14 +68,41 @@ class Remote:
     ) -> None:
         await self._client.aclose()
 
-    async def submit(self, document: Mapping[str, Any]) -> answers.TaskSubmitResponse:
-        return await self._ask("POST", "/tasks/submit", answers.TaskSubmitResponse, document)
+    async def whoami(self) -> answers.WhoAmI:
+        return await self._ask("GET", "/whoami", answers.WhoAmI)
+
+    async def plan(
+        self, document: Mapping[str, Any], files: Files | None = None
+    ) -> answers.PlanResponse:
+        path = f"/tasks/plan?{_uploaded(files)}"
+        return await self._ask("POST", path, answers.PlanResponse, document)
+
+    async def submit(
+        self, document: Mapping[str, Any], files: Files | None = None
+    ) -> answers.TaskSubmitResponse:
+        path = f"/tasks/submit?{_uploaded(files)}"
+        return await self._ask("POST", path, answers.TaskSubmitResponse, document)
 
     async def list_tasks(self, *, all_users: bool) -> answers.TaskListResponse:
         return await self._ask("GET", f"/tasks?{_all(all_users)}", answers.TaskListResponse)
 
+    async def history(self, *, all_users: bool) -> answers.HistoryResponse:
+        return await self._ask("GET", f"/history?{_all(all_users)}", answers.HistoryResponse)
+
     async def task(self, task_id: str) -> answers.TaskStatus:
         return await self._ask("GET", f"/tasks/{_part(task_id)}", answers.TaskStatus)
+
+    async def watch(self, task_id: str) -> AsyncGenerator[answers.TaskView, None]:
+        lines = self._stream(f"/tasks/{_part(task_id)}/watch")
+        try:
+            async for line in lines:
+                yield msgspec.json.decode(line, type=answers.TaskView)
+        finally:
+            await lines.aclose()
+
+    async def endpoint(self, task_id: str) -> answers.EndpointResponse:
+        path = f"/tasks/{_part(task_id)}/endpoint"
+        return await self._ask("GET", path, answers.EndpointResponse)
 
     async def why(self, task_id: str) -> Explanation:
         return await self._ask("GET", f"/tasks/{_part(task_id)}/why", Explanation)
@@ -89,7 +123,46 @@ class Remote:
             "node": request.node,
         }
         query = urlencode({key: value for key, value in asked.items() if value is not None})
-        incoming = await self._send("GET", f"/tasks/{_part(task_id)}/logs?{query}")
+        stream = self._stream(f"/tasks/{_part(task_id)}/logs?{query}")
+        try:
+            async for line in stream:
+                yield line
+        finally:
+            await stream.aclose()
+
+    async def session(self, task_id: str, request: ExecRequest) -> Session:
+        from kvestigate.jobs.remote_session import RemoteSession
+
+        asked = [("node", str(request.node)), *(("command", word) for word in request.command)]
+        asked += [("stdin", "true")] * request.stdin + [("tty", "true")] * request.tty
+        path = f"{self._base}/tasks/{_part(task_id)}/exec"
+        opening = Request("GET", path, urlencode(asked), Headers(self._identity), b"")
+        return RemoteSession(self._client, opening)
+
+    async def missing_pieces(self, digests: Sequence[str]) -> answers.MissingPieces:
+        return await self._ask("POST", "/files/missing", answers.MissingPieces, list(digests))
+
+    async def put_piece(self, digest: str, content: bytes) -> None:
+        await self._put(f"/files/{_part(digest)}", content)
+
+    async def parts(self, task_id: str, node: int) -> tuple[int, ...]:
+        path = f"/tasks/{_part(task_id)}/nodes/{node}/parts"
+        return await self._ask("GET", path, tuple[int, ...], timeout=_START_TIMEOUT)
+
+    async def send_part(self, task_id: str, node: int, index: int, content: bytes) -> None:
+        await self._put(f"/tasks/{_part(task_id)}/nodes/{node}/parts/{index}", content)
+
+    async def end_parts(self, task_id: str, node: int) -> None:
+        incoming = await self._send("POST", f"/tasks/{_part(task_id)}/nodes/{node}/parts")
+        await incoming.aclose()
+
+    async def _put(self, path: str, content: bytes) -> None:
+        incoming = await self._send("PUT", path, content, timeout=_START_TIMEOUT)
+        await incoming.aclose()
+
+    async def _stream(self, path: str) -> AsyncGenerator[bytes, None]:
+        """The lines of an answer that goes on."""
+        incoming = await self._send("GET", path)
         lines = Lines()
         try:
             async for piece in incoming:
@@ -110,14 +183,22 @@ class Remote:
     async def volume(self, volume_id: str) -> answers.VolumeStatus:
         return await self._ask("GET", f"/volumes/{_part(volume_id)}", answers.VolumeStatus)
 
+    async def resize_volume(self, volume_id: str, size: str) -> answers.VolumeResizeResponse:
+        path = f"/volumes/{_part(volume_id)}/resize?{urlencode({'size': size})}"
+        return await self._ask("POST", path, answers.VolumeResizeResponse)
+
+    async def volume_files(self, volume_id: str, path: str) -> answers.VolumeFiles:
+        target = f"/volumes/{_part(volume_id)}/files?{urlencode({'path': path})}"
+        return await self._ask("GET", target, answers.VolumeFiles, timeout=_START_TIMEOUT)
+
     async def delete_volume(self, volume_id: str) -> answers.VolumeDeleteResponse:
         path = f"/volumes/{_part(volume_id)}"
         return await self._ask("DELETE", path, answers.VolumeDeleteResponse)
 
     async def _ask(
-        self, method: str, path: str, type: type[T], body: Mapping[str, Any] | None = None
+        self, method: str, path: str, type: type[T], body: Any = None, *, timeout: float = _TIMEOUT
     ) -> T:
-        incoming = await self._send(method, path, body)
+        incoming = await self._send(method, path, body, timeout=timeout)
         answer = await incoming.read(limit=_LARGEST)
         try:
             return msgspec.json.decode(answer, type=type)
@@ -128,28 +209,29 @@ class Remote:
             ) from error
 
     async def _send(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None
+        self, method: str, path: str, body: Any = None, *, timeout: float = _TIMEOUT
     ) -> Incoming:
         target, _, query = path.partition("?")
-        fields = [("x-user", self._user), ("user-agent", f"kvestigate/{__version__}")]
+        fields = [*self._identity, ("user-agent", f"kvestigate/{__version__}")]
         fields.append(("accept", "application/json"))
         data = b""
-        if body is not None:
+        if isinstance(body, bytes):
+            fields.append(("content-type", "application/octet-stream"))
+            data = body
+        elif body is not None:
             fields.append(("content-type", "application/json"))
             data = msgspec.json.encode(body)
         request = Request(method, self._base + target, query, Headers(fields), data)
-        incoming = await self._client.send(request, timeout=_TIMEOUT)
+        incoming = await self._client.send(request, timeout=timeout)
         if incoming.status >= 400:
-            raise _failure(incoming.status, await incoming.read(limit=1 << 20))
+            raise failure(incoming.status, await incoming.read(limit=1 << 20))
         return incoming
 
 
-def _failure(status: int, answer: bytes) -> errors.ApiError:
-    try:
-        message = str(msgspec.json.decode(answer, type=_Failure).detail)
-    except msgspec.DecodeError:
-        message = ""
-    return errors.from_status({"message": message}, code=status)
+def _uploaded(files: Files | None) -> str:
+    if files is None:
+        return ""
+    return urlencode([("files", files.digest), *(("piece", each) for each in files.pieces)])
 
 
 def _all(all_users: bool) -> str:

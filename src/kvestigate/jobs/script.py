@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 
+from kvestigate.jobs.limits import GATHER_SECONDS
 from kvestigate.jobs.model import Task
+from kvestigate.jobs.pieces import Files
 
 # Where a cluster has no DNS, waiting for names would be waiting for ever.
 _FIND_PEERS = """\
@@ -29,14 +31,28 @@ fi
 export SKYPILOT_NODE_IPS="$peers"
 """
 
-PEER_SECONDS = 300
-"""How long a node waits for the others before the task fails."""
-
 _SPECIAL = re.compile(r"\$(?=[$(])")
 
 
 FILES = "/var/run/kvestigate/files"
 """Where the parts of an archive are mounted."""
+
+DONE = "complete"
+"""The file that says that all parts are there."""
+
+_AWAIT = """\
+deadline=$(( $(date +%s) + {seconds} ))
+until [ -e {files}/{done} ]; do
+  if [ "$(date +%s)" -ge "$deadline" ]; then
+    echo "the files of the task did not come within {seconds} s" >&2
+    exit 1
+  fi
+  sleep 1
+done
+"""
+
+AWAIT_SECONDS = 3600
+"""How long a node waits for files that are sent to it."""
 
 _UNPACK = """\
 : "${{HOME:=/root}}"
@@ -56,22 +72,20 @@ fi
 """
 
 
-def script(task: Task, peers: tuple[str, ...], digest: str = "") -> str:
-    """The shell script of one node.
-
-    `peers` are the names of all nodes, none if there is only one; `digest` that of the archive
-    with the uploaded files.
-    """
+def script(task: Task, peers: tuple[str, ...], files: Files | None = None) -> str:
+    """The shell script of one node; `peers` are the names of all, none if there is only one."""
     parts = []
-    if task.uploads:
-        parts.append(_UNPACK.format(files=FILES, digest=digest))
+    if task.uploads and files is not None:
+        if files.streamed:
+            parts.append(_AWAIT.format(files=FILES, done=DONE, seconds=AWAIT_SECONDS))
+        parts.append(_UNPACK.format(files=FILES, digest=files.digest))
         for index, upload in enumerate(task.uploads):
             parts.append(_PLACE.format(index=index, target=_directory(upload.target)))
         parts.append('rm -rf "$unpacked"\n')
     if peers:
         parts.append(
             _FIND_PEERS.format(
-                seconds=PEER_SECONDS,
+                seconds=GATHER_SECONDS,
                 names=" ".join(peers),
                 fallback=shlex.quote("\n".join(peers)),
             )

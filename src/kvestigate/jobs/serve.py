@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import socket
 from collections.abc import AsyncIterator, Callable
@@ -10,24 +9,27 @@ from contextlib import asynccontextmanager
 
 import uvicorn
 
+from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import Api
 from kvestigate.errors import UsageError
 from kvestigate.jobs.api import application
+from kvestigate.jobs.keeping import Keeper
+from kvestigate.jobs.settings import Settings
 
 _BACKLOG = 512
 _GRACE_SECONDS = 5
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """A socket that takes connections from now on; on loopback alone."""
+def bound(host: str, port: int, settings: Settings | None = None) -> socket.socket:
+    """A socket that takes connections from now on; on loopback alone unless users prove who."""
     try:
         loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         loopback = False
-    if not loopback:
+    if not loopback and not (settings is not None and settings.proves_users):
         raise UsageError(
             f"--host: {host} can be reached from elsewhere, and X-User proves nothing",
-            hint="serve on 127.0.0.1, behind something that authenticates",
+            hint="give --config a file with tokens or oidc, or serve on 127.0.0.1",
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
@@ -44,32 +46,43 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-async def run(api: Api, listening: socket.socket, announce: Callable[[str], None]) -> None:
-    """Serve until SIGTERM or Ctrl-C."""
-    server = _server(api)
-    announce(url_of(listening))
-    await server.serve(sockets=[listening])
+async def run(
+    api: Api,
+    listening: socket.socket,
+    announce: Callable[[str], None],
+    settings: Settings | None = None,
+) -> None:
+    """Serve, and keep the tasks, until SIGTERM or Ctrl-C."""
+    async with Supervisor("launcher") as parts:
+        await parts.start("keeper", Keeper(api).run)
+        server = _server(api, settings)
+        announce(url_of(listening))
+        await server.serve(sockets=[listening])
 
 
 @asynccontextmanager
-async def serving(api: Api, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[str]:
+async def serving(
+    api: Api, host: str = "127.0.0.1", port: int = 0, settings: Settings | None = None
+) -> AsyncIterator[str]:
     """The URL of a server that runs for the length of the block."""
-    listening = bound(host, port)
-    server = _server(api)
-    task = asyncio.create_task(server.serve(sockets=[listening]))
-    try:
-        yield url_of(listening)
-    finally:
-        server.should_exit = True
-        await task
+    listening = bound(host, port, settings)
+    async with Supervisor("launcher") as parts:
+        await parts.start("keeper", Keeper(api).run)
+        server = _server(api, settings)
+        task = parts.spawn("server", server.serve(sockets=[listening]))
+        try:
+            yield url_of(listening)
+        finally:
+            server.should_exit = True
+            await task
 
 
-def _server(api: Api) -> uvicorn.Server:
+def _server(api: Api, settings: Settings | None) -> uvicorn.Server:
     config = uvicorn.Config(
-        application(api),
+        application(api, settings, kept=True),
         log_level="warning",
         access_log=False,
-        ws="none",
+        ws="websockets-sansio",
         lifespan="off",
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,

@@ -10,13 +10,18 @@ from kvestigate.jobs import labels
 from kvestigate.jobs.answers import State, TaskMetadata, TaskStatus, VolumeMetadata, VolumeStatus
 from kvestigate.kube.views.meta import Metadata, View
 from kvestigate.kube.views.storage import PersistentVolumeClaim
-from kvestigate.kube.views.workloads import JobStatus
+from kvestigate.kube.views.workloads import Job, JobStatus
+
+
+class _Suspension(View, frozen=True):
+    suspend: bool = False
 
 
 class TaskJob(View, frozen=True):
     """The job of one node, without its pod template: a list of thousands is read for its status."""
 
     metadata: Metadata = Metadata()
+    spec: _Suspension = _Suspension()
     status: JobStatus = JobStatus()
 
 
@@ -42,7 +47,7 @@ def task_status(jobs: Sequence[TaskJob]) -> TaskStatus:
     return TaskStatus(
         task_id=first.labels.get(labels.TASK_ID, ""),
         name=first.annotations.get(labels.EXACT_NAME) or first.labels.get(labels.TASK_NAME, ""),
-        status=_state(states, count),
+        status=_state(states, len(ordered)),
         created_at=first.annotations.get(labels.SUBMITTED)
         or stamp(min(_known(created), default=None)),
         updated_at=stamp(max(_known(times), default=None)),
@@ -65,7 +70,7 @@ def node_index(job: TaskJob) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def node_state(job: TaskJob) -> State:
+def node_state(job: TaskJob | Job) -> State:
     for condition in job.status.conditions:
         if condition.status == "True" and condition.type in ("Failed", "FailureTarget"):
             return State.FAILED
@@ -73,6 +78,10 @@ def node_state(job: TaskJob) -> State:
             return State.COMPLETED
     # A pod that has no node yet is active too; a ready one really runs.
     return State.RUNNING if job.status.ready else State.PENDING
+
+
+def node_ended(job: TaskJob | Job) -> bool:
+    return node_state(job) in (State.COMPLETED, State.FAILED)
 
 
 def volume_status(claim: PersistentVolumeClaim) -> VolumeStatus:

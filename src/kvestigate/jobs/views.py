@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from kvestigate.jobs.answers import (
+    EndpointResponse,
+    HistoryResponse,
     State,
     TaskListResponse,
     TaskStatus,
+    TaskView,
+    VolumeFiles,
     VolumeListResponse,
     VolumeStatus,
 )
 from kvestigate.jobs.explain import Explanation
-from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
+from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, one_line, text
+from kvestigate.render.human import age
 
 _TONES = {
     State.PENDING: Tone.WARN,
@@ -20,6 +26,8 @@ _TONES = {
     State.FAILED: Tone.BAD,
     State.COMPLETED: Tone.DIM,
 }
+
+_ENDS = {"failed": Tone.BAD, "completed": Tone.GOOD, "stopped": Tone.WARN, "unknown": Tone.DIM}
 
 
 def task_list_blocks(listed: TaskListResponse, *, details: bool) -> Sequence[Block]:
@@ -130,3 +138,118 @@ def volume_blocks(volume: VolumeStatus) -> Sequence[Block]:
 def _phase(volume: VolumeStatus) -> Cell:
     tones = {"Bound": Tone.GOOD, "Lost": Tone.BAD}
     return Cell(volume.status, tones.get(volume.status, Tone.WARN))
+
+
+def volume_files_blocks(files: VolumeFiles) -> Sequence[Block]:
+    return [text(line) for line in files.lines]
+
+
+def history_blocks(history: HistoryResponse) -> Sequence[Block]:
+    columns = [
+        Column("TASK ID"),
+        Column("NAME"),
+        Column("STATUS"),
+        Column("SUBMITTED"),
+        Column("ENDED"),
+        Column("NODES", number=True),
+        Column("GPUS", number=True),
+        Column("REASON"),
+        Column("USER", wide=True),
+    ]
+    rows: list[list[str | Cell]] = [
+        [
+            task.task_id,
+            task.name,
+            Cell(task.status, _ENDS.get(task.status, Tone.PLAIN)),
+            task.created_at[:19],
+            task.ended_at[:19],
+            str(task.num_nodes),
+            str(task.gpus),
+            task.reason,
+            task.username,
+        ]
+        for task in history.tasks
+    ]
+    return [Table(columns, rows, empty="no task has been submitted yet")]
+
+
+def queue_blocks(listed: TaskListResponse, now: datetime) -> Sequence[Block]:
+    columns = [
+        Column("#", number=True),
+        Column("TASK ID"),
+        Column("NAME"),
+        Column("STATUS"),
+        Column("NODES", number=True),
+        Column("SINCE"),
+        Column("USER", wide=True),
+    ]
+    rows: list[list[str | Cell]] = [
+        [
+            str(place),
+            task.task_id,
+            task.name,
+            Cell(task.status.value, _TONES[task.status]),
+            str(task.metadata.num_nodes),
+            age(_elapsed(task.created_at, now)),
+            task.username,
+        ]
+        for place, task in enumerate(listed.tasks, 1)
+    ]
+    return [Table(columns, rows, empty="nothing waits and nothing runs")]
+
+
+def endpoint_blocks(found: EndpointResponse) -> Sequence[Block]:
+    columns = [Column("PORT", number=True), Column("ADDRESS"), Column("NAME"), Column("OUTSIDE")]
+    rows: list[list[str | Cell]] = [
+        [str(each.port), each.address, each.name, each.external or "-"] for each in found.endpoints
+    ]
+    return [Table(columns, rows, empty="no ports")]
+
+
+def live_blocks(view: TaskView, now: datetime) -> Sequence[Block]:
+    """A task and its nodes at one moment."""
+    task = view.task
+    columns = [
+        Column("NODE"),
+        Column("PHASE"),
+        Column("GPU", number=True),
+        Column("ELAPSED"),
+        Column("MACHINE"),
+        Column("REASON"),
+    ]
+    rows: list[list[str | Cell]] = [
+        [
+            f"node-{node.index}",
+            node.phase,
+            str(node.gpus),
+            age(_elapsed(node.started_at, _moment(node.ended_at) or now))
+            if node.started_at
+            else "-",
+            node.machine or "-",
+            node.reason,
+        ]
+        for node in view.nodes
+    ]
+    elapsed = age(_elapsed(task.created_at, now))
+    return [
+        Facts([("task", f"{task.task_id} {task.name}"), ("status", f"{task.status} {elapsed}")]),
+        Table(columns, rows, empty="no nodes"),
+    ]
+
+
+def live_line(view: TaskView) -> str:
+    """`abc12345 running: node-0 Running, node-1 Pending (no node takes it: ...)`"""
+    nodes = ", ".join(
+        f"node-{node.index} {node.phase}" + (f" ({one_line(node.reason)})" if node.reason else "")
+        for node in view.nodes
+    )
+    return f"{view.task.task_id} {view.task.status.value}: {nodes}"
+
+
+def _moment(text: str) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None
+
+
+def _elapsed(since: str, now: datetime) -> float:
+    began = _moment(since)
+    return 0.0 if began is None else max((now - began).total_seconds(), 0.0)

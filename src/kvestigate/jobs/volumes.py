@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterable
 
 from kvestigate.client.api import PODS, Api
@@ -12,6 +11,7 @@ from kvestigate.errors import Conflict, InputError, NotFound
 from kvestigate.jobs import answers, labels
 from kvestigate.jobs.compile import object_name
 from kvestigate.jobs.identity import User
+from kvestigate.jobs.ids import is_id
 from kvestigate.jobs.launcher import ACCESS_MODES, VolumeRequest
 from kvestigate.jobs.status import volume_status
 from kvestigate.kube import builtins, quantities
@@ -20,7 +20,6 @@ from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim
 
 CLAIMS = builtins.resource("persistentvolumeclaims")
-_ID = re.compile(r"[a-z0-9]{8}")
 _FINISHED = ("Succeeded", "Failed")
 _LONGEST_NAME = 200
 
@@ -63,19 +62,35 @@ async def list_all(api: Api, user: User | None) -> answers.VolumeListResponse:
 
 
 async def status(api: Api, user: User, volume_id: str) -> answers.VolumeStatus:
-    return volume_status(await _claim(api, user, volume_id))
+    return volume_status(await claim_of(api, user, volume_id))
 
 
 async def delete(api: Api, user: User, volume_id: str) -> answers.VolumeDeleteResponse:
-    claim = await _claim(api, user, volume_id)
-    if users := await _pods_with(api, claim.metadata.name):
+    claim = await claim_of(api, user, volume_id)
+    volume_id = claim.metadata.labels.get(labels.VOLUME_ID, "")
+    if users := await pods_with(api, claim.metadata.name):
+        names = ", ".join(pod.metadata.name for pod in users)
         raise Conflict(
-            f"volume {volume_id} is in use by {', '.join(users)}",
+            f"volume {volume_id} is in use by {names}",
             hint="stop the task first: `k8s-cli jobs list`, `k8s-cli jobs stop ID`",
         )
     await api.delete(CLAIMS, claim.metadata.name, uid=claim.metadata.uid, type=bytes)
     message = f"Volume {volume_id} deleted successfully"
     return answers.VolumeDeleteResponse(volume_id, "deleted", message)
+
+
+async def resize(api: Api, user: User, volume_id: str, size: str) -> answers.VolumeResizeResponse:
+    """Make a volume larger. Kubernetes never makes one smaller, and not every class grows."""
+    claim = await claim_of(api, user, volume_id)
+    had = claim.spec.resources.requests.get("storage", "0")
+    if _size(size) <= quantities.parse(had).nanos:
+        raise InputError(f"size: {size!r} is not more than the {had} that it has")
+    change = {"spec": {"resources": {"requests": {"storage": size}}}}
+    name = claim.metadata.name
+    await api.patch(CLAIMS, name, change, namespace=api.namespace, type=bytes)
+    found = claim.metadata.labels.get(labels.VOLUME_ID, "")
+    message = f"Volume {found} is being resized to {size}"
+    return answers.VolumeResizeResponse(found, "resizing", message)
 
 
 async def resolve(api: Api, user: User, names: Iterable[str]) -> dict[str, str]:
@@ -107,12 +122,7 @@ def _check(request: VolumeRequest) -> None:
         raise InputError(f"name: {request.name!r} is no name of up to {_LONGEST_NAME} characters")
     if not request.name.isprintable():
         raise InputError(f"name: {request.name!r} has characters that cannot be printed")
-    try:
-        positive = quantities.parse(request.size).nanos > 0
-    except InputError as error:
-        raise InputError(f"size: {error.message}", hint="write 10Gi or 1Ti") from None
-    if not positive:
-        raise InputError(f"size: {request.size!r} is not more than nothing", hint="write 10Gi")
+    _size(request.size)
     for mode in request.access_modes:
         if mode not in ACCESS_MODES:
             raise InputError(
@@ -120,6 +130,16 @@ def _check(request: VolumeRequest) -> None:
             )
     if not request.access_modes:
         raise InputError("access_modes: at least one is needed", hint="write ReadWriteOnce")
+
+
+def _size(text: str) -> int:
+    try:
+        found = quantities.parse(text).nanos
+    except InputError as error:
+        raise InputError(f"size: {error.message}", hint="write 10Gi or 1Ti") from None
+    if found <= 0:
+        raise InputError(f"size: {text!r} is not more than nothing", hint="write 10Gi")
+    return found
 
 
 async def _claims(api: Api, user: User | None, **exact: str) -> list[PersistentVolumeClaim]:
@@ -130,18 +150,27 @@ async def _claims(api: Api, user: User | None, **exact: str) -> list[PersistentV
     return [claim for claim in found.items if claim.metadata.deletion_timestamp is None]
 
 
-async def _claim(api: Api, user: User, volume_id: str) -> PersistentVolumeClaim:
-    if _ID.fullmatch(volume_id):
-        for claim in await _claims(api, user, **{labels.VOLUME_ID: volume_id}):
+async def claim_of(api: Api, user: User, volume: str) -> PersistentVolumeClaim:
+    """The claim of the user's volume with this ID or, if none has it, with this name."""
+    if is_id(volume):
+        for claim in await _claims(api, user, **{labels.VOLUME_ID: volume}):
             return claim
-    raise NotFound(f"Volume {volume_id} not found", hint="`k8s-cli volumes list` shows yours")
+    own = await _claims(api, user)
+    for claim in own:
+        if _name(claim) == volume:
+            return claim
+    near = difflib.get_close_matches(volume, [_name(claim) for claim in own], n=1)
+    raise NotFound(
+        f"Volume {volume} not found",
+        hint=f"did you mean {near[0]!r}?" if near else "`k8s-cli volumes list` shows yours",
+    )
 
 
-async def _pods_with(api: Api, claim: str) -> list[str]:
+async def pods_with(api: Api, claim: str) -> list[Pod]:
     """Pods that are not done and mount the claim."""
     found = await api.list(PODS, Selection(api.namespace), type=Pod)
     return [
-        pod.metadata.name
+        pod
         for pod in found.items
         if pod.status.phase not in _FINISHED
         and any(

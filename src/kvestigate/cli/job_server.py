@@ -1,0 +1,94 @@
+"""Starts the launcher's server, for `jobs serve` and `k8s-cli serve`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kvestigate.cli.launching import API_URL
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.parameters import whole_number
+from kvestigate.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from kvestigate.jobs.settings import Settings
+
+F = TypeVar("F")
+
+API_PORT = "K8S_CLI_API_PORT"
+_HIGHEST_PORT = 65535
+
+
+def server_options(function: F) -> F:
+    """What `serve` takes, in a group or on its own."""
+    for option in (
+        click.option(
+            "--config",
+            metavar="FILE",
+            help="YAML file with tokens or oidc, admins and quotas of the users.",
+        ),
+        click.option(
+            "--port",
+            type=whole_number(0, _HIGHEST_PORT),
+            help=f"Port to listen on; ${API_PORT}, else 8000.",
+        ),
+        click.option(
+            "--host",
+            default="127.0.0.1",
+            show_default=True,
+            help="Address; one of loopback, unless --config has users prove who they are.",
+        ),
+    ):
+        decorate: Any = option
+        function = decorate(function)
+    return function
+
+
+async def serve_launcher(
+    options: GlobalOptions, host: str, port: int | None, config: str | None
+) -> None:
+    from kvestigate.cli.cluster import access_of
+    from kvestigate.client.connect import connect
+    from kvestigate.jobs.serve import bound, run
+
+    settings = _settings(config)
+    with bound(host, _port() if port is None else port, settings) as listening:
+        async with connect(access_of(options)) as api:
+            await run(api, listening, _announce, settings)
+
+
+def _settings(file: str | None) -> Settings | None:
+    from kvestigate.jobs.settings import read_settings
+    from kvestigate.kube.yaml_documents import load
+
+    if file is None:
+        return None
+    try:
+        data = Path(file).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot read the file: {reason}", where=file) from error
+    documents = load(data, file)
+    if len(documents) != 1:
+        raise InputError(f"holds {len(documents)} documents, not one", where=file)
+    try:
+        return read_settings(documents[0].value)
+    except UsageError as error:
+        raise InputError(error.message, where=file, hint=error.hint) from None
+
+
+def _port() -> int:
+    text = os.environ.get(API_PORT) or "8000"
+    if not text.isdecimal() or int(text) > _HIGHEST_PORT:
+        raise UsageError(f"{API_PORT}: {text!r} is no port", hint=f"{API_PORT}=8000")
+    return int(text)
+
+
+def _announce(url: str) -> None:
+    click.echo(f"serving tasks and volumes at {url}")
+    click.echo(f"next: export {API_URL}={url}")
+    sys.stdout.flush()

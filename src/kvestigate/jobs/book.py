@@ -1,0 +1,183 @@
+"""A user's book: a ConfigMap with a line for each of their tasks, which outlives the tasks.
+
+It is also what makes quotas hold with several servers: a submission writes its line before it
+makes anything, and only over the version of the book that it has judged by.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from kvestigate.client.api import Api
+from kvestigate.client.call import Selection
+from kvestigate.errors import AlreadyExists, Conflict, Forbidden, NotFound, TooManyRequests
+from kvestigate.jobs import labels, records
+from kvestigate.jobs.answers import HistoryEntry
+from kvestigate.jobs.identity import User
+from kvestigate.jobs.quotas import Quota, Quotas, Usage, check, read_quotas, total
+from kvestigate.jobs.records import Record
+from kvestigate.jobs.status import TaskJob, node_ended
+from kvestigate.kube import builtins, quantities
+from kvestigate.kube.views.meta import Metadata, View
+from kvestigate.kube.views.workloads import Job
+from kvestigate.kube.yaml_documents import load
+
+CONFIG_MAPS = builtins.resource("configmaps")
+JOBS = builtins.resource("jobs.batch")
+QUOTAS_NAME = "k8s-cli-quotas"
+QUOTAS_KEY = "quotas.yaml"
+_GPU = "nvidia.com/gpu"
+_ATTEMPTS = 30
+_PAUSE = 0.02
+
+
+class Book(View, frozen=True):
+    """The ConfigMap."""
+
+    metadata: Metadata = Metadata()
+    data: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+def book_name(owner: str) -> str:
+    """`owner` is the digest of the user's name."""
+    return f"k8s-cli-history-{owner}"
+
+
+async def cluster_quotas(api: Api) -> Quotas | None:
+    """Those of the namespace's ConfigMap `k8s-cli-quotas`."""
+    try:
+        found = await api.get(CONFIG_MAPS, QUOTAS_NAME, namespace=api.namespace, type=Book)
+    except (NotFound, Forbidden):
+        return None
+    documents = load(found.data.get(QUOTAS_KEY, ""), f"ConfigMap {QUOTAS_NAME}")
+    return read_quotas(documents[0].value, QUOTAS_KEY) if documents else None
+
+
+async def enter(api: Api, user: User, task_id: str, record: Record, quota: Quota | None) -> None:
+    """Write the task's line; Forbidden if the user has no right to so much."""
+    if quota is None:
+        await _write(api, user.digest, user, {task_id: records.encode(record)})
+        return
+    wanted = Usage(1, record.cpus, record.gpus)
+    for attempt in range(_ATTEMPTS):
+        book = await _read(api, user.digest)
+        live = await _live(api, user)
+        now = datetime.now(UTC)
+        held = records.reserved(records.decode_all(book.data), live, now)
+        check(quota, total(live.values()) + held, wanted)
+        body = _body(user.digest, user, {**book.data, task_id: records.encode(record)})
+        try:
+            if book.metadata.resource_version:
+                body["metadata"]["resourceVersion"] = book.metadata.resource_version
+                await api.replace(CONFIG_MAPS, body["metadata"]["name"], body, type=Book)
+            else:
+                await api.create(CONFIG_MAPS, body, type=Book)
+        except (Conflict, AlreadyExists):
+            # Another submission of this user came first: judge again by what it left.
+            await asyncio.sleep(random.uniform(0, _PAUSE * (attempt + 1)))
+            continue
+        return
+    raise TooManyRequests(
+        "too many submissions of yours at once", hint="submit again in a few seconds"
+    )
+
+
+async def forget(api: Api, user: User, task_id: str) -> None:
+    """The task was never made: its line stands for nothing."""
+    await _write(api, user.digest, user, {task_id: None})
+
+
+async def settle(api: Api, owner: str, change: Callable[[str, Record], Record | None]) -> None:
+    """Write how tasks have ended: `change` says it for each line that is still open."""
+    book = await _read(api, owner)
+    known = records.decode_all(book.data)
+    changed: dict[str, str | None] = dict.fromkeys(records.surplus(known))
+    for task_id, record in known.items():
+        if not record.state and (new := change(task_id, record)) is not None:
+            changed[task_id] = records.encode(new)
+    if changed:
+        await _write(api, owner, None, changed)
+
+
+async def history(api: Api, user: User | None) -> list[HistoryEntry]:
+    """All that is remembered, newest first."""
+    selector = labels.selecting(labels.HISTORY, user)
+    books = await api.list(CONFIG_MAPS, Selection(api.namespace, labels=selector), type=Book)
+    jobs = Selection(api.namespace, labels=labels.selecting(labels.TASK, user))
+    there = {
+        job.metadata.labels.get(labels.TASK_ID, "")
+        for job in (await api.list(JOBS, jobs, type=TaskJob)).items
+    }
+    found = [
+        entry
+        for book in books.items
+        for entry in records.entries(records.decode_all(book.data), there)
+    ]
+    return sorted(found, key=lambda entry: (entry.created_at, entry.task_id), reverse=True)
+
+
+async def _read(api: Api, owner: str) -> Book:
+    try:
+        return await api.get(CONFIG_MAPS, book_name(owner), namespace=api.namespace, type=Book)
+    except NotFound:
+        return Book()
+
+
+async def _write(api: Api, owner: str, user: User | None, lines: Mapping[str, str | None]) -> None:
+    name = book_name(owner)
+    for _ in range(2):
+        try:
+            await api.patch(CONFIG_MAPS, name, {"data": lines}, namespace=api.namespace, type=Book)
+            return
+        except NotFound:
+            given = {key: value for key, value in lines.items() if value is not None}
+            if user is None or not given:
+                return
+        try:
+            body = _body(owner, user, given)
+            await api.create(CONFIG_MAPS, body, namespace=api.namespace, type=Book)
+            return
+        except AlreadyExists:
+            continue
+
+
+def _body(owner: str, user: User, data: Mapping[str, str]) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": book_name(owner),
+            "labels": {labels.HISTORY: "true", **labels.of_user(user)},
+        },
+        "data": dict(data),
+    }
+
+
+async def _live(api: Api, user: User) -> dict[str, Usage]:
+    """What each unfinished task of the user asks for."""
+    selection = Selection(api.namespace, labels=labels.selecting(labels.TASK, user))
+    jobs = await api.list(JOBS, selection, type=Job)
+    found: dict[str, Usage] = defaultdict(lambda: Usage(1))
+    for job in jobs.items:
+        if not node_ended(job):
+            found[job.metadata.labels.get(labels.TASK_ID, "")] += _asked(job)
+    return found
+
+
+def _asked(job: Job) -> Usage:
+    cpus = gpus = 0
+    for container in job.spec.template.spec.containers:
+        wanted: Iterable[tuple[str, str]] = container.resources.requests.items()
+        for name, amount in (*wanted, *container.resources.limits.items()):
+            if name == _GPU:
+                gpus = max(gpus, int(amount))
+            elif name == "cpu":
+                cpus = max(cpus, quantities.parse(amount).nanos)
+    return Usage(0, cpus, gpus)

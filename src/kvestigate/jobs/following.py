@@ -1,0 +1,98 @@
+"""A task and its nodes, again after each change, until it has ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import Any
+
+from kvestigate.client.api import PODS, Api
+from kvestigate.client.call import Selection
+from kvestigate.jobs import labels, records
+from kvestigate.jobs.answers import TaskView
+from kvestigate.jobs.keeping import JOBS, keep_quietly
+from kvestigate.jobs.liveview import node_views
+from kvestigate.jobs.status import TaskJob, node_index, task_status
+from kvestigate.kube.views.pods import Pod
+
+
+async def views(
+    api: Api, jobs: Sequence[TaskJob], *, keeps: bool
+) -> AsyncGenerator[TaskView, None]:
+    """The first at once. `keeps`: nobody else ends the task if its gang breaks."""
+    task = _Task(api, jobs)
+    await task.read_pods()
+    following = [asyncio.ensure_future(each()) for each in (task.follow_jobs, task.follow_pods)]
+    shown: TaskView | None = None
+    try:
+        while task.jobs:
+            view = task.view()
+            again = await keep_quietly(api, list(task.jobs.values())) if keeps else None
+            if view != shown:
+                shown = view
+                yield view
+            if records.finished(view.task):
+                return
+            await _change(task.changed, following, again)
+    finally:
+        for each in following:
+            each.cancel()
+        await asyncio.gather(*following, return_exceptions=True)
+
+
+class _Task:
+    """What the cluster has said last about the jobs and pods of one task."""
+
+    def __init__(self, api: Api, jobs: Sequence[TaskJob]) -> None:
+        self.jobs = {node_index(job): job for job in jobs}
+        self.changed = asyncio.Event()
+        self._api = api
+        self._pods: dict[str, Pod] = {}
+        task_id = jobs[0].metadata.labels[labels.TASK_ID]
+        self._selection = Selection(api.namespace, labels=f"{labels.TASK_ID}={task_id}")
+
+    async def read_pods(self) -> None:
+        found = await self._api.list(PODS, self._selection, type=Pod)
+        self._pods = {pod.metadata.name: pod for pod in found.items}
+
+    async def follow_jobs(self) -> None:
+        async with self._api.watch(JOBS, self._selection, type=TaskJob) as events:
+            async for event in events:
+                index = node_index(event.object)
+                if event.type == "DELETED":
+                    self.jobs.pop(index, None)
+                else:
+                    self.jobs[index] = event.object
+                self.changed.set()
+
+    async def follow_pods(self) -> None:
+        async with self._api.watch(PODS, self._selection, type=Pod) as events:
+            async for event in events:
+                if event.type == "DELETED":
+                    self._pods.pop(event.object.metadata.name, None)
+                else:
+                    self._pods[event.object.metadata.name] = event.object
+                self.changed.set()
+
+    def view(self) -> TaskView:
+        jobs = list(self.jobs.values())
+        return TaskView(task_status(jobs), node_views(jobs, list(self._pods.values())))
+
+
+async def _change(
+    changed: asyncio.Event, following: Sequence[asyncio.Future[None]], seconds: float | None
+) -> None:
+    """Wait for a change, or until a deadline may have passed.
+
+    A watch that fails for good is a failure of ours.
+    """
+    waiting = asyncio.ensure_future(changed.wait())
+    either: set[asyncio.Future[Any]] = {waiting, *following}
+    try:
+        await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+    for each in following:
+        if each.done():
+            each.result()
+    changed.clear()

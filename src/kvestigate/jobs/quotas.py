@@ -1,0 +1,143 @@
+"""How much a user may have at one time, and whether one more task is too much. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvestigate.errors import Forbidden, InputError
+from kvestigate.jobs.identity import User
+from kvestigate.jobs.model import Resources, Task
+from kvestigate.jobs.strict import known_fields, mapping
+from kvestigate.kube import quantities
+
+_NANOS = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What unfinished tasks ask for."""
+
+    jobs: int = 0
+    """Tasks, however many nodes they have."""
+    cpus: int = 0
+    """Billionths of a CPU, so that sums are exact."""
+    gpus: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.jobs + other.jobs, self.cpus + other.cpus, self.gpus + other.gpus)
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """The most that one user may have; None for as much as there is."""
+
+    jobs: int | None = None
+    cpus: int | None = None
+    """Billionths, too."""
+    gpus: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    default: Quota = Quota()
+    users: Mapping[str, Quota] = field(default_factory=dict)
+    """By exact name; what such an entry leaves out is as the default says."""
+
+    def of(self, user: User) -> Quota | None:
+        """None if nothing is limited."""
+        own = self.users.get(user.name, Quota())
+        quota = Quota(
+            *(
+                fallback if mine is None else mine
+                for mine, fallback in (
+                    (own.jobs, self.default.jobs),
+                    (own.cpus, self.default.cpus),
+                    (own.gpus, self.default.gpus),
+                )
+            )
+        )
+        return None if quota == Quota() else quota
+
+
+def read_quotas(document: Any, path: str) -> Quotas:
+    fields = mapping(document, path)
+    known_fields(fields, {"default", "users"}, f"{path}.")
+    users = {
+        User(name).name: _quota(value, f"{path}.users.{name}")
+        for name, value in mapping(fields.get("users"), f"{path}.users").items()
+    }
+    return Quotas(_quota(fields.get("default"), f"{path}.default"), users)
+
+
+def demand(task: Task, resources: Resources) -> Usage:
+    """What a task adds to its user's usage."""
+    cpus = quantities.parse(resources.cpus.quantity).nanos if resources.cpus else 0
+    gpus = resources.accelerator.count if resources.accelerator else 0
+    return Usage(1, cpus * task.num_nodes, gpus * task.num_nodes)
+
+
+def total(usages: Iterable[Usage]) -> Usage:
+    return sum(usages, Usage())
+
+
+def check(quota: Quota, used: Usage, wanted: Usage) -> None:
+    """Forbidden, if `wanted` on top of what is `used` is more than the quota allows."""
+    for name, most, have, more in (
+        ("jobs", quota.jobs, used.jobs, wanted.jobs),
+        ("CPUs", quota.cpus, used.cpus, wanted.cpus),
+        ("GPUs", quota.gpus, used.gpus, wanted.gpus),
+    ):
+        if most is None or not more or have + more <= most:
+            continue
+        if name == "CPUs":
+            have, more, most = (_Cpus(amount) for amount in (have, more, most))
+        raise Forbidden(
+            f"quota exceeded: your tasks have {have} {name}, this one asks for {more}, "
+            f"and {most} are allowed",
+            hint="wait until tasks end, or stop some: `k8s-cli jobs queue`"
+            if int(more) <= int(most)
+            else f"no task may have more than {most} {name}: ask for less",
+        )
+
+
+class _Cpus(int):
+    """Shown in CPUs: `2.5`."""
+
+    def __str__(self) -> str:
+        return f"{self / _NANOS:g}"
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
+
+
+def _quota(value: Any, path: str) -> Quota:
+    fields = mapping(value, path)
+    known_fields(fields, {"jobs", "cpus", "gpus"}, f"{path}.")
+    cpus = fields.get("cpus")
+    return Quota(
+        _count(fields.get("jobs"), f"{path}.jobs"),
+        None if cpus is None else _cpus(cpus, f"{path}.cpus"),
+        _count(fields.get("gpus"), f"{path}.gpus"),
+    )
+
+
+def _count(value: Any, path: str) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InputError(f"{path}: {value!r} is not a whole number from 0")
+    return value
+
+
+def _cpus(value: Any, path: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise InputError(f"{path}: {value!r} is no number of CPUs", hint="write 64 or 500m")
+    try:
+        found = quantities.parse(str(value)).nanos
+    except InputError as error:
+        raise InputError(error.message, where=path, hint="write 64 or 500m") from None
+    if found < 0:
+        raise InputError(f"{path}: {value!r} is less than nothing")
+    return found

@@ -1,0 +1,145 @@
+"""From a task file to the objects that run it, all of them or none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from kvestigate.client.api import Api, Propagation
+from kvestigate.client.call import Selection
+from kvestigate.errors import Forbidden, InputError, NotFound
+from kvestigate.jobs import book, staging, volumes
+from kvestigate.jobs.compile import Submission, compile_companions, compile_jobs
+from kvestigate.jobs.identity import User
+from kvestigate.jobs.ids import new_id
+from kvestigate.jobs.parse import parse_task
+from kvestigate.jobs.pieces import Files
+from kvestigate.jobs.placement import needs_nodes, place
+from kvestigate.jobs.quotas import Quotas, demand
+from kvestigate.jobs.records import new_record, stamp
+from kvestigate.kube import builtins
+from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.core import Node
+from kvestigate.kube.views.meta import PartialObject
+
+JOBS = builtins.resource("jobs.batch")
+QUEUES = Resource("kueue.x-k8s.io", "v1beta1", "localqueues", "LocalQueue")
+_COMPANIONS = {"Service": builtins.resource("services"), "Secret": builtins.resource("secrets")}
+
+
+async def prepare(
+    api: Api, user: User, document: Mapping[str, Any], files: Files | None
+) -> Submission:
+    """All that is to be decided, from the document and from what is in the cluster."""
+    task = parse_task(document)
+    if task.uploads and files is None:
+        raise InputError(
+            f"{task.uploads[0].where}: its files have not been uploaded",
+            hint="`k8s-cli jobs submit` uploads them; over HTTP, PUT their pieces to /files first",
+        )
+    nodes: list[Mapping[str, str]] = []
+    if needs_nodes(task):
+        found = await api.list(builtins.resource("nodes"), type=Node)
+        nodes = [node.metadata.labels for node in found.items]
+    placement = place(task, nodes)
+    if task.limits.queue:
+        await _check_queue(api, task.limits.queue)
+    claims = await volumes.resolve(api, user, set(task.volumes.values()))
+    return Submission(
+        task,
+        new_id(),
+        user,
+        api.namespace,
+        placement,
+        claims,
+        files if task.uploads else None,
+        stamp(datetime.now(UTC)),
+    )
+
+
+async def start(api: Api, submission: Submission, quotas: Quotas | None) -> None:
+    """Make it all, or leave nothing. Forbidden if it is more than the user may have."""
+    user, task_id = submission.user, submission.task_id
+    quota = quotas.of(user) if quotas is not None else None
+    record = new_record(
+        submission.name,
+        submission.submitted,
+        user.label,
+        submission.task.num_nodes,
+        demand(submission.task, submission.placement.resources),
+    )
+    entered = True
+    try:
+        await book.enter(api, user, task_id, record, quota)
+    except Forbidden:
+        if quota is not None:
+            raise
+        entered = False  # who may make jobs and no ConfigMaps has no history
+    try:
+        await _create(api, submission)
+    except BaseException:
+        if entered:
+            await book.forget(api, user, task_id)
+        raise
+
+
+async def delete_job(api: Api, name: str) -> None:
+    try:
+        await api.delete(JOBS, name, propagation=Propagation.BACKGROUND, type=bytes)
+    except NotFound:
+        pass
+
+
+async def _create(api: Api, submission: Submission) -> None:
+    """The first job owns all else, so that what is stopped or fails half-way leaves nothing.
+
+    It is suspended until all is there: nothing starts that could not be finished.
+    """
+    first, *others = compile_jobs(submission)
+    companions = compile_companions(submission)
+    held = bool(companions or submission.files) and not submission.task.limits.queue
+    if held:
+        first["spec"]["suspend"] = True
+    owner = await api.create(JOBS, first, type=PartialObject)
+    reference = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "name": owner.metadata.name,
+        "uid": owner.metadata.uid,
+    }
+    made = [owner.metadata.name]
+    try:
+        for companion in companions:
+            companion["metadata"]["ownerReferences"] = [reference]
+            await api.create(_COMPANIONS[companion["kind"]], companion, type=PartialObject)
+        if submission.files is not None:
+            await staging.adopt(api, submission.user, submission.files, reference)
+        for job in others:
+            made.append(job["metadata"]["name"])
+            await api.create(JOBS, job, type=PartialObject)
+        if held:
+            await api.patch(JOBS, made[0], {"spec": {"suspend": False}}, type=PartialObject)
+    except BaseException:
+        for name in made:
+            await delete_job(api, name)
+        raise
+
+
+async def _check_queue(api: Api, queue: str) -> None:
+    where = "config.kubernetes.kueue.local_queue_name"
+    try:
+        found = await api.list(QUEUES, Selection(api.namespace), type=PartialObject)
+    except NotFound:
+        raise InputError(
+            f"{queue!r}: Kueue is not installed in this cluster",
+            where=where,
+            hint="leave --queue out, or install Kueue",
+        ) from None
+    names = sorted(each.metadata.name for each in found.items)
+    if queue not in names:
+        raise InputError(
+            f"there is no LocalQueue {queue!r} in namespace {api.namespace}",
+            where=where,
+            hint=f"there are: {', '.join(names)}" if names else "there is none at all",
+        )
