@@ -158,6 +158,16 @@ def shared_options(function: F) -> F:
 @click.option(
     "--post-token-env", metavar="NAME", help="Variable with a bearer token for the requests."
 )
+@click.option("--nats", "nats_url", metavar="URL", help="Publish the events to NATS, too.")
+@click.option(
+    "--nats-subject",
+    metavar="SUBJECT",
+    default="k8s-collect",
+    show_default=True,
+    help="Subject of the events; a JetStream stream has to take it.",
+)
+@click.option("--nats-stream", metavar="NAME", help="Create this stream if it is not there.")
+@click.option("--nats-creds", metavar="PATH", help="Credentials file for the NATS server.")
 @click.option(
     "--listen", metavar="HOST:PORT", help="Serve /healthz, /readyz and /metrics (Prometheus) here."
 )
@@ -311,4 +321,10 @@ def _outlets(given: dict[str, Any]) -> list[Outlet]:
                 raise UsageError(f"--post-token-env: the variable {variable} is not set")
         post = PostSink(url, environ=os.environ, token=token, compress=given["post_gzip"])
         outlets.append(Outlet(post, batch=given["post_batch"], capacity=given["post_queue"]))
+    if url := given["nats_url"]:
+        from kvestigate.collect.sinks.nats import NatsSink
+
+        stream, credentials = given["nats_stream"] or "", given["nats_creds"] or ""
+        nats = NatsSink(url, given["nats_subject"], stream=stream, credentials=credentials)
+        outlets.append(Outlet(nats))
     return outlets
