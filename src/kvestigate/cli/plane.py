@@ -79,6 +79,20 @@ def data_option(function: F) -> F:
     type=click.Path(path_type=Path, dir_okay=False),
     help="Note every request in this file, a JSON line each.",
 )
+@click.option(
+    "--controllers/--no-controllers",
+    default=False,
+    show_default=True,
+    help="Run controllers, a scheduler and simulated nodes in every plane that has work.",
+)
+@click.option(
+    "--nodes",
+    metavar="N",
+    type=click.IntRange(min=0, max=1000),
+    default=1,
+    show_default=True,
+    help="Simulated nodes of a plane that has no Node of its own.",
+)
 def serve(
     options: GlobalOptions,
     listen: str,
@@ -88,12 +102,18 @@ def serve(
     auth: str,
     token_file: Path | None,
     audit_log: Path | None,
+    controllers: bool,
+    nodes: int,
 ) -> None:
     """Serve planes until SIGTERM or Ctrl-C.
 
     The root plane is at /, every other at /clusters/ID/control-plane; a plane is made when it
     is first asked for. The owner's kubeconfig is written into the data directory.
+
+    Without --controllers a plane is an API server alone, and takes the controllers that others
+    run. Planes with a virtual clock always have their own, which work when they are stepped.
     """
+    from kvestigate.crew.hiring import hiring
     from kvestigate.plane.serving import Auth, ServeOptions, run
 
     if etcd is not None:
@@ -108,6 +128,7 @@ def serve(
         auth=Auth(auth),
         token_file=token_file,
         audit_log=audit_log,
+        hire=hiring(controllers=controllers, nodes=nodes),
     )
     run(chosen, announce)
 

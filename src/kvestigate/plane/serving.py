@@ -10,9 +10,16 @@ import os
 import signal
 import ssl
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager, closing
+from contextlib import (
+    AbstractAsyncContextManager,
+    aclosing,
+    asynccontextmanager,
+    closing,
+    nullcontext,
+)
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from kvestigate.aio.clock import WALL
 from kvestigate.aio.loops import fast_loop
@@ -78,6 +85,16 @@ class Listen:
         return f"[{self.reachable}]" if ":" in self.reachable else self.reachable
 
 
+Hiring: TypeAlias = Callable[
+    [ApiServer, CertificateAuthority], AbstractAsyncContextManager[object]
+]
+"""Makes the workforce of a server, there for the length of the context."""
+
+
+def nobody(api: ApiServer, authority: CertificateAuthority) -> AbstractAsyncContextManager[object]:
+    return nullcontext()
+
+
 @dataclass(frozen=True, slots=True)
 class ServeOptions:
     data: Path
@@ -91,6 +108,8 @@ class ServeOptions:
     """Where every request is noted; None: nowhere."""
     scenarios: Scenarios = no_scenarios
     """What members of Fleets can start with, by name."""
+    hire: Hiring = nobody
+    """Who works on the planes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +168,7 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
         calls = Calls(api.handle, fleets_token)
         fleets = FleetController(api.planes, calls, WALL, options.scenarios)
         async with (
+            options.hire(api, authority),
             fleets.running(),
             await _listening(api.handle, options.listen, tls) as server,
         ):
