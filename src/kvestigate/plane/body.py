@@ -146,7 +146,46 @@ def normal_form(obj: Object, call: Call, repeated: Repeated = ONCE) -> Object:
         ) from None
 
 
-def fit(obj: Object, call: Call, repeated: Repeated = ONCE) -> Object:
+def fit(
+    obj: Object, call: Call, repeated: Repeated = ONCE, *, known: Object | None = None
+) -> Object:
+    """`known` is an object in its normal form: what `obj` shares with it is not looked at."""
+    if known is None or call.served.type is None or not _goes_on(obj, known):
+        return _fit(obj, call, repeated)
+    meta = obj["metadata"]
+    part, part_of_meta = _unshared(obj, known), _unshared(meta, known["metadata"])
+    fitted = _fit({**part, "metadata": part_of_meta}, call, repeated)
+    renewed_meta = _renewed(meta, part_of_meta, fitted["metadata"])
+    return {**_renewed(obj, part, fitted), "metadata": renewed_meta}
+
+
+_ABSENT = object()
+
+
+def _unshared(obj: Object, known: Object) -> Object:
+    return {name: value for name, value in obj.items() if known.get(name, _ABSENT) is not value}
+
+
+def _renewed(obj: Object, part: Object, fitted: Object) -> Object:
+    """The object with a part of its fields as they are in `fitted`, or not there."""
+    return {
+        name: fitted[name] if name in part else value
+        for name, value in obj.items()
+        if name not in part or name in fitted
+    }
+
+
+def _goes_on(obj: Object, known: Object) -> bool:
+    """Whether nothing is missing that was there: what that leaves depends on the whole type."""
+    meta = obj["metadata"]
+    return (
+        isinstance(meta, dict)
+        and known.keys() <= obj.keys()
+        and known["metadata"].keys() <= meta.keys()
+    )
+
+
+def _fit(obj: Object, call: Call, repeated: Repeated) -> Object:
     found = call.served.problems(obj)
     if found.mistyped:
         raise Misfit(found.mistyped)

@@ -68,9 +68,16 @@ def removal(obj: Object, kind: Kind, expect: int) -> Remove:
     return Remove(kind.key, meta.get("namespace", ""), meta["name"], expect, body(obj, kind))
 
 
-def same(obj: Object, item: Item) -> bool:
-    """Whether writing this object would change nothing but its revision."""
-    stored = read(item)
-    stored["metadata"].pop("resourceVersion", None)
+def same(obj: Object, old: Object, item: Item) -> bool:
+    """Whether writing this object would change nothing but its revision.
+
+    `old` is what was read of the item. It may share parts with the object, and so differ less
+    from it than what is stored, but never more.
+    """
+    new = _unrevised(obj)
+    return new == _unrevised(old) and new == _unrevised(read(item))
+
+
+def _unrevised(obj: Object) -> Object:
     meta = {key: value for key, value in obj["metadata"].items() if key != "resourceVersion"}
-    return {**obj, "metadata": meta} == stored
+    return {**obj, "metadata": meta}

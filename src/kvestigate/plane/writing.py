@@ -152,7 +152,7 @@ async def change(
 
 async def _commit_change(call: Call, write: Write, item: Item) -> Item:
     new = write.new
-    if objects.same(new, item):
+    if write.old is not None and objects.same(new, write.old, item):
         return item
     if call.dry_run:
         return dry_item(call, objects.body(new, call.kind), item.name, item.revision)

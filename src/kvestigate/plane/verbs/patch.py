@@ -70,14 +70,15 @@ def read(call: Call) -> Change:
 
 def patched(call: Call, change: Change, current: Object) -> Object:
     """`current` after the change, which speaks the client's version of the kind."""
-    altered = change.apply(call.served.from_stored(current))
+    shown = call.served.from_stored(current)
+    altered = change.apply(shown)
     if not isinstance(altered, dict):
         raise BadRequest("the patch leaves no object behind")
     if altered.get("metadata") is None:
         altered["metadata"] = {}
     try:
         body.identify(altered, call.served)
-        fitted = body.fit(altered, call, change.repeated)
+        fitted = body.fit(altered, call, change.repeated, known=shown)
     except body.Misfit as misfit:
         raise _refusal(call, change, altered, str(misfit)) from None
     check_name(fitted["metadata"].get("name") or "", call.asked.name)

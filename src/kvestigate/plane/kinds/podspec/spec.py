@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import blake2b
 from typing import Any
+
+import msgspec
 
 from kvestigate.kube import causes, names, quantities
 from kvestigate.kube.causes import Cause
@@ -20,6 +23,8 @@ from kvestigate.plane.kinds.podspec.containers import (
 
 Object = dict[str, Any]
 
+_encode = msgspec.json.Encoder().encode
+
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _NAMESERVERS_MAX, _SEARCHES_MAX, _SEARCH_LETTERS_MAX = 3, 32, 2048
@@ -33,7 +38,27 @@ def validate_pod_template(template: Object, path: str) -> list[Cause]:
 
 def validate_pod_spec(spec: Object, path: str, *, pod: Object | None = None) -> list[Cause]:
     """A defaulted spec; `pod` is the metadata of the pod, None if it is only a template's."""
-    return list(_spec(spec, path, pod))
+    # Most writes to a pod or a workload leave its spec alone.
+    key = _key(spec, pod)
+    if key in _valid:
+        return []
+    found = list(_spec(spec, path, pod))
+    if not found:
+        if len(_valid) >= _VALID_MAX:
+            _valid.clear()
+        _valid.add(key)
+    return found
+
+
+_valid: set[bytes] = set()
+"""What was found to be valid, by `_key`."""
+_VALID_MAX = 20_000
+
+
+def _key(spec: Object, pod: Object | None) -> bytes:
+    """Of everything that validity depends on; of a pod's metadata that is the name."""
+    name = None if pod is None else pod.get("name", "")
+    return blake2b(_encode((spec, name)), digest_size=16).digest()
 
 
 def _template(template: Object, path: str) -> Causes:
