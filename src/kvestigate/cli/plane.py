@@ -48,6 +48,7 @@ def data_option(function: F) -> F:
         "kvestigate plane serve",
         "kvestigate plane serve --memory --listen 127.0.0.1:0",
         "kvestigate plane serve --data /srv/planes --listen 0.0.0.0:6443",
+        "kvestigate plane serve --etcd http://10.0.0.1:2379,http://10.0.0.2:2379",
     ),
 )
 @click.option(
@@ -59,7 +60,36 @@ def data_option(function: F) -> F:
 )
 @data_option
 @click.option("--memory", is_flag=True, help="Keep no planes on disk: they end with the server.")
-@click.option("--etcd", metavar="URL", help="Keep the planes in an etcd.")
+@click.option(
+    "--etcd",
+    metavar="URL[,URL...]",
+    help="Keep the planes in an etcd, which several servers may share.",
+)
+@click.option(
+    "--etcd-prefix",
+    metavar="KEY",
+    default="/kvestigate",
+    show_default=True,
+    help="Where in the etcd: servers with the same prefix serve the same planes.",
+)
+@click.option(
+    "--etcd-ca",
+    metavar="PATH",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Who signs the etcd's certificate, in PEM; the system's CAs if none.",
+)
+@click.option(
+    "--etcd-cert",
+    metavar="PATH",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The certificate to show to the etcd, in PEM.",
+)
+@click.option(
+    "--etcd-key",
+    metavar="PATH",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="The key of that certificate, in PEM.",
+)
 @click.option(
     "--auth",
     type=click.Choice(["rbac", "none"]),
@@ -99,6 +129,10 @@ def serve(
     data: Path | None,
     memory: bool,
     etcd: str | None,
+    etcd_prefix: str,
+    etcd_ca: Path | None,
+    etcd_cert: Path | None,
+    etcd_key: Path | None,
     auth: str,
     token_file: Path | None,
     audit_log: Path | None,
@@ -114,17 +148,17 @@ def serve(
     run. Planes with a virtual clock always have their own, which work when they are stepped.
     """
     from kvestigate.crew.hiring import hiring
-    from kvestigate.plane.serving import Auth, ServeOptions, run
+    from kvestigate.plane.serving import Auth, EtcdOptions, ServeOptions, run
 
+    shared = None
     if etcd is not None:
-        raise UsageError(
-            "--etcd: planes cannot be kept in an etcd yet",
-            hint="leave --etcd out to keep them in the data directory",
-        )
+        urls = tuple(url.strip() for url in etcd.split(","))
+        shared = EtcdOptions(urls, etcd_prefix, etcd_ca, etcd_cert, etcd_key)
     chosen = ServeOptions(
         data=data or data_directory(),
         listen=parse_listen(listen),
         memory=memory,
+        etcd=shared,
         auth=Auth(auth),
         token_file=token_file,
         audit_log=audit_log,

@@ -34,6 +34,7 @@ from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.negotiate import Representation
 from kvestigate.plane.planes import Planes
 from kvestigate.plane.request import Asked
+from kvestigate.plane.store.errors import StoreFailed
 from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.store.store import Store
 from kvestigate.plane.subresources.registry import (
@@ -107,6 +108,11 @@ class ApiServer:
             response = await self._answer(visit, asked, incoming)
         except errors.ApiError as error:
             response = answer.failure(error)
+        except StoreFailed as error:
+            _log.error("%s %s: %s", incoming.method, incoming.path, error.message)
+            response = answer.failure(
+                errors.ServiceUnavailable(error.message, details={"retryAfterSeconds": 1})
+            )
         except Exception:  # noqa: BLE001 - one broken request must not take the others along
             _log.exception("%s %s failed", incoming.method, incoming.path)
             response = answer.failure(

@@ -96,11 +96,24 @@ def nobody(api: ApiServer, authority: CertificateAuthority) -> AbstractAsyncCont
 
 
 @dataclass(frozen=True, slots=True)
+class EtcdOptions:
+    endpoints: tuple[str, ...]
+    """`http://127.0.0.1:2379`, or https: any member of the cluster, better all."""
+    prefix: str = "/kvestigate"
+    """Servers with the same prefix serve the same planes."""
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ServeOptions:
     data: Path
     listen: Listen = Listen()
     memory: bool = False
     """Keep the planes in memory only; keys and kubeconfig are in `data` all the same."""
+    etcd: EtcdOptions | None = None
+    """Keep the planes in an etcd, which other servers may share."""
     auth: Auth = Auth.RBAC
     token_file: Path | None = None
     """Tokens of further users, in the format of kube-apiserver's `--token-auth-file`."""
@@ -186,6 +199,8 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
 
 
 def check(options: ServeOptions) -> None:
+    if options.memory and options.etcd is not None:
+        raise UsageError("--memory and --etcd exclude each other", hint="leave out one of the two")
     if options.auth is Auth.NONE and not options.listen.loopback:
         raise UsageError(
             f"--auth none on {options.listen.host}: anyone who reaches that address could do "
@@ -232,9 +247,31 @@ def _backends(
 def _backend(options: ServeOptions, directory: DataDirectory) -> Backend:
     if options.memory:
         return MemoryBackend()
+    if options.etcd is not None:
+        return _etcd(options.etcd)
     from kvestigate.plane.store.sqlite.backend import SqliteBackend
 
     return SqliteBackend(directory.database)
+
+
+def _etcd(options: EtcdOptions) -> Backend:
+    from kvestigate.plane.store.etcd.backend import EtcdBackend
+
+    tls = None
+    if any(url.startswith("https://") for url in options.endpoints):
+        tls = client_context(
+            ca=_pem("--etcd-ca", options.ca),
+            certificate=_pem("--etcd-cert", options.certificate),
+            key=_pem("--etcd-key", options.key),
+        )
+    return EtcdBackend(options.endpoints, tls, options.prefix)
+
+
+def _pem(option: str, path: Path | None) -> bytes | None:
+    try:
+        return None if path is None else path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{option}: {path}: {_reason(error)}") from error
 
 
 @asynccontextmanager
