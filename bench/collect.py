@@ -16,6 +16,7 @@ from typing import Any
 from bench.frame import BenchFailed
 from bench.settings import Settings
 from bench.versions import versions
+from bench.workloads import deployment
 from tests.upstream import binaries
 from tests.upstream.cluster import UpstreamCluster
 from tests.upstream.crowd import everywhere
@@ -133,7 +134,7 @@ _PATH = "/apis/apps/v1/namespaces/default/deployments"
 
 def _live(judge: Judge, index: int) -> None:
     name = f"{_PATH}/serving-{index:03}"
-    judge.post(_PATH, _deployment(index))
+    judge.post(_PATH, deployment(index))
     for ready in (0, 1, 3):
         judge.merge(f"{name}/status", {"status": _status(1, ready)})
     judge.merge(name, {"spec": {"replicas": 5}})
@@ -150,45 +151,4 @@ def _status(generation: int, ready: int) -> Json:
         "readyReplicas": ready,
         "availableReplicas": ready,
         "conditions": [condition | {"message": "Deployment has minimum availability."}],
-    }
-
-
-def _deployment(index: int) -> Json:
-    labels = {"app.kubernetes.io/name": "serving", "app.kubernetes.io/instance": f"{index}"}
-    return {
-        "metadata": {"name": f"serving-{index:03}", "labels": labels},
-        "spec": {
-            "replicas": 3,
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    "initContainers": [_container("fetch", f"fetch:{index % 7}", gpus=0)],
-                    "containers": [
-                        _container("server", f"serving:{index % 9}", gpus=1),
-                        _container("istio-proxy", "istio/proxyv2:1.27", gpus=0),
-                    ],
-                    "nodeSelector": {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"},
-                    "volumes": [
-                        {"name": "models", "emptyDir": {}},
-                        {"name": "settings", "configMap": {"name": "settings"}},
-                    ],
-                },
-            },
-        },
-    }
-
-
-def _container(name: str, image: str, *, gpus: int) -> Json:
-    resources: Json = {"cpu": "500m", "memory": "2Gi"}
-    if gpus:
-        resources["nvidia.com/gpu"] = str(gpus)
-    return {
-        "name": name,
-        "image": f"registry.example.com/{image}",
-        "args": ["--port=8080", "--models=/models", "--log-level=info"],
-        "env": [{"name": f"SETTING_{number}", "value": f"value {number}"} for number in range(8)],
-        "ports": [{"containerPort": 8080}],
-        "resources": {"requests": resources, "limits": resources},
-        "volumeMounts": [{"name": "models", "mountPath": "/models"}],
     }
