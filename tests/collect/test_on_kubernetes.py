@@ -135,3 +135,24 @@ def test_nothing_is_missing_after_kills(
     assert writing.ids <= told.keys()
     assert [id_ for id_, lines in told.items() if len(lines) > 1] == []
     assert len(writing.last) == 501
+
+
+def test_a_version_that_the_server_forgot_costs_no_state_and_no_repeat(
+    kubernetes: UpstreamCluster, namespace: str, tmp_path: Path
+) -> None:
+    writing = Writing(kubernetes, namespace, 0)
+    collecting = Collecting(kubernetes.admin_kubeconfig(), namespace, tmp_path)
+    with kubernetes.judge() as judge:
+        for name in ("kept", "changed", "gone"):
+            writing.create(judge, name)
+        collecting.until(set(writing.ids))
+        path = DEPLOYMENTS.path(namespace=namespace, name="changed")
+        writing.note(judge.merge(path, image("web:2")))
+        writing.note(judge.merge(path, image("web:3")))
+        judge.delete(DEPLOYMENTS.path(namespace=namespace, name="gone"))
+    kubernetes.forget(DEPLOYMENTS.path(namespace=namespace))
+    kubernetes.restart_apiserver()  # whose memory for watches is longer
+    before = collecting.output.read_text().splitlines()
+    collecting.until({writing.last["changed"]})
+    after = collecting.output.read_text().splitlines()[len(before) :]
+    assert [json.loads(line)["id"] for line in after] == [writing.last["changed"]]
