@@ -74,9 +74,38 @@ def test_the_demo_runs_a_job_and_shows_what_it_said(invoke: Invoke) -> None:
     assert len(again["lines"]) == len(seen["lines"])
 
 
+def test_scenarios_can_be_looked_at_before_they_are_used(invoke: Invoke, home: Path) -> None:
+    assert "gpu-fleet" in invoke("scenario", "list").out
+    rows = json.loads(invoke("scenario", "list", "-o", "json").out)
+    assert {row["name"]: row["nodes"] for row in rows}["gpu-fleet"] == 8
+    shown = invoke("scenario", "show", "broken-app").out
+    (home / "mine.yaml").write_text(shown.replace("name: broken-app", "name: mine"))
+    assert "name: mine" in invoke("scenario", "show", "mine.yaml").out
+
+
+def test_a_cluster_is_made_from_a_scenario(invoke: Invoke, home: Path) -> None:
+    (home / "small.yaml").write_text(
+        "apiVersion: kvestigate.dev/v1\nkind: Scenario\nmetadata: {name: small}\n"
+        "spec: {summary: x, nodes: [{name: a, host: simulated}, {name: b, host: simulated}]}\n"
+    )
+    up = invoke("up", "--scenario", "small.yaml", "-o", "json")
+    assert up.code == 0, up.err
+    started = json.loads(up.out)
+    assert (started["nodes"], started["host"], started["scenario"]) == (2, "simulated", "small")
+    assert "small" in invoke("status").out
+    again = invoke("up", "--scenario", "small.yaml", "-o", "json")
+    assert json.loads(again.out)["already"], again.err
+    other = invoke("up", "--scenario", "pdb-block")
+    assert other.code == 2
+    assert "was not made from this scenario" in other.err
+
+
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
+        (("up", "--scenario", "nope"), 2, 'there is no scenario "nope"'),
+        (("up", "--scenario", "big", "--nodes", "3"), 2, "leave out --nodes"),
+        (("scenario", "show", "./none.yaml"), 2, "./none.yaml: cannot be read"),
         (("down", "--name", "nobody"), 2, 'error: there is no cluster "nobody"'),
         (("up", "--name", "Not_A_Name"), 2, 'error: "Not_A_Name" cannot be the name of a cluster'),
         (("up", "--nodes", "0"), 2, "0"),

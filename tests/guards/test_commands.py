@@ -28,6 +28,8 @@ LEAVES = [
 ]
 
 NO_OPERATION = {"completion", "plane serve", "plane kubeconfig", "up", "demo", "down", "status"} | {
+    "scenario list",
+    "scenario show",
     "audit diff",
     "auth login",
     "auth whoami",

@@ -148,6 +148,12 @@ KVESTIGATE: tuple[Entry, ...] = (
         LOCAL,
     ),
     Entry(
+        "scenario",
+        "kvestigate.cli.scenario:scenario",
+        "Clusters with something going on in them, to try things on.",
+        LOCAL,
+    ),
+    Entry(
         "debug",
         "kvestigate.cli.debug:debug",
         "How are we talking to this cluster, and what is slow about it?",

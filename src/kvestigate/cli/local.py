@@ -29,6 +29,7 @@ def name_option(function: F) -> F:
         "kvestigate up",
         "kvestigate up --name lab --nodes 5",
         "kvestigate up --name fleet --nodes 8 --gpus 8",
+        "kvestigate up --name shop --scenario broken-app",
     ),
 )
 @name_option
@@ -41,8 +42,14 @@ def name_option(function: F) -> F:
 @click.option("--gpus", type=whole_number(0, 64), help="Simulated GPUs on every node.")
 @click.option(
     "--gpu-model",
-    type=click.Choice(["A100", "H100", "H200", "L4", "L40S", "T4", "V100"]),
+    type=click.Choice(["A100", "B200", "H100", "H200", "L4", "L40S", "RTX6000", "T4", "V100"]),
     help="What they claim to be; H100 for a new cluster.",
+)
+@click.option(
+    "--scenario",
+    "scenario_name",
+    metavar="NAME|FILE",
+    help="Make and fill a new cluster as a scenario says; `kvestigate scenario list` has some.",
 )
 def up(
     options: GlobalOptions,
@@ -51,6 +58,7 @@ def up(
     host: str | None,
     gpus: int | None,
     gpu_model: str | None,
+    scenario_name: str | None,
 ) -> None:
     """Start a Kubernetes cluster on this machine: pods run as processes.
 
@@ -59,6 +67,7 @@ def up(
     """
     from msgspec import structs
 
+    from kvestigate.errors import UsageError
     from kvestigate.local.clusters import up as start
     from kvestigate.local.directory import ClusterDirectory, Shape, clusters_directory
     from kvestigate.local.views import started_blocks
@@ -66,6 +75,14 @@ def up(
     told = {"nodes": nodes, "host": host, "gpus": gpus, "gpu_model": gpu_model}
     given = {key: value for key, value in told.items() if value is not None}
     shape = None
+    if scenario_name is not None:
+        from kvestigate.local.scenarios.library import find
+
+        if given:
+            flags = ", ".join(f"--{key.replace('_', '-')}" for key in given)
+            raise UsageError(f"--scenario says what nodes there are: leave out {flags}")
+        emit(options, start(os.environ, name, None, find(scenario_name)), started_blocks)
+        return
     if given:
         cluster = ClusterDirectory(clusters_directory(os.environ), name)
         shape = structs.replace(cluster.read().shape if cluster.exists else Shape(), **given)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -23,9 +23,11 @@ from kvestigate.kube import builtins
 from kvestigate.local.directory import ClusterDirectory, Shape
 from kvestigate.local.metrics.api import API_SERVICE, AVAILABLE, metrics_group
 from kvestigate.local.metrics.scrape import Scraper
-from kvestigate.node.config import NodeConfig
+from kvestigate.local.population import Population, populated
+from kvestigate.local.scenarios.model import HostKind
+from kvestigate.local.scenarios.nodes import NodePlan
+from kvestigate.local.scenarios.seeding import seed
 from kvestigate.node.fleet import Fleet
-from kvestigate.node.gpu.model import node_gpus
 from kvestigate.node.hosts.choice import best_host
 from kvestigate.node.hosts.directory import DirectoryHost
 from kvestigate.node.hosts.interface import Host
@@ -56,7 +58,11 @@ async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIter
         await _serve_metrics(served)
         await stack.enter_async_context(Manager(_api(served), _controllers(served)))
         await stack.enter_async_context(Scheduler(_api(served)))
-        await stack.enter_async_context(await _nodes(cluster, served, shape))
+        population = populated(cluster, shape)
+        await stack.enter_async_context(await _nodes(cluster, served, population))
+        if population.manifests is not None and not cluster.seeded.exists():
+            await seed(_api(served), population.manifests, population.plans, WALL.now())
+            cluster.seeded.touch()
         yield Running(served.url, structs.replace(shape, port=_port(served)))
 
 
@@ -101,34 +107,28 @@ def _controllers(served: Serving) -> Mapping[str, Factory]:
     return {**CONTROLLERS, "root-ca-certificate-publisher-controller": publish}
 
 
-async def _nodes(cluster: ClusterDirectory, served: Serving, shape: Shape) -> Fleet:
-    names = [f"node-{number}" for number in range(1, shape.nodes + 1)]
+async def _nodes(cluster: ClusterDirectory, served: Serving, population: Population) -> Fleet:
     now = datetime.now(UTC)
+    reached = (_ADDRESS, _port(served))
     return Fleet(
         _api(served),
         [
-            (
-                NodeConfig(
-                    name,
-                    api_address=(_ADDRESS, _port(served)),
-                    gpus=node_gpus(name, shape.gpus, shape.gpu_model),
-                ),
-                host,
-            )
-            for name in names
-            for host in [await _host(cluster, shape, name)]
+            (replace(plan.config, api_address=reached), await _host(cluster, plan))
+            for plan in population.plans
+            if not plan.lost
         ],
         serving=served.authority.issue_server("system:node", [_ADDRESS], now=now),
         client_ca=served.authority.pair.certificate,
     )
 
 
-async def _host(cluster: ClusterDirectory, shape: Shape, name: str) -> Host:
+async def _host(cluster: ClusterDirectory, plan: NodePlan) -> Host:
+    name = plan.config.name
     directory = cluster.nodes / name
-    if shape.host == "simulated":
+    if plan.host is HostKind.SIMULATED:
         return SimulatedHost(WALL)
-    if shape.host == "directory":
+    if plan.host is HostKind.DIRECTORY:
         return DirectoryHost(directory, now=time.time)
-    if shape.host == "namespace":
+    if plan.host is HostKind.NAMESPACE:
         return NamespaceHost(directory, name, now=time.time)
     return await best_host(directory, name, now=time.time)

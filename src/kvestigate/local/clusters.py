@@ -7,9 +7,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from kvestigate.errors import UsageError
+from kvestigate.files import replace_file
 from kvestigate.local import kubeconfig, process
 from kvestigate.local.directory import ClusterDirectory, Shape, clusters_directory, known
+from kvestigate.local.population import shape_of
+from kvestigate.local.scenarios.library import Source, checked
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +30,7 @@ class Started:
     seconds: float
     already: bool
     """It was running before."""
+    scenario: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,15 +49,21 @@ class ClusterStatus:
     nodes: int
     host: str
     gpus: int
+    """Of one node, or the most that one has."""
+    scenario: str
 
 
-def up(environ: Mapping[str, str], name: str, shape: Shape | None) -> Started:
-    """Start a cluster, as it was when it ran before or in a new shape."""
+def up(
+    environ: Mapping[str, str], name: str, shape: Shape | None, scenario: Source | None = None
+) -> Started:
+    """Start a cluster, as it was when it ran before, in a new shape or from a scenario."""
     began = time.monotonic()
     cluster = ClusterDirectory(clusters_directory(environ), name)
+    if scenario is not None:
+        shape = _from_scenario(cluster, scenario)
     if cluster.is_running():
         record, already = cluster.read(), True
-        if shape is not None and shape != record.shape:
+        if shape is not None and structs.replace(shape, port=record.shape.port) != record.shape:
             raise UsageError(
                 f'the cluster "{name}" is running in another shape',
                 hint=f"kvestigate down --name {name}, then up again",
@@ -61,9 +73,27 @@ def up(environ: Mapping[str, str], name: str, shape: Shape | None) -> Started:
         record, already = process.start(cluster, wanted), False
     context = kubeconfig.merge(kubeconfig.target(environ), cluster.kubeconfig, name)
     seconds = time.monotonic() - began
+    made = record.shape
     return Started(
-        name, record.url, context, record.shape.nodes, record.shape.host, seconds, already
+        name, record.url, context, made.nodes, made.host, seconds, already, made.scenario
     )
+
+
+def _from_scenario(cluster: ClusterDirectory, scenario: Source) -> Shape:
+    """The shape that the scenario gives a new cluster; one that is there must have it already."""
+    wanted = shape_of(checked(scenario))
+    if not cluster.exists:
+        cluster.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        replace_file(cluster.scenario, scenario.text.encode())
+        return wanted
+    shape = cluster.read().shape
+    same = shape.scenario and cluster.scenario.read_text(encoding="utf-8") == scenario.text
+    if not same:
+        raise UsageError(
+            f'the cluster "{cluster.name}" is there already and was not made from this scenario',
+            hint=f"kvestigate down --name {cluster.name} --delete, or choose another --name",
+        )
+    return shape
 
 
 def down(environ: Mapping[str, str], name: str, *, delete: bool) -> Stopped:
@@ -92,6 +122,7 @@ def status(environ: Mapping[str, str]) -> list[ClusterStatus]:
                 record.shape.nodes,
                 record.shape.host,
                 record.shape.gpus,
+                record.shape.scenario,
             )
         )
     return found

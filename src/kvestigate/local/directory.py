@@ -2,6 +2,8 @@
 
     DIR/lock            held by the cluster's process for as long as it lives
     DIR/cluster.json    how it was made, and where it is served
+    DIR/scenario.yaml   what it was made from, if it was made from a scenario
+    DIR/seeded          there once all of the scenario is in the cluster
     DIR/cluster.log     what its process says
     DIR/plane/          the plane server's own directory: database, keys, admin.kubeconfig
     DIR/nodes/          the nodes' files
@@ -34,6 +36,8 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
     gpus: int = 0
     """Simulated GPUs on every node."""
     gpu_model: str = "H100"
+    scenario: str = ""
+    """By whose file the nodes are made and filled, instead of by the above."""
     port: int = 0
     """0: one that the system chooses, the first time."""
 
@@ -73,6 +77,14 @@ class ClusterDirectory:
     @property
     def nodes(self) -> Path:
         return self.path / "nodes"
+
+    @property
+    def scenario(self) -> Path:
+        return self.path / "scenario.yaml"
+
+    @property
+    def seeded(self) -> Path:
+        return self.path / "seeded"
 
     @property
     def log(self) -> Path:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kvestigate.local.clusters import ClusterStatus, Started, Stopped
 from kvestigate.local.demo import Demonstration, NodeSeen
+from kvestigate.local.scenarios.library import Listed, Source
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
 
 
@@ -17,11 +18,24 @@ def started_blocks(started: Started) -> Sequence[Block]:
             [
                 ("server", started.url),
                 ("nodes", f"{started.nodes} ({started.host})"),
+                *([("scenario", started.scenario)] if started.scenario else []),
                 ("context", started.context),
                 ("try", f"kubectl --context {started.context} get nodes"),
             ]
         ),
     ]
+
+
+def scenarios_blocks(scenarios: Sequence[Listed]) -> Sequence[Block]:
+    columns = [Column(name) for name in ("NAME", "NODES", "GPUS", "OBJECTS", "SUMMARY")]
+    rows: list[Sequence[str | Cell]] = [
+        [it.name, str(it.nodes), str(it.gpus), str(it.objects), it.summary] for it in scenarios
+    ]
+    return [Table(columns, rows)]
+
+
+def scenario_blocks(scenario: Source) -> Sequence[Block]:
+    return [text(scenario.text.rstrip("\n"))]
 
 
 def stopped_blocks(stopped: Stopped) -> Sequence[Block]:
@@ -58,7 +72,8 @@ def status_blocks(clusters: Sequence[ClusterStatus]) -> Sequence[Block]:
     if not clusters:
         return [text("no clusters yet: kvestigate up makes one")]
     columns = [
-        Column(name) for name in ("NAME", "STATUS", "NODES", "HOST", "GPUS", "CONTEXT", "SERVER")
+        Column(name)
+        for name in ("NAME", "STATUS", "NODES", "HOST", "GPUS", "SCENARIO", "CONTEXT", "SERVER")
     ]
     return [Table(columns, [_row(cluster) for cluster in clusters])]
 
@@ -76,6 +91,7 @@ def _row(cluster: ClusterStatus) -> Sequence[str | Cell]:
         str(cluster.nodes),
         cluster.host,
         str(cluster.gpus),
+        cluster.scenario or "-",
         cluster.context,
         cluster.url,
     ]

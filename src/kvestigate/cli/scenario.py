@@ -1,0 +1,39 @@
+"""`kvestigate scenario`: what clusters on this machine can be made from."""
+
+from __future__ import annotations
+
+import click
+
+from kvestigate.cli.group import command, group
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit
+
+
+@group("scenario")
+def scenario() -> None:
+    """Clusters with something going on in them, to try things on."""
+
+
+@command("list", into=scenario, examples=("kvestigate scenario list",))
+def list_(options: GlobalOptions) -> None:
+    """Show the scenarios that come with kvestigate."""
+    from kvestigate.local.scenarios.library import listed
+    from kvestigate.local.views import scenarios_blocks
+
+    emit(options, listed(), scenarios_blocks)
+
+
+@command(
+    "show",
+    into=scenario,
+    examples=("kvestigate scenario show gpu-fleet", "kvestigate scenario show ./mine.yaml"),
+)
+@click.argument("name", metavar="NAME|FILE")
+def show(options: GlobalOptions, name: str) -> None:
+    """Print a scenario, once nothing is wrong with it: a start for one of your own."""
+    from kvestigate.local.scenarios.library import checked, find
+    from kvestigate.local.views import scenario_blocks
+
+    source = find(name)
+    checked(source)
+    emit(options, source, scenario_blocks)
