@@ -48,7 +48,7 @@ class WorkQueue(Generic[K]):
         """A heap; entries that `_due` contradicts are stale."""
         self._order = itertools.count()
         self._alarm: tuple[float, Timer] | None = None
-        self._waiters: deque[asyncio.Future[None]] = deque()
+        self._waiters: list[asyncio.Future[None]] = []
         self._closed = False
 
     def __len__(self) -> int:
@@ -152,7 +152,7 @@ class WorkQueue(Generic[K]):
 
     def _wake(self) -> None:
         while self._waiters:
-            waiter = self._waiters.popleft()
+            waiter = self._waiters.pop(0)
             if not waiter.done():
                 waiter.set_result(None)
                 return

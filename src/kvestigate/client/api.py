@@ -26,6 +26,7 @@ from kvestigate.kube.resources import Resource
 from kvestigate.wire.message import Headers, Request
 
 if TYPE_CHECKING:  # a command that reads a list should not load what follows one
+    from kvestigate.client.discovery import Discovery
     from kvestigate.client.informer import Informer, V
     from kvestigate.client.logs import LogOptions
     from kvestigate.client.retry import RetryPolicy
@@ -147,6 +148,12 @@ class Api:
         if metadata_only:
             listing = msgspec.structs.replace(listing, accept=_METADATA)
         return WatchInformer(self.exchange, listing, type)
+
+    def discovery(self) -> Discovery:
+        """Which resources the server has."""
+        from kvestigate.client.discovery import Discovery
+
+        return Discovery(self)
 
     # Writing.
 

@@ -68,10 +68,16 @@ class Informer(Generic[V]):
     """Current objects by key, once `start` has returned. How it hears of them others decide."""
 
     def __init__(self) -> None:
-        self.synced = asyncio.Event()
-        """Set once the first complete list is in the cache and was told to the handlers."""
         self._cache: dict[Key, V] = {}
         self._handlers: list[Handler[V]] = []
+        self._synced: asyncio.Event | None = None
+
+    @property
+    def synced(self) -> asyncio.Event:
+        """Set once the first complete list is in the cache and was told to the handlers."""
+        if self._synced is None:  # an Event is large, and most informers are never asked
+            self._synced = asyncio.Event()
+        return self._synced
 
     async def start(
         self, supervisor: Supervisor, name: str, *, patient: bool = False

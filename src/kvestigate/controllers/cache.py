@@ -60,7 +60,13 @@ _PLANE = ""
 """The index that every cache has: all objects of a plane under this one value."""
 
 
+def _everything(_: object) -> tuple[str]:
+    return (_PLANE,)
+
+
 class _Index(Generic[V]):
+    __slots__ = ("_found", "_values")
+
     def __init__(self, values: Values[V]) -> None:
         self._values = values
         self._found: dict[tuple[str, str], dict[Key, V]] = {}
@@ -82,9 +88,11 @@ class _Index(Generic[V]):
 class Cache(Generic[V]):
     """The objects of one resource, on all planes of a manager."""
 
+    __slots__ = ("_assumed", "_doomed", "_handlers", "_indexes", "_objects", "_seen")
+
     def __init__(self) -> None:
         self._objects: dict[Key, V] = {}
-        self._indexes: dict[str, _Index[V]] = {_PLANE: _Index(lambda _: (_PLANE,))}
+        self._indexes: dict[str, _Index[V]] = {_PLANE: _Index(_everything)}
         self._handlers: list[Handler[V]] = []
         self._seen: dict[str, int] = {}
         self._assumed: dict[str, dict[Key, int]] = {}

@@ -15,7 +15,6 @@ from kvestigate.aio.backoff import Backoff
 from kvestigate.aio.clock import Clock
 from kvestigate.aio.supervisor import Ready
 from kvestigate.client.api import Api
-from kvestigate.client.discovery import Discovery
 from kvestigate.controllers.cache import Cache, Change
 from kvestigate.controllers.kinds import DEFINITIONS
 from kvestigate.controllers.owners import index_owners
@@ -48,7 +47,7 @@ class Inventory:
     def __init__(self, followers: Followers, api: Api) -> None:
         self.wanted = False
         self._followers = followers
-        self._discovery = Discovery(api)
+        self._discovery = api.discovery()
         self._registry = Registry(())
         self._followed: dict[tuple[str, str], tuple[Resource, Cache[Any]]] = {}
         self._handlers: list[Told] = []

@@ -11,24 +11,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from kvestigate import errors
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.client.api import EVERYTHING, Api
 from kvestigate.client.call import Selection
+from kvestigate.client.discovery import Discovery
 from kvestigate.client.informer import Informer, V
 from kvestigate.client.transport import Transport
 from kvestigate.kube.decode import decode
 from kvestigate.kube.field_selectors import parse_fields
-from kvestigate.kube.resources import Resource
+from kvestigate.kube.resources import Registry, Resource
 from kvestigate.kube.selectors import parse_labels
 from kvestigate.plane import answer, objects, selection, types
 from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.store.errors import Compacted
 from kvestigate.plane.store.model import Change, ChangeType, Item, ResourceKey
 from kvestigate.plane.store.plane import Plane
+from kvestigate.plane.types import Types
 
 _ROUTINE: frozenset[ResourceKey] = frozenset(
     {("coordination.k8s.io", "leases"), ("kvestigate.dev", "clocks")}
@@ -118,7 +120,8 @@ class FedInformer(Informer[V]):
         if chosen.namespace or not chosen.everything:
             self._selection = chosen
         self._feed.join(self, kind.stored.key)
-        self.synced.set()
+        if self._synced is not None:
+            self._synced.set()
         return partial(self._feed.leave, self, kind.stored.key)
 
     async def run(self, ready: Ready[None] | None = None) -> None:
@@ -129,7 +132,12 @@ class FedInformer(Informer[V]):
             await asyncio.get_running_loop().create_future()
 
     def fill(self, items: Iterable[Item]) -> None:
-        self._replace([self._view(item, {}) for item in items if self._selects(item)])
+        kind = self._type
+        if self._convert is None:
+            found = [_shared(item.data, kind) for item in items if self._selects(item)]
+        else:
+            found = [decode(self._data(item), kind) for item in items if self._selects(item)]
+        self._replace(found)
 
     def hear(self, change: Change, views: _Views) -> None:
         """`views` keeps what the change was decoded to, for those who see it the same way."""
@@ -155,6 +163,28 @@ class FedInformer(Informer[V]):
         return answer.encode(self._convert.from_stored(objects.read(item)))
 
 
+@lru_cache(maxsize=1024)
+def _shared(data: bytes, type: type[V]) -> V:
+    """Planes start with the same objects, and forks with those of their source: decode once."""
+    return decode(data, type)
+
+
+class FedDiscovery(Discovery):
+    """What a plane serves, known without asking."""
+
+    def __init__(self, api: Api, feed: Feed) -> None:
+        super().__init__(api)
+        self._feed = feed
+
+    async def registry(self) -> Registry:
+        return _registry(types.of(self._feed.plane.state))
+
+
+@lru_cache(maxsize=64)
+def _registry(known: Types) -> Registry:
+    return Registry(kind.resource for kind in known)
+
+
 class FedApi(Api):
     """The API of a plane in this process: what its informers know comes from a feed."""
 
@@ -171,3 +201,6 @@ class FedApi(Api):
         metadata_only: bool = False,
     ) -> Informer[V]:
         return FedInformer(self._feed, resource, selection, type, whole=not metadata_only)
+
+    def discovery(self) -> Discovery:
+        return FedDiscovery(self, self._feed)
