@@ -203,3 +203,20 @@ def test_a_ca_can_be_kept_and_loaded_again() -> None:
     loaded = CertificateAuthority(KeyPair(CA.pair.certificate, CA.pair.key))
     pair = loaded.issue_client("bob", now=NOW)
     assert subject_of(ssl.PEM_cert_to_DER_cert(pair.certificate.decode())) == ("bob", ())
+
+
+async def test_a_client_that_ignores_the_end_does_not_hold_up_the_server() -> None:
+    server = await serving(LOOPBACK)
+    context = tls.client_context(ca=CA.pair.certificate)
+
+    def ask() -> ssl.SSLSocket:
+        plain = socket.create_connection(server.address, timeout=SECONDS)
+        client = context.wrap_socket(plain, server_hostname="127.0.0.1")
+        client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+        client.recv(1)
+        return client
+
+    client = await asyncio.to_thread(ask)  # from here on it neither reads nor hangs up
+    with client:
+        async with asyncio.timeout(SECONDS):
+            await server.close(grace=10 * SECONDS)

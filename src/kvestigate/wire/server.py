@@ -13,6 +13,9 @@ from kvestigate.wire.service import Service
 
 _BACKLOG = 1024
 
+_FAREWELL = 0.5
+"""Seconds for a client that has asked for nothing to answer the end of its connection."""
+
 
 class Server:
     """Accepts connections and owns them."""
@@ -50,8 +53,14 @@ class Server:
         self.closing = True
         self._listener.close()
         tasks = {service.task for service in self.services}
+        idle = {service for service in self.services if service.idle}
         for service in list(self.services):
             service.shut_down()
+        if idle:
+            leaving = {service.task for service in idle}
+            await asyncio.wait(leaving, timeout=min(grace, _FAREWELL))
+            for service in idle & self.services:
+                service.abort()
         if tasks:
             _, late = await asyncio.wait(tasks, timeout=grace)
             for service in list(self.services):

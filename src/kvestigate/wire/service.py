@@ -108,6 +108,11 @@ class Service(asyncio.Protocol):
 
     # Ending.
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing has been asked that is still to be answered."""
+        return self._activity is Activity.WAITING
+
     def shut_down(self) -> None:
         """Finish what is being answered, end streams, then close."""
         self._ending = True
