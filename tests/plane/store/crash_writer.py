@@ -3,18 +3,22 @@
     A NAME REVISION COUNT    this write of COUNT was acknowledged
     W REVISION               a watcher has seen this
 
-Arguments: the database, and the revision to resume watching from.
+Arguments: the database, or an etcd and the prefix in it (http://...#/prefix); the revision to
+resume watching from; and a name for the server, if it is not the only one.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import sys
 from pathlib import Path
 
-from kvestigate.plane.store.errors import NoPlane
+from kvestigate.plane.store.errors import NoPlane, PlaneExists
+from kvestigate.plane.store.etcd.backend import EtcdBackend
 from kvestigate.plane.store.history import Retention
+from kvestigate.plane.store.interface import Backend
 from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.store.sqlite.backend import SqliteBackend
 from kvestigate.plane.store.store import Store
@@ -39,17 +43,28 @@ async def watch(plane: Plane, since: int) -> None:
             os.write(1, b"".join(b"W %d\n" % change.revision for change in changes))
 
 
-async def main(database: Path, since: int) -> None:
-    async with Store(SqliteBackend(database), RETENTION) as store:
+def backend_at(place: str) -> Backend:
+    url, _, prefix = place.partition("#")
+    return EtcdBackend([url], prefix=prefix) if prefix else SqliteBackend(Path(place))
+
+
+async def opened(store: Store) -> Plane:
+    while True:
         try:
-            plane = await store.plane("one")
+            return await store.plane("one")
         except NoPlane:
-            plane = await store.create("one")
+            with contextlib.suppress(PlaneExists):
+                return await store.create("one")
+
+
+async def main(place: str, since: int, server: str) -> None:
+    async with Store(backend_at(place), RETENTION) as store:
+        plane = await opened(store)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(watch(plane, since))
             for writer in range(WRITERS):
-                tasks.create_task(count_up(plane, f"writer-{writer}"))
+                tasks.create_task(count_up(plane, f"writer-{server}{writer}"))
 
 
 if __name__ == "__main__":
-    asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2])))
+    asyncio.run(main(sys.argv[1], int(sys.argv[2]), "".join(sys.argv[3:])))

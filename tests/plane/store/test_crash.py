@@ -1,7 +1,8 @@
-"""A server on SQLite is killed in the middle of its writes, again and again."""
+"""Servers are killed in the middle of their writes, again and again."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import subprocess
@@ -11,29 +12,33 @@ from pathlib import Path
 
 import pytest
 
+from kvestigate.plane.store.etcd.backend import EtcdBackend
 from kvestigate.plane.store.sqlite.backend import SqliteBackend
 from kvestigate.plane.store.store import Store
 from tests.contracts.store import PODS, revisions, value_of
 from tests.plane.store import crash_writer
+from tests.plane.store.conftest import Etcd
 
 ROOT = Path(__file__).parents[3]
 ROUNDS = int(os.environ.get("KVESTIGATE_KILL_ROUNDS", "10"))
 
 
-def run_until_killed(database: Path, since: int, lines: int) -> list[list[str]]:
+def run_until_killed(
+    place: Path | str, since: int, lines: int, server: str = ""
+) -> list[list[str]]:
     """Everything a server said before it was killed, some time after `lines` lines."""
-    server = subprocess.Popen(
-        [sys.executable, "-m", "tests.plane.store.crash_writer", str(database), str(since)],
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.plane.store.crash_writer", str(place), str(since), server],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         text=True,
     )
-    with server:
-        assert server.stdout is not None
-        said = list(islice(server.stdout, lines))
-        server.kill()
-        said += server.stdout
-    assert server.returncode == -9
+    with process:
+        assert process.stdout is not None
+        said = list(islice(process.stdout, lines))
+        process.kill()
+        said += process.stdout
+    assert process.returncode == -9
     return [line.split() for line in said if line.endswith("\n")]
 
 
@@ -67,3 +72,42 @@ async def test_no_acknowledged_write_is_lost_and_watches_resume(tmp_path: Path) 
             assert watched[-1:] <= [plane.state.revision]
     assert watched == list(range(1, len(watched) + 1))
     assert len(acknowledged) == crash_writer.WRITERS
+
+
+def take(said: list[list[str]], acknowledged: dict[str, tuple[int, int]]) -> list[int]:
+    """Note what was acknowledged; the revisions that were watched."""
+    for line in said:
+        if line[0] == "A":
+            acknowledged[line[1]] = (int(line[2]), int(line[3]))
+    return [int(line[1]) for line in said if line[0] == "W"]
+
+
+@pytest.mark.timeout(60 + 3 * ROUNDS)
+async def test_two_servers_on_an_etcd_die_one_after_the_other(
+    shared_etcd: Etcd, prefix: str
+) -> None:
+    """The other one goes on meanwhile, and sees everything that the dead one had acknowledged."""
+    place, chance = f"{shared_etcd.url}#{prefix}", random.Random(7)
+    acknowledged: dict[str, tuple[int, int]] = {}
+    watched: dict[str, list[int]] = {"a": [], "b": []}
+    for _ in range(max(2, ROUNDS // 5)):
+        reached = {server: seen[-1] if seen else 0 for server, seen in watched.items()}
+        first, second = (
+            asyncio.to_thread(run_until_killed, place, reached[server], lines, server)
+            for server, lines in (("a", chance.randrange(50, 200)), ("b", 600))
+        )
+        for server, said in zip("ab", await asyncio.gather(first, second), strict=True):
+            watched[server] += take(said, acknowledged)
+
+    async with Store(EtcdBackend([shared_etcd.url], prefix=prefix)) as store:
+        plane = await store.plane("one")
+        assert len(acknowledged) == 2 * crash_writer.WRITERS
+        for name, (at, count) in acknowledged.items():
+            item = plane.state.get(PODS, "default", name)
+            assert item is not None
+            found = value_of(item.data)
+            assert isinstance(found, int)
+            assert (item.revision, found) >= (at, count)
+        assert revisions(plane.events_since(0)) == list(range(1, plane.state.revision + 1))
+    for seen in watched.values():
+        assert seen == list(range(1, len(seen) + 1))
