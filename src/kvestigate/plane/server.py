@@ -27,6 +27,7 @@ from kvestigate.plane.authn.service_accounts import TokenIssuer
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz.interface import Authorizer
 from kvestigate.plane.call import Call
+from kvestigate.plane.environment import contract
 from kvestigate.plane.environment import routes as environment
 from kvestigate.plane.environment.errand import Errand
 from kvestigate.plane.guard import Guard, Visit
@@ -126,6 +127,8 @@ class ApiServer:
 
     async def _answer(self, visit: Visit, asked: Asked, incoming: Request) -> Response | Upgrade:
         name = visit.plane
+        if name == tenancy.ROOT and contract.owns(asked):
+            return contract.respond(asked, incoming)
         whole = not asked.resource and environment.owns(asked.path)
         makes = not whole or name == tenancy.ROOT
         plane, user = await self._guard.admit(visit, asked, incoming, makes=makes)

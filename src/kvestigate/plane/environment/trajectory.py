@@ -40,7 +40,7 @@ class Event(Struct, frozen=True):
 
 async def events(errand: Errand) -> Response:
     """`fromRevision` is the last one that is known already; `follow` goes on for ever."""
-    plane, params = errand.plane, errand.asked.params
+    plane = errand.plane
     start = errand.asked.integer("fromRevision")
     since = plane.compacted if start is None else start
     seen = _Seen(errand)
@@ -65,7 +65,6 @@ async def events(errand: Errand) -> Response:
             "toRevision": reached,
             "events": [seen.event(change) for change in changes if seen.shows(change)],
         }
-        | ({"compactedRevision": plane.compacted} if "fromRevision" not in params else {})
     )
 
 

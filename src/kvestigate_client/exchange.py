@@ -1,0 +1,181 @@
+"""Operations written once and run blocking or asynchronously.
+
+An operation is a generator: it yields requests, is sent their answers, and returns a result.
+It does no I/O. `Blocking` and `Asynchronous` are the two ways to run one, and `operation`
+makes a method of it that fits whichever class it is called on.
+
+    class Plane(PlaneOperations, Blocking): ...            plane.snapshot() -> Snapshot
+    class AsyncPlane(PlaneOperations, Asynchronous): ...   await plane.snapshot()
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
+
+import httpx
+
+from kvestigate_client.failures import Unreachable, failure
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
+APPLY = "application/apply-patch+yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A request."""
+
+    method: str
+    path: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    """Those that are None are left out."""
+    body: Any = None
+    media: str = JSON
+    until: Callable[[Any], bool] | None = None
+    """The answer is lines of JSON: read them up to the first for which this holds."""
+    timeout: float | None = None
+    """Seconds to wait for the next part of the answer, if not the client's own."""
+
+    def arguments(self, default: float) -> dict[str, Any]:
+        """For httpx."""
+        params = {key: _text(value) for key, value in self.params.items() if value is not None}
+        headers = {"accept": JSON}
+        found: dict[str, Any] = {
+            "params": params,
+            "headers": headers,
+            "timeout": self.timeout or default,
+        }
+        if self.body is not None:
+            found["content"] = json.dumps(self.body).encode()
+            headers["content-type"] = self.media
+        return found
+
+
+Steps: TypeAlias = Generator[Outgoing, Any, T]
+"""Yields requests, gets what they were answered with as decoded JSON."""
+
+
+class Blocking:
+    """Runs operations while the caller waits."""
+
+    def __init__(self, http: httpx.Client, timeout: float) -> None:
+        self._http = http
+        self._timeout = timeout
+
+    def _run(self, steps: Steps[T]) -> T:
+        try:
+            outgoing = next(steps)
+            while True:
+                try:
+                    answer = self._ask(outgoing)
+                except Exception as error:  # noqa: BLE001 - it is raised where it was asked
+                    outgoing = steps.throw(error)
+                else:
+                    outgoing = steps.send(answer)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    def _ask(self, outgoing: Outgoing) -> Any:
+        arguments = outgoing.arguments(self._timeout)
+        try:
+            if outgoing.until is None:
+                response = self._http.request(outgoing.method, outgoing.path, **arguments)
+                return _value(response)
+            with self._http.stream(outgoing.method, outgoing.path, **arguments) as response:
+                if response.is_error:
+                    response.read()
+                    return _value(response)
+                for line in response.iter_lines():
+                    if outgoing.until(value := json.loads(line)):
+                        return value
+                return None
+        except httpx.TransportError as error:
+            raise _unreachable(self._http.base_url, error) from error
+
+
+class Asynchronous:
+    """Runs operations that the caller awaits."""
+
+    def __init__(self, http: httpx.AsyncClient, timeout: float) -> None:
+        self._http = http
+        self._timeout = timeout
+
+    async def _run(self, steps: Steps[T]) -> T:
+        try:
+            outgoing = next(steps)
+            while True:
+                try:
+                    answer = await self._ask(outgoing)
+                except Exception as error:  # noqa: BLE001 - it is raised where it was asked
+                    outgoing = steps.throw(error)
+                else:
+                    outgoing = steps.send(answer)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+
+    async def _ask(self, outgoing: Outgoing) -> Any:
+        arguments = outgoing.arguments(self._timeout)
+        try:
+            if outgoing.until is None:
+                response = await self._http.request(outgoing.method, outgoing.path, **arguments)
+                return _value(response)
+            async with self._http.stream(outgoing.method, outgoing.path, **arguments) as response:
+                if response.is_error:
+                    await response.aread()
+                    return _value(response)
+                async for line in response.aiter_lines():
+                    if outgoing.until(value := json.loads(line)):
+                        return value
+                return None
+        except httpx.TransportError as error:
+            raise _unreachable(self._http.base_url, error) from error
+
+
+class operation(Generic[P, T]):
+    """A method of a class that is Blocking or Asynchronous, made from a generator."""
+
+    def __init__(self, steps: Callable[Concatenate[Any, P], Steps[T]]) -> None:
+        self.steps = steps
+        self.__doc__ = steps.__doc__
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> operation[P, T]: ...
+    @overload
+    def __get__(self, instance: Blocking, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(
+        self, instance: Asynchronous, owner: type
+    ) -> Callable[P, Coroutine[Any, Any, T]]: ...
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return instance._run(self.steps(instance, *args, **kwargs))
+
+        call.__doc__ = self.__doc__
+        return call
+
+
+def _value(response: httpx.Response) -> Any:
+    content = response.content
+    value = json.loads(content) if content[:1] in (b"{", b"[") else content.decode()
+    if response.is_error:
+        raise failure(response.status_code, value)
+    return value
+
+
+def _unreachable(url: httpx.URL, error: httpx.TransportError) -> Unreachable:
+    return Unreachable(f"{url}: {error or type(error).__name__}")
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

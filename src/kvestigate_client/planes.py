@@ -1,0 +1,210 @@
+"""One plane: seen whole, changed, copied, put back, compared, stepped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from kvestigate_client.exchange import (
+    APPLY,
+    JSON,
+    MERGE,
+    Asynchronous,
+    Blocking,
+    Outgoing,
+    Steps,
+    operation,
+)
+from kvestigate_client.failures import Invalid
+from kvestigate_client.results import (
+    Checkpoint,
+    Difference,
+    Event,
+    Object,
+    Snapshot,
+    Stepped,
+)
+
+MANAGER = "kvestigate-client"
+
+
+class PlaneOperations:
+    """What can be done with a plane, whichever way it is run."""
+
+    id: str
+    _kinds: dict[tuple[str, str], tuple[str, bool]]
+    """(apiVersion, kind) to (plural, whether it is namespaced), as far as they were asked for."""
+
+    @property
+    def path(self) -> str:
+        """Where its API is."""
+        return f"/clusters/{quote(self.id)}/control-plane"
+
+    @operation
+    def request(
+        self, method: str, path: str, body: Any = None, params: Mapping[str, Any] | None = None
+    ) -> Steps[Any]:
+        """Anything of Kubernetes' own API; `path` is relative to the plane, PATCH is a merge."""
+        media = MERGE if method == "PATCH" else JSON
+        return (yield Outgoing(method, self.path + path, params or {}, body, media))
+
+    @operation
+    def snapshot(
+        self, resources: Iterable[str] = (), *, include_empty: bool = False
+    ) -> Steps[Snapshot]:
+        """Everything at one revision, or only some resources: `pods`, `deployments.apps`."""
+        params = {"resource": _listed(resources), "includeEmpty": include_empty or None}
+        return Snapshot.read((yield Outgoing("GET", f"{self.path}/snapshot", params)))
+
+    @operation
+    def checkpoint(self, name: str = "", *, replace: bool = False) -> Steps[Checkpoint]:
+        """Keep the present state under a name."""
+        body = {"name": name, "replace": replace}
+        return Checkpoint.read((yield Outgoing("POST", f"{self.path}/checkpoints", body=body)))
+
+    @operation
+    def checkpoints(self) -> Steps[list[Checkpoint]]:
+        found = yield Outgoing("GET", f"{self.path}/checkpoints")
+        return [Checkpoint.read(each) for each in found["items"]]
+
+    @operation
+    def drop_checkpoint(self, name: str) -> Steps[None]:
+        yield Outgoing("DELETE", f"{self.path}/checkpoints/{quote(name, safe='')}")
+
+    @operation
+    def restore(self, checkpoint: str = "", *, resource_version: str = "") -> Steps[int]:
+        """Have the objects of an earlier state again; how many changes that took."""
+        body = {"checkpoint": checkpoint, "resourceVersion": resource_version}
+        done = yield Outgoing("POST", f"{self.path}/restore", body=body)
+        return int(done["changes"])
+
+    @operation
+    def diff(
+        self, before: str | int, after: str | int | None = None, resources: Iterable[str] = ()
+    ) -> Steps[Difference]:
+        """Between two points (the second is the present if not given).
+
+        A point is a revision, `checkpoint:NAME` or `plane:ID`.
+        """
+        params = {"from": before, "to": after, "resource": _listed(resources)}
+        return Difference.read((yield Outgoing("GET", f"{self.path}/diff", params)))
+
+    @operation
+    def events(
+        self,
+        after: int | str | None = None,
+        *,
+        until: int | str | None = None,
+        resources: Iterable[str] = (),
+        objects: bool = True,
+    ) -> Steps[list[Event]]:
+        """Every change after a revision, with its actor: the trajectory."""
+        params = {
+            "fromRevision": after,
+            "toRevision": until,
+            "resource": _listed(resources),
+            "objects": None if objects else False,
+        }
+        found = yield Outgoing("GET", f"{self.path}/events", params)
+        return [Event.read(each) for each in found["events"]]
+
+    @operation
+    def step(self, seconds: float | None = None) -> Steps[Stepped]:
+        """Let time pass in a plane with a virtual clock; until nothing is left to do if None."""
+        body = {"untilIdle": True} if seconds is None else {"seconds": seconds}
+        return Stepped.read((yield Outgoing("POST", f"{self.path}/step", body=body)))
+
+    @operation
+    def apply(self, *objects: Object) -> Steps[list[Object]]:
+        """Server-side apply manifests, in this order; what became of them."""
+        applied = []
+        for obj in objects:
+            path = yield from self._path_of(obj)
+            params = {"fieldManager": MANAGER, "force": True}
+            applied.append((yield Outgoing("PATCH", path, params, obj, APPLY)))
+        return applied
+
+    @operation
+    def delete(self, *objects: Object) -> Steps[None]:
+        """Delete what these manifests name."""
+        for obj in objects:
+            yield Outgoing("DELETE", (yield from self._path_of(obj)))
+
+    @operation
+    def _fork(
+        self, name: str, count: int | None, checkpoint: str, resource_version: str
+    ) -> Steps[list[str]]:
+        body = {"name": name, "checkpoint": checkpoint, "resourceVersion": resource_version}
+        if count is not None:
+            made = yield Outgoing("POST", f"{self.path}/fork", body=body | {"count": count})
+        else:
+            made = yield Outgoing("POST", f"{self.path}/fork", body=body)
+        return [each["id"] for each in made["items"]]
+
+    def _path_of(self, obj: Object) -> Steps[str]:
+        """Where an object belongs, by what the plane says of its kind."""
+        version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
+        name = obj.get("metadata", {}).get("name")
+        if not version or not kind or not name:
+            raise Invalid("an object needs apiVersion, kind and metadata.name")
+        root = f"{self.path}/apis/{version}" if "/" in version else f"{self.path}/api/{version}"
+        if (version, kind) not in self._kinds:
+            for each in (yield Outgoing("GET", root))["resources"]:
+                if "/" not in each["name"]:
+                    self._kinds[version, each["kind"]] = (each["name"], each["namespaced"])
+        found = self._kinds.get((version, kind))
+        if found is None:
+            raise Invalid(f"the plane has no kind {kind} in {version}")
+        plural, namespaced = found
+        namespace = obj["metadata"].get("namespace") or "default"
+        scope = f"/namespaces/{quote(namespace, safe='')}" if namespaced else ""
+        return f"{root}{scope}/{plural}/{quote(name, safe='')}"
+
+
+def _listed(resources: Iterable[str]) -> str | None:
+    return ",".join([resources] if isinstance(resources, str) else resources) or None
+
+
+class Plane(PlaneOperations, Blocking):
+    """A plane of a server; `PlaneClient.plane` gives you one."""
+
+    def __init__(self, http: httpx.Client, timeout: float, id: str) -> None:
+        super().__init__(http, timeout)
+        self.id = id
+        self._kinds = {}
+
+    def fork(
+        self,
+        name: str = "",
+        count: int | None = None,
+        *,
+        checkpoint: str = "",
+        resource_version: str = "",
+    ) -> Sequence[Plane]:
+        """Copies of this plane, independent from then on."""
+        made = self._fork(name, count, checkpoint, resource_version)
+        return [Plane(self._http, self._timeout, each) for each in made]
+
+
+class AsyncPlane(PlaneOperations, Asynchronous):
+    """A plane of a server; `AsyncPlaneClient.plane` gives you one."""
+
+    def __init__(self, http: httpx.AsyncClient, timeout: float, id: str) -> None:
+        super().__init__(http, timeout)
+        self.id = id
+        self._kinds = {}
+
+    async def fork(
+        self,
+        name: str = "",
+        count: int | None = None,
+        *,
+        checkpoint: str = "",
+        resource_version: str = "",
+    ) -> Sequence[AsyncPlane]:
+        """Copies of this plane, independent from then on."""
+        made = await self._fork(name, count, checkpoint, resource_version)
+        return [AsyncPlane(self._http, self._timeout, each) for each in made]
