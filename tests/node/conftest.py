@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
@@ -14,8 +15,10 @@ import pytest
 from kvestigate import errors
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.inprocess import InProcessTransport
+from kvestigate.node.agent import Agent
 from kvestigate.node.hosts.directory import DirectoryHost
 from kvestigate.node.hosts.interface import Host
+from kvestigate.node.logs import LogQuery
 from kvestigate.plane.authn.tokens import StaticTokens, digest
 from kvestigate.plane.authn.user import MASTERS, User
 from kvestigate.plane.authz.interface import AllowAll
@@ -25,6 +28,9 @@ from kvestigate.plane.store.store import Store
 
 LONG = 30.0
 """Seconds after which something that should happen never will."""
+
+PYTHON = os.path.realpath(sys.executable)
+"""What pods run it with: it is there for every user who runs these tests."""
 
 HOSTS = ["directory", *(["namespace"] if sys.platform == "linux" else [])]
 
@@ -75,6 +81,16 @@ def pod(name: str, *containers: Object, **spec: Any) -> Object:
     }
 
 
+SHOUT = """
+import socket
+server = socket.create_server(("", 8080))
+print("up", flush=True)
+while True:
+    with server.accept()[0] as peer:
+        peer.sendall(peer.recv(100).upper())
+"""
+
+
 def shell(script: str, **more: Any) -> Object:
     return {"command": ["sh", "-c", script], **more}
 
@@ -99,6 +115,17 @@ async def until_gone(api: Api, name: str) -> None:
             return
         async for event in events:
             if event.type == "DELETED" and event.object["metadata"]["name"] == name:
+                return
+
+
+async def says(agent: Agent, name: str, text: str) -> None:
+    """Wait until a pod's output has `text` in it."""
+    (worker,) = [one for one in agent.workers.values() if one.key.name == name]
+    log = worker.log("main", previous=False)
+    assert log is not None
+    async with asyncio.timeout(LONG):
+        async for piece in log.read(LogQuery(follow=True)):
+            if text in piece.decode():
                 return
 
 

@@ -17,7 +17,7 @@ from kvestigate.node.config import NodeConfig
 from kvestigate.node.hosts.directory import DirectoryHost
 from kvestigate.wire.message import WebSocket
 from kvestigate.wire.pool import UpgradeRefused
-from tests.node.conftest import LONG, is_ready, pod, shell, until
+from tests.node.conftest import LONG, PYTHON, SHOUT, is_ready, pod, says, shell, until
 from tests.node.kubelet import Kubelet
 
 V5 = "v5.channel.k8s.io"
@@ -141,18 +141,17 @@ async def test_attach_joins_the_containers_own_streams(kubelet: Kubelet) -> None
     await socket.close()
 
 
-async def test_a_port_is_forwarded_to_what_listens(kubelet: Kubelet) -> None:
-    async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write((await reader.readline()).upper())
-        writer.close()
-
-    server = await asyncio.start_server(shout, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-    async with server:
-        socket = await kubelet.open(f"/portForward{MAIN}", f"port={port}", "v4.channel.k8s.io")
-        await socket.send(b"\x00hello\n")
-        said = await heard(socket)
-    greeting = port.to_bytes(2, "little")
+async def test_a_port_is_forwarded_to_what_listens(
+    kubelet: Kubelet, agent: Agent, api: Api
+) -> None:
+    await api.create(PODS, pod("shouter", {"command": [PYTHON, "-c", SHOUT]}))
+    await until(api, "shouter", is_ready)
+    await says(agent, "shouter", "up")
+    path = "/portForward/default/shouter"
+    socket = await kubelet.open(path, "port=8080", "v4.channel.k8s.io")
+    await socket.send(b"\x00hello\n")
+    said = await heard(socket)
+    greeting = (8080).to_bytes(2, "little")
     assert said == {0: greeting + b"HELLO\n", 1: greeting}
 
 

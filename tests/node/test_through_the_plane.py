@@ -24,7 +24,7 @@ from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.tls import client_context
-from tests.node.conftest import LONG, is_ready, pod, shell, until
+from tests.node.conftest import LONG, PYTHON, SHOUT, is_ready, pod, says, shell, until
 from tests.node.kubelet import Kubelet
 
 
@@ -55,20 +55,17 @@ async def fleet(tmp_path: Path) -> AsyncIterator[tuple[Api, Fleet]]:
 
 
 async def test_logs_exec_and_ports_reach_the_pod(fleet: tuple[Api, Fleet]) -> None:
-    api, _ = fleet
+    api, running = fleet
     async with api.exec("p", ["sh", "-c", "cat; exit 3"], stdin=True) as session:
         done = await session.communicate(b"through\n")
     assert (done.exit_code, done.stdout) == (3, b"through\n")
     assert [line async for line in api.logs("p")] == [b"up"]
 
-    async def shout(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write((await reader.readline()).upper())
-        writer.close()
-
-    server = await asyncio.start_server(shout, "127.0.0.1", 0)
-    async with server, asyncio.timeout(LONG):
-        port = server.sockets[0].getsockname()[1]
-        async with api.port_forward("p", port) as stream:
+    await api.create(PODS, pod("shouter", {"command": [PYTHON, "-c", SHOUT]}))
+    await until(api, "shouter", is_ready)
+    await says(running.agents[0], "shouter", "up")
+    async with asyncio.timeout(LONG):
+        async with api.port_forward("shouter", 8080) as stream:
             await stream.write(b"hello\n")
             assert await stream.read() == b"HELLO\n"
 

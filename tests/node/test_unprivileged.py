@@ -14,7 +14,7 @@ import pytest
 HERE = Path(__file__).parent
 NOBODY = 65534
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--")
-SUITES = ("test_hosts.py", "test_namespace_host.py", "test_agent.py")
+SUITES = ("test_hosts.py", "test_namespace_host.py", "test_agent.py", "test_network.py")
 
 
 def interpreter() -> str:

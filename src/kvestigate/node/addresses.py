@@ -1,22 +1,32 @@
-"""Pod addresses: names for pods rather than routes, as pods share the machine's network.
+"""Pod addresses: each node has a /24 of 10.244.0.0/14.
 
 They are from the private range that clusters usually take, because the API refuses loopback
-addresses as endpoints; whoever connects asks the host where the pod's ports really are.
+addresses as endpoints; where on the machine a pod's address is, `net.translation` tells.
 """
 
 from __future__ import annotations
 
 import zlib
 
+NETWORKS = 1024
 _USABLE = range(2, 255)
 
 
-class Addresses:
-    """The addresses of one node: a /24 of 10.244.0.0/14 that its name decides."""
+def network_of(name: str, *, attempt: int = 0) -> str:
+    """The first three parts of the addresses of a node.
 
-    def __init__(self, node: str) -> None:
-        number = zlib.crc32(node.encode()) % 1024
-        self._prefix = f"10.{244 + number // 256}.{number % 256}"
+    A name decides on them, and two names may well decide on the same: then try the next.
+    """
+    number = (zlib.crc32(name.encode()) + attempt) % NETWORKS
+    return f"10.{244 + number // 256}.{number % 256}"
+
+
+class Addresses:
+    """The addresses of one node."""
+
+    def __init__(self, prefix: str) -> None:
+        """`10.244.7`"""
+        self._prefix = prefix
         self._taken: dict[str, str] = {}
         self._next = 0
 
@@ -36,4 +46,4 @@ class Addresses:
             self._next += 1
             if address not in used:
                 return address
-        return address  # more pods than addresses: two share one, and nothing routes by them
+        return address  # more pods than addresses: two share one

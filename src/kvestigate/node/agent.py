@@ -22,7 +22,7 @@ from kvestigate.aio.workqueue import WorkQueue
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.informer import Key, key_of
 from kvestigate.node import registration
-from kvestigate.node.addresses import Addresses
+from kvestigate.node.addresses import Addresses, network_of
 from kvestigate.node.config import NodeConfig
 from kvestigate.node.events import Recorder
 from kvestigate.node.feed import Feed
@@ -30,6 +30,8 @@ from kvestigate.node.gpu.allocation import Allocation
 from kvestigate.node.gpu.model import VARIABLE
 from kvestigate.node.hosts.interface import Host, Process
 from kvestigate.node.kubelet_api import KubeletApi
+from kvestigate.node.net.network import ClusterNetwork, NodeNetwork
+from kvestigate.node.net.seccomp import obstacle
 from kvestigate.node.pods import Pod
 from kvestigate.node.preparing import Preparation, RealPreparation, SimulatedPreparation
 from kvestigate.node.presence import Presence
@@ -54,9 +56,11 @@ class Agent:
         *,
         clock: Clock = WALL,
         feed: Feed | None = None,
+        network: ClusterNetwork | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
-        """`feed` and `tls` are given where many nodes share them; the feed then runs already."""
+        """`feed`, `network` and `tls` are given where many nodes share them; feed and network
+        then run already."""
         self.config = config
         self.workers: dict[str, PodWorker] = {}
         """By the pod's uid."""
@@ -66,6 +70,8 @@ class Agent:
         self._queue: WorkQueue[Key] = WorkQueue(clock=clock, last_retry=30.0)
         self._feed = feed or Feed(api, node=config.name)
         self._feed_is_ours = feed is None
+        self._shared_network = network
+        self._network: NodeNetwork | None = None
         self._shared_tls = tls
         self._by_key: dict[Key, str] = {}
         self._supervisor = Supervisor(f"node {config.name}")
@@ -98,6 +104,8 @@ class Agent:
             if self._server is not None:
                 await self._server.close(grace=_GOODBYE)
             await self._host.close(keep=self.config.keep_pods)
+            if self._network is not None:
+                self._network.close()
 
     async def run(self, ready: Ready[Agent]) -> None:
         """The same as a task for a supervisor: until cancelled."""
@@ -108,12 +116,13 @@ class Agent:
     async def _open(self) -> None:
         await self._host.open()
         if self.config.serves:
-            kubelet = KubeletApi(self.config, self._host, self._clock, self.workers)
+            kubelet = KubeletApi(self.config, self._host, self._clock, self.workers, self._dial)
             self._server = await serve(
                 kubelet.handle, host=self.config.address, port=self.config.port, tls=self._tls()
             )
         if self.config.gpus:
             await self._host.install_gpus(self._devices.gpus)
+        await self._join_network()
         facts = self._host.facts()
         recorder = Recorder(self._api, self._clock, node=self.config.name)
         self._station = Station(
@@ -122,7 +131,8 @@ class Agent:
             clock=self._clock,
             config=self.config,
             recorder=recorder,
-            addresses=Addresses(self.config.name),
+            addresses=Addresses(self._prefix()),
+            network=self._network,
             services=self._feed.services,
             allocatable=registration.capacity(self.config, facts),
             wake=self._queue.add,
@@ -147,6 +157,28 @@ class Agent:
         self._supervisor.spawn("heartbeat", presence.heartbeat())
         if self._host.volumes_root is not None:
             self._supervisor.spawn("volumes", self._refresh())
+
+    async def _join_network(self) -> None:
+        """Pods that are processes have a network, where the kernel lets us make one."""
+        directory = self._host.volumes_root
+        if directory is None or obstacle():
+            return
+        shared = self._shared_network
+        if shared is None:
+            shared = ClusterNetwork(
+                self._api, self._feed.services, api_address=self.config.api_address
+            )
+            await self._supervisor.start("network", shared.run)
+        self._network = NodeNetwork(shared, self.config.name, directory)
+
+    def _prefix(self) -> str:
+        """Of the node's pod addresses: without a network they are only names."""
+        if self._network is not None:
+            return self._network.prefix
+        return network_of(self.config.name)
+
+    def _dial(self, process: Process, port: int) -> tuple[str, int]:
+        return self._station.dial(process, port)
 
     def _prepare(self) -> Preparation:
         root = self._host.volumes_root
@@ -195,6 +227,7 @@ class Agent:
             worker = self._new_worker(pod)
             for process in processes:
                 self._devices.recall(uid, process.key.container, process.env.get(VARIABLE, ""))
+                self._preparation.adopt(pod, process)
                 worker.adopt(process)
 
     async def _work(self) -> None:

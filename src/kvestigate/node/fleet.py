@@ -16,6 +16,8 @@ from kvestigate.node.agent import Agent
 from kvestigate.node.config import NodeConfig
 from kvestigate.node.feed import Feed
 from kvestigate.node.hosts.interface import Host
+from kvestigate.node.net.network import ClusterNetwork
+from kvestigate.node.net.seccomp import obstacle
 from kvestigate.wire.certificates import CertificateAuthority, KeyPair
 from kvestigate.wire.tls import server_context
 
@@ -38,6 +40,7 @@ class Fleet:
         client_ca: bytes | None = None,
     ) -> None:
         self._feed = Feed(api)
+        self._network = _network(api, self._feed, nodes)
         self._clock = clock
         self._watching = Supervisor("fleet")
         self._running = Supervisor("fleet")
@@ -49,6 +52,7 @@ class Fleet:
                 replace(config, client_ca=client_ca),
                 clock=clock,
                 feed=self._feed,
+                network=self._network,
                 tls=tls,
             )
             for config, host in nodes
@@ -60,6 +64,8 @@ class Fleet:
         try:
             await self._feed.services.start(self._watching, "services")
             await self._feed.pods.start(self._watching, "pods")
+            if self._network is not None:
+                await self._watching.start("network", self._network.run)
             room = asyncio.Semaphore(_AT_ONCE)
             async with asyncio.TaskGroup() as group:
                 for agent in self.agents:
@@ -84,6 +90,16 @@ class Fleet:
     async def _start(self, agent: Agent, room: asyncio.Semaphore) -> None:
         async with room:
             await self._running.start(agent.config.name, agent.run)
+
+
+def _network(
+    api: Api, feed: Feed, nodes: Sequence[tuple[NodeConfig, Host]]
+) -> ClusterNetwork | None:
+    """One for all nodes that run processes, where the kernel lets us make one."""
+    real = [config for config, host in nodes if host.volumes_root is not None]
+    if not real or obstacle():
+        return None
+    return ClusterNetwork(api, feed.services, api_address=real[0].api_address)
 
 
 def _context(serving: KeyPair | None, client_ca: bytes | None, clock: Clock) -> ssl.SSLContext:

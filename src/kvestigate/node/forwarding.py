@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kvestigate import errors
 from kvestigate.wire.message import WebSocket
@@ -15,17 +15,20 @@ CHANNELS = "v4.channel.k8s.io"
 """Two channels a port, data and error: one connection a port."""
 PROTOCOLS = (TUNNELLED, CHANNELS)
 
+Dial = Callable[[int], tuple[str, int]]
+"""Where one of the pod's ports is reached."""
+
 _PIECE = 32 * 1024
 
 
-async def tunnel(socket: WebSocket, host: str) -> None:
+async def tunnel(socket: WebSocket, dial: Dial) -> None:
     """Serve the streams that kubectl opens: a pair for each connection."""
-    await accept_streams(socket, _Tunnel(host).serve)
+    await accept_streams(socket, _Tunnel(dial).serve)
 
 
 class _Tunnel:
-    def __init__(self, host: str) -> None:
-        self._host = host
+    def __init__(self, dial: Dial) -> None:
+        self._dial = dial
         self._waiting: dict[str, asyncio.Future[SpdyStream]] = {}
 
     async def serve(self, stream: SpdyStream) -> None:
@@ -42,7 +45,7 @@ class _Tunnel:
         del self._waiting[request]
         port = int(stream.headers.get("port", "0"))
         try:
-            reader, writer = await asyncio.open_connection(self._host, port)
+            reader, writer = await asyncio.open_connection(*self._dial(port))
         except OSError as failure:
             await complaint.write(refusal(port, failure).encode())
             await complaint.finish()
@@ -76,7 +79,7 @@ async def _join(
         await asyncio.gather(feeding, return_exceptions=True)
 
 
-async def channels(socket: WebSocket, host: str, ports: Sequence[int]) -> None:
+async def channels(socket: WebSocket, dial: Dial, ports: Sequence[int]) -> None:
     """Connect every port and carry its two channels."""
     writers: list[asyncio.StreamWriter | None] = []
     async with asyncio.TaskGroup() as group:
@@ -85,7 +88,7 @@ async def channels(socket: WebSocket, host: str, ports: Sequence[int]) -> None:
             await socket.send(bytes((2 * index,)) + greeting)
             await socket.send(bytes((2 * index + 1,)) + greeting)
             try:
-                reader, writer = await asyncio.open_connection(host, port)
+                reader, writer = await asyncio.open_connection(*dial(port))
             except OSError as failure:
                 text = refusal(port, failure).encode()
                 await socket.send(bytes((2 * index + 1,)) + text)

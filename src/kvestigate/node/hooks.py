@@ -71,7 +71,7 @@ class Hooks:
         self, container: Container, process: Process, action: HttpAction, seconds: float
     ) -> None:
         port = port_number(container, action.port)
-        host = action.host or self._station.host.dial_address(process)
+        host, port = self._station.dial(process, port, host=action.host)
         path, _, query = action.path.partition("?")
         fields = [("user-agent", "kube-probe/1.36"), ("accept", "*/*")]
         fields += [(header.name, header.value) for header in action.http_headers]
@@ -89,9 +89,11 @@ class Hooks:
             raise ActionFailed(f"HTTP probe failed with statuscode: {status}")
 
     async def connect(self, container: Container, process: Process, action: TcpAction) -> None:
-        host = action.host or self._station.host.dial_address(process)
+        port = port_number(container, action.port)
         try:
-            _, writer = await asyncio.open_connection(host, port_number(container, action.port))
+            _, writer = await asyncio.open_connection(
+                *self._station.dial(process, port, host=action.host)
+            )
         except OSError as failure:
             raise ActionFailed(str(failure)) from failure
         writer.close()

@@ -6,6 +6,7 @@ import hmac
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
@@ -60,12 +61,19 @@ class KubeletApi:
     """Answers for one node. `handle` is a `wire.message.Handler`."""
 
     def __init__(
-        self, config: NodeConfig, host: Host, clock: Clock, workers: Mapping[str, PodWorker]
+        self,
+        config: NodeConfig,
+        host: Host,
+        clock: Clock,
+        workers: Mapping[str, PodWorker],
+        dial: Callable[[Process, int], tuple[str, int]],
     ) -> None:
+        """`dial` tells where a port of a container is reached from here."""
         self._config = config
         self._host = host
         self._clock = clock
         self._workers = workers
+        self._dial = dial
         self._metrics = Metrics(config.name, host, clock, workers)
 
     async def handle(self, request: Request) -> Answer:
@@ -203,7 +211,7 @@ class KubeletApi:
         running = [one for one in worker.processes.values() if not one.ended.done()]
         if not running:
             raise Refused(400, f'pod "{worker.pod.metadata.name}" is not running')
-        address = self._host.dial_address(running[0])
+        dial = partial(self._dial, running[0])
         ports = [
             int(number)
             for key, value in asked.pairs
@@ -214,9 +222,9 @@ class KubeletApi:
 
         async def run(socket: WebSocket) -> None:
             if socket.subprotocol == forwarding.TUNNELLED:
-                await forwarding.tunnel(socket, address)
+                await forwarding.tunnel(socket, dial)
             else:
-                await forwarding.channels(socket, address, ports)
+                await forwarding.channels(socket, dial, ports)
 
         return _websocket(asked, forwarding.PROTOCOLS, run)
 

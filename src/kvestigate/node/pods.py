@@ -253,6 +253,22 @@ class ReadinessGate(View, frozen=True):
     condition_type: str = ""
 
 
+class DnsOption(View, frozen=True):
+    name: str = ""
+    value: str = ""
+
+
+class DnsConfig(View, frozen=True):
+    nameservers: tuple[str, ...] = ()
+    searches: tuple[str, ...] = ()
+    options: tuple[DnsOption, ...] = ()
+
+
+class HostAlias(View, frozen=True):
+    ip: str = ""
+    hostnames: tuple[str, ...] = ()
+
+
 class PodSpec(View, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
@@ -266,6 +282,9 @@ class PodSpec(View, frozen=True):
     service_account_name: str = ""
     enable_service_links: bool = True
     host_network: bool = False
+    host_aliases: tuple[HostAlias, ...] = ()
+    dns_policy: str = "ClusterFirst"
+    dns_config: DnsConfig | None = None
     host_pid: bool = field(name="hostPID", default=False)
     share_process_namespace: bool = False
     security_context: PodSecurity = PodSecurity()

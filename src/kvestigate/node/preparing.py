@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from kvestigate.node import environment, volumes
 from kvestigate.node.environment import MissingReference
 from kvestigate.node.gpu.allocation import Allocation
-from kvestigate.node.hosts.interface import Ceiling, Launch, RunKey
+from kvestigate.node.hosts.interface import Ceiling, Launch, Process, RunKey
+from kvestigate.node.hosts.process import ShimProcess
 from kvestigate.node.launching import launch
+from kvestigate.node.net import files
 from kvestigate.node.pods import Container, Pod
 from kvestigate.node.station import Station
 from kvestigate.node.tokens import Tokens
@@ -28,6 +31,9 @@ class Preparation(Protocol):
 
     async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
         """Raises `MissingReference`, `NotMounted` or `EntrypointUnknown`."""
+
+    def adopt(self, pod: Pod, process: Process) -> None:
+        """Take part in what a run of an earlier agent was given."""
 
     def last_words(self, key: RunKey) -> str:
         """What a container left in its termination message."""
@@ -63,7 +69,21 @@ class RealPreparation:
                 raise NotMounted(*missing.args) from missing
             self._made[pod.metadata.uid] = made
         devices = self._devices.variables(pod.metadata.uid, container)
-        return launch(pod, container, key, around, made, self._message(key), devices)
+        prepared = launch(pod, container, key, around, made, self._message(key), devices)
+        network = self._station.network
+        if network is None:
+            return prepared
+        own = files.binds(pod, container, self._root, around.pod_ip, network.resolver)
+        return replace(
+            prepared,
+            binds=(*prepared.binds, *own),
+            network=network.of(pod, around.pod_ip),
+        )
+
+    def adopt(self, pod: Pod, process: Process) -> None:
+        network = self._station.network
+        if network is not None and isinstance(process, ShimProcess):
+            process.join(network.of(pod, self._station.pod_ip(pod)))
 
     async def refresh(self, pod: Pod) -> None:
         if pod.metadata.uid in self._made and any(map(volumes.is_written, pod.spec.volumes)):
@@ -107,6 +127,9 @@ class SimulatedPreparation:
         )
 
     async def refresh(self, pod: Pod) -> None:
+        pass
+
+    def adopt(self, pod: Pod, process: Process) -> None:
         pass
 
     def last_words(self, key: RunKey) -> str:

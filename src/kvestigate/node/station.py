@@ -25,7 +25,8 @@ from kvestigate.node.environment import (
     Surroundings,
 )
 from kvestigate.node.events import Recorder
-from kvestigate.node.hosts.interface import Host
+from kvestigate.node.hosts.interface import Host, Process
+from kvestigate.node.net.network import NodeNetwork
 from kvestigate.node.pods import Pod, TokenSource
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
@@ -45,6 +46,8 @@ class Station:
     addresses: Addresses
     services: Informer[Service]
     allocatable: dict[str, str]
+    network: NodeNetwork | None
+    """None: pods share the machine's."""
     wake: Callable[[Key], None]
     """Ask for a pod to be looked at again."""
 
@@ -69,6 +72,20 @@ class Station:
             return self.config.address
         return self.addresses.take(pod.metadata.uid, pod.status.pod_ip)
 
+    def release(self, pod: Pod) -> None:
+        """The pod is gone: its address may be another's."""
+        self.addresses.release(pod.metadata.uid)
+        if self.network is not None:
+            self.network.forget(pod.metadata.uid)
+
+    def dial(self, process: Process, port: int, *, host: str = "") -> tuple[str, int]:
+        """Where this process reaches a port of a container, or of a `host` that its spec names."""
+        if self.network is None:
+            return host or self.host.dial_address(process), port
+        if host:
+            return self.network.locate(host, port)
+        return self.network.reach(process.key.pod_uid, port)
+
     async def surroundings(self, pod: Pod, references: Iterable[Reference]) -> Surroundings:
         wanted = sorted(set(references))
         found = await asyncio.gather(*(self._data(pod, one) for one in wanted))
@@ -78,7 +95,8 @@ class Station:
             host_ip=self.config.address,
             pod_ip=self.pod_ip(pod),
             allocatable=self.allocatable,
-            api=self.config.api_address,
+            # In a network of their own, containers reach it at its Service's address.
+            api=self.config.api_address if self.network is None else None,
         )
 
     async def claim(self, pod: Pod, name: str) -> str:

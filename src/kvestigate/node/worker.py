@@ -144,7 +144,7 @@ class PodWorker:
             await process.ended
         await self._station.host.forget(self.pod.metadata.uid)
         self._preparation.forget(self.pod)
-        self._station.addresses.release(self.pod.metadata.uid)
+        self._station.release(self.pod)
 
     def release(self) -> None:
         """The agent goes; what runs may go on."""

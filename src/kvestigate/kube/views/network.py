@@ -26,6 +26,8 @@ class ServiceSpec(View, frozen=True):
     external_ips: tuple[str, ...] = field(name="externalIPs", default=())
     external_name: str = ""
     publish_not_ready_addresses: bool = False
+    session_affinity: str = ""
+    """`ClientIP`: one client, always the same endpoint."""
 
 
 class LoadBalancerIngress(View, frozen=True):

@@ -28,10 +28,12 @@ from kvestigate.node.hosts.interface import (
 from kvestigate.node.hosts.process import ShimProcess
 from kvestigate.node.hosts.processes import cpu_seconds, marked, resident_bytes
 from kvestigate.node.hosts.session import PipedSession
+from kvestigate.node.net import files
+from kvestigate.node.net.seccomp import obstacle
 
 RUNTIME = "kvestigate-directory://1"
 LIMITS = (
-    "containers share the machine's files, processes, network and hostname",
+    "containers share the machine's files, processes and hostname",
     "mount paths are replaced in commands and environment, not mounted",
     "resource limits are not enforced",
 )
@@ -82,7 +84,9 @@ class DirectoryHost:
             shutil.rmtree(self._directory, ignore_errors=True)
 
     def facts(self) -> Facts:
-        return machine.facts(RUNTIME, self._directory, LIMITS)
+        why = obstacle()
+        network = (f"pods share the machine's network: {why}",) if why else ()
+        return machine.facts(RUNTIME, self._directory, (*LIMITS, *network))
 
     async def start(self, launch: Launch) -> Process:
         directory = self._run_directory(launch.key.pod_uid, launch.key.container)
@@ -93,6 +97,7 @@ class DirectoryHost:
         own = {name: paths.replaced(value) for name, value in launch.env.items()}
         env = {
             "HOME": str(root),
+            **_resolver(launch.binds),
             **own,
             "PATH": f"{self._bin}:{own.get('PATH', DEFAULT_PATH)}",
             "KVESTIGATE_ROOT": str(root),
@@ -111,6 +116,7 @@ class DirectoryHost:
             workdir=cwd,
             tty=launch.tty,
             stdin=launch.stdin,
+            network=launch.network is not None,
             extra=paths.kept(),
         )
         shim.prepare(directory, kept)
@@ -126,7 +132,7 @@ class DirectoryHost:
             process.open_pipes()
             child = shim.spawn(
                 directory, shim.tty_script(), argv, env=kept.env, cwd=kept.workdir,
-                keep=(master,), leading=(path,),
+                keep=(master,), leading=(path,), network=launch.network,
             )  # fmt: skip
             os.close(slave)
         else:
@@ -134,8 +140,10 @@ class DirectoryHost:
             process.open_pipes()
             stdin = "none" if not launch.stdin else "kept"
             child = shim.spawn(
-                directory, shim.script(stdin=stdin), argv, env=kept.env, cwd=kept.workdir
-            )
+                directory, shim.script(stdin=stdin), argv, env=kept.env, cwd=kept.workdir,
+                network=launch.network,
+            )  # fmt: skip
+        process.network = launch.network
         self._follow(process)
         await process.begin(child)
         return process
@@ -167,7 +175,7 @@ class DirectoryHost:
         try:
             session.begin(
                 words, env=env, cwd=kept.workdir, stdin=stdin, slave=slave,
-                preexec=_take_terminal if tty else None,
+                preexec=_take_terminal if tty else None, network=process.network,
             )  # fmt: skip
         except OSError as failure:
             raise LaunchFailed("ContainerCannotRun", f"exec: {words[0]}: {failure}") from failure
@@ -287,6 +295,14 @@ def _become(launch: Launch) -> list[str]:
         return []
     user, group = launch.user or 0, launch.group or 0
     return ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--"]
+
+
+def _resolver(binds: Sequence[Bind]) -> dict[str, str]:
+    """The variables that stand for a `resolv.conf` of the container's own."""
+    for bind in binds:
+        if bind.target == files.RESOLVER:
+            return files.read_resolver(Path(bind.source).read_text()).variables()
+    return {}
 
 
 def _take_terminal() -> None:

@@ -59,6 +59,14 @@ class RunKey:
         return f"{self.pod_uid}_{self.container}_{self.attempt}"
 
 
+class Network(Protocol):
+    """A pod's place in the network."""
+
+    def guard(self, listener: int, *, own_files: bool) -> None:
+        """Answer for the network calls that the kernel tells on this descriptor, which is the
+        network's from now on. `own_files`: whether the pod has an `/etc` of its own."""
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One run with everything resolved: nothing in it refers to the API any more."""
@@ -76,6 +84,8 @@ class Launch:
     host_pid: bool = False
     privileged: bool = False
     ceiling: Ceiling = Ceiling()
+    network: Network | None = None
+    """None: the machine's, as it is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,13 +32,18 @@ def facts(runtime: str, directory: Path, limits: tuple[str, ...]) -> Facts:
 
 
 def can_mount() -> bool:
-    """Whether this process has the capability to mount: root may have been stripped of it."""
+    """Whether this process may mount: root may have been stripped of it."""
+    return may(_SYS_ADMIN)
+
+
+def may(capability: int) -> bool:
+    """Whether this process has a capability."""
     try:
         status = Path("/proc/self/status").read_text()
     except OSError:
         return False
     (line,) = [line for line in status.splitlines() if line.startswith("CapEff:")]
-    return bool(int(line.split()[1], 16) >> _SYS_ADMIN & 1)
+    return bool(int(line.split()[1], 16) >> capability & 1)
 
 
 def _os_image() -> str:

@@ -1,7 +1,7 @@
 """The namespace host: a node is an overlay of the machine in namespaces of its own. Linux.
 
 Isolation for honest workloads, not a security boundary. Pods see their node's files and
-processes, never another node's; the network is the machine's.
+processes, never another node's.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ from kvestigate.node.hosts.interface import (
 from kvestigate.node.hosts.process import ShimProcess
 from kvestigate.node.hosts.processes import children, cpu_seconds, descendants, resident_bytes
 from kvestigate.node.hosts.session import PipedSession
+from kvestigate.node.net.seccomp import obstacle
 
 RUNTIME = "kvestigate-namespace://1"
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -52,6 +53,8 @@ class _Init(msgspec.Struct):
 
 class NamespaceProcess(ShimProcess):
     """A container: a shim outside, and inside a shell that is the first process of its own."""
+
+    own_files = True
 
     def __init__(
         self,
@@ -215,7 +218,9 @@ class NamespaceHost:
             )
 
     def facts(self) -> Facts:
-        limits = ["pods share the machine's network"]
+        limits = []
+        if obstacle():
+            limits.append(f"pods share the machine's network: {obstacle()}")
         if self._groups is None:
             limits.append("resource limits are not enforced")
         if not self._privileged:
@@ -250,6 +255,7 @@ class NamespaceHost:
         kept = shim.Kept(
             key.pod_uid, key.container, key.attempt, started_at=self._now(), env=env,
             workdir=launch.workdir or "/", tty=launch.tty, stdin=launch.stdin,
+            network=launch.network is not None,
             extra={
                 "host_pid": "yes" if launch.host_pid else "",
                 "terminal": "" if master is None else str(master),
@@ -260,12 +266,13 @@ class NamespaceHost:
         process = NamespaceProcess(
             directory, kept, now=self._now, groups=self._groups, terminal=master
         )
+        process.network = launch.network
         process.open_pipes()
         stdin = "none" if not launch.stdin else "kept"
         program = shim.direct_script(stdin=stdin, tty=launch.tty, groups=[str(p) for p in joined])
         child = shim.spawn(
             directory, program, argv, env=env, cwd="/", tty=slave,
-            keep=() if master is None else (master,),
+            keep=() if master is None else (master,), network=launch.network, own_files=True,
         )  # fmt: skip
         if slave is not None:
             os.close(slave)
@@ -319,7 +326,10 @@ class NamespaceHost:
             env.setdefault("TERM", "xterm")
         session = PipedSession(terminal=master)
         try:
-            session.begin([*words, *change, *argv], env=env, cwd="/", stdin=stdin, slave=slave)
+            session.begin(
+                [*words, *change, *argv], env=env, cwd="/", stdin=stdin, slave=slave,
+                network=process.network, own_files=True,
+            )  # fmt: skip
         finally:
             if slave is not None:
                 os.close(slave)

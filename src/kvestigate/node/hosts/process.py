@@ -14,8 +14,9 @@ from typing import Any
 
 from kvestigate.node.hosts import shim
 from kvestigate.node.hosts.endings import on_exit
-from kvestigate.node.hosts.interface import Ending, LaunchFailed, RunKey
+from kvestigate.node.hosts.interface import Ending, LaunchFailed, Network, RunKey
 from kvestigate.node.logs import STDERR, STDOUT, LogFile, LogQuery
+from kvestigate.node.net import seccomp
 
 _PIECE = 64 * 1024
 # For reading and writing: such an open never blocks, and the pipe has no end of file.
@@ -26,6 +27,9 @@ KILLED = 137
 
 class ShimProcess:
     """One run. The subclass of a host says how to reach its command."""
+
+    own_files = False
+    """Whether the container has an `/etc` of its own."""
 
     def __init__(
         self,
@@ -43,6 +47,7 @@ class ShimProcess:
         self.started_at = kept.started_at
         self.ended: asyncio.Future[Ending] = asyncio.get_running_loop().create_future()
         self.shim_pid: int | None = None
+        self.network: Network | None = None
         self._now = now
         self._child: subprocess.Popen[bytes] | None = None
         self._terminal = terminal
@@ -113,6 +118,14 @@ class ShimProcess:
             self._begun.set_result(None)
         if shim.ENDED in words:
             self._finish()
+
+    def join(self, network: Network) -> None:
+        """Let the pod's network answer for a run of an earlier agent, which ran in one too."""
+        if self.shim_pid is None or not self.kept.network:
+            return
+        listener = seccomp.descriptor_of(self.shim_pid, seccomp.KEPT)
+        network.guard(listener, own_files=self.own_files)
+        self.network = network
 
     # Process.
 

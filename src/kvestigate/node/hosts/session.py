@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 from kvestigate.node.hosts.endings import on_exit
-from kvestigate.node.hosts.interface import Ending
+from kvestigate.node.hosts.gate import gated
+from kvestigate.node.hosts.interface import Ending, Network
 from kvestigate.node.hosts.process import set_window
 from kvestigate.node.logs import STDERR, STDOUT
 
@@ -43,8 +44,25 @@ class PipedSession:
         stdin: bool,
         slave: int | None = None,
         preexec: Callable[[], None] | None = None,
+        network: Network | None = None,
+        own_files: bool = False,
     ) -> None:
         """Start the command; OSError when there is none."""
+        with gated(network, keep=False, own_files=own_files) as close_gate:
+            self._spawn(argv, env, cwd, stdin=stdin, slave=slave, first=(preexec, close_gate))
+
+    def _spawn(
+        self,
+        argv: Sequence[str],
+        env: Mapping[str, str],
+        cwd: str | None,
+        *,
+        stdin: bool,
+        slave: int | None,
+        first: tuple[Callable[[], None] | None, ...],
+    ) -> None:
+        """`first` is what the new process does before it becomes the command."""
+        preexec = _in_turn(first) if any(first) else None
         piped = subprocess.PIPE
         if slave is not None:
             self._child = subprocess.Popen(
@@ -184,6 +202,15 @@ class PipedSession:
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+def _in_turn(steps: tuple[Callable[[], None] | None, ...]) -> Callable[[], None]:
+    def run() -> None:
+        for step in steps:
+            if step is not None:
+                step()
+
+    return run
 
 
 def _settle(ready: asyncio.Future[None]) -> None:

@@ -19,6 +19,9 @@ from pathlib import Path
 
 import msgspec
 
+from kvestigate.node.hosts.gate import KEPT, gated
+from kvestigate.node.hosts.interface import Network
+
 # Opened for reading and writing, a pipe never blocks its opener and never breaks when the
 # agent goes away. The shell's own complaints ("Killed") must not end up in the log.
 _OPEN_PIPES = 'exec 1<>"$dir/out" 3<>"$dir/err" 5<>"$dir/ready" 2>/dev/null; '
@@ -37,8 +40,8 @@ BEGUN, ENDED = b"begun", b"ended"
 READY = 'echo begun >&5; exec "$@" 5>&-'
 # A subshell, because the shell that waits would else complain on the command's own stderr.
 _BECOME = f"""exec sh -c 'echo $$ >"$0"; {READY}' "$dir/pid" "$@" """
-_RUN = f"({_BECOME} 2>&3 3>&- 4>&-)"
-_RUN_TTY = f"""exec 5<>"$dir/ready" 2>/dev/null; ({_BECOME} 2>&1)"""
+_RUN = f"({_BECOME} 2>&3 3>&- 4>&- {KEPT}>&-)"
+_RUN_TTY = f"""exec 5<>"$dir/ready" 2>/dev/null; ({_BECOME} 2>&1 {KEPT}>&-)"""
 # A named pipe forgets what is in it with its last opener, so the shim stays until somebody has
 # read the last output and says so.
 _RECORD = '; echo $? >"$dir/exit"; echo ended >&5; read -r _ <"$dir/done"'
@@ -55,6 +58,8 @@ class Kept(msgspec.Struct, frozen=True):
     workdir: str
     tty: bool = False
     stdin: bool = False
+    network: bool = False
+    """Whether the shim keeps a descriptor on which network calls are told."""
     extra: dict[str, str] = {}
     """What the host itself wants to remember."""
 
@@ -80,8 +85,9 @@ def direct_script(*, stdin: str, tty: bool, groups: Sequence[str]) -> str:
     join = "".join(f"echo $$ >{shlex.quote(group)}; " for group in groups)
     if tty:
         streams = 'exec 3>&2 5<>"$dir/ready" 2>/dev/null; '
-        return _IDENTIFY + join + streams + '(exec "$@" 2>&3 3>&-)' + _RECORD
-    return _IDENTIFY + join + _OPEN_PIPES + _STDIN[stdin] + '(exec "$@" 2>&3 3>&- 4>&-)' + _RECORD
+        return _IDENTIFY + join + streams + f'(exec "$@" 2>&3 3>&- {KEPT}>&-)' + _RECORD
+    command = f'(exec "$@" 2>&3 3>&- 4>&- {KEPT}>&-)'
+    return _IDENTIFY + join + _OPEN_PIPES + _STDIN[stdin] + command + _RECORD
 
 
 def prepare(directory: Path, kept: Kept) -> None:
@@ -102,17 +108,23 @@ def spawn(
     keep: Sequence[int] = (),
     leading: Sequence[str] = (),
     tty: int | None = None,
+    network: Network | None = None,
+    own_files: bool = False,
 ) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        ["/bin/sh", "-c", program, "kvestigate-shim", *leading, str(directory), *arguments],
-        env=dict(env),
-        cwd=cwd,
-        stdin=subprocess.DEVNULL if tty is None else tty,
-        stdout=subprocess.DEVNULL if tty is None else tty,
-        stderr=subprocess.DEVNULL if tty is None else tty,
-        start_new_session=True,
-        pass_fds=tuple(keep),
-    )
+    """The shim keeps the descriptor on which the container's network calls are told: until the
+    next agent takes it over, they wait."""
+    with gated(network, keep=True, own_files=own_files) as close_gate:
+        return subprocess.Popen(
+            ["/bin/sh", "-c", program, "kvestigate-shim", *leading, str(directory), *arguments],
+            env=dict(env),
+            cwd=cwd,
+            stdin=subprocess.DEVNULL if tty is None else tty,
+            stdout=subprocess.DEVNULL if tty is None else tty,
+            stderr=subprocess.DEVNULL if tty is None else tty,
+            start_new_session=True,
+            preexec_fn=close_gate,
+            pass_fds=(*keep, *([KEPT] if close_gate is not None else [])),
+        )
 
 
 def kept_of(directory: Path) -> Kept | None:
