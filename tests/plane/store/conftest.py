@@ -10,7 +10,7 @@ import time
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,10 +37,14 @@ def etcd_binary() -> str:
 class Etcd:
     """One member. It keeps its address and its data when it is stopped and started."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, flags: Sequence[str] = ()) -> None:
+        """`flags` are those for TLS, if any."""
         self._directory = directory
-        self._client, self._peer = _free_ports(2)
-        self.url = f"http://127.0.0.1:{self._client}"
+        self._client, self._peer, health = _free_ports(3)
+        self._health = f"http://127.0.0.1:{health}"
+        self._flags = flags
+        scheme = "https" if flags else "http"
+        self.url = f"{scheme}://127.0.0.1:{self._client}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -54,6 +58,7 @@ class Etcd:
                     *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
                     *("--initial-cluster", f"default={peer}"),
                     *("--log-level", "error", "--unsafe-no-fsync"),
+                    *("--listen-metrics-urls", self._health, *self._flags),
                 ],
                 stdout=log,
                 stderr=log,
@@ -72,7 +77,7 @@ class Etcd:
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end and self._process.poll() is None:
             try:
-                with urllib.request.urlopen(f"{self.url}/health", timeout=5) as answer:
+                with urllib.request.urlopen(f"{self._health}/health", timeout=5) as answer:
                     if b'"true"' in answer.read():
                         return
             except (urllib.error.URLError, OSError):
@@ -81,8 +86,8 @@ class Etcd:
 
 
 @contextmanager
-def running_etcd(directory: Path) -> Iterator[Etcd]:
-    etcd = Etcd(directory)
+def running_etcd(directory: Path, flags: Sequence[str] = ()) -> Iterator[Etcd]:
+    etcd = Etcd(directory, flags)
     try:
         etcd.start()
         yield etcd

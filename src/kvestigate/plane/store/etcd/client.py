@@ -202,9 +202,10 @@ class EtcdClient:
         return await member.send(request, timeout=_ATTEMPT, read_timeout=silence)
 
     def _away(self, why: str) -> StoreFailed:
-        return StoreFailed(
-            f"etcd does not answer: {why}", hint=f"see that it runs and has a leader: {self._names}"
-        )
+        hint = f"see that it runs and has a leader: {self._names}"
+        if "desc = " in why and "bad certificate" in why:  # the gateway's words, not ours
+            hint = "start etcd with a --client-cert-file that is good for clients, for its gateway"
+        return StoreFailed(f"etcd does not answer: {why}", hint=hint)
 
 
 def _judge(status: int, body: bytes) -> str:
