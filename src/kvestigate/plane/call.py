@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
 from random import Random
+
+import msgspec
+from msgspec.structs import replace
 
 from kvestigate.aio.clock import Clock
 from kvestigate.errors import AlreadyExists, Conflict, NotFound
@@ -21,8 +23,7 @@ from kvestigate.plane.store.state import PlaneState
 from kvestigate.wire.message import Request
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     plane: Plane
     asked: Asked
     served: Kind
@@ -39,11 +40,8 @@ class Call:
     """Of service-account tokens."""
     authorizer: Authorizer
     """Asked again when a request does more than its verb says."""
-    warnings: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        if self.served.deprecation:
-            self.warnings.append(self.served.deprecation)
+    warnings: list[str]
+    """Sent along with the answer."""
 
     @property
     def kind(self) -> Kind:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, unquote
+
+import msgspec
 
 from kvestigate.errors import BadRequest
 
@@ -21,8 +22,7 @@ _NAMED = re.compile(r"(?:^|,)metadata\.name={1,2}([^,=!]+)(?:,|$)")
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """The parsed intent of one request, relative to a plane's API root."""
 
     method: str
@@ -39,7 +39,7 @@ class Asked:
     subresource: str = ""
     rest: str = ""
     """What follows the subresource: the path handed to a proxy."""
-    params: Mapping[str, str] = field(default_factory=dict)
+    params: Mapping[str, str] = msgspec.field(default_factory=dict)
     """Query parameters; the first value of a repeated one counts."""
 
     def flag(self, name: str) -> bool:

@@ -182,6 +182,7 @@ class ApiServer:
             self._backends,
             self._issuer,
             self._authorizer,
+            [kind.deprecation] if kind.deprecation else [],
         )
         try:
             return await _verb(call, self.aggregation.verbs_of(kind))(call)

@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
+from msgspec import structs
+
 from kvestigate.errors import BadRequest, Forbidden
 from kvestigate.kube import names
 from kvestigate.plane.authn.service_accounts import groups as account_groups
@@ -89,7 +91,7 @@ def _modes(requester: User, target: User) -> Iterator[str]:
 def _questions(mode: str, target: User, asked: Asked) -> Iterator[Asked]:
     """Everything that must be allowed, in the order in which it is asked."""
     if mode:
-        yield replace(asked, verb=f"impersonate-on:{mode}:{asked.verb}")
+        yield structs.replace(asked, verb=f"impersonate-on:{mode}:{asked.verb}")
     ask = _Question(f"impersonate:{mode}" if mode else "impersonate")
     group = _AUTHENTICATION if mode else ""
     account, node = _account(target.name), _node(target.name)

@@ -9,8 +9,9 @@ needs of the rest of the plane it reads from the `Scene`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
+
+import msgspec
 
 from kvestigate.kube import facts, names, normal, schema
 from kvestigate.kube.causes import Cause
@@ -23,8 +24,7 @@ from kvestigate.plane.store.state import PlaneState
 Object = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(msgspec.Struct, frozen=True):
     """Where and when a write happens: what hooks may look at besides the object."""
 
     state: PlaneState

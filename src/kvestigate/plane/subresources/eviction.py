@@ -7,9 +7,9 @@ spend the same disruption.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from kvestigate.errors import ApiError, BadRequest, Conflict, InputError
 from kvestigate.kube.resources import Resource

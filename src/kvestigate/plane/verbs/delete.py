@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import msgspec
+from msgspec.structs import replace
 
 from kvestigate.errors import BadRequest, Conflict, NotFound
 from kvestigate.kube import causes
