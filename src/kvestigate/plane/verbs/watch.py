@@ -106,14 +106,7 @@ class _Framer:
 
     def changes(self, changes: Iterable[Change]) -> bytes:
         if self._shares:
-            namespace = self._chosen.namespace
-            return b"".join(
-                [
-                    _shared(change)
-                    for change in changes
-                    if not namespace or change.item.namespace == namespace
-                ]
-            )
+            return _batches.frames(changes, self._chosen.namespace)
         return b"".join([frame for change in changes if (frame := self._selected(change))])
 
     def added(self, items: Iterable[Item]) -> bytes:
@@ -155,6 +148,38 @@ class _Framer:
         data = forms.single(self._call, item, headers=self._headers)
         self._headers = False
         return _line(type_, data)
+
+
+_KEPT_BYTES = 1024 * 1024
+"""What is kept of a batch until the next one comes."""
+
+
+class _Batches:
+    """The frames of the newest batch: all who watch the same get the same one after the other."""
+
+    def __init__(self) -> None:
+        self._changes: Iterable[Change] = ()
+        self._frames: dict[str, bytes] = {}
+        """By the namespace that is watched; empty: all."""
+
+    def frames(self, changes: Iterable[Change], namespace: str) -> bytes:
+        if changes is not self._changes:
+            self._changes, self._frames = changes, {}
+        frames = self._frames.get(namespace)
+        if frames is None:
+            frames = b"".join(
+                [
+                    _shared(change)
+                    for change in changes
+                    if not namespace or change.item.namespace == namespace
+                ]
+            )
+            if len(frames) <= _KEPT_BYTES:
+                self._frames[namespace] = frames
+        return frames
+
+
+_batches = _Batches()
 
 
 def _shared(change: Change) -> bytes:
