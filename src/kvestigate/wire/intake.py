@@ -9,11 +9,20 @@ from __future__ import annotations
 import enum
 from collections import deque
 from dataclasses import dataclass
+from functools import lru_cache
 
 import httptools
 
 from kvestigate.wire.limits import Limits
 from kvestigate.wire.message import Headers, Peer, Request
+
+_FRAMING = frozenset(("host", "content-length", "transfer-encoding", "expect"))
+
+
+# Clients send the same few names over and over.
+@lru_cache(maxsize=256)
+def _field_name(raw: bytes) -> str:
+    return raw.decode("latin-1").lower()
 
 
 class Phase(enum.Enum):
@@ -119,18 +128,22 @@ class Intake:
             raise Refusal(431, "the header is too large")
         if self.phase is Phase.BODY:
             return  # a trailer: nobody asked for it
-        name = raw_name.decode("latin-1").lower()
+        name = _field_name(raw_name)
         value = raw_value.decode("latin-1")
         self._fields.append((name, value))
         if len(self._fields) > self._limits.header_count:
             raise Refusal(431, "too many header fields")
+        if name in _FRAMING:
+            self._note_framing(name, value)
+
+    def _note_framing(self, name: str, value: str) -> None:
         if name == "host":
             self._hosts += 1
         elif name == "content-length":
             self._length = int(value)
         elif name == "transfer-encoding":
             self._coding = value.lower()
-        elif name == "expect":
+        else:
             self._expect = value.lower()
 
     def on_headers_complete(self) -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from kvestigate.wire.server import Server
 
 _log = logging.getLogger(__name__)
+_RESULTS = (Response, Upgrade)
+_WHOLE = (bytes, list, tuple)
+"""Bodies that are no stream."""
 _JOIN_BYTES = 16 * 1024
 """Up to here copying pieces together is cheaper than a vectored write."""
 
@@ -212,7 +215,7 @@ class Service(asyncio.Protocol):
             return await self._upgrade(arrival, result)
         keep_alive = arrival.keep_alive and not arrival.upgrade and not self._ending
         try:
-            if not isinstance(result.body, bytes | list | tuple):
+            if not isinstance(result.body, _WHOLE):
                 return await self._send_stream(arrival, result, keep_alive)
             await self._send_whole(arrival, result, keep_alive)
         except (answer.BadField, TypeError):  # pieces or fields of a wrong kind
@@ -223,7 +226,7 @@ class Service(asyncio.Protocol):
     async def _handle(self, request: Request) -> Response | Upgrade:
         try:
             result = await self._server.handler(request)
-            if not isinstance(result, Response | Upgrade):
+            if not isinstance(result, _RESULTS):
                 raise TypeError(f"the handler returned {result!r}")
             return result
         except asyncio.CancelledError:

@@ -23,7 +23,8 @@ async def pod(api: Api) -> dict[str, Any]:
         },
     )
     assert made.status == 201
-    return made.body
+    body: dict[str, Any] = made.body
+    return body
 
 
 def _settled(pod: dict[str, Any]) -> dict[str, Any]:
