@@ -26,7 +26,7 @@ from kvestigate.aio.clock import WALL
 from kvestigate.aio.loops import fast_loop
 from kvestigate.errors import UsageError
 from kvestigate.plane.aggregation import Aggregation
-from kvestigate.plane.allocator import keep_large_blocks
+from kvestigate.plane.allocator import collect_seldom, keep_large_blocks
 from kvestigate.plane.audit import AuditLog
 from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.jwt import SigningKey
@@ -146,6 +146,7 @@ class Serving:
 def run(options: ServeOptions, announce: Callable[[Serving], None]) -> None:
     """Serve until SIGTERM or SIGINT; `announce` is called once when requests are taken."""
     keep_large_blocks()
+    collect_seldom()
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         runner.run(_until_stopped(options, announce))
     # What is left is dropped with the process: looking through it for cycles takes far longer
