@@ -51,6 +51,15 @@ from kvestigate.wire.message import Handler, Request
 from kvestigate.wire.server import Server, serve
 from kvestigate.wire.tls import client_context, server_context
 
+_IN_CLUSTER = (
+    "10.0.0.1",
+    "kubernetes",
+    "kubernetes.default",
+    "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
+)
+"""What pods call the server: the Service that every plane starts with."""
+
 
 class Auth(enum.Enum):
     """Who gets in."""
@@ -164,7 +173,8 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
     authority = directory.authority(now)
     token = directory.admin_token()
     issuer = TokenIssuer(SigningKey(directory.secret("accounts.key", _new_signing_key)))
-    names = list(dict.fromkeys([options.listen.reachable, "localhost", "127.0.0.1", "::1"]))
+    local = (options.listen.reachable, "localhost", "127.0.0.1", "::1")
+    names = list(dict.fromkeys((*local, *_IN_CLUSTER)))
     pair = authority.issue_server("kvestigate", names, now=now)
     tls = server_context(
         certificate=pair.certificate, key=pair.key, client_ca=authority.pair.certificate
