@@ -8,5 +8,5 @@ who may write what: that is the work of the verbs above.
     Plane          one plane: read, commit, watch, checkpoint                plane.py
     PlaneState     everything in a plane at one revision; a value            state.py
     Item, Change   one object at one revision; one step of the history       model.py
-    Backend        where changes become durable: memory, sqlite              interface.py
+    Backend        where changes become durable: memory, sqlite, etcd        interface.py
 """

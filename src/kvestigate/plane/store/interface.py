@@ -117,6 +117,8 @@ class Backend(Protocol):
 
     durable: ClassVar[bool]
     """Whether planes can be loaded again, so that idle ones need not stay in memory."""
+    shared: ClassVar[bool] = False
+    """Whether other servers write here too, so that there may be planes not heard of yet."""
 
     async def open(self, feed: Feed) -> Sequence[str]:
         """Take possession; the names of all planes. Nothing else is read yet."""

@@ -104,7 +104,7 @@ class Store(Feed):
                 return plane
             if (moving := self._moving.get(name)) is not None:
                 await asyncio.shield(moving)
-            elif name in self._planes:
+            elif name in self._planes or self._backend.shared:
                 await self._load(name)
             else:
                 raise NoPlane(name)

@@ -11,6 +11,7 @@ etcd's watch brings every server what the others did; a write is acknowledged wh
     PREFIX/log/ID/REVISION       a change, or with a + after the revision a bundle of many
     PREFIX/part/ID/TOKEN/N       pieces of a bundle that is too large for one request
     PREFIX/dead/ID               a template, or a deleted plane, which forks still stand on
+    PREFIX/want/ID               by a server that was overtaken: others let it go next
     PREFIX/ref/ID/FORK           a fork, and the revision it starts from
     PREFIX/pulse                 written now and then, so that a watch that has died is noticed
 

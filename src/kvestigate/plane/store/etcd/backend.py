@@ -21,6 +21,7 @@ PREFIX = "/kvestigate"
 
 class EtcdBackend(Backend):
     durable = True
+    shared = True
 
     def __init__(
         self,
@@ -39,7 +40,8 @@ class EtcdBackend(Backend):
 
     async def open(self, feed: Feed) -> Sequence[str]:
         parts = self._client, self._keys, self._records, self._reader, feed
-        follower = Follower(*parts)
+        writer = Writer(*parts)
+        follower = Follower(*parts, writer.wanted)
         await follower.survey()
         ready = asyncio.Event()
         self._tasks = [
@@ -47,9 +49,9 @@ class EtcdBackend(Backend):
             asyncio.create_task(follower.pulse(), name="etcd/pulse"),
         ]
         await ready.wait()
-        self._feed, self._writer = feed, Writer(*parts)
+        self._feed, self._writer = feed, writer
         for ident in await self._reader.dead():
-            self._writer.cleaner.deleted(ident)
+            writer.cleaner.deleted(ident)
         return self._records.names()
 
     async def load(self, plane: str) -> Loaded:

@@ -73,6 +73,7 @@ class Cleaner:
             [layout.absent(keys.refs(ident), prefix_end(keys.refs(ident)))],
             [
                 layout.delete(key),
+                layout.delete(keys.want(ident)),
                 *(layout.delete(each, prefix_end(each)) for each in ranges),
                 *([layout.delete(keys.ref(parent, ident))] if parent else []),
             ],

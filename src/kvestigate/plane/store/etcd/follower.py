@@ -33,13 +33,20 @@ class Follower:
     """Watches everything under the prefix, and resumes where it was when that breaks."""
 
     def __init__(
-        self, client: EtcdClient, keys: Keys, records: Records, reader: Reader, feed: Feed
+        self,
+        client: EtcdClient,
+        keys: Keys,
+        records: Records,
+        reader: Reader,
+        feed: Feed,
+        wanted: Callable[[str, bytes], None],
     ) -> None:
         self._client = client
         self._keys = keys
         self._records = records
         self._reader = reader
         self._feed = feed
+        self._wanted = wanted
         self._next = 0
 
     async def survey(self) -> None:
@@ -106,6 +113,8 @@ class Follower:
             if key.startswith(planes):
                 await self._tell(logged)
                 self._take_record(event)
+            elif key.startswith(self._keys.wants):
+                self._wanted(key[len(self._keys.wants) :].decode(), event.kv.value)
             elif key.startswith(logs) and event.type == "PUT":
                 ident, revision = self._keys.logged(key)
                 name = self._records.name_of(ident)

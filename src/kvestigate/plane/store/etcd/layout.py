@@ -140,6 +140,7 @@ class Keys:
         self.planes = self.root + b"plane/"
         self.deads = self.root + b"dead/"
         self.logs = self.root + b"log/"
+        self.wants = self.root + b"want/"
         self.pulse = self.root + b"pulse"
 
     def plane(self, name: str) -> bytes:
@@ -150,6 +151,9 @@ class Keys:
 
     def head(self, ident: str) -> bytes:
         return self.root + b"head/" + ident.encode()
+
+    def want(self, ident: str) -> bytes:
+        return self.wants + ident.encode()
 
     def refs(self, ident: str) -> bytes:
         return self.root + b"ref/%s/" % ident.encode()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from secrets import token_hex
@@ -47,6 +48,9 @@ _BYTES = 1_000_000
 _FORKS = 40
 """Planes in one transaction: each is three keys."""
 
+_COURTESY = 0.1
+"""Seconds at most by which an append waits for another server to go first."""
+
 _PLANES = 32
 """Planes that are written to at the same time."""
 
@@ -64,7 +68,12 @@ class Writer:
         self._templates: WeakKeyDictionary[PlaneState, str] = WeakKeyDictionary()
         self._storing = asyncio.Lock()
         self._slots = asyncio.Semaphore(_PLANES)
-        self._tokens = (f"{server}-{n}" for server in (token_hex(6),) for n in count())
+        self._server = token_hex(6).encode()
+        self._tokens = (f"{self._server.decode()}-{n}" for n in count())
+        self._courtesy: set[str] = set()
+        """Planes that another server wants to write to and could not."""
+        self._round_trip = 0.0
+        """Seconds that the last append took."""
 
     async def commit(self, steps: Sequence[Step]) -> Refusals:
         """Planes side by side, the steps of a plane in order."""
@@ -85,6 +94,11 @@ class Writer:
         rows = await self._client.range(start, end, limit=_OPERATIONS)
         await self._report(plane, ident, revision, rows.kvs)
         return True
+
+    def wanted(self, ident: str, server: bytes) -> None:
+        """A server was overtaken. Let it go first once: else the fastest writes all the time."""
+        if server != self._server:
+            self._courtesy.add(ident)
 
     async def _group(self, steps: Sequence[tuple[int, Step]]) -> dict[int, StoreError]:
         refused: dict[int, StoreError] = {}
@@ -125,15 +139,21 @@ class Writer:
     async def _append(self, plane: str, changes: Sequence[Change]) -> None:
         keys, ident, token = self._keys, self._records.get(plane)[0].id, next(self._tokens)
         first, last, head = changes[0].revision, changes[-1].revision, self._keys.head(ident)
-        end = prefix_end(keys.log(ident))
+        end, puts = prefix_end(keys.log(ident)), await self._rows(ident, token, changes)
+        if ident in self._courtesy:
+            self._courtesy.discard(ident)
+            await asyncio.sleep(min(_COURTESY, 2 * self._round_trip))
+        began = time.monotonic()
         done = await self._client.txn(
             [layout.has_value(head, b"%d" % (first - 1))],
-            [*await self._rows(ident, token, changes), layout.put(head, b"%d" % last)],
+            [*puts, layout.put(head, b"%d" % last)],
             [
                 layout.get(head),
                 layout.get(keys.change(ident, first), end, limit=_OPERATIONS),
+                layout.put(keys.want(ident), self._server),
             ],
         )
+        self._round_trip = time.monotonic() - began
         if done.succeeded:
             return
         heads, rows = done.ranges()
@@ -260,6 +280,7 @@ class Writer:
                 [
                     layout.delete(key),
                     layout.delete(self._keys.head(record.id)),
+                    layout.delete(self._keys.want(record.id)),
                     layout.put(self._keys.dead(record.id), layout.encode_record(record)),
                 ],
                 [layout.get(key)],
