@@ -7,6 +7,7 @@ from kvestigate.inspection import describe, execute, lists, logs
 from kvestigate.jobs import operations as jobs
 from kvestigate.nodeops import cordon, evict, scale
 from kvestigate.operation import Operation
+from kvestigate.planeops import environment, fleets
 from kvestigate.planeops import manage as planes
 from kvestigate.planning import plan
 from kvestigate.reports import audit
@@ -35,5 +36,7 @@ OPERATIONS: tuple[Operation, ...] = (
     planes.LIST,
     planes.CREATE,
     planes.DELETE,
+    *environment.OPERATIONS,
+    *fleets.OPERATIONS,
     *jobs.OPERATIONS,
 )

@@ -5,12 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import signal
 import ssl
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 import click
 import pytest
@@ -28,6 +32,8 @@ class Outcome:
 
 
 Invoke = Callable[..., Outcome]
+
+MEANT = ("--apply", "--i-understand-this-modifies-cluster")
 
 
 @pytest.fixture(autouse=True)
@@ -116,3 +122,32 @@ def kubeconfig(server: str, *, user: object = None, namespace: str = "", **clust
         },
         indent=2,
     )
+
+
+PROGRAM = "from kvestigate.cli.main import kvestigate; kvestigate()"
+
+
+class Served:
+    """A server as users start it, in a process of its own."""
+
+    def __init__(self, data: Path) -> None:
+        self.data = data
+        command = ["plane", "serve", "--listen", "127.0.0.1:0", "--memory", "--data", str(data)]
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, *command], stdout=subprocess.PIPE, text=True
+        )
+        output: IO[str] | None = self.process.stdout
+        assert output is not None
+        self.said = [output.readline() for _ in range(3)]  # the handshake: it is listening now
+
+    def close(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.communicate(timeout=20)
+        return self.process.returncode
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    server = Served(tmp_path_factory.mktemp("planes"))
+    yield server
+    server.close()

@@ -3,46 +3,12 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
 import pytest
 import yaml
 
-from tests.cli.conftest import Invoke, Start, answering, kubeconfig
-
-PROGRAM = "from kvestigate.cli.main import kvestigate; kvestigate()"
-MEANT = ("--apply", "--i-understand-this-modifies-cluster")
-
-
-class Served:
-    """A server as users start it, in a process of its own."""
-
-    def __init__(self, data: Path) -> None:
-        self.data = data
-        command = ["plane", "serve", "--listen", "127.0.0.1:0", "--memory", "--data", str(data)]
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *command], stdout=subprocess.PIPE, text=True
-        )
-        output: IO[str] | None = self.process.stdout
-        assert output is not None
-        self.said = [output.readline() for _ in range(3)]  # the handshake: it is listening now
-
-    def close(self) -> int:
-        self.process.send_signal(signal.SIGTERM)
-        self.process.communicate(timeout=20)
-        return self.process.returncode
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    server = Served(tmp_path_factory.mktemp("planes"))
-    yield server
-    server.close()
+from tests.cli.conftest import MEANT, Invoke, Served, Start, answering, kubeconfig
 
 
 def test_serving_says_where_and_what_next_and_ends_when_told(tmp_path: Path) -> None:

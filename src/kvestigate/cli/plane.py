@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -38,6 +38,25 @@ def data_option(function: F) -> F:
         help="Where the server keeps planes and keys; ~/.local/state/kvestigate/plane if none.",
     )
     decorated: F = option(function)
+    return decorated
+
+
+def clock_options(function: F) -> F:
+    clock: Any = click.option(
+        "--clock",
+        type=click.Choice(["wall", "virtual"]),
+        default="wall",
+        show_default=True,
+        help="Whose time it lives in; virtual time passes with `plane step` only.",
+    )
+    seed: Any = click.option(
+        "--seed",
+        metavar="N",
+        type=int,
+        default=0,
+        help="Of all that looks random in virtual time.",
+    )
+    decorated: F = clock(seed(function))
     return decorated
 
 
@@ -148,6 +167,7 @@ def serve(
     run. Planes with a virtual clock always have their own, which work when they are stepped.
     """
     from kvestigate.crew.hiring import hiring
+    from kvestigate.local.scenarios.library import objects_of
     from kvestigate.plane.serving import Auth, EtcdOptions, ServeOptions, run
 
     shared = None
@@ -163,6 +183,7 @@ def serve(
         token_file=token_file,
         audit_log=audit_log,
         hire=hiring(controllers=controllers, nodes=nodes),
+        scenarios=objects_of,
     )
     run(chosen, announce)
 
@@ -221,28 +242,38 @@ async def list_(options: GlobalOptions, data: Path | None) -> None:
     from kvestigate.planeops.manage import Everything, list_planes
     from kvestigate.planeops.views import planes_blocks
 
-    emit(options, await list_planes(_access(options, data), Everything()), planes_blocks)
+    emit(options, await list_planes(server_access(options, data), Everything()), planes_blocks)
 
 
 @command(
     "create",
     into=plane,
-    examples=("kvestigate plane create alpha --apply --i-understand-this-modifies-cluster",),
+    examples=(
+        "kvestigate plane create alpha --apply --i-understand-this-modifies-cluster",
+        "kvestigate plane create alpha --clock virtual --seed 7 --apply "
+        "--i-understand-this-modifies-cluster",
+    ),
 )
 @click.argument("id")
+@clock_options
 @data_option
 @writes(Consequence.MODIFIES_CLUSTER)
 async def create(
-    options: GlobalOptions, id: str, data: Path | None, confirmation: Confirmation
+    options: GlobalOptions,
+    id: str,
+    clock: Literal["wall", "virtual"],
+    seed: int,
+    data: Path | None,
+    confirmation: Confirmation,
 ) -> None:
     """Create the plane ID on a running server."""
-    from kvestigate.planeops.manage import PlaneOptions, create_plane
+    from kvestigate.planeops.manage import NewPlane, create_plane
     from kvestigate.planeops.views import plane_blocks
 
-    access = _access(options, data)
+    access = server_access(options, data)
     click.echo(f"create plane {id} at {access.server}", err=True)
     confirmation.require()
-    emit(options, await create_plane(access, PlaneOptions(id)), plane_blocks)
+    emit(options, await create_plane(access, NewPlane(id, clock, seed)), plane_blocks)
 
 
 @command(
@@ -259,7 +290,7 @@ async def delete(
     """Delete the plane ID with everything in it."""
     from kvestigate.planeops.manage import PlaneOptions, delete_plane
 
-    access = _access(options, data)
+    access = server_access(options, data)
     click.echo(f"delete plane {id} at {access.server} with everything in it", err=True)
     confirmation.require()
     await delete_plane(access, PlaneOptions(id))
@@ -271,7 +302,7 @@ def data_directory() -> Path:
     return Path(state) / "kvestigate" / "plane"
 
 
-def _access(options: GlobalOptions, data: Path | None) -> Access:
+def server_access(options: GlobalOptions, data: Path | None) -> Access:
     """The server that flags mean: a kubeconfig's, else the one with that data directory."""
     if not options.kubeconfig and not options.context:
         options = replace(options, kubeconfig=str(_kubeconfig(data)))

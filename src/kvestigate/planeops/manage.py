@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 
@@ -14,6 +15,9 @@ from kvestigate.operation import Effect, Operation
 from kvestigate.wire.message import Headers, Request
 
 PATH = "/clusters"
+JSON = "application/json"
+_OURS = ("clusters", "checkpoints", "fleets")
+"""What only a server of planes has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,16 @@ class Everything:
 class PlaneOptions:
     id: str
     """`alpha`: lower-case letters, digits and hyphens."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPlane:
+    id: str
+    """`alpha`: lower-case letters, digits and hyphens."""
+    clock: Literal["wall", "virtual"] = "wall"
+    """Virtual time is moved by steps only."""
+    seed: int = 0
+    """Of all that looks random in a plane with a virtual clock."""
 
 
 class Plane(msgspec.Struct, frozen=True):
@@ -40,28 +54,31 @@ class PlaneList(msgspec.Struct, frozen=True):
 
 
 async def list_planes(access: Access, options: Everything) -> PlaneList:
-    return msgspec.json.decode(await _ask(access, "GET", PATH), type=PlaneList)
+    return msgspec.json.decode(await ask(access, "GET", PATH), type=PlaneList)
 
 
-async def create_plane(access: Access, options: PlaneOptions) -> Plane:
-    body = msgspec.json.encode({"id": options.id})
-    return msgspec.json.decode(await _ask(access, "POST", PATH, body), type=Plane)
+async def create_plane(access: Access, options: NewPlane) -> Plane:
+    body = msgspec.json.encode(options)
+    return msgspec.json.decode(await ask(access, "POST", PATH, body), type=Plane)
 
 
 async def delete_plane(access: Access, options: PlaneOptions) -> None:
-    await _ask(access, "DELETE", f"{PATH}/{options.id}")
+    await ask(access, "DELETE", f"{PATH}/{options.id}")
 
 
-async def _ask(access: Access, method: str, path: str, body: bytes = b"") -> bytes:
-    headers = Headers([("accept", "application/json"), ("content-type", "application/json")])
-    request = Request(method, path, headers=headers, body=body)
+async def ask(
+    access: Access, method: str, path: str, body: bytes = b"", query: str = "", media: str = JSON
+) -> bytes:
+    """What the server answers; what it refuses is raised."""
+    headers = Headers([("accept", JSON), ("content-type", media)])
+    request = Request(method, path, query, headers=headers, body=body)
     async with connect(access) as api:
         incoming = await api.exchange.transport.send(request, timeout=api.exchange.timeout)
         answer = await incoming.read()
     if incoming.status < 300:
         return answer
     error = failure(request, incoming.status, answer)
-    if isinstance(error, NotFound) and error.details.get("kind") != "clusters":
+    if isinstance(error, NotFound) and error.details.get("kind") not in _OURS:
         error.hint = f"{access.server} is no server of planes; `kvestigate plane serve` is one"
     raise error
 
@@ -77,7 +94,7 @@ LIST = Operation(
 CREATE = Operation(
     name="plane.create",
     summary="Create a plane on a running server.",
-    input=PlaneOptions,
+    input=NewPlane,
     output=Plane,
     effect=Effect.WRITE,
     handler=create_plane,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 from kvestigate.errors import InputError, UsageError
 from kvestigate.local.scenarios.model import Scenario, parse
@@ -65,6 +66,13 @@ def checked(source: Source) -> Scenario:
     except InputError as error:
         raise InputError(error.message, where=source.name, hint=error.hint) from None
     return scenario
+
+
+def objects_of(name: str) -> list[dict[str, Any]]:
+    """The objects of a scenario that comes with the package; never those of a file."""
+    if name not in names():
+        raise UsageError(f'there is no scenario "{name}"; there are {", ".join(names())}')
+    return objects(checked(find(name)))
 
 
 def _listed(scenario: Scenario) -> Listed:

@@ -23,6 +23,7 @@ from kvestigate.plane.timing import Timing
 Scenarios = Callable[[str], Sequence[Mapping[str, Any]]]
 """The objects of a scenario, by its name; an error if there is none of that name."""
 
+_ACCOUNT = {"apiVersion": "v1", "kind": "ServiceAccount"}
 _FIRST = ("CustomResourceDefinition", "Namespace")
 """Kinds that others need, whatever the order in which they are written."""
 
@@ -89,6 +90,10 @@ class Seeder:
             raise errors.BadRequest(
                 f"template: {kind.resource.kind} {where}: {error.message}"
             ) from None
+        if kind.key == ("", "namespaces"):
+            # Without it no pod may be created there, and nobody works on the seed who makes it.
+            account = {**_ACCOUNT, "metadata": {"name": "default", "namespace": name}}
+            await self._apply(plane, account)
 
 
 def seed_name(fleet: Fleet) -> str:

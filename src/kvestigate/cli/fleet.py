@@ -1,0 +1,163 @@
+"""`kvestigate fleet`: many planes, declared as one object."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+from kvestigate.cli.confirm import Confirmation, Consequence, writes
+from kvestigate.cli.group import command, group
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit
+from kvestigate.cli.plane import clock_options, data_option, server_access
+from kvestigate.errors import InputError
+
+
+@group("fleet")
+def fleet() -> None:
+    """Have many planes that are made alike."""
+
+
+@command(
+    "create",
+    into=fleet,
+    examples=(
+        "kvestigate fleet create crew --replicas 1000 --apply --i-understand-this-modifies-cluster",
+        "kvestigate fleet create crew --replicas 8 --from-plane alpha --ttl 3600 --apply "
+        "--i-understand-this-modifies-cluster",
+    ),
+)
+@click.argument("name")
+@click.option(
+    "--replicas",
+    type=click.IntRange(0, 10_000),
+    default=1,
+    show_default=True,
+    help="How many members.",
+)
+@click.option("--prefix", default="", help="What the ids of members begin with; NAME- if none.")
+@click.option("--ttl", metavar="SECONDS", type=click.IntRange(min=1), help="Delete it after that.")
+@click.option("--from-plane", default="", metavar="ID", help="Members are copies of this plane.")
+@click.option("--scenario", default="", help="Members start with the objects of this scenario.")
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    metavar="PATH",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Members start with the manifests in this file. May be repeated.",
+)
+@clock_options
+@data_option
+@writes(Consequence.MODIFIES_CLUSTER)
+async def create(
+    options: GlobalOptions,
+    name: str,
+    replicas: int,
+    prefix: str,
+    ttl: int | None,
+    from_plane: str,
+    scenario: str,
+    files: tuple[Path, ...],
+    clock: Literal["wall", "virtual"],
+    seed: int,
+    data: Path | None,
+    confirmation: Confirmation,
+) -> None:
+    """Declare a fleet of planes called NAME."""
+    from kvestigate.planeops.fleets import NewFleet
+    from kvestigate.planeops.fleets import create as declare
+    from kvestigate.planeops.views import fleet_blocks
+
+    objects = tuple(obj for path in files for obj in _manifests(path))
+    access = server_access(options, data)
+    click.echo(f"create fleet {name} of {replicas} planes at {access.server}", err=True)
+    confirmation.require()
+    new = NewFleet(name, replicas, prefix, ttl, from_plane, scenario, objects, clock, seed)
+    emit(options, await declare(access, new), fleet_blocks)
+
+
+def _manifests(path: Path) -> list[dict[str, Any]]:
+    from kvestigate.kube.yaml_documents import load
+
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", where=str(path)) from error
+    found = [each.value for each in load(text, source=str(path))]
+    for value in found:
+        if not isinstance(value, dict):
+            raise InputError("is no manifest", where=str(path))
+    return found
+
+
+@command(
+    "scale",
+    into=fleet,
+    examples=(
+        "kvestigate fleet scale crew --replicas 20 --apply --i-understand-this-modifies-cluster",
+    ),
+)
+@click.argument("name")
+@click.option("--replicas", type=click.IntRange(0, 10_000), required=True, help="How many members.")
+@data_option
+@writes(Consequence.MODIFIES_CLUSTER)
+async def scale(
+    options: GlobalOptions,
+    name: str,
+    replicas: int,
+    data: Path | None,
+    confirmation: Confirmation,
+) -> None:
+    """Set how many members the fleet NAME has.
+
+    Members beyond that are deleted with everything in them.
+    """
+    from kvestigate.planeops.fleets import ScaleOptions
+    from kvestigate.planeops.fleets import scale as change
+    from kvestigate.planeops.views import fleet_blocks
+
+    access = server_access(options, data)
+    click.echo(f"scale fleet {name} at {access.server} to {replicas} planes", err=True)
+    confirmation.require()
+    emit(options, await change(access, ScaleOptions(name, replicas)), fleet_blocks)
+
+
+@command(
+    "status",
+    into=fleet,
+    examples=("kvestigate fleet status crew", "kvestigate fleet status crew -o json"),
+)
+@click.argument("name")
+@data_option
+async def status(options: GlobalOptions, name: str, data: Path | None) -> None:
+    """Show the members of the fleet NAME and how they are."""
+    from kvestigate.planeops.fleets import FleetOptions
+    from kvestigate.planeops.fleets import status as read
+    from kvestigate.planeops.views import fleet_blocks
+
+    emit(options, await read(server_access(options, data), FleetOptions(name)), fleet_blocks)
+
+
+@command(
+    "delete",
+    into=fleet,
+    examples=("kvestigate fleet delete crew --apply --i-understand-this-modifies-cluster",),
+)
+@click.argument("name")
+@data_option
+@writes(Consequence.MODIFIES_CLUSTER)
+async def delete(
+    options: GlobalOptions, name: str, data: Path | None, confirmation: Confirmation
+) -> None:
+    """Delete the fleet NAME with all its members."""
+    from kvestigate.planeops.fleets import FleetOptions
+    from kvestigate.planeops.fleets import delete as remove
+
+    access = server_access(options, data)
+    click.echo(f"delete fleet {name} at {access.server} with all its members", err=True)
+    confirmation.require()
+    await remove(access, FleetOptions(name))
+    click.echo(f"fleet {name} is being deleted")

@@ -1,0 +1,159 @@
+"""`fleet create|scale|status|delete`: many planes, declared as one object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from kvestigate.client.access import Access
+from kvestigate.operation import Effect, Operation
+from kvestigate.planeops.manage import ask
+
+PATH = "/apis/kplane.dev/v1/fleets"
+_MERGE = "application/merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True)
+class NewFleet:
+    name: str
+    replicas: int = 1
+    prefix: str = ""
+    """What the ids of members begin with; the name and a hyphen if empty."""
+    ttl: int | None = None
+    """Seconds after which it is deleted with its members."""
+    from_plane: str = ""
+    """The plane that members are copies of."""
+    scenario: str = ""
+    """Whose objects members start with."""
+    objects: tuple[dict[str, Any], ...] = ()
+    """Manifests that members start with."""
+    clock: Literal["wall", "virtual"] = "wall"
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleOptions:
+    name: str
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOptions:
+    name: str
+
+
+class Member(Struct, frozen=True, rename={"cluster_id": "clusterID"}, omit_defaults=True):
+    cluster_id: str
+    phase: str
+    message: str = ""
+
+
+class Condition(Struct, frozen=True):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+class Status(Struct, frozen=True, rename="camel"):
+    observed_generation: int = 0
+    ready_replicas: int = 0
+    members: list[Member] = []
+    conditions: list[Condition] = []
+
+
+class Spec(Struct, frozen=True):
+    replicas: int = 1
+
+
+class Metadata(Struct, frozen=True):
+    name: str
+    generation: int = 0
+
+
+class Fleet(Struct, frozen=True):
+    metadata: Metadata
+    spec: Spec = Spec()
+    status: Status = Status()
+
+
+async def create(access: Access, options: NewFleet) -> Fleet:
+    template: dict[str, Any] = {}
+    if options.from_plane:
+        template["fromPlane"] = options.from_plane
+    if options.scenario:
+        template["scenario"] = options.scenario
+    if options.objects:
+        template["objects"] = list(options.objects)
+    if options.clock == "virtual":
+        template |= {"clock": options.clock, "seed": options.seed}
+    spec: dict[str, Any] = {"replicas": options.replicas}
+    if options.prefix:
+        spec["namePrefix"] = options.prefix
+    if options.ttl is not None:
+        spec["ttlSeconds"] = options.ttl
+    if template:
+        spec["template"] = template
+    obj = {
+        "apiVersion": "kplane.dev/v1",
+        "kind": "Fleet",
+        "metadata": {"name": options.name},
+        "spec": spec,
+    }
+    return _read(await ask(access, "POST", PATH, msgspec.json.encode(obj)))
+
+
+async def scale(access: Access, options: ScaleOptions) -> Fleet:
+    change = msgspec.json.encode({"spec": {"replicas": options.replicas}})
+    return _read(await ask(access, "PATCH", f"{PATH}/{options.name}", change, media=_MERGE))
+
+
+async def status(access: Access, options: FleetOptions) -> Fleet:
+    return _read(await ask(access, "GET", f"{PATH}/{options.name}"))
+
+
+async def delete(access: Access, options: FleetOptions) -> None:
+    await ask(access, "DELETE", f"{PATH}/{options.name}")
+
+
+def _read(answer: bytes) -> Fleet:
+    return msgspec.json.decode(answer, type=Fleet)
+
+
+CREATE = Operation(
+    name="fleet.create",
+    summary="Declare a number of planes that are made alike.",
+    input=NewFleet,
+    output=Fleet,
+    effect=Effect.WRITE,
+    handler=create,
+)
+SCALE = Operation(
+    name="fleet.scale",
+    summary="Set how many members a fleet has.",
+    input=ScaleOptions,
+    output=Fleet,
+    effect=Effect.DESTROY,
+    handler=scale,
+)
+STATUS = Operation(
+    name="fleet.status",
+    summary="Show the members of a fleet and how they are.",
+    input=FleetOptions,
+    output=Fleet,
+    effect=Effect.READ,
+    handler=status,
+)
+DELETE = Operation(
+    name="fleet.delete",
+    summary="Delete a fleet with all its members.",
+    input=FleetOptions,
+    output=type(None),
+    effect=Effect.DESTROY,
+    handler=delete,
+)
+
+OPERATIONS = (CREATE, SCALE, STATUS, DELETE)
