@@ -28,6 +28,7 @@ volumes:
   /data: data-vol
 envs:
   EPOCHS: "100"
+  KVESTIGATE_LINGER_SECONDS: "2"
 setup: |
   echo "setup of $NODE_RANK"
 run: |
@@ -149,7 +150,19 @@ def test_a_dry_run_shows_the_manifests_and_makes_nothing(
 def test_the_same_commands_work_through_a_server(
     invoke: Invoke, home: Path, cluster: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (home / "task.yaml").write_text("name: hello\nnum_nodes: 2\nrun: echo hello\n")
+    (home / "code").mkdir()
+    (home / "code" / "words").write_text("hello\n")
+    task_file = {
+        "name": "hello",
+        "num_nodes": 2,
+        "workdir": "code",
+        "resources": {"ports": 8080},
+        # Pods of this kind of node are processes that see the machine's own files.
+        "envs": {"HOME": str(home / "container"), "KVESTIGATE_LINGER_SECONDS": "2"},
+        "run": "cat words",
+    }
+    (home / "task.yaml").write_text(yaml.safe_dump(task_file))
+    (home / "long.yaml").write_text("name: long\nrun: sleep 600\n")
     ok(invoke("auth", "login", "jörg@example.com"))
     served = subprocess.Popen(
         [sys.executable, "-c", SERVE, "serve", "--port", "0"],
@@ -164,13 +177,38 @@ def test_the_same_commands_work_through_a_server(
             said = ok(invoke("jobs", "submit", "task.yaml"))
             assert sorted(said.splitlines()[1:]) == ["node-0 | hello", "node-1 | hello"]
             task = id_in(said)
-            assert invoke("jobs", "submit", "task.yaml", "--dry-run").code == 2
+            shown = ok(invoke("jobs", "submit", "task.yaml", "--dry-run"))
+            kinds = [document["kind"] for document in yaml.safe_load_all(shown)]
+            assert kinds == ["Service", "Service", "Job", "Job"]
             assert invoke("jobs", "status", "abc12345").code == 5
+            assert f"task-{task}-ports.default.svc:8080" in ok(invoke("jobs", "endpoint", task))
+            watched = ok(invoke("jobs", "status", task, "--watch"))
+            assert watched == f"{task} completed: node-0 Succeeded, node-1 Succeeded\n"
+            assert "completed" in ok(invoke("jobs", "history"))
+            assert_commands_run_beside(invoke, "long.yaml")
         finally:
             served.terminate()
     monkeypatch.delenv("K8S_CLI_API_URL")
     (seen,) = json.loads(ok(invoke("jobs", "list", "-o", "json")))["tasks"]
     assert (seen["task_id"], seen["status"]) == (task, "completed")
+
+
+def assert_commands_run_beside(invoke: Invoke, file: str) -> None:
+    """In a task that runs, whichever launcher is asked."""
+    long = id_in(ok(invoke("jobs", "submit", file, "--detach")))
+    waiting = invoke("jobs", "exec", long, "--", "true")
+    while waiting.code == 6 or waiting.code == 5:  # it is about to start
+        assert "not running" in waiting.err or "no node 0" in waiting.err
+        waiting = invoke("jobs", "exec", long, "--", "true")
+    assert waiting.code == 0, waiting
+    said = invoke("jobs", "exec", long, "--", "sh", "-c", "echo beside; exit 3")
+    assert (said.code, said.out) == (3, "beside\n")
+    assert long in ok(invoke("jobs", "queue"))
+    assert invoke("jobs", "exec", long, "--node", "7", "--", "true").code == 5
+    ok(invoke("jobs", "stop", long))
+    assert long not in ok(invoke("jobs", "queue"))
+    gone = json.loads(ok(invoke("jobs", "history", "-o", "json")))["tasks"][0]
+    assert (gone["task_id"], gone["status"]) == (long, "stopped")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from typing import Any
@@ -12,26 +13,14 @@ import pytest
 from kvestigate.client.api import Api
 from kvestigate.errors import ApiError, KvestigateError
 from kvestigate.jobs.answers import State
-from kvestigate.jobs.launcher import Launcher, LogRequest, VolumeRequest
+from kvestigate.jobs.launcher import ExecRequest, Launcher, LogRequest, VolumeRequest
+from kvestigate.jobs.pieces import Files
 from kvestigate.kube import builtins
 from tests.jobs.conftest import LauncherOf
+from tests.jobs.tasks_of import JOBS, finish
 
-JOBS = builtins.resource("jobs.batch")
 ALICE, MALLORY = "user@x", "user-x"
 """Their labels are the same once they are sanitised."""
-
-
-async def finish(api: Api, job: str, kind: str) -> None:
-    when = "2026-01-01T00:00:00Z"
-    met = {"Complete": "SuccessCriteriaMet", "Failed": "FailureTarget"}[kind]
-    conditions = [
-        {"type": each, "status": "True", "lastTransitionTime": when, "lastProbeTime": when}
-        for each in (met, kind)
-    ]
-    status: dict[str, Any] = {"startTime": when, "conditions": conditions}
-    if kind == "Complete":
-        status |= {"completionTime": when, "succeeded": 1}
-    await api.patch(JOBS, job, {"status": status}, namespace="default", subresource="status")
 
 
 async def test_a_task_is_submitted_listed_and_stopped(launcher_of: LauncherOf, api: Api) -> None:
@@ -190,6 +179,19 @@ async def read(launcher: Launcher, task_id: str) -> None:
             pass
 
 
+async def views(launcher: Launcher, task_id: str) -> None:
+    async with aclosing(launcher.watch(task_id)) as found:
+        async for _ in found:
+            pass
+
+
+async def opened(launcher: Launcher, task_id: str, request: ExecRequest) -> None:
+    async with await launcher.session(task_id, request):
+        pass
+
+
+PIECE = hashlib.sha256(b"alice's").hexdigest()
+
 Attempt = Callable[[Launcher, str, str], Awaitable[object]]
 """Given what is Alice's: a task's ID and a volume's."""
 
@@ -228,6 +230,43 @@ ATTEMPTS: dict[str, tuple[Attempt, set[int]]] = {
         lambda m, t, v: m.submit({"run": "x", "resources": {"labels": {"a": "b,username=c"}}}),
         {422},
     ),
+    "watch a task": (lambda m, t, v: views(m, t), {404}),
+    "ask why": (lambda m, t, v: m.why(t), {404}),
+    "ask for the ports": (lambda m, t, v: m.endpoint(t), {404}),
+    "run a command": (lambda m, t, v: opened(m, t, ExecRequest(("id",))), {404}),
+    "attach": (lambda m, t, v: opened(m, t, ExecRequest()), {404}),
+    "run in another's by selector": (
+        lambda m, t, v: opened(m, f"{t},a!=b", ExecRequest(("id",))),
+        {404},
+    ),
+    "look at the files": (lambda m, t, v: m.parts(t, 0), {404}),
+    "send files": (lambda m, t, v: m.send_part(t, 0, 0, b"x"), {404}),
+    "say that all files are there": (lambda m, t, v: m.end_parts(t, 0), {404}),
+    "use pieces that were never sent": (
+        lambda m, t, v: m.submit({"run": "x", "workdir": "."}, Files(PIECE, (PIECE,))),
+        {409},
+    ),
+    "send a piece under a wrong name": (lambda m, t, v: m.put_piece("0" * 64, b"evil"), {422}),
+    "send a piece under a path": (lambda m, t, v: m.put_piece(f"../{PIECE}", b"evil"), {404, 422}),
+    "resize a volume": (lambda m, t, v: m.resize_volume(v, "2Gi"), {404}),
+    "resize a volume by name": (lambda m, t, v: m.resize_volume("data", "2Gi"), {404}),
+    "list what is on a volume": (lambda m, t, v: m.volume_files(v, "/"), {404}),
+    "take the queue's label": (
+        lambda m, t, v: m.submit(
+            {"run": "x", "resources": {"labels": {"kueue.x-k8s.io/queue-name": "vip"}}}
+        ),
+        {422},
+    ),
+    "be a volume": (
+        lambda m, t, v: m.submit({"run": "x", "resources": {"labels": {"volume-id": v}}}),
+        {422},
+    ),
+    "be a history": (
+        lambda m, t, v: m.submit(
+            {"run": "x", "resources": {"labels": {"skypilot-history": "true"}}}
+        ),
+        {422},
+    ),
     "mount with a path": (
         lambda m, t, v: m.submit({"run": "x", "volumes": {"/d": f"../data-{v}"}}),
         {422},
@@ -239,6 +278,7 @@ ATTEMPTS: dict[str, tuple[Attempt, set[int]]] = {
 async def test_a_user_cannot_reach_what_is_anothers(launcher_of: LauncherOf, attempt: str) -> None:
     alice, mallory = launcher_of(ALICE), launcher_of(MALLORY)
     task_id = (await alice.submit({"run": "x", "name": "secret"})).task_id
+    await alice.put_piece(PIECE, b"alice's")
     volume_id = (await alice.create_volume(VolumeRequest("data", "1Gi"))).volume_id
     tried, codes = ATTEMPTS[attempt]
     with pytest.raises(KvestigateError) as caught:
@@ -249,6 +289,18 @@ async def test_a_user_cannot_reach_what_is_anothers(launcher_of: LauncherOf, att
     assert (await mallory.list_volumes(all_users=False)).volumes == ()
     assert len((await alice.list_tasks(all_users=False)).tasks) == 1
     assert len((await alice.list_volumes(all_users=False)).volumes) == 1
+
+
+async def test_pieces_are_each_users_own(launcher_of: LauncherOf, api: Api) -> None:
+    alice, mallory = launcher_of(ALICE), launcher_of(MALLORY)
+    await alice.put_piece(PIECE, b"alice's")
+    assert (await alice.missing_pieces([PIECE])).missing == ()
+    # Not even that somebody has such a file can be found out.
+    assert (await mallory.missing_pieces([PIECE])).missing == (PIECE,)
+    task_id = (await alice.submit({"run": "x", "workdir": "."}, Files(PIECE, (PIECE,)))).task_id
+    piece = (await api.list(builtins.resource("secrets"))).items[0]
+    (owner,) = piece["metadata"]["ownerReferences"]
+    assert owner["name"] == f"task-{task_id}-{task_id}"
 
 
 async def test_names_are_each_users_own(launcher_of: LauncherOf) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -161,13 +160,16 @@ def _body(owner: str, user: User, data: Mapping[str, str]) -> dict[str, Any]:
 
 
 async def _live(api: Api, user: User) -> dict[str, Usage]:
-    """What each unfinished task of the user asks for."""
+    """What each task of the user that is there asks for: nothing, if it has ended."""
     selection = Selection(api.namespace, labels=labels.selecting(labels.TASK, user))
     jobs = await api.list(JOBS, selection, type=Job)
-    found: dict[str, Usage] = defaultdict(lambda: Usage(1))
+    found: dict[str, Usage] = {}
     for job in jobs.items:
+        task_id = job.metadata.labels.get(labels.TASK_ID, "")
+        had = found.setdefault(task_id, Usage())
         if not node_ended(job):
-            found[job.metadata.labels.get(labels.TASK_ID, "")] += _asked(job)
+            asked = _asked(job)
+            found[task_id] = Usage(1, had.cpus + asked.cpus, had.gpus + asked.gpus)
     return found
 
 

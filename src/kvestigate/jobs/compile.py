@@ -251,9 +251,8 @@ def _headless(submission: Submission) -> Manifest:
         "kind": "Service",
         "metadata": _metadata(submission, submission.service),
         "spec": {
+            # A name appears when its node runs: an address alone would be found too early.
             "clusterIP": "None",
-            # The nodes look for each other before any of them is ready.
-            "publishNotReadyAddresses": True,
             "selector": {labels.TASK_ID: submission.task_id},
         },
     }

@@ -29,7 +29,32 @@ else
   peers={fallback}
 fi
 export SKYPILOT_NODE_IPS="$peers"
+found=$(date +%s)
 """
+
+# A name is gone when its node is done, and caches of DNS keep for seconds that it was not there.
+# So a node that is done at once waits a little for those that still look for it.
+_RUN_AND_LINGER = """\
+"$shell" -c {run} &
+child=$!
+trap 'kill -TERM "$child" 2>/dev/null' TERM INT
+wait "$child"
+code=$?
+while kill -0 "$child" 2>/dev/null; do
+  wait "$child"
+  code=$?
+done
+rest=$(( found + ${{KVESTIGATE_LINGER_SECONDS:-{seconds}}} - $(date +%s) ))
+if [ "$code" -eq 0 ] && [ "$rest" -gt 0 ]; then
+  trap 'exit 0' TERM INT
+  sleep "$rest" &
+  wait $!
+fi
+exit "$code"
+"""
+
+LINGER_SECONDS = 10
+"""Longer than CoreDNS remembers what was not there, and than a round of looking takes."""
 
 _SPECIAL = re.compile(r"\$(?=[$(])")
 
@@ -96,7 +121,11 @@ def script(task: Task, peers: tuple[str, ...], files: Files | None = None) -> st
     parts.append("shell=$(command -v bash || command -v sh)\n")
     if task.setup.strip():
         parts.append(f'"$shell" -c {shlex.quote(task.setup)} || exit $?\n')
-    parts.append(f'exec "$shell" -c {shlex.quote(task.run)}\n')
+    run = shlex.quote(task.run)
+    if peers:
+        parts.append(_RUN_AND_LINGER.format(run=run, seconds=LINGER_SECONDS))
+    else:
+        parts.append(f'exec "$shell" -c {run}\n')
     return "".join(parts)
 
 

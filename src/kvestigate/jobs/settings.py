@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 from kvestigate.errors import InputError
 from kvestigate.jobs.callers import Caller, Role
@@ -90,8 +91,10 @@ def _oidc(value: Any) -> Oidc:
             raise InputError(f"oidc.{key}: the field is required")
     for key in ("issuer", "jwks_url"):
         url = given.get(key, "https://")
-        # Keys that came over plain HTTP are anybody's; only a test's issuer is on loopback.
-        if not url.startswith(("https://", "http://127.0.0.1", "http://localhost")):
+        parts = urlsplit(url)
+        # Keys that came over plain HTTP are anybody's, but for those from this machine.
+        local = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")
+        if parts.scheme != "https" and not local:
             raise InputError(f"oidc.{key}: {url!r} is no https:// address")
     groups = frozenset(_names(fields.get("admin_groups"), "oidc.admin_groups"))
     return Oidc(admin_groups=groups, **given)

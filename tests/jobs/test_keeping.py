@@ -1,0 +1,226 @@
+"""All nodes of a task or none, and what is written down when it has ended."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kvestigate.aio.supervisor import Supervisor
+from kvestigate.client.api import Api, Propagation
+from kvestigate.jobs import labels
+from kvestigate.jobs.answers import HistoryEntry, State
+from kvestigate.jobs.gang import judge, next_look, partial
+from kvestigate.jobs.identity import User
+from kvestigate.jobs.keeping import Keeper, keep
+from kvestigate.jobs.launcher import Launcher
+from kvestigate.jobs.manage import InProcess
+from kvestigate.jobs.status import TaskJob
+from kvestigate.kube.views.meta import Condition, Metadata
+from kvestigate.kube.views.workloads import JobStatus
+from tests.jobs.conftest import LauncherOf
+from tests.jobs.tasks_of import JOBS, begin, ended, finish, jobs_of, pod_of, running
+
+THEN = datetime(2026, 1, 1, tzinfo=UTC)
+START = {labels.START_WITHIN: "600"}
+
+
+def job(index: int, state: State, *, failed_after: float = 0) -> TaskJob:
+    conditions: tuple[Condition, ...] = ()
+    if state in (State.FAILED, State.COMPLETED):
+        kind = "Failed" if state is State.FAILED else "Complete"
+        at = THEN + timedelta(seconds=failed_after)
+        conditions = (Condition(kind, "True", last_transition_time=at),)
+    meta = Metadata(
+        f"t-node-{index}",
+        labels={labels.NODE_INDEX: str(index)},
+        annotations=START,
+        creation_timestamp=THEN,
+    )
+    ready = 1 if state is State.RUNNING else 0
+    return TaskJob(meta, status=JobStatus(ready=ready, conditions=conditions))
+
+
+P, R, C, F = State.PENDING, State.RUNNING, State.COMPLETED, State.FAILED
+
+
+@pytest.mark.parametrize(
+    ("states", "gathered", "seconds", "reason", "victims"),
+    [
+        ([R, R], None, 10**6, None, 0),
+        ([C, C], None, 10**6, None, 0),
+        ([F, F], None, 0, None, 0),
+        ([C, F], None, 0, None, 0),
+        ([F, R], None, 0, "", 1),
+        ([F, P, C], None, 0, "", 1),
+        ([P, P], None, 599, None, 0),
+        ([P, P], None, 600, "node-0, node-1: did not start within 600 s", 2),
+        ([R, P], 0, 299, None, 0),
+        ([R, P], 0, 300, "node-1: did not start within 300 s", 2),
+        ([C, P], 0, 300, "node-1: did not start within 300 s", 1),
+        ([R, P], 500, 600, "node-1: did not start within 600 s", 2),
+    ],
+)
+def test_when_a_task_has_to_end(
+    states: list[State], gathered: float | None, seconds: float, reason: str | None, victims: int
+) -> None:
+    jobs = [job(index, state) for index, state in enumerate(states)]
+    since = None if gathered is None else THEN + timedelta(seconds=gathered)
+    verdict = judge(jobs, since, THEN + timedelta(seconds=seconds))
+    assert (verdict.reason if verdict else None) == reason
+    assert len(verdict.victims if verdict else ()) == victims
+
+
+def test_the_first_failure_is_the_reason() -> None:
+    jobs = [job(0, F, failed_after=5), job(1, F, failed_after=2), job(2, R)]
+    verdict = judge(jobs, None, THEN)
+    assert verdict is not None
+    assert verdict.first is jobs[1]
+
+
+def test_when_to_look_again() -> None:
+    assert next_look([job(0, R), job(1, R)], None, THEN) is None
+    assert next_look([job(0, P), job(1, P)], None, THEN) == 600.5
+    assert next_look([job(0, R), job(1, P)], THEN, THEN) == 300.5
+    assert [partial([job(0, a), job(1, b)]) for a, b in ((R, P), (C, P), (R, C), (P, P))] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+async def submitted(launcher: Launcher, **more: Any) -> str:
+    return (await launcher.submit({"run": "x", "name": "t", "num_nodes": 3, **more})).task_id
+
+
+async def seen(launcher: Launcher, task_id: str) -> HistoryEntry:
+    found = (await launcher.history(all_users=False)).tasks
+    (entry,) = [each for each in found if each.task_id == task_id]
+    return entry
+
+
+@pytest.fixture
+async def kept(api: Api) -> AsyncIterator[None]:
+    """A server's loop."""
+    async with Supervisor("test") as parts:
+        await parts.start("keeper", Keeper(api).run)
+        yield
+
+
+async def until_ended(launcher: Launcher, task_id: str) -> None:
+    async with aclosing(launcher.watch(task_id)) as views:
+        async for _ in views:
+            pass
+
+
+async def test_one_failure_ends_all_with_its_reason(api: Api) -> None:
+    jane = InProcess(api, User("jane"))
+    task_id = await submitted(jane)
+    jobs = await jobs_of(api, task_id)
+    names = [job["metadata"]["name"] for job in jobs]
+    await begin(api, names[0])
+    await pod_of(api, jobs[1], ended(3))
+    await finish(api, names[1], "Failed")
+    assert (await jane.task(task_id)).status is State.FAILED
+    reason = "node-1: it ended with exit code 3"
+    for job in await jobs_of(api, task_id):
+        assert job["metadata"]["annotations"]["skypilot-reason"] == reason
+        victim = job["metadata"]["name"] != names[1]
+        # So the job controller ends them at once, as what has gone on for too long.
+        assert (job["spec"]["activeDeadlineSeconds"] == 1) is victim
+    assert f"the task was ended: {reason}" in (await jane.why(task_id)).causes
+    for name in (names[0], names[2]):
+        await finish(api, name, "Failed")
+    entry = await seen(jane, task_id)
+    assert (entry.status, entry.reason, entry.num_nodes) == ("failed", reason, 3)
+
+
+async def test_a_node_that_does_not_start_ends_the_others(api: Api) -> None:
+    jane = InProcess(api, User("jane"))
+    task_id = await submitted(jane)
+    jobs = await jobs_of(api, task_id)
+    long_ago = (datetime.now(UTC) - timedelta(seconds=301)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    for job in jobs[:2]:
+        await begin(api, job["metadata"]["name"])
+        await pod_of(api, job, running(long_ago))
+    await jane.task(task_id)
+    for job in await jobs_of(api, task_id):
+        assert job["spec"]["activeDeadlineSeconds"] == 1
+        noted = job["metadata"]["annotations"]["skypilot-reason"]
+        assert noted == "node-2: did not start within 300 s"
+
+
+async def test_a_server_does_so_without_being_asked(api: Api, kept: None) -> None:
+    jane = InProcess(api, User("jane"), kept=True)
+    task_id = await submitted(jane)
+    names = [job["metadata"]["name"] for job in await jobs_of(api, task_id)]
+    watch = api.watch(JOBS, type=TaskJob)
+    async with watch:
+        await finish(api, names[2], "Failed")
+        noted: set[str] = set()
+        async for event in watch:
+            if labels.REASON in event.object.metadata.annotations:
+                noted.add(event.object.metadata.name)
+            if len(noted) == 3:
+                break
+    for name in names[:2]:
+        await finish(api, name, "Failed")
+    await until_ended(jane, task_id)
+
+
+async def test_what_is_held_back_and_has_no_pod_is_removed(api: Api) -> None:
+    jane = InProcess(api, User("jane"))
+    task_id = await submitted(jane)
+    names = [job["metadata"]["name"] for job in await jobs_of(api, task_id)]
+    await api.patch(JOBS, names[2], {"spec": {"suspend": True}}, namespace="default")
+    await finish(api, names[0], "Complete")
+    await finish(api, names[1], "Failed")
+    assert (await jane.task(task_id)).status is State.FAILED
+    assert [job["metadata"]["name"] for job in await jobs_of(api, task_id)] == names[:2]
+
+
+async def test_to_keep_twice_is_to_keep_once(api: Api) -> None:
+    jane = InProcess(api, User("jane"))
+    task_id = await submitted(jane)
+    for job in await jobs_of(api, task_id):
+        await finish(api, job["metadata"]["name"], "Complete")
+    for _ in range(2):
+        found = await jane._jobs_of(task_id)
+        assert await keep(api, found) is None
+    assert (await seen(jane, task_id)).status == "completed"
+
+
+async def test_history_outlives_tasks(launcher_of: LauncherOf, api: Api) -> None:
+    jane, joe = launcher_of("jane@x"), launcher_of("jane-x")
+    kinds = {}
+    for end in ("completed", "failed", "stopped", "active"):
+        task_id = (await jane.submit({"run": "x", "name": end})).task_id
+        (job,) = await jobs_of(api, task_id)
+        kinds[task_id] = end
+        if end in ("completed", "failed"):
+            kind = "Complete" if end == "completed" else "Failed"
+            await finish(api, job["metadata"]["name"], kind)
+            await until_ended(jane, task_id)
+            await jane.task(task_id)
+        if end == "stopped":
+            await jane.stop(task_id)
+    ended_one = next(task_id for task_id, end in kinds.items() if end == "completed")
+    await jane.stop(ended_one)
+    found = (await jane.history(all_users=False)).tasks
+    assert {each.task_id: each.status for each in found} == kinds
+    assert [each.name for each in found] == ["active", "stopped", "failed", "completed"]
+    assert (await joe.history(all_users=False)).tasks == ()
+    assert len((await joe.history(all_users=True)).tasks) == 4
+
+
+async def test_what_vanished_unseen_is_said_to_be_unknown(api: Api) -> None:
+    jane = InProcess(api, User("jane"))
+    task_id = (await jane.submit({"run": "x"})).task_id
+    (job,) = await jobs_of(api, task_id)
+    name = job["metadata"]["name"]
+    await api.delete(JOBS, name, namespace="default", propagation=Propagation.BACKGROUND)
+    assert (await seen(jane, task_id)).status == "unknown"
