@@ -49,6 +49,16 @@ ln -s fd/0 "$root/dev/stdin"; ln -s fd/1 "$root/dev/stdout"; ln -s fd/2 "$root/d
 hostname "$name_of_node"
 """
 
+# Often a link to somewhere below `/run`, which a node has of its own: then nothing could be
+# resolved on the node, and no file of a container's own could be mounted there.
+_RESOLVER = """
+if [ -L /etc/resolv.conf ]; then
+  cat /etc/resolv.conf >"$state/resolv.conf" 2>/dev/null || :
+  rm -f "$root/etc/resolv.conf"
+  cp "$state/resolv.conf" "$root/etc/resolv.conf"
+fi
+"""
+
 _ENTER = f"""
 mkdir -p "$root{VOLUMES}" "$root{ROOT}" "$root/.before"
 mount --bind "$state/volumes" "$root{VOLUMES}"
@@ -78,6 +88,7 @@ mount --bind /sys "$root/sys"
 mount -o remount,bind,ro "$root/sys"
 """
         + _SYSTEM
+        + _RESOLVER
         + _hide(state)
         + _shared(shared)
         + _ENTER
@@ -118,6 +129,7 @@ done
 mount --rbind /sys "$root/sys" || :
 """
         + _SYSTEM
+        + _RESOLVER
         + _hide(state)
         + _shared(shared)
         + _ENTER
