@@ -31,7 +31,8 @@ class Supervisor:
     def __init__(self, name: str) -> None:
         self.name = name
         self._group = asyncio.TaskGroup()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], None] = {}
+        # Not a set: they are cancelled in the order in which they came.
 
     async def __aenter__(self) -> Supervisor:
         await self._group.__aenter__()
@@ -50,8 +51,8 @@ class Supervisor:
     def spawn(self, name: str, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run `work` until it ends or the block is left."""
         task = self._group.create_task(work, name=f"{self.name}/{name}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
         return task
 
     async def start(self, name: str, work: Callable[[Ready[T]], Awaitable[None]]) -> T:

@@ -72,7 +72,7 @@ class _Told:
 
 @dataclass(slots=True)
 class _Similar:
-    messages: set[str]
+    messages: dict[str, None]
     last: float
 
 
@@ -157,13 +157,13 @@ class Recorder:
         kind = (news.plane, news.source, _identity(news), news.type, news.reason)
         similar = self._similar.get(kind)
         if similar is None or now - similar.last > _SIMILAR_WITHIN:
-            similar = _Similar(set(), now)
-        similar.messages.add(news.message)
+            similar = _Similar({}, now)
+        similar.messages[news.message] = None
         similar.last = now
         self._similar.note(kind, similar)
         if len(similar.messages) < _SIMILAR:
             return (*kind, news.message), news.message
-        similar.messages.pop()
+        similar.messages.popitem()
         return kind, f"(combined from similar events): {news.message}"
 
     async def _create(self, news: News, message: str, now: float) -> str:

@@ -5,12 +5,17 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.meta import Metadata, OwnerReference
 
 FOREGROUND = "foregroundDeletion"
 ORPHAN = "orphan"
+
+
+Uids: TypeAlias = dict[str, None]
+"""A set that keeps its order, so that what is done about its members can be repeated."""
 
 
 @dataclass(slots=True)
@@ -20,8 +25,8 @@ class Node:
     plane: str
     resource: Resource
     metadata: Metadata
-    dependents: set[str] = field(default_factory=set)
-    """Uids of the objects that name it as an owner."""
+    dependents: Uids = field(default_factory=dict)
+    """The objects that name it as an owner."""
 
     @property
     def uid(self) -> str:
@@ -45,7 +50,7 @@ class Graph:
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
-        self._waiting: dict[str, set[str]] = {}
+        self._waiting: dict[str, Uids] = {}
         """Dependents of owners that nobody has seen."""
 
     def __len__(self) -> int:
@@ -56,23 +61,25 @@ class Graph:
 
     def dependents(self, uid: str) -> list[Node]:
         node = self._nodes.get(uid)
-        uids = node.dependents if node else self._waiting.get(uid, set())
+        uids = node.dependents if node else self._waiting.get(uid, {})
         return [self._nodes[each] for each in uids if each in self._nodes]
 
     def put(self, plane: str, resource: Resource, metadata: Metadata) -> Node:
         old = self._nodes.get(metadata.uid)
-        before = {owner.uid for owner in old.metadata.owner_references} if old else set()
-        after = {owner.uid for owner in metadata.owner_references}
+        before = [owner.uid for owner in old.metadata.owner_references] if old else []
+        after = [owner.uid for owner in metadata.owner_references]
         if old is None:
-            dependents = self._waiting.pop(metadata.uid, set())
+            dependents = self._waiting.pop(metadata.uid, {})
             node = self._nodes[metadata.uid] = Node(plane, resource, metadata, dependents)
         else:
             node = old
             node.metadata = metadata
-        for owner in after - before:
-            self._edges(owner).add(metadata.uid)
-        for owner in before - after:
-            self._unlink(owner, metadata.uid)
+        for owner in after:
+            if owner not in before:
+                self._edges(owner)[metadata.uid] = None
+        for owner in before:
+            if owner not in after:
+                self._unlink(owner, metadata.uid)
         return node
 
     def remove(self, uid: str) -> Node | None:
@@ -85,13 +92,13 @@ class Graph:
             self._waiting[uid] = node.dependents
         return node
 
-    def _edges(self, owner: str) -> set[str]:
+    def _edges(self, owner: str) -> Uids:
         node = self._nodes.get(owner)
-        return node.dependents if node else self._waiting.setdefault(owner, set())
+        return node.dependents if node else self._waiting.setdefault(owner, {})
 
     def _unlink(self, owner: str, dependent: str) -> None:
         edges = self._edges(owner)
-        edges.discard(dependent)
+        edges.pop(dependent, None)
         if not edges:
             self._waiting.pop(owner, None)
 

@@ -137,14 +137,14 @@ def owner_keys(
     """A changed dependent concerns its owner, or all who might want to own it."""
 
     def keys(change: Change[Any]) -> Iterable[Key]:
-        found: set[Key] = set()
+        found: list[Key] = []
         for view in change.views:
             owner = controller_of(view)
             if owner is None:
-                found.update(_takers(change.key, view, owners, selector))
+                found += _takers(change.key, view, owners, selector)
             elif owner.kind == kind.resource.kind:
-                found.add(change.key.sibling(owner.name))
-        return found
+                found.append(change.key.sibling(owner.name))
+        return dict.fromkeys(found)
 
     return keys
 

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 
 from kvestigate import errors
+from kvestigate.aio.clock import WALL, Clock, Timer
 from kvestigate.crew.crew import Crew, CrewShape, Door
 from kvestigate.crew.step import Step
 from kvestigate.plane import timing
@@ -36,6 +37,7 @@ class Crews:
         door: Door,
         shape: CrewShape,
         *,
+        clock: Clock = WALL,
         on_wall_clock: bool = True,
         quiet: float = 5.0,
     ) -> None:
@@ -46,16 +48,18 @@ class Crews:
         self._planes = planes
         self._door = door
         self._shape = shape
+        self._clock = clock
         self._on_wall_clock = on_wall_clock
         self._quiet = quiet
         self._virtual: dict[str, Crew] = {}
         self._steps: dict[str, asyncio.Lock] = {}
         self._crews: dict[str, Crew] = {}
-        self._alarms: dict[str, asyncio.TimerHandle] = {}
+        self._alarms: dict[str, Timer] = {}
         self._waiting: deque[str] = deque()
         self._queued: set[str] = set()
         self._current = ""
         """The plane whose crew is at work right now: it hears of its own writes itself."""
+        self._patient: list[asyncio.Future[None]] = []
 
     async def __aenter__(self) -> Crews:
         self._loop = asyncio.get_running_loop()
@@ -73,13 +77,22 @@ class Crews:
         """How many crews there are right now."""
         return len(self._crews) + len(self._virtual)
 
+    async def rested(self) -> None:
+        """Wait until no crew on the wall's time has anything to do right now."""
+        while self._waiting:
+            rested = self._loop.create_future()
+            self._patient.append(rested)
+            await rested
+
     # -- what the plane asks for -------------------------------------------------------------
 
     def adopt(self, plane: Plane) -> None:
         name = plane.name
         if self._on_wall_clock and timing_of(plane.state) is None:
             if name not in self._crews:
-                self._crews[name] = self._new(plane, time.time(), None, lambda: self._queue(name))
+                self._crews[name] = self._new(
+                    plane, self._clock.now(), None, lambda: self._queue(name)
+                )
             self._queue(name)
 
     def dismiss(self, name: str) -> None:
@@ -146,11 +159,17 @@ class Crews:
         if self._waiting:
             self._loop.call_soon(self._work)
         crew = self._crews.get(name)
-        if crew is None:
-            return
+        if crew is not None:
+            self._serve(name, crew)
+        if not self._waiting:
+            patient, self._patient = self._patient, []
+            for rested in patient:
+                rested.set_result(None)
+
+    def _serve(self, name: str, crew: Crew) -> None:
         self._current = name
         try:
-            more = _slice(crew)
+            more = _slice(crew, self._clock.now())
         finally:
             self._current = ""
         if more:
@@ -162,18 +181,19 @@ class Crews:
 
     def _rest(self, name: str, crew: Crew) -> None:
         """Nothing to do right now: come back when there is, or go."""
-        now, work = crew.loop.time(), crew.loop.next_work()
-        leaves = crew.busy_at + self._quiet
-        if now >= leaves and (work is None or work > now + self._quiet):
+        plane, now = crew.plane, crew.loop.time()
+        work, leaves = crew.loop.next_work(), crew.busy_at + self._quiet
+        wake = crew.loop.next_timer() or leaves
+        if now < leaves:
+            self._alarm(name, min(wake, leaves) - now, lambda: self._queue(name))
+        elif plane.tip is not plane.state or (work is not None and work <= now + self._quiet):
+            self._alarm(name, max(wake - now, 0.0), lambda: self._queue(name))
+        else:
             crew.end()
             del self._crews[name]
             self._silence(name)
             if work is not None:
-                self._alarm(name, work - now, lambda: self._revive(crew.plane))
-            return
-        timer = crew.loop.next_timer()
-        due = leaves if timer is None else max(now, min(timer, max(leaves, now + 0.001)))
-        self._alarm(name, due - now, lambda: self._queue(name))
+                self._alarm(name, work - now, lambda: self._revive(plane))
 
     def _changed(self, name: str) -> None:
         if name in self._crews:
@@ -188,7 +208,7 @@ class Crews:
 
     def _alarm(self, name: str, seconds: float, call: Callable[[], None]) -> None:
         self._silence(name)
-        self._alarms[name] = self._loop.call_later(seconds, call)
+        self._alarms[name] = self._clock.call_later(seconds, call)
 
     def _silence(self, name: str) -> None:
         alarm = self._alarms.pop(name, None)
@@ -196,10 +216,10 @@ class Crews:
             alarm.cancel()
 
 
-def _slice(crew: Crew) -> bool:
+def _slice(crew: Crew, now: float) -> bool:
     """Work for a moment; whether there is more to do."""
     stop = time.perf_counter() + _SLICE
-    crew.loop.advance(time.time())
+    crew.loop.advance(now)
     with crew.loop.entered():
         while crew.turn():
             if time.perf_counter() >= stop:

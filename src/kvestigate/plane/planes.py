@@ -59,6 +59,7 @@ class Planes:
 
     async def delete(self, name: str) -> None:
         """Remove a plane with everything in it; NoPlane if there is none."""
+        self.workforce.dismiss(name)  # or they would write to it, and so make it anew
         await self.store.delete(name)
         self.workforce.dismiss(name)
         for tell in self.on_delete:

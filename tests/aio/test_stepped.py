@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Iterator
+from typing import Any
+
+import pytest
+
+from kvestigate.aio.stepped import LoopClock, SteppedLoop
+
+Run = Callable[[Coroutine[Any, Any, Any]], "asyncio.Task[Any]"]
+
+
+@pytest.fixture
+def loop() -> Iterator[SteppedLoop]:
+    made = SteppedLoop(1000.0)
+    yield made
+    made.end()
+
+
+def settle(loop: SteppedLoop) -> None:
+    with loop.entered():
+        while loop.turn():
+            pass
+
+
+def spawn(loop: SteppedLoop, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+    task = loop.create_task(work)
+    settle(loop)
+    return task
+
+
+def test_nothing_that_waits_goes_on_before_time_is_moved(loop: SteppedLoop) -> None:
+    task = spawn(loop, asyncio.sleep(5, "woke"))
+    assert (task.done(), loop.next_timer(), loop.time()) == (False, 1005.0, 1000.0)
+    loop.advance(1004.9)
+    settle(loop)
+    assert not task.done()
+    loop.advance(1005.0)
+    settle(loop)
+    assert task.result() == "woke"
+
+
+def test_sleepers_wake_by_time_and_those_of_one_time_in_their_order(loop: SteppedLoop) -> None:
+    woken: list[str] = []
+
+    async def sleeper(name: str, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        woken.append(name)
+
+    for name, seconds in (("c", 3.0), ("a", 1.0), ("d", 3.0), ("b", 2.0)):
+        spawn(loop, sleeper(name, seconds))
+    loop.advance(1010.0)
+    settle(loop)
+    assert woken == ["a", "b", "c", "d"]
+
+
+def test_timeouts_are_of_the_loops_time(loop: SteppedLoop) -> None:
+    async def impatient() -> str:
+        try:
+            async with asyncio.timeout(30):
+                await asyncio.Event().wait()
+        except TimeoutError:
+            return "late"
+        return "never"
+
+    task = spawn(loop, impatient())
+    loop.advance(1030.0)
+    settle(loop)
+    assert task.result() == "late"
+
+
+def test_cancelled_timers_are_forgotten(loop: SteppedLoop) -> None:
+    timers = [loop.call_later(number, print) for number in range(1, 1000)]
+    kept = loop.call_later(5000, print)
+    for timer in timers:
+        timer.cancel()
+    assert loop.next_timer() == kept.when()
+    kept.cancel()
+    assert loop.next_timer() is None
+
+
+def test_routine_is_no_work_to_come_but_happens(loop: SteppedLoop) -> None:
+    rounds: list[float] = []
+
+    async def repeat() -> None:
+        clock = LoopClock(loop).routine()
+        while True:
+            await clock.sleep(10)
+            rounds.append(clock.now())
+
+    spawn(loop, repeat())
+    assert (loop.next_work(), loop.next_timer()) == (None, 1010.0)
+    for _ in range(2):
+        loop.advance(loop.next_timer() or 0)
+        settle(loop)
+    assert rounds == [1010.0, 1020.0]
+
+
+def test_time_never_runs_backwards(loop: SteppedLoop) -> None:
+    loop.advance(900.0)
+    assert loop.time() == 1000.0
+
+
+async def test_a_future_of_it_can_be_resolved_from_the_loop_around_it() -> None:
+    woken: list[int] = []
+    inner = SteppedLoop(0.0, woken=lambda: woken.append(1))
+    future: asyncio.Future[str] = inner.create_future()
+
+    async def wait() -> str:
+        return await future
+
+    task = inner.create_task(wait())
+
+    def run() -> None:
+        settle(inner)
+
+    asyncio.get_running_loop().call_soon(run)
+    await asyncio.sleep(0)
+    woken.clear()
+    future.set_result("from outside")
+    assert woken, "its owner was told that there is something to run"
+    assert inner.ready
+    asyncio.get_running_loop().call_soon(run)
+    await asyncio.sleep(0)
+    assert task.result() == "from outside"
+    inner.end()
+
+
+def test_the_end_ends_every_task(loop: SteppedLoop) -> None:
+    ended: list[str] = []
+
+    async def forever() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cleaned up")
+
+    inner = SteppedLoop(0.0)
+    task = spawn(inner, forever())
+    inner.end()
+    assert (ended, task.cancelled(), inner.is_closed()) == (["cleaned up"], True, True)
+
+
+def test_there_are_no_threads(loop: SteppedLoop) -> None:
+    with pytest.raises(RuntimeError, match="no threads"):
+        loop.call_soon_threadsafe(print)
