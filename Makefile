@@ -23,7 +23,7 @@ $(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock
 
 install: $(VENV)/.installed ## create .venv with the kvestigate command in it
 
-demo: $(VENV)/.installed ## from nothing to a cluster with a job that ran in it
+demo: $(VENV)/.installed ## from nothing to a GPU fleet, a job that ran on it, and what is wrong with it
 	$(BIN)/kvestigate demo
 
 test: lint types contracts unit ## lint, types, import contracts, every test that needs no Kubernetes

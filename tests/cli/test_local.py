@@ -68,10 +68,18 @@ def test_the_demo_runs_a_job_and_shows_what_it_said(invoke: Invoke) -> None:
     outcome = invoke("demo", "-o", "json")
     assert outcome.code == 0, outcome.err
     seen = json.loads(outcome.out)
-    assert [node["ready"] for node in seen["nodes"]] == [True] * 3
-    assert sum(line["text"] == "primes below 100000: 9592" for line in seen["lines"]) == 2
-    again = json.loads(invoke("demo", "-o", "json").out)
-    assert len(again["lines"]) == len(seen["lines"])
+    shown = seen["demonstration"]
+    assert [node["ready"] for node in shown["nodes"]] == [True] * 8
+    assert [(line["node"], line["text"]) for line in shown["lines"]][:2] == [
+        ("node-01", "8 GPUs  25.0% busy  174.4/764.7 GiB  0.49 kW  35 C"),
+        ("node-02", "8 GPUs  12.5% busy  157.2/764.7 GiB  0.59 kW  59 C"),
+    ]
+    subjects = {finding["subject"]["name"].partition("-")[0] for finding in seen["findings"]}
+    assert {"gateway", "pretrain"} <= subjects
+    again = invoke("demo")
+    assert "a job asked nvidia-smi on every node" in again.out
+    assert again.out.count(" GPUs  ") == 8
+    assert "CRITICAL Service prd-r6000-nest/gateway" in again.out
 
 
 def test_scenarios_can_be_looked_at_before_they_are_used(invoke: Invoke, home: Path) -> None:

@@ -45,7 +45,7 @@ def test_every_object_of_a_shipped_scenario_fits_its_type(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "count", "gpus", "pods"),
-    [("gpu-fleet", 8, 8, 48), ("big", 1000, 0, 20_000), ("broken-app", 3, 0, 10)],
+    [("gpu-fleet", 8, 8, 50), ("big", 1000, 0, 20_000), ("broken-app", 3, 0, 10)],
 )
 def test_sizes(name: str, count: int, gpus: int, pods: int) -> None:
     found = checked(find(name))

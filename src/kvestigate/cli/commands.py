@@ -131,8 +131,8 @@ KVESTIGATE: tuple[Entry, ...] = (
     ),
     Entry(
         "demo",
-        "kvestigate.cli.local:demo",
-        "From nothing to a cluster with a job that ran in it.",
+        "kvestigate.cli.demo:demo",
+        "From nothing to a GPU fleet, a job that ran on it, and what is wrong with it.",
         LOCAL,
     ),
     Entry(

@@ -107,26 +107,3 @@ def status(options: GlobalOptions) -> None:
     from kvestigate.local.views import status_blocks
 
     emit(options, look(os.environ), status_blocks)
-
-
-@command("demo", examples=("kvestigate demo",))
-async def demo(options: GlobalOptions) -> None:
-    """From nothing to a cluster with a job that ran in it.
-
-    The cluster is called demo and stays up; `kvestigate down --name demo --delete` ends it.
-    """
-    import asyncio
-    from dataclasses import replace
-
-    from kvestigate.cli.cluster import access_of
-    from kvestigate.client.connect import connect
-    from kvestigate.local.clusters import up as start
-    from kvestigate.local.demo import NAME, demonstrate
-    from kvestigate.local.views import demonstration_blocks, started_blocks
-
-    started = await asyncio.to_thread(start, os.environ, NAME, None)
-    if options.output == "table":
-        emit(options, started, started_blocks)
-        click.echo()
-    async with connect(access_of(replace(options, context=started.context))) as api:
-        emit(options, await demonstrate(api), demonstration_blocks)

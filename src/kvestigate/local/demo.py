@@ -1,4 +1,4 @@
-"""From nothing to a job that ran: what `kvestigate demo` does, and what it saw."""
+"""A job that asks every node for its GPUs: what `kvestigate demo` runs, and what it saw."""
 
 from __future__ import annotations
 
@@ -17,12 +17,21 @@ from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.workloads import Job
 
 NAME = "demo"
+SCENARIO = "gpu-fleet"
 _NAMESPACE = "default"
-_SECONDS = 15.0
+_FLEET = ("prd-r6000-nest", "research")
+"""Where the scenario's servers and sweeps are."""
+_FLEET_PODS = 48
+"""All that have room; what waits for GPUs is a job of its own."""
+_SECONDS = 60.0
 
 _SCRIPT = """\
-echo "task $JOB_COMPLETION_INDEX on $(hostname), user $(id -un), $(nproc) CPUs"
-echo "primes below 100000: $(seq 2 100000 | factor | awk 'NF == 2' | wc -l)"
+nvidia-smi --query-gpu=utilization.gpu,memory.used,memory.total,power.draw,temperature.gpu \\
+  --format=csv,noheader,nounits |
+awk -F, '
+  { busy += $1; used += $2; total += $3; watts += $4; if ($5 > hottest) hottest = $5 }
+  END { printf "%d GPUs  %4.1f%% busy  %5.1f/%.1f GiB  %.2f kW  %d C\\n",
+          NR, busy / NR, used / 1024, total / 1024, watts / 1000, hottest }'
 """
 
 
@@ -44,6 +53,8 @@ class Line:
 @dataclass(frozen=True, slots=True)
 class Demonstration:
     nodes: tuple[NodeSeen, ...]
+    pods: int
+    """Of the fleet, running."""
     lines: tuple[Line, ...]
     first_line_seconds: float
     """From submitting the job to the first line of its log."""
@@ -52,16 +63,18 @@ class Demonstration:
 
 
 async def demonstrate(api: Api) -> Demonstration:
-    """Run a job of two tasks on the cluster and read what it said."""
+    """Wait for the fleet, run a task on each of its nodes, and read what they said."""
     try:
         async with asyncio.timeout(_SECONDS):
             nodes = await api.list(builtins.resource("nodes"), type=Node)
+            pods = await _fleet(api)
             await _clear(api)
             began = time.monotonic()
-            await api.create(builtins.resource("jobs.batch"), _job(), namespace=_NAMESPACE)
+            job = _job(len(nodes.items))
+            await api.create(builtins.resource("jobs.batch"), job, namespace=_NAMESPACE)
             first = asyncio.create_task(_first_line(api))
             try:
-                await _finished(api)
+                await _finished(api, len(nodes.items))
                 seconds = time.monotonic() - began
                 first_seconds = await first - began
             finally:
@@ -69,12 +82,25 @@ async def demonstrate(api: Api) -> Demonstration:
             lines = await _lines(api)
     except TimeoutError:
         raise DeadlineExceeded(
-            f"the job did not end within {_SECONDS:g} s",
-            hint=f"kubectl --context kvestigate-{NAME} describe job {NAME}",
+            f"the fleet was not up and its job done within {_SECONDS:g} s",
+            hint=f"kvestigate --context kvestigate-{NAME} audit says what is in the way",
         ) from None
-    return Demonstration(
-        tuple(_seen(node) for node in nodes.items), tuple(lines), first_seconds, seconds
-    )
+    seen = tuple(_seen(node) for node in nodes.items)
+    return Demonstration(seen, pods, tuple(lines), first_seconds, seconds)
+
+
+async def _fleet(api: Api) -> int:
+    """How many pods run, once all that can do."""
+    running: dict[str, bool] = {}
+    async with api.watch(builtins.resource("pods"), Selection(), type=Pod) as events:
+        async for event in events:
+            pod = event.object
+            meta = pod.metadata
+            if meta.namespace in _FLEET:
+                running[meta.uid] = event.type != "DELETED" and pod.status.phase == "Running"
+            if sum(running.values()) >= _FLEET_PODS:
+                break
+    return sum(running.values())
 
 
 async def _clear(api: Api) -> None:
@@ -87,11 +113,11 @@ async def _clear(api: Api) -> None:
     await api.delete_collection(pods, Selection(_NAMESPACE, labels=f"job-name={NAME}"))
 
 
-async def _finished(api: Api) -> None:
+async def _finished(api: Api, tasks: int) -> None:
     selection = Selection(_NAMESPACE, fields=f"metadata.name={NAME}")
     async with api.watch(builtins.resource("jobs.batch"), selection, type=Job) as events:
         async for event in events:
-            if event.object.status.succeeded >= 2:
+            if event.object.status.succeeded >= tasks:
                 return
 
 
@@ -112,7 +138,7 @@ async def _lines(api: Api) -> list[Line]:
     selection = Selection(_NAMESPACE, labels=f"job-name={NAME}")
     found = await api.list(builtins.resource("pods"), selection, type=Pod)
     lines = []
-    for pod in sorted(found.items, key=lambda pod: pod.metadata.name):
+    for pod in sorted(found.items, key=lambda pod: pod.spec.node_name):
         name, node = pod.metadata.name, pod.spec.node_name
         async for line in api.logs(name, LogOptions(), namespace=_NAMESPACE):
             lines.append(Line(name, node, line.decode(errors="replace").rstrip("\n")))
@@ -124,18 +150,26 @@ def _seen(node: Node) -> NodeSeen:
     return NodeSeen(node.metadata.name, ready, node.status.node_info.container_runtime_version)
 
 
-def _job() -> dict[str, Any]:
+def _job(nodes: int) -> dict[str, Any]:
+    """One task on each node; without a GPU of its own, each sees all that the node has."""
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"job-name": NAME}},
+    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {"name": NAME},
         "spec": {
-            "completions": 2,
-            "parallelism": 2,
+            "completions": nodes,
+            "parallelism": nodes,
             "completionMode": "Indexed",
             "template": {
                 "spec": {
                     "restartPolicy": "Never",
+                    "topologySpreadConstraints": [spread],
                     "containers": [
                         {"name": "task", "image": "host", "command": ["sh", "-c", _SCRIPT]}
                     ],

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kvestigate.local.clusters import ClusterStatus, Started, Stopped
-from kvestigate.local.demo import Demonstration, NodeSeen
+from kvestigate.local.demo import NAME, SCENARIO, Demonstration
+from kvestigate.local.kubeconfig import context_name
 from kvestigate.local.scenarios.library import Listed, Source
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
 
@@ -45,24 +46,31 @@ def stopped_blocks(stopped: Stopped) -> Sequence[Block]:
 
 
 def demonstration_blocks(seen: Demonstration) -> Sequence[Block]:
+    ready = sum(node.ready for node in seen.nodes)
+    runtimes = ", ".join(dict.fromkeys(node.runtime for node in seen.nodes))
     return [
-        Table(
-            [Column("NODE"), Column("STATUS"), Column("RUNTIME")],
-            [_node_row(node) for node in seen.nodes],
-        ),
+        text(f"{ready}/{len(seen.nodes)} nodes ready on {runtimes}, {seen.pods} pods running"),
         text(
-            f"job ran in {seen.seconds:.2f} s, first line after {seen.first_line_seconds:.2f} s",
-            Tone.GOOD,
+            f"a job asked nvidia-smi on every node in {seen.seconds:.1f} s, "
+            f"first line after {seen.first_line_seconds:.2f} s",
+            Tone.STRONG,
         ),
         Table(
             [Column("POD"), Column("NODE"), Column("LOG")],
             [[line.pod, line.node, line.text] for line in seen.lines],
         ),
+    ]
+
+
+def farewell_blocks() -> Sequence[Block]:
+    context = context_name(NAME)
+    return [
         Facts(
             [
-                ("look around", "kubectl --context kvestigate-demo get pods,jobs -o wide"),
-                ("how it talks", "kvestigate --context kvestigate-demo debug context"),
-                ("clean up", "kvestigate down --name demo --delete"),
+                ("look around", f"kubectl --context {context} get pods -A -o wide"),
+                ("the whole audit", f"kvestigate --context {context} audit"),
+                ("the scenario", f"kvestigate scenario show {SCENARIO}"),
+                ("clean up", f"kvestigate down --name {NAME} --delete"),
             ]
         ),
     ]
@@ -76,11 +84,6 @@ def status_blocks(clusters: Sequence[ClusterStatus]) -> Sequence[Block]:
         for name in ("NAME", "STATUS", "NODES", "HOST", "GPUS", "SCENARIO", "CONTEXT", "SERVER")
     ]
     return [Table(columns, [_row(cluster) for cluster in clusters])]
-
-
-def _node_row(node: NodeSeen) -> Sequence[str | Cell]:
-    ready = Cell("Ready", Tone.GOOD) if node.ready else Cell("NotReady", Tone.BAD)
-    return [node.name, ready, node.runtime]
 
 
 def _row(cluster: ClusterStatus) -> Sequence[str | Cell]:

@@ -1,0 +1,73 @@
+"""`kvestigate demo`: a cluster, a job in it, and what the audit says of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from kvestigate.cli.group import command
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit
+
+if TYPE_CHECKING:
+    from kvestigate.local.clusters import Started
+    from kvestigate.local.demo import Demonstration
+    from kvestigate.render.blocks import Block
+    from kvestigate.reports.audit import Audit
+    from kvestigate.reports.findings.model import Finding
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """Everything that was shown, for those who want it as JSON."""
+
+    cluster: Started
+    demonstration: Demonstration
+    findings: tuple[Finding, ...]
+
+
+@command("demo", examples=("kvestigate demo",))
+async def demo(options: GlobalOptions) -> None:
+    """From nothing to a GPU fleet, a job that ran on it, and what is wrong with it.
+
+    The cluster is called demo and stays up; `kvestigate down --name demo --delete` ends it.
+    """
+    import asyncio
+
+    from kvestigate.cli.cluster import access_of
+    from kvestigate.client.connect import connect
+    from kvestigate.local.clusters import up
+    from kvestigate.local.demo import NAME, SCENARIO, demonstrate
+    from kvestigate.local.scenarios.library import find
+    from kvestigate.local.views import demonstration_blocks, started_blocks
+    from kvestigate.reports.audit import AuditOptions, collect
+
+    started = await asyncio.to_thread(up, os.environ, NAME, None, find(SCENARIO))
+    aloud = options.output == "table"
+    if aloud:
+        emit(options, started, started_blocks)
+    access = access_of(replace(options, context=started.context))
+    async with connect(access) as api:
+        seen = await demonstrate(api)
+    if aloud:
+        click.echo()
+        emit(options, seen, demonstration_blocks)
+    audit = await collect(access, AuditOptions())
+    if aloud:
+        click.echo()
+        emit(options, audit, _findings_blocks)
+    else:
+        emit(options, Demo(started, seen, audit.findings), lambda _: [])
+
+
+def _findings_blocks(audit: Audit) -> Sequence[Block]:
+    from kvestigate.local.views import farewell_blocks
+    from kvestigate.render.blocks import Tone, text
+    from kvestigate.reports.views import finding_blocks
+
+    head = text("what the audit says of it", Tone.STRONG)
+    return [head, *finding_blocks(audit), *farewell_blocks()]
