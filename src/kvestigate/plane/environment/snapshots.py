@@ -6,9 +6,11 @@ whatever is written meanwhile, and nothing is parsed.
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 from kvestigate.plane import answer, objects
 from kvestigate.plane.environment.errand import Errand
-from kvestigate.plane.environment.trimming import trim, trimmed
+from kvestigate.plane.environment.trimming import locate, trim
 from kvestigate.plane.environment.visible import Visible, visible
 from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.metadata import micro_timestamp
@@ -67,6 +69,42 @@ def _resource(key: ResourceKey, kind: Kind, collection: Collection) -> list[byte
 
 
 def _items(kind: Kind, collection: Collection) -> bytes:
-    if kind.shown_as_stored:
-        return b",".join([trimmed(item) for item in collection.items()])
-    return b",".join([trim(objects.shown(item, kind)) for item in collection.items()])
+    """The objects with commas between them: made once for all states that have the collection."""
+    if not kind.shown_as_stored:
+        return b",".join([trim(objects.shown(item, kind)) for item in collection.items()])
+    return _KNOWN.get(collection) or _KNOWN.keep(collection, _joined(collection))
+
+
+def _joined(collection: Collection) -> bytes:
+    parts: list[bytes] = []
+    for item in collection.items():
+        data = item.data
+        start, end = item.cut or locate(item)
+        if start == end:
+            parts += (data, b",")
+        else:
+            parts += (data[:start], data[end:], b",")
+    return b"".join(parts[:-1])
+
+
+class _Known:
+    """What was joined, for as long as the collections live and there is room."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._size = 0
+        self._joined: WeakKeyDictionary[Collection, bytes] = WeakKeyDictionary()
+
+    def get(self, collection: Collection) -> bytes | None:
+        return self._joined.get(collection)
+
+    def keep(self, collection: Collection, joined: bytes) -> bytes:
+        self._size += len(joined)  # of those that have gone, too: that only clears too early
+        if self._size > self._limit:
+            self._joined.clear()
+            self._size = len(joined)
+        self._joined[collection] = joined
+        return joined
+
+
+_KNOWN = _Known(64 * 2**20)

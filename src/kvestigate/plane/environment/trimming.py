@@ -26,13 +26,18 @@ _metadata = json.Decoder(_Metadata)
 
 
 def trimmed(item: Item) -> bytes:
-    """The object; where to cut is looked for once for each version of it."""
+    """The object without them."""
+    start, end = item.cut or locate(item)
+    return item.data if start == end else item.data[:start] + item.data[end:]
+
+
+def locate(item: Item) -> Cut:
+    """Where to cut; looked for once for each version of an object."""
     cut = item.cut
     if cut is None:
         cut = find(item.data)
         force_setattr(item, "cut", cut)
-    start, end = cut
-    return item.data if start == end else item.data[:start] + item.data[end:]
+    return cut
 
 
 def trim(data: bytes) -> bytes:
