@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from kvestigate.plane import objects
 from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.store.model import Item
+from kvestigate.plane.store.state import Collection
 
 PRIORITY_CLASSES = ("scheduling.k8s.io", "priorityclasses")
 RUNTIME_CLASSES = ("node.k8s.io", "runtimeclasses")
@@ -48,12 +51,20 @@ def _priority_class(write: Write) -> Object | None:
         if item is None:
             raise write.forbidden(f"no PriorityClass with name {name} was found")
         return objects.read(item)
+    default = _default_class(state.collection(PRIORITY_CLASSES))
+    return None if default is None else objects.read(default)
+
+
+# Planes share their collections until they change, and classes hardly ever do.
+@lru_cache(maxsize=256)
+def _default_class(classes: Collection) -> Item | None:
+    """The class of pods that name none: of several the lowest."""
     defaults = [
-        obj
-        for item in state.collection(PRIORITY_CLASSES).items()
+        (obj.get("value", 0), item)
+        for item in classes.items()
         if b'"globalDefault":true' in item.data and (obj := objects.read(item)).get("globalDefault")
     ]
-    return min(defaults, key=lambda obj: int(obj.get("value", 0)), default=None)
+    return min(defaults, key=lambda each: int(each[0]), default=(0, None))[1]
 
 
 def allow_one_default_priority(write: Write) -> None:

@@ -31,26 +31,35 @@ def give_account(write: Write) -> None:
     account = _account(write)
     if _automounts(pod["spec"], account):
         _mount_token(pod)
-    if not pod["spec"].get("imagePullSecrets") and account.get("imagePullSecrets"):
-        pod["spec"]["imagePullSecrets"] = account["imagePullSecrets"]
+    if not pod["spec"].get("imagePullSecrets") and account.pull_secrets:
+        pod["spec"]["imagePullSecrets"] = account.pull_secrets
 
 
-def _account(write: Write) -> Object:
+class _Account(msgspec.Struct):
+    """What an account says about the pods that use it."""
+
+    automounts: bool | None = msgspec.field(name="automountServiceAccountToken", default=None)
+    pull_secrets: list[Object] | None = msgspec.field(name="imagePullSecrets", default=None)
+
+
+_decode_account = msgspec.json.Decoder(_Account).decode
+
+
+def _account(write: Write) -> _Account:
     pod, namespace = write.new, write.asked.namespace
     name = pod["spec"]["serviceAccountName"]
     item = write.scene.state.get(ACCOUNTS, namespace, name)
     if item is None:
         why = f"error looking up service account {namespace}/{name}"
         raise write.forbidden(f'{why}: serviceaccount "{name}" not found')
-    account: Object = msgspec.json.decode(item.data)
-    return account
+    return _decode_account(item.data)
 
 
-def _automounts(spec: Object, account: Object) -> bool:
+def _automounts(spec: Object, account: _Account) -> bool:
     wish = spec.get("automountServiceAccountToken")
     if wish is None:
-        wish = account.get("automountServiceAccountToken", True)
-    return bool(wish)
+        wish = account.automounts
+    return wish is None or bool(wish)
 
 
 def _mount_token(pod: Object) -> None:
