@@ -119,6 +119,78 @@ def test_the_whole_life_of_a_task(invoke: Invoke, home: Path, cluster: None) -> 
     assert "no volumes" in ok(invoke("volumes", "list"))
 
 
+def test_files_are_copied_to_a_volume_and_back(
+    invoke: Invoke, home: Path, cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "data").mkdir()
+    (home / "data" / "words").write_text("kept\n")
+    (home / "long.yaml").write_text("run: sleep 600\nvolumes: {/data: data-vol}\n")
+    ok(invoke("auth", "login", "jane"))
+    ok(invoke("volumes", "create", "data-vol", "1Gi"))
+    ok(invoke("volumes", "cp", "data", "data-vol:/"))
+    assert ok(invoke("volumes", "ls", "data-vol", "/data")).splitlines()[1].endswith(" words")
+    ok(invoke("volumes", "cp", "data-vol:/data/words", "copy"))
+    assert (home / "copy").read_text() == "kept\n"
+    for source, target in (("data", "copy"), ("a:/", "b:/")):
+        assert invoke("volumes", "cp", source, target).code == 2
+    outside = invoke("volumes", "ls", "data-vol", "/../..")
+    assert (outside.code, "leads out of the volume" in outside.err) == (2, True)
+    near = invoke("volumes", "ls", "dta-vol")
+    assert (near.code, "did you mean 'data-vol'" in near.err) == (5, True)
+    smaller = invoke("volumes", "resize", "data-vol", "1Mi")
+    assert (smaller.code, "is not more than the 1Gi" in smaller.err) == (2, True)
+
+    # A volume that a task has mounted can still be looked at, and cannot be deleted.
+    task = id_in(ok(invoke("jobs", "submit", "long.yaml", "--detach")))
+    assert "data" in ok(invoke("volumes", "ls", "data-vol"))
+    refused = invoke("volumes", "delete", "data-vol", "--force")
+    assert (refused.code, "in use by" in refused.err) == (6, True)
+    # Where nobody types, the shell reads what there is: no command.
+    with (home / "data" / "words").open() as typed:
+        monkeypatch.setattr("sys.stdin", typed)
+        joined = invoke("jobs", "attach", task)
+    assert (joined.code, "kept: " in joined.err or "not found" in joined.err) == (127, True)
+    ok(invoke("jobs", "stop", task))
+
+
+def test_who_has_a_token_is_who_it_says(
+    invoke: Invoke, home: Path, cluster: None, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = invoke("auth", "token", "jane@example.com")
+    assert made.code == 0
+    token = made.err.strip()
+    assert token not in made.out
+    entries = yaml.safe_load(made.out)
+    (home / "users.yaml").write_text(
+        yaml.safe_dump({"tokens": entries, "quotas": {"default": {"jobs": 0}}})
+    )
+    (home / "token").write_text(f"{token}\n")
+    (home / "task.yaml").write_text("run: x\n")
+    served = subprocess.Popen(
+        [sys.executable, "-c", SERVE, "serve", "--port", "0", "--config", "users.yaml"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with served:
+        try:
+            assert served.stdout is not None
+            monkeypatch.setenv("K8S_CLI_API_URL", served.stdout.readline().split()[-1])
+            ok(invoke("auth", "login", "jane@example.com"))
+            assert invoke("jobs", "list").code == 4
+            with (home / "token").open() as typed:
+                monkeypatch.setattr("sys.stdin", typed)
+                assert ok(invoke("auth", "login", "--token")) == "logged in as jane@example.com\n"
+            assert (config / "kvestigate" / "token").stat().st_mode & 0o777 == 0o600
+            assert ok(invoke("auth", "whoami")) == "jane@example.com\n"
+            assert "no tasks" in ok(invoke("jobs", "list"))
+            assert "for administrators" in invoke("jobs", "list", "--all-users").err
+            assert "quota exceeded" in invoke("jobs", "submit", "task.yaml").err
+            ok(invoke("auth", "logout"))
+            assert invoke("jobs", "list").code == 2
+        finally:
+            served.terminate()
+
+
 def test_a_task_that_fails_says_so(invoke: Invoke, home: Path, cluster: None) -> None:
     (home / "task.yaml").write_text(FAILING)
     ok(invoke("auth", "login", "myuser"))
@@ -274,12 +346,18 @@ def test_who_is_logged_in(invoke: Invoke) -> None:
         (("jobs", "stop", "a", "--all-users"), "name a task or give --all"),
         (("jobs", "logs", "a", "--tail", "x"), "'x' is not a whole number"),
         (("auth", "login", ""), "'' is no user name"),
+        (("auth", "login"), "who are you?"),
+        (("serve", "--config", "absent.yaml"), "absent.yaml: cannot read the file"),
+        (("serve", "--config", "task.yaml"), "task.yaml: run: no such field"),
+        (("jobs", "submit", "good.yaml", "--queue", "A b"), "'A b' is no name"),
+        (("jobs", "submit", "good.yaml", "--deadline", "soon"), "'soon' is not a duration"),
     ],
 )
 def test_a_mistake_is_named(
     invoke: Invoke, home: Path, args: tuple[str, ...], message: str
 ) -> None:
     (home / "task.yaml").write_text("run: x\nresources: {cpu: 1}\n")
+    (home / "good.yaml").write_text("run: x\n")
     outcome = invoke(*args, root=K8S_CLI_PROGRAM)
     assert outcome.code == 2
     assert message in outcome.err

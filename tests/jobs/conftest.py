@@ -11,7 +11,7 @@ import pytest
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.jobs.identity import User
-from kvestigate.jobs.launcher import Launcher
+from kvestigate.jobs.interface import Launcher
 from kvestigate.jobs.manage import InProcess
 from kvestigate.jobs.remote import Remote
 from kvestigate.jobs.serve import serving

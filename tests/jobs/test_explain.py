@@ -9,7 +9,7 @@ import pytest
 
 from kvestigate.jobs.answers import State
 from kvestigate.jobs.explain import Evidence, Explanation, explain
-from kvestigate.jobs.status import TaskJob, task_status
+from kvestigate.jobs.statuses import TaskJob, task_status
 from kvestigate.kube.views.core import Event
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim

@@ -15,10 +15,10 @@ from kvestigate.jobs import labels
 from kvestigate.jobs.answers import HistoryEntry, State
 from kvestigate.jobs.gang import judge, next_look, partial
 from kvestigate.jobs.identity import User
+from kvestigate.jobs.interface import Launcher
 from kvestigate.jobs.keeping import Keeper, keep
-from kvestigate.jobs.launcher import Launcher
 from kvestigate.jobs.manage import InProcess
-from kvestigate.jobs.status import TaskJob
+from kvestigate.jobs.statuses import TaskJob
 from kvestigate.kube.views.meta import Condition, Metadata
 from kvestigate.kube.views.workloads import JobStatus
 from tests.jobs.conftest import LauncherOf

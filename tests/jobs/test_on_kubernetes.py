@@ -13,7 +13,7 @@ from kvestigate.errors import NotFound
 from kvestigate.jobs.answers import State
 from kvestigate.jobs.archive import packed
 from kvestigate.jobs.identity import User
-from kvestigate.jobs.launcher import VolumeRequest
+from kvestigate.jobs.interface import VolumeRequest
 from kvestigate.jobs.manage import InProcess
 from kvestigate.jobs.model import Upload
 from kvestigate.jobs.uploading import put_pieces

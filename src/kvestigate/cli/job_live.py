@@ -12,7 +12,7 @@ from kvestigate.cli.options import GlobalOptions
 
 if TYPE_CHECKING:
     from kvestigate.jobs.answers import TaskStatus, TaskView
-    from kvestigate.jobs.launcher import Launcher
+    from kvestigate.jobs.interface import Launcher
 
 _TICK = 1.0
 """Seconds after which the elapsed time is drawn anew."""

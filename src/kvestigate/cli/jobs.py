@@ -21,7 +21,7 @@ from kvestigate.errors import EXIT_FAILED, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
     from kvestigate.jobs.archive import Archive
-    from kvestigate.jobs.launcher import Launcher, LogRequest
+    from kvestigate.jobs.interface import Launcher, LogRequest
 
 F = TypeVar("F")
 
@@ -118,7 +118,7 @@ async def _see_to_the_end(
     options: GlobalOptions, launcher: Launcher, task_id: str, *, watch: bool
 ) -> int:
     from kvestigate.cli.job_live import show_live
-    from kvestigate.jobs.launcher import LogRequest
+    from kvestigate.jobs.interface import LogRequest
 
     task = await show_live(options, launcher, task_id) if watch else None
     if not watch:
@@ -153,8 +153,8 @@ async def list_(options: GlobalOptions, details: bool, all_users: bool) -> None:
 @all_users_option
 async def queue(options: GlobalOptions, all_users: bool) -> None:
     """Show what waits and what runs, oldest first."""
-    from kvestigate.jobs.queue import queued
     from kvestigate.jobs.views import queue_blocks
+    from kvestigate.jobs.waiting import queued
 
     async with launcher_of(options) as launcher:
         listed = queued(await launcher.list_tasks(all_users=all_users))
@@ -245,7 +245,7 @@ async def _in_node(
     tty: bool,
 ) -> int:
     from kvestigate.cli.attached import run_attached
-    from kvestigate.jobs.launcher import ExecRequest
+    from kvestigate.jobs.interface import ExecRequest
 
     if tty and not (stdin and sys.stdin.isatty()):
         click.echo("no terminal here: the command gets none either", err=True)
@@ -356,7 +356,7 @@ async def logs(
     node: int | None,
 ) -> None:
     """Print the log of all nodes of a task."""
-    from kvestigate.jobs.launcher import LogRequest
+    from kvestigate.jobs.interface import LogRequest
 
     seconds = None if since is None else max(int(since), 1)
     async with launcher_of(options) as launcher:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kvestigate.cli.options import GlobalOptions
 
 if TYPE_CHECKING:
-    from kvestigate.jobs.launcher import Launcher
+    from kvestigate.jobs.interface import Launcher
     from kvestigate.jobs.manage import InProcess
 
 API_URL = "K8S_CLI_API_URL"

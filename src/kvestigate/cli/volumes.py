@@ -45,7 +45,7 @@ async def create(
     options: GlobalOptions, name: str, size: str, storage_class: str | None, access_modes: str
 ) -> None:
     """Create a volume NAME of SIZE (10Gi, 1Ti)."""
-    from kvestigate.jobs.launcher import VolumeRequest
+    from kvestigate.jobs.interface import VolumeRequest
 
     modes = tuple(mode.strip() for mode in access_modes.split(",") if mode.strip())
     async with launcher_of(options) as launcher:

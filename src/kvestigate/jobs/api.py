@@ -21,7 +21,7 @@ from kvestigate.jobs import answers
 from kvestigate.jobs.authn import authenticator
 from kvestigate.jobs.bridge import bridge
 from kvestigate.jobs.explain import Explanation
-from kvestigate.jobs.launcher import ExecRequest, LogRequest, VolumeRequest
+from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
 from kvestigate.jobs.manage import InProcess
 from kvestigate.jobs.pieces import MOST_PIECES, Files, files_of
 from kvestigate.jobs.settings import Settings

@@ -22,7 +22,7 @@ from kvestigate.jobs.answers import HistoryEntry
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.quotas import Quota, Quotas, Usage, check, read_quotas, total
 from kvestigate.jobs.records import Record
-from kvestigate.jobs.status import TaskJob, node_ended
+from kvestigate.jobs.statuses import TaskJob, node_ended
 from kvestigate.kube import builtins, quantities
 from kvestigate.kube.views.meta import Metadata, View
 from kvestigate.kube.views.workloads import Job

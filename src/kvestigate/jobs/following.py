@@ -12,7 +12,7 @@ from kvestigate.jobs import labels, records
 from kvestigate.jobs.answers import TaskView
 from kvestigate.jobs.keeping import JOBS, keep_quietly
 from kvestigate.jobs.liveview import node_views
-from kvestigate.jobs.status import TaskJob, node_index, task_status
+from kvestigate.jobs.statuses import TaskJob, node_index, task_status
 from kvestigate.kube.views.pods import Pod
 
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from kvestigate.jobs import labels
 from kvestigate.jobs.answers import State
 from kvestigate.jobs.limits import GATHER_SECONDS, Limits
-from kvestigate.jobs.status import TaskJob, node_ended, node_index, node_state
+from kvestigate.jobs.statuses import TaskJob, node_ended, node_index, node_state
 
 
 @dataclass(frozen=True, slots=True)

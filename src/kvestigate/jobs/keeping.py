@@ -18,7 +18,7 @@ from kvestigate.client.informer import Change
 from kvestigate.errors import Forbidden, KvestigateError, NotFound
 from kvestigate.jobs import book, gang, labels, records
 from kvestigate.jobs.explain import pod_causes
-from kvestigate.jobs.status import TaskJob, node_index, task_status
+from kvestigate.jobs.statuses import TaskJob, node_index, task_status
 from kvestigate.kube import builtins
 from kvestigate.kube.views.pods import Pod
 

@@ -9,8 +9,8 @@ from kvestigate.jobs import labels
 from kvestigate.jobs.answers import NodeView, State
 from kvestigate.jobs.compile import GPU
 from kvestigate.jobs.explain import pod_causes
-from kvestigate.jobs.logs import pod_index
-from kvestigate.jobs.status import TaskJob, node_index, node_state, stamp
+from kvestigate.jobs.log_lines import pod_index
+from kvestigate.jobs.statuses import TaskJob, node_index, node_state, stamp
 from kvestigate.kube.views.pods import Pod
 
 _PHASES = {

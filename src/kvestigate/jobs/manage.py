@@ -18,7 +18,7 @@ from kvestigate.jobs import (
     endpoints,
     following,
     labels,
-    logs,
+    log_lines,
     parts,
     records,
     staging,
@@ -26,17 +26,17 @@ from kvestigate.jobs import (
     volumes,
 )
 from kvestigate.jobs.callers import Role
+from kvestigate.jobs.collecting import evidence
 from kvestigate.jobs.compile import compile_companions, compile_jobs
 from kvestigate.jobs.explain import Explanation, explain
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.ids import is_id, new_id
+from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
 from kvestigate.jobs.keeping import JOBS, keep_quietly, utc_now
-from kvestigate.jobs.launcher import ExecRequest, LogRequest, VolumeRequest
 from kvestigate.jobs.pieces import Files
 from kvestigate.jobs.quotas import Quotas
-from kvestigate.jobs.status import TaskJob, task_status, task_statuses
+from kvestigate.jobs.statuses import TaskJob, task_status, task_statuses
 from kvestigate.jobs.submitting import delete_job, prepare, start
-from kvestigate.jobs.why import evidence
 
 if TYPE_CHECKING:
     from kvestigate.client.streams import Session
@@ -132,7 +132,7 @@ class InProcess:
         keeping = request.follow and not self._kept
         beside = asyncio.ensure_future(self._keep(jobs)) if keeping else None
         try:
-            async with aclosing(logs.task_lines(self._api, jobs, request)) as lines:
+            async with aclosing(log_lines.task_lines(self._api, jobs, request)) as lines:
                 async for line in lines:
                     yield line
         finally:

@@ -12,8 +12,9 @@ from kvestigate.client.connect import connect
 from kvestigate.jobs import answers
 from kvestigate.jobs.explain import Explanation
 from kvestigate.jobs.identity import User
-from kvestigate.jobs.launcher import LogRequest, VolumeRequest
+from kvestigate.jobs.interface import LogRequest, VolumeRequest
 from kvestigate.jobs.manage import InProcess
+from kvestigate.jobs.waiting import queued
 from kvestigate.operation import Effect, Operation
 
 
@@ -64,6 +65,21 @@ class VolumeOptions:
     volume_id: str
 
 
+@dataclass(frozen=True, slots=True)
+class VolumeResizeOptions:
+    user: str
+    volume_id: str
+    size: str
+    """`20Gi`"""
+
+
+@dataclass(frozen=True, slots=True)
+class VolumePathOptions:
+    user: str
+    volume_id: str
+    path: str = "/"
+
+
 @asynccontextmanager
 async def _launcher(access: Access, user: str) -> AsyncIterator[InProcess]:
     async with connect(access) as api:
@@ -83,6 +99,20 @@ async def list_tasks(access: Access, options: ListOptions) -> answers.TaskListRe
 async def task(access: Access, options: TaskOptions) -> answers.TaskStatus:
     async with _launcher(access, options.user) as launcher:
         return await launcher.task(options.task_id)
+
+
+async def queue(access: Access, options: ListOptions) -> answers.TaskListResponse:
+    return queued(await list_tasks(access, options))
+
+
+async def history(access: Access, options: ListOptions) -> answers.HistoryResponse:
+    async with _launcher(access, options.user) as launcher:
+        return await launcher.history(all_users=options.all_users)
+
+
+async def endpoint(access: Access, options: TaskOptions) -> answers.EndpointResponse:
+    async with _launcher(access, options.user) as launcher:
+        return await launcher.endpoint(options.task_id)
 
 
 async def why(access: Access, options: TaskOptions) -> Explanation:
@@ -122,6 +152,18 @@ async def volume(access: Access, options: VolumeOptions) -> answers.VolumeStatus
         return await launcher.volume(options.volume_id)
 
 
+async def resize_volume(
+    access: Access, options: VolumeResizeOptions
+) -> answers.VolumeResizeResponse:
+    async with _launcher(access, options.user) as launcher:
+        return await launcher.resize_volume(options.volume_id, options.size)
+
+
+async def volume_files(access: Access, options: VolumePathOptions) -> answers.VolumeFiles:
+    async with _launcher(access, options.user) as launcher:
+        return await launcher.volume_files(options.volume_id, options.path)
+
+
 async def delete_volume(access: Access, options: VolumeOptions) -> answers.VolumeDeleteResponse:
     async with _launcher(access, options.user) as launcher:
         return await launcher.delete_volume(options.volume_id)
@@ -151,6 +193,30 @@ OPERATIONS: tuple[Operation, ...] = (
         answers.TaskStatus,
         Effect.READ,
         task,
+    ),
+    Operation(
+        "jobs.queue",
+        "Show what waits and what runs, oldest first.",
+        ListOptions,
+        answers.TaskListResponse,
+        Effect.READ,
+        queue,
+    ),
+    Operation(
+        "jobs.history",
+        "List the tasks that were submitted, also those that are gone.",
+        ListOptions,
+        answers.HistoryResponse,
+        Effect.READ,
+        history,
+    ),
+    Operation(
+        "jobs.endpoint",
+        "Show where the ports of a task are reached.",
+        TaskOptions,
+        answers.EndpointResponse,
+        Effect.READ,
+        endpoint,
     ),
     Operation(
         "jobs.why",
@@ -199,6 +265,22 @@ OPERATIONS: tuple[Operation, ...] = (
         answers.VolumeStatus,
         Effect.READ,
         volume,
+    ),
+    Operation(
+        "volumes.resize",
+        "Make a volume larger.",
+        VolumeResizeOptions,
+        answers.VolumeResizeResponse,
+        Effect.WRITE,
+        resize_volume,
+    ),
+    Operation(
+        "volumes.ls",
+        "List what is on a volume.",
+        VolumePathOptions,
+        answers.VolumeFiles,
+        Effect.READ,
+        volume_files,
     ),
     Operation(
         "volumes.delete",

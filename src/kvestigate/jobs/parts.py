@@ -11,7 +11,7 @@ from kvestigate.client.call import Selection
 from kvestigate.errors import Conflict, DeadlineExceeded, InputError, KvestigateError, NotFound
 from kvestigate.jobs import labels
 from kvestigate.jobs.compile import CONTAINER
-from kvestigate.jobs.launcher import ExecRequest
+from kvestigate.jobs.interface import ExecRequest
 from kvestigate.jobs.pieces import LARGEST_PIECE
 from kvestigate.jobs.script import DONE, FILES
 from kvestigate.kube.views.pods import Pod

@@ -15,7 +15,7 @@ from kvestigate.jobs import answers
 from kvestigate.jobs.explain import Explanation
 from kvestigate.jobs.failures import failure
 from kvestigate.jobs.identity import User
-from kvestigate.jobs.launcher import ExecRequest, LogRequest, VolumeRequest
+from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
 from kvestigate.jobs.pieces import Files
 from kvestigate.wire.message import Headers, Incoming, Request
 from kvestigate.wire.pool import HttpClient

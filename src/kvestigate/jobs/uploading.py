@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from kvestigate.jobs.archive import Archive
-from kvestigate.jobs.launcher import Launcher
+from kvestigate.jobs.interface import Launcher
 
 Progress = Callable[[int, int], None]
 """Told how many pieces of how many are there."""

@@ -141,7 +141,7 @@ def _phase(volume: VolumeStatus) -> Cell:
 
 
 def volume_files_blocks(files: VolumeFiles) -> Sequence[Block]:
-    return [text(line) for line in files.lines]
+    return [text("\n".join(files.lines))]
 
 
 def history_blocks(history: HistoryResponse) -> Sequence[Block]:

@@ -12,8 +12,8 @@ from kvestigate.jobs import answers, labels
 from kvestigate.jobs.compile import object_name
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.ids import is_id
-from kvestigate.jobs.launcher import ACCESS_MODES, VolumeRequest
-from kvestigate.jobs.status import volume_status
+from kvestigate.jobs.interface import ACCESS_MODES, VolumeRequest
+from kvestigate.jobs.statuses import volume_status
 from kvestigate.kube import builtins, quantities
 from kvestigate.kube.names import SUBDOMAIN_MAX
 from kvestigate.kube.views.pods import Pod

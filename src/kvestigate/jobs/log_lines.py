@@ -13,8 +13,8 @@ from kvestigate.errors import BadRequest, DeadlineExceeded, NotFound
 from kvestigate.jobs import labels
 from kvestigate.jobs.answers import State
 from kvestigate.jobs.compile import CONTAINER
-from kvestigate.jobs.launcher import LogRequest
-from kvestigate.jobs.status import TaskJob, node_index, node_state
+from kvestigate.jobs.interface import LogRequest
+from kvestigate.jobs.statuses import TaskJob, node_index, node_state
 from kvestigate.kube import builtins
 from kvestigate.kube.views.pods import Pod
 

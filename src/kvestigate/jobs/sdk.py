@@ -1,0 +1,155 @@
+"""The launcher for programs: a function for each command, of the same name.
+
+from kvestigate import jobs
+
+async with jobs.launcher("jane@example.com") as mine:
+    task = await jobs.submit(mine, {"run": "echo hello", "num_nodes": 2})
+    async for line in jobs.logs(mine, task.task_id):
+        print(line.decode())
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from kvestigate.client.access import Access
+from kvestigate.client.connect import connect
+from kvestigate.client.streams import Completed
+from kvestigate.errors import UsageError
+from kvestigate.jobs import answers
+from kvestigate.jobs.archive import packed
+from kvestigate.jobs.explain import Explanation
+from kvestigate.jobs.identity import User
+from kvestigate.jobs.interface import ExecRequest, Launcher, LogRequest, VolumeRequest
+from kvestigate.jobs.manage import InProcess
+from kvestigate.jobs.parse import parse_task
+from kvestigate.jobs.remote import Remote
+from kvestigate.jobs.uploading import Progress, put_pieces, send_parts
+from kvestigate.jobs.waiting import queued
+
+
+@asynccontextmanager
+async def launcher(
+    user: str = "", *, url: str = "", token: str = "", access: Access | None = None
+) -> AsyncIterator[Launcher]:
+    """Tasks and volumes of `user`: of the server at `url`, else of the cluster of `access`."""
+    async with AsyncExitStack() as stack:
+        if url:
+            named = User(user) if user else None
+            yield await stack.enter_async_context(Remote(url, named, token))
+        elif access is not None:
+            yield InProcess(await stack.enter_async_context(connect(access)), User(user))
+        else:
+            raise UsageError("neither a server nor a cluster", hint="give `url` or `access`")
+
+
+async def submit(
+    mine: Launcher,
+    task: Mapping[str, Any],
+    *,
+    files: Path | None = None,
+    progress: Progress = lambda done, total: None,
+) -> answers.TaskSubmitResponse:
+    """Start a task; relative paths of `workdir` and `file_mounts` are below `files`."""
+    parsed = parse_task(dict(task))
+    if not parsed.uploads:
+        return await mine.submit(task)
+    with packed(parsed.uploads, files or Path()) as archive:
+        await put_pieces(mine, archive, progress)
+        made = await mine.submit(task, archive.files)
+        await send_parts(mine, made.task_id, parsed.num_nodes, archive, progress)
+        return made
+
+
+async def list(mine: Launcher, *, all_users: bool = False) -> answers.TaskListResponse:  # noqa: A001 - the command's name
+    return await mine.list_tasks(all_users=all_users)
+
+
+async def queue(mine: Launcher, *, all_users: bool = False) -> answers.TaskListResponse:
+    """What waits and what runs, oldest first."""
+    return queued(await mine.list_tasks(all_users=all_users))
+
+
+async def history(mine: Launcher, *, all_users: bool = False) -> answers.HistoryResponse:
+    return await mine.history(all_users=all_users)
+
+
+async def status(mine: Launcher, task_id: str) -> answers.TaskStatus:
+    return await mine.task(task_id)
+
+
+async def why(mine: Launcher, task_id: str) -> Explanation:
+    return await mine.why(task_id)
+
+
+async def endpoint(mine: Launcher, task_id: str) -> answers.EndpointResponse:
+    return await mine.endpoint(task_id)
+
+
+async def stop(mine: Launcher, task_id: str) -> answers.TaskStopResponse:
+    return await mine.stop(task_id)
+
+
+cancel = stop
+
+
+async def stop_all(mine: Launcher, *, all_users: bool = False) -> answers.TaskStopAllResponse:
+    return await mine.stop_all(all_users=all_users)
+
+
+def logs(
+    mine: Launcher,
+    task_id: str,
+    *,
+    follow: bool = True,
+    tail: int | None = None,
+    since_seconds: int | None = None,
+    node: int | None = None,
+) -> AsyncGenerator[bytes, None]:
+    """Lines without their newlines."""
+    return mine.logs(task_id, LogRequest(follow, tail, since_seconds, node))
+
+
+async def exec(  # noqa: A001 - the command's name
+    mine: Launcher,
+    task_id: str,
+    *command: str,
+    node: int = 0,
+    input: bytes | None = None,
+    timeout: float = 600.0,
+) -> Completed:
+    """Run a command in a node; its exit code and output."""
+    request = ExecRequest(command, node, input is not None)
+    async with asyncio.timeout(timeout), await mine.session(task_id, request) as running:
+        return await running.communicate(input)
+
+
+async def create_volume(
+    mine: Launcher,
+    name: str,
+    size: str,
+    *,
+    storage_class: str | None = None,
+    access_modes: tuple[str, ...] = ("ReadWriteOnce",),
+) -> answers.VolumeCreateResponse:
+    return await mine.create_volume(VolumeRequest(name, size, storage_class, access_modes))
+
+
+async def list_volumes(mine: Launcher, *, all_users: bool = False) -> answers.VolumeListResponse:
+    return await mine.list_volumes(all_users=all_users)
+
+
+async def volume_status(mine: Launcher, volume: str) -> answers.VolumeStatus:
+    return await mine.volume(volume)
+
+
+async def resize_volume(mine: Launcher, volume: str, size: str) -> answers.VolumeResizeResponse:
+    return await mine.resize_volume(volume, size)
+
+
+async def delete_volume(mine: Launcher, volume: str) -> answers.VolumeDeleteResponse:
+    return await mine.delete_volume(volume)
