@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
+import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.upstream import binaries
+from tests.upstream.processes import free_ports
 
 PATIENCE = 30.0
 
@@ -40,49 +40,41 @@ class Etcd:
     def __init__(self, directory: Path, flags: Sequence[str] = ()) -> None:
         """`flags` are those for TLS, if any."""
         self._directory = directory
-        self._client, self._peer, health = _free_ports(3)
-        self._health = f"http://127.0.0.1:{health}"
+        self._client, self._peer = free_ports(2)
         self._flags = flags
         scheme = "https" if flags else "http"
         self.url = f"{scheme}://127.0.0.1:{self._client}"
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
+        """Returns when etcd takes requests: it says so as it would to systemd."""
         peer = f"http://127.0.0.1:{self._peer}"
-        with (self._directory / "etcd.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [
-                    etcd_binary(),
-                    *("--data-dir", str(self._directory / "data")),
-                    *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
-                    *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
-                    *("--initial-cluster", f"default={peer}"),
-                    *("--log-level", "error", "--unsafe-no-fsync"),
-                    *("--listen-metrics-urls", self._health, *self._flags),
-                ],
-                stdout=log,
-                stderr=log,
-            )
-        self._wait()
+        with tempfile.TemporaryDirectory() as short, _listening(f"{short}/notify") as told:
+            with (self._directory / "etcd.log").open("ab") as log:
+                self._process = subprocess.Popen(
+                    [
+                        etcd_binary(),
+                        *("--data-dir", str(self._directory / "data")),
+                        *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
+                        *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
+                        *("--initial-cluster", f"default={peer}"),
+                        *("--log-level", "error", "--unsafe-no-fsync", *self._flags),
+                    ],
+                    stdout=log,
+                    stderr=log,
+                    env={**os.environ, "NOTIFY_SOCKET": f"{short}/notify"},
+                )
+            try:
+                assert told.recv(100) == b"READY=1"
+            except TimeoutError:
+                said = (self._directory / "etcd.log").read_text()[-2000:]
+                pytest.fail(f"etcd did not start: {said}")
 
     def stop(self) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
             self._process = None
-
-    def _wait(self) -> None:
-        """etcd says nowhere that it is ready but at this address."""
-        assert self._process is not None
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end and self._process.poll() is None:
-            try:
-                with urllib.request.urlopen(f"{self._health}/health", timeout=5) as answer:
-                    if b'"true"' in answer.read():
-                        return
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.05)
-        pytest.fail(f"etcd did not start: {(self._directory / 'etcd.log').read_text()[-2000:]}")
 
 
 @contextmanager
@@ -114,13 +106,9 @@ def prefix() -> str:
     return f"/{uuid.uuid4().hex}"
 
 
-def _free_ports(count: int) -> list[int]:
-    """Held together, so that they differ."""
-    held = [socket.socket() for _ in range(count)]
-    try:
-        for each in held:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in held]
-    finally:
-        for each in held:
-            each.close()
+@contextmanager
+def _listening(path: str) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as told:
+        told.bind(path)
+        told.settimeout(PATIENCE)
+        yield told

@@ -61,12 +61,18 @@ class Follower:
 
     async def follow(self, ready: Callable[[], None]) -> None:
         """Until cancelled; `ready` is called when the watch stands."""
-        backoff = Backoff(initial=0.05, cap=2.0)
+        backoff, lost = Backoff(initial=0.05, cap=2.0), False
         while True:
             try:
+                if lost:
+                    await self._start_over()
+                    lost = False
                 await self._watch(ready, backoff)
             except StoreFailed as error:
                 _log.warning("%s; watching again from revision %d", error.message, self._next)
+            except Exception:  # noqa: BLE001 - without its watch the server would go stale unnoticed
+                _log.exception("a message of etcd's watch could not be followed")
+                lost = True
             await asyncio.sleep(backoff.next())
 
     async def pulse(self) -> None:
@@ -88,6 +94,7 @@ class Follower:
         async with contextlib.aclosing(watch):
             async for seen in watch:
                 if seen.compact_revision:
+                    _log.warning("etcd has compacted revision %d", self._next)
                     await self._start_over()
                     return
                 if seen.canceled:
@@ -98,7 +105,6 @@ class Follower:
 
     async def _start_over(self) -> None:
         """What happened in between cannot be read any more, only what it led to."""
-        _log.warning("etcd has compacted revision %d; loading planes anew", self._next)
         await self.survey()
         for name in self._records.names():
             self._feed.missed(name)

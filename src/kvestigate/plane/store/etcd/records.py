@@ -16,6 +16,8 @@ class Records:
     def __init__(self) -> None:
         self._known: dict[str, tuple[Record | None, int]] = {}
         """None: it was deleted; kept until the watch has passed that revision."""
+        self._gone: dict[str, int] = {}
+        """Those, with that revision."""
         self._names: dict[str, str] = {}
 
     def names(self) -> list[str]:
@@ -38,7 +40,9 @@ class Records:
             if before is not None:
                 self._names.pop(before.id, None)
             self._known[name] = record, revision
-            if record is not None:
+            if record is None:
+                self._gone[name] = revision
+            else:
                 self._names[record.id] = name
         return before
 
@@ -58,8 +62,8 @@ class Records:
 
     def passed(self, revision: int) -> None:
         """Nothing older can come any more: forget who was deleted until then."""
-        gone = [
-            name for name, (record, at) in self._known.items() if record is None and at <= revision
-        ]
-        for name in gone:
-            del self._known[name]
+        for name, at in list(self._gone.items()):
+            if at <= revision:
+                del self._gone[name]
+                if self._known.get(name) == (None, at):
+                    del self._known[name]
