@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from bench import collect, listing, manifests, plane, planes, startup
+from bench import collect, fleet, listing, manifests, plane, planes, startup
 from bench.frame import BenchFailed
 from bench.settings import Bench, Settings
 
@@ -16,6 +16,7 @@ BENCHES: dict[str, Bench] = {
     "list": listing.run,
     "plane": plane.run,
     "planes": planes.run,
+    "fleet": fleet.run,
     "collect": collect.run,
     "from-file": manifests.run,
 }
