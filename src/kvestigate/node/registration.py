@@ -70,6 +70,7 @@ def node_status(
 ) -> dict[str, Any]:
     """The status, as a strategic merge patch."""
     amounts = capacity(config, facts)
+    limits = "".join(f"; {limit}" for limit in facts.limits)
     return {
         "capacity": amounts,
         "allocatable": amounts,
@@ -94,7 +95,7 @@ def node_status(
                 "type": name,
                 "status": status,
                 "reason": reason,
-                "message": message,
+                "message": message + (limits if name == "Ready" else ""),
                 "lastHeartbeatTime": stamp(now),
                 "lastTransitionTime": stamp(since),
             }
