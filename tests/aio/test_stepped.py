@@ -142,6 +142,22 @@ def test_the_end_ends_every_task(loop: SteppedLoop) -> None:
     assert (ended, task.cancelled(), inner.is_closed()) == (["cleaned up"], True, True)
 
 
+def test_who_takes_time_to_clean_up_gets_it_at_the_end() -> None:
+    ended: list[float] = []
+    inner = SteppedLoop(0.0)
+
+    async def slow() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(5)
+            ended.append(inner.time())
+
+    spawn(inner, slow())
+    inner.end()
+    assert ended == [5.0]
+
+
 def test_there_are_no_threads(loop: SteppedLoop) -> None:
     with pytest.raises(RuntimeError, match="no threads"):
         loop.call_soon_threadsafe(print)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.crew.conftest import World
 from tests.crew.episode import episode
 
@@ -14,6 +16,7 @@ _ROOT = Path(__file__).parents[2]
 REPEATS = int(os.environ.get("KVESTIGATE_REPEATS", "3"))
 
 
+@pytest.mark.timeout(60 + 3 * REPEATS)
 async def test_the_same_actions_give_the_same_bytes(planes: World) -> None:
     prints = {await episode(planes, f"run-{number}") for number in range(REPEATS)}
     assert len(prints) == 1

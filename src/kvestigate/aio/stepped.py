@@ -88,12 +88,17 @@ class SteppedLoop(asyncio.BaseEventLoop):
         return self._work.first()
 
     def end(self) -> None:
-        """Drop all tasks and timers, as a crash would: nobody waits for anything here."""
+        """Cancel all tasks and let no time pass but what they insist on to clean up."""
         with self.entered():
-            for task in asyncio.all_tasks(self):
+            tasks = asyncio.all_tasks(self)
+            for task in tasks:
                 task.cancel()
-            while self._callbacks:
-                self.turn()
+            while self._callbacks or not all(task.done() for task in tasks):
+                if not self.turn():
+                    at = self.next_timer()
+                    if at is None:
+                        break
+                    self.advance(at)
         self._work.clear()
         self._routine.clear()
         self.close()

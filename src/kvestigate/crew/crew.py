@@ -69,6 +69,7 @@ class Crew:
         self._door = door
         self._random = Random(seed)
         self._feed = Feed(plane)
+        self._apis: list[FedApi] = []
         self._task: asyncio.Task[None] | None = None
 
     @property
@@ -86,6 +87,11 @@ class Crew:
         return bool(self.loop.turn()) or changed
 
     def end(self) -> None:
+        """Stop at once: what is not in the plane by now will not get there."""
+        for api in self._apis:
+            self.loop.create_task(api.aclose())
+        with self.loop.entered():
+            self.loop.turn()
         self.loop.end()
 
     async def _work(self) -> None:
@@ -113,4 +119,6 @@ class Crew:
             _log.exception("the crew of plane %s broke down", self.plane.name)
 
     def _api(self, user: str) -> FedApi:
-        return FedApi(self._door(self.plane.name, user), self._feed)
+        api = FedApi(self._door(self.plane.name, user), self._feed)
+        self._apis.append(api)
+        return api
