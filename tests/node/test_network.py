@@ -163,6 +163,51 @@ async def test_two_pods_listen_on_one_port_and_both_answer(agent: Agent, api: Ap
     assert said == [f"one {client}", f"two {client}", "ConnectionRefusedError"]
 
 
+WAYS = """
+import asyncio, socket, sys, threading
+host, port = sys.argv[1], int(sys.argv[2])
+
+async def without_blocking():
+    reader, _ = await asyncio.open_connection(host, port)
+    return await reader.read(100)
+
+def in_a_thread():
+    said = []
+    def work():
+        said.append(socket.create_connection((host, port)).recv(100))
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return said[0]
+
+def over_six():
+    peer = socket.socket(socket.AF_INET6)
+    peer.connect(("::ffff:" + host, port))
+    return peer.recv(100)
+
+def bound_before():
+    peer = socket.socket()
+    peer.bind(("", 0))
+    peer.connect((host, port))
+    return peer.recv(100)
+
+def refused_before():
+    peer = socket.socket()
+    assert peer.connect_ex((host, port + 1)) == 111
+    peer.connect((host, port))
+    return peer.recv(100)
+
+ways = (in_a_thread, over_six, bound_before, refused_before)
+for said in (asyncio.run(without_blocking()), *(way() for way in ways)):
+    print(said.decode().split()[0])
+"""
+
+
+async def test_every_kind_of_socket_finds_its_way(agent: Agent, api: Api) -> None:
+    ip = await server(agent, api, "web")
+    assert await output(agent, api, "asker", program(WAYS, ip, 8080)) == ["web"] * 5
+
+
 async def test_a_low_port_can_be_had_by_every_user(agent: Agent, api: Api) -> None:
     ip = await server(agent, api, "web", port=80)
     assert (await ask(agent, api, f"{ip}:80"))[0].startswith("web ")

@@ -7,8 +7,6 @@ import errno
 import os
 import select
 import socket
-from collections.abc import Coroutine
-from typing import Any
 
 from kvestigate.node.net import calls, seccomp, sockets
 from kvestigate.node.net.routing import UDP, PodRoutes, Route
@@ -28,7 +26,8 @@ class Warden:
         assert found is not None
         self._calls = found
         self._watched: set[int] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], tuple[int, Notice]] = {}
+        """Connections that are being made, and for whom."""
 
     def watch(self, listener: int, pod: PodRoutes) -> None:
         """Answer what is told on `listener`, which is ours from now on."""
@@ -36,9 +35,11 @@ class Warden:
         asyncio.get_running_loop().add_reader(listener, self._hear, listener, pod)
 
     def close(self) -> None:
-        """Whoever calls now waits for the next warden, if a shim keeps its listener."""
-        for task in self._tasks:
+        """Whoever calls from now on waits for the next warden, if a shim keeps its listener."""
+        for task, (listener, notice) in self._tasks.items():
             task.cancel()
+            if listener in self._watched:
+                seccomp.answer(listener, notice, -errno.ECONNREFUSED)
         for listener in list(self._watched):
             self._drop(listener)
 
@@ -75,7 +76,10 @@ class Warden:
             sock.close()
             return False
         if notice.number == self._calls.connect:
-            self._spawn(self._connect(listener, notice, sock, route, _source(pod, route)))
+            work = self._connect(listener, notice, sock, route, _source(pod, route))
+            task = asyncio.ensure_future(work)
+            self._tasks[task] = (listener, notice)
+            task.add_done_callback(self._tasks.pop)
             return True
         with sock:
             if sockets.protocol(sock) != UDP or not route.places:
@@ -103,20 +107,13 @@ class Warden:
     async def _connect(
         self, listener: int, notice: Notice, sock: socket.socket, route: Route, source: str
     ) -> None:
-        # Whatever happens, the caller gets an answer: nobody else could give it one.
-        result = -errno.ECONNREFUSED
         try:
             with sock:
                 result = await sockets.connect(sock, route, source)
         except OSError as failure:
             result = -(failure.errno or errno.EINVAL)
-        finally:
+        if listener in self._watched:
             seccomp.answer(listener, notice, result)
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
 
 def _address(notice: Notice, *, sending: bool) -> Address | None:
