@@ -25,6 +25,8 @@ _SOURCE_IN_TEXT = re.compile(r' in scheme "[^"]+"')
 """Where in its own source the server looked; nothing that clients could use."""
 _DUMP_IN_TEXT = re.compile(r"\n@@ -\d+,\d+ \+\d+,\d+ @@\n(?:[ +-].*\n)+(?:@@ .*\n(?:[ +-].*\n)+)*")
 """What changed, as a difference between two dumps of the server's own Go structs."""
+_SELF_IN_TEXT = re.compile(r"\bselfType\d+")
+"""What the server calls the type of `self` in a rule: another name every time."""
 _ISSUER = "https://kubernetes.default.svc.cluster.local"
 """Of service-account tokens: chosen by who sets the server up."""
 _AGE = re.compile(r"^(\d+[smhdy])+$")
@@ -108,6 +110,7 @@ class _Mask:
             return "<continue>"
         text = _PRESENT_IN_TEXT.sub(r"\1<now>", text)
         text = _SOURCE_IN_TEXT.sub("", text)
+        text = _SELF_IN_TEXT.sub("selfType", text)
         text = _DUMP_IN_TEXT.sub("\n<what changed>\n", text)
         text = _OBJECT_IN_TEXT.sub('"<object>"', text)
         text = text.replace(_ISSUER, _ISSUER.removesuffix(".cluster.local"))

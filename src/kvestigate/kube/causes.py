@@ -78,7 +78,11 @@ def show(value: Any) -> str:
         return "null"
     if isinstance(value, str) and not value.isprintable():
         return _quoted(value)
-    return msgspec.json.encode(value).decode()
+    text = msgspec.json.encode(value).decode()
+    if isinstance(value, dict | list):  # Go writes these so that they are safe in HTML
+        for char in "<>&":
+            text = text.replace(char, f"\\u{ord(char):04x}")
+    return text
 
 
 _ESCAPES = {

@@ -28,10 +28,11 @@ async def test_a_definition_is_served_as_soon_as_it_is_written(api: Api) -> None
     assert (await api.post(PROBES, probe({"a": 1}))).body["spec"] == {"a": 1}
 
 
-async def test_rules_that_are_not_evaluated_are_told(api: Api) -> None:
+async def test_rules_are_taken_without_a_word(api: Api) -> None:
     rule = {"type": "object", "x-kubernetes-validations": [{"rule": "true"}]}
     answer = await api.post(DEFINITIONS, definition(rule))
-    assert "CEL rules are kept but not evaluated" in answer.headers.get("warning")
+    assert answer.status == 201
+    assert not answer.headers.get("warning")
 
 
 async def test_names_that_others_have_are_not_accepted(api: Api) -> None:
@@ -206,3 +207,22 @@ async def test_some_of_a_definition_is_there_to_stay(
     answer = await api.patch(PROBE_DEFINITION, {"spec": change})
     assert answer.status == 422
     assert answer.body["message"].endswith(f"is invalid: {told}")
+
+
+@pytest.mark.parametrize(("versions", "status"), [(("v1",), 201), (("v1", "v2"), 422)])
+async def test_webhooks_that_would_have_to_convert_are_refused(
+    api: Api, versions: tuple[str, ...], status: int
+) -> None:
+    wanted = definition(OPEN)
+    (version,) = wanted["spec"]["versions"]
+    wanted["spec"]["versions"] = [
+        {**version, "name": name, "storage": name == "v1"} for name in versions
+    ]
+    client = {"url": "https://example.com/convert"}
+    webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
+    wanted["spec"]["conversion"] = {"strategy": "Webhook", "webhook": webhook}
+    answer = await api.post(DEFINITIONS, wanted)
+    assert answer.status == status
+    if status == 422:
+        (cause,) = answer.body["details"]["causes"]
+        assert cause["field"] == "spec.conversion.strategy"

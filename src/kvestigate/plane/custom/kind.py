@@ -20,7 +20,7 @@ from kvestigate.kube import causes, facts, normal, schema
 from kvestigate.kube.causes import Cause
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.schema import Problems
-from kvestigate.plane.custom import jsonpath, validation
+from kvestigate.plane.custom import jsonpath, rules, validation
 from kvestigate.plane.custom.structure import OBJECT_META, Structure
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
 from kvestigate.plane.store.model import Mutation, Remove
@@ -31,6 +31,17 @@ DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 """The finalizer of definitions that wait for their objects to go."""
 
+_BLOCKING = (
+    "FieldValueNotSupported",
+    "FieldValueRequired",
+    "FieldValueTooLong",
+    "FieldValueTooMany",
+    "FieldValueTypeInvalid",
+)
+_UNCHECKED = (
+    "some validation rules were not checked because the object was invalid; correct the existing "
+    "errors to complete validation"
+)
 _OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 _MAX_REPLICAS = 2**31 - 1
 _STEP = re.compile(r"[^.\[\]]+")
@@ -54,6 +65,7 @@ class CustomKind(Kind):
         self._changed = changed
         self._ending = ending
         self._check = validation.compiled(self.schema)
+        self._rules = rules.compile_rules(self.schema)
         if version.get("deprecated"):
             told = f"{resource.api_version} {resource.kind} is deprecated"
             self.deprecation = version.get("deprecationWarning") or told
@@ -108,14 +120,35 @@ class CustomKind(Kind):
     # -- rules ---------------------------------------------------------------------------
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return self._misfits(obj) + list(self._replicas(obj, "specReplicasPath"))
+        found = self._shape(obj)
+        return found + self._broken(found, obj)
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return _added(lambda obj: self.validate(obj, scene), new, old)
+        found = _added(self._shape, new, old)
+        return found + self._broken(found, new, old)
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         found = _added(self._misfits, new, old)
-        return found + list(self._replicas(new, "statusReplicasPath"))
+        found += self._replicas(new, "statusReplicasPath")
+        return found + self._broken(found, new, old)
+
+    def update_warnings(self, new: Object, old: Object) -> list[str]:
+        found = super().update_warnings(new, old)
+        if self._rules is not None:
+            excused = rules.judge(self._rules, new, old).excused
+            found += [f"{cause.field}: {cause.message}" for cause in excused]
+        return found
+
+    def _shape(self, obj: Object) -> list[Cause]:
+        return self._misfits(obj) + list(self._replicas(obj, "specReplicasPath"))
+
+    def _broken(self, found: list[Cause], new: Object, *old: Object) -> list[Cause]:
+        """The rules that the object breaks; what has no right shape is not put to them."""
+        if self._rules is None:
+            return []
+        if any(cause.reason in _BLOCKING for cause in found):
+            return [causes.invalid("<nil>", None, _UNCHECKED)]
+        return rules.judge(self._rules, new, *old).wrong
 
     def _misfits(self, obj: Object) -> list[Cause]:
         found: list[Cause] = []

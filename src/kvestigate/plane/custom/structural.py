@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kvestigate.kube import causes
+from kvestigate.kube import causes, patterns
 from kvestigate.kube.causes import Cause
-from kvestigate.plane.custom import patterns, validation
+from kvestigate.plane.custom import rule_checks, validation
 from kvestigate.plane.custom.formats import FORMATS, UNCHECKED
 from kvestigate.plane.custom.structure import Structure
 
@@ -50,16 +50,8 @@ def check(schema: Schema, path: str) -> list[Cause]:
         found = [*_root(schema, path), *_typed(schema, path, "must not be empty at the root")]
         found.sort(key=lambda cause: cause.field)
     if not found:
-        found = [*_defaults(schema, path)]
+        found = [*_defaults(schema, path), *rule_checks.expressions(schema, path)]
     return found
-
-
-def rules(schema: Any) -> Iterator[Any]:
-    """The CEL rules anywhere in a schema."""
-    if isinstance(schema, dict):
-        yield from schema.get("x-kubernetes-validations") or ()
-        for inner, _ in _inside(schema, ""):
-            yield from rules(inner)
 
 
 def odd_formats(schema: Any) -> Iterator[str]:
@@ -109,6 +101,7 @@ def _supported(schema: Schema, path: str, *, root: bool = False) -> Causes:
     if schema.get("type") and schema["type"] not in _TYPES:
         yield causes.unsupported(f"{path}.type", schema["type"], _TYPES)
     yield from _pattern(schema, path)
+    yield from rule_checks.forms(schema, path)
     yield from _lists(schema, path)
     yield from _maps(schema, path)
     for inner, at in (*_inside(schema, path), *_alternatives(schema, path)):

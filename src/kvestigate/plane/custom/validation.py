@@ -11,9 +11,8 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.kube import causes
+from kvestigate.kube import causes, patterns
 from kvestigate.kube.causes import Cause
-from kvestigate.plane.custom import patterns
 from kvestigate.plane.custom.formats import FORMATS
 
 Schema = Mapping[str, Any]

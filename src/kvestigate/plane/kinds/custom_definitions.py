@@ -78,18 +78,10 @@ class DefinitionKind(Kind):
 
     def warnings(self, obj: Object) -> list[str]:
         schemas = [*definition_rules.schemas(obj["spec"])]
-        found = [
+        return [
             f'unrecognized format "{form}"'
             for form in dict.fromkeys(chain(*map(structural.odd_formats, schemas)))
         ]
-        if any(True for _ in chain(*map(structural.rules, schemas))):
-            found.append("x-kubernetes-validations: CEL rules are kept but not evaluated")
-        if obj["spec"]["conversion"]["strategy"] == "Webhook":
-            found.append(
-                "spec.conversion.strategy: webhooks are not called; objects are converted as "
-                "with None"
-            )
-        return found
 
     # -- deleting ------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ def check(obj: Object) -> Causes:
         if (scale := value.get("scale")) is not None:
             yield from _scale(scale, f"{path}.scale")
     yield from _selectable(versions)
-    yield from _conversion(spec["conversion"])
+    yield from _conversion(spec["conversion"], versions)
     yield from _stored(obj, versions)
 
 
@@ -227,7 +227,7 @@ def _leads_to_scalar(schema: Object, path: str) -> bool:
     return schema.get("type") in ("string", "integer", "boolean")
 
 
-def _conversion(conversion: Object) -> Causes:
+def _conversion(conversion: Object, versions: Sequence[Object]) -> Causes:
     strategy, webhook = conversion["strategy"], conversion.get("webhook")
     if strategy not in ("None", "Webhook"):
         yield causes.unsupported("spec.conversion.strategy", strategy, ("None", "Webhook"))
@@ -238,6 +238,9 @@ def _conversion(conversion: Object) -> Causes:
             yield causes.required("spec.conversion.webhookClientConfig", why)
         if not told.get("conversionReviewVersions"):
             yield causes.required("spec.conversion.conversionReviewVersions")
+        if len(versions) > 1:  # of a single one nothing is ever converted
+            why = "webhooks are not called here: serve a single version, or use None"
+            yield causes.forbidden("spec.conversion.strategy", why)
 
 
 def _stored(obj: Object, versions: Sequence[Object]) -> Causes:

@@ -1,0 +1,329 @@
+"""Checks a parsed expression and turns it into closures, in one pass.
+
+A closure takes the frame: a list with the budget first and then the variables, those of loops
+included. Mistakes are collected; where one is, the rest goes on with a type that fits anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvestigate.kube.cel import access, types
+from kvestigate.kube.cel.failures import NO_OVERLOAD, EvalError, Issue
+from kvestigate.kube.cel.lazy import LAZY
+from kvestigate.kube.cel.signatures import Functions, Overload
+from kvestigate.kube.cel.syntax import Call, Ident, ListOf, Literal, MapOf, Node, Select
+from kvestigate.kube.cel.types import DYN, ERROR, Type
+from kvestigate.kube.cel.validators import VALIDATORS
+from kvestigate.kube.cel.values import TypeValue
+
+Frame = list[Any]
+Run = Callable[[Frame], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """A part that was checked."""
+
+    type: Type
+    run: Run
+
+
+_LITERAL_TYPES: dict[type, Type] = {
+    bool: types.BOOL,
+    int: types.INT,
+    float: types.DOUBLE,
+    str: types.STRING,
+    bytes: types.BYTES,
+    type(None): types.NULL,
+}
+
+_FOLDED = ("bool", "double", "int", "uint")
+
+_TYPE_NAMES = {
+    **{name: name for name in ("bool", "int", "uint", "double", "string", "bytes")},
+    **{name: name for name in ("list", "map", "null_type", "type", "optional_type")},
+    "google.protobuf.Timestamp": "google.protobuf.Timestamp",
+    "google.protobuf.Duration": "google.protobuf.Duration",
+}
+
+
+@dataclass(slots=True)
+class Compiler:
+    functions: Functions
+    variables: Mapping[str, Type]
+    macros: Mapping[tuple[str, int], Callable[[Compiler, Call], Typed]]
+    issues: list[Issue] = field(default_factory=list)
+    doubts: list[Issue] = field(default_factory=list)
+    """Told only if nothing worse is wrong."""
+    failure: str = ""
+    """Why a part without variables has no value."""
+    slots: int = 1
+    _scope: dict[str, tuple[int, Type]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name, type_ in self.variables.items():
+            self._scope[name] = (self.slots, type_)
+            self.slots += 1
+
+    def compile(self, node: Node) -> Typed:
+        match node:
+            case Literal():
+                return self._literal(node)
+            case Ident():
+                return self._ident(node)
+            case Select():
+                return self._select(node)
+            case Call():
+                return self._call(node)
+            case ListOf():
+                return self._list(node)
+            case MapOf():
+                return self._map(node)
+        raise AssertionError(node)
+
+    def wrong(self, at: int, text: str) -> Typed:
+        self.issues.append(Issue(at, text))
+        return Typed(ERROR, _never)
+
+    def inside(self, names: Mapping[str, Type], compile_: Callable[[list[int]], Typed]) -> Typed:
+        """Something compiled where these names are variables; it is told their slots."""
+        outer = dict(self._scope)
+        slots = []
+        for name, type_ in names.items():
+            self._scope[name] = (self.slots, type_)
+            slots.append(self.slots)
+            self.slots += 1
+        made = compile_(slots)
+        self._scope = outer
+        return made
+
+    def operand(self, type_: Type, run: Run, name: str, at: int, *others: Typed) -> Typed:
+        """A call of something that was compiled already."""
+        return self._apply(name, at, (Typed(type_, run), *others), is_method=False)
+
+    # -- parts ---------------------------------------------------------------------------
+
+    def _literal(self, node: Literal) -> Typed:
+        value = node.value
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            return self.wrong(node.at, "invalid int literal")
+        return Typed(_LITERAL_TYPES.get(type(value), types.UINT), lambda frame: value)
+
+    def _ident(self, node: Ident) -> Typed:
+        known = self._scope.get(node.name)
+        if known is not None:
+            slot, type_ = known
+            return Typed(type_, lambda frame: frame[slot])
+        return self._type_named(node.name) or self.wrong(
+            node.at, f"undeclared reference to '{node.name}' (in container '')"
+        )
+
+    def _type_named(self, name: str) -> Typed | None:
+        if name not in _TYPE_NAMES:
+            return None
+        value = TypeValue(_TYPE_NAMES[name])
+        return Typed(types.type_of(Type(name)), lambda frame: value)
+
+    def _select(self, node: Select) -> Typed:
+        if (qualified := _qualified(node)) and (made := self._qualified_value(qualified)):
+            return made
+        operand = self.compile(node.operand)
+        inner = operand.type
+        through = inner.name == "optional_type"
+        if through:
+            inner = inner.params[0]
+        found = self._field(inner, node)
+        if found is None:
+            return Typed(ERROR, _never)
+        key, type_ = found
+        run = operand.run
+        if node.tests:
+            return Typed(types.BOOL, access.tester(run, key))
+        if node.optional or through:
+            if type_.name == "optional_type":
+                type_ = type_.params[0]
+            return Typed(types.optional_of(type_), access.optional_selector(run, key))
+        return Typed(type_, access.selector(run, key))
+
+    def _qualified_value(self, name: str) -> Typed | None:
+        """A variable or a type whose name has dots in it."""
+        if name.partition(".")[0] in self._scope and name not in self._scope:
+            return None
+        if name in self._scope:
+            slot, type_ = self._scope[name]
+            return Typed(type_, lambda frame: frame[slot])
+        return self._type_named(name)
+
+    def _field(self, type_: Type, node: Select) -> tuple[str, Type] | None:
+        """The key and type of a field; None if it was wrong to ask for it."""
+        if type_.is_dynamic:
+            return node.field, DYN
+        if type_.name == "map":
+            return node.field, type_.params[1]
+        if type_.fields is None:
+            self.wrong(node.at, f"type '{type_}' does not support field selection")
+        elif (known := type_.fields.get(node.field)) is not None:
+            return known.key, known.type
+        else:
+            self.wrong(node.at, f"undefined field '{node.field}'")
+        return None
+
+    def _list(self, node: ListOf) -> Typed:
+        parts = [self.compile(each) for each in node.elements]
+        element: Type | None = None
+        for position, (part, each) in enumerate(zip(parts, node.elements, strict=True)):
+            type_ = part.type
+            if position in node.optional and type_.name == "optional_type":
+                type_ = type_.params[0]
+            element = self._homogeneous(element, type_, each.at)
+        run = access.list_maker([part.run for part in parts], node.optional)
+        return Typed(types.list_of(element or DYN), run)
+
+    def _map(self, node: MapOf) -> Typed:
+        key: Type | None = None
+        value: Type | None = None
+        runs = []
+        for entry in node.entries:
+            left, right = self.compile(entry.key), self.compile(entry.value)
+            type_ = right.type
+            if entry.optional and type_.name == "optional_type":
+                type_ = type_.params[0]
+            key = self._homogeneous(key, left.type, entry.key.at)
+            value = self._homogeneous(value, type_, entry.value.at)
+            runs.append((left.run, right.run, entry.optional))
+        return Typed(types.map_of(key or DYN, value or DYN), access.map_maker(runs))
+
+    def _homogeneous(self, so_far: Type | None, type_: Type, at: int) -> Type:
+        if so_far is None:
+            return type_
+        joined = types.common(so_far, type_)
+        if joined is DYN and not so_far.is_dynamic and not type_.is_dynamic:
+            self.doubts.append(Issue(at, f"expected type '{so_far}' but found '{type_}'"))
+        return joined
+
+    # -- calls ---------------------------------------------------------------------------
+
+    def _call(self, node: Call) -> Typed:
+        if (macro := self.macros.get((node.name, len(node.args)))) and self._expands(node):
+            return macro(self, node)
+        if node.name in VALIDATORS and (doubt := VALIDATORS[node.name](node)):
+            self.doubts.append(doubt)
+        target = node.target
+        if target is not None and (name := self._function_named(target, node.name)):
+            parts = self._arguments(node)
+            return self._apply(name, node.at, tuple(parts), is_method=False)
+        operands = node.args if target is None else (target, *node.args)
+        parts = self._arguments(Call(node.at, node.name, operands))
+        if node.name in LAZY and target is None:
+            return self._lazy(node, parts)
+        made = self._apply(node.name, node.at, tuple(parts), is_method=target is not None)
+        if node.name in _FOLDED and all(isinstance(each, Literal) for each in operands):
+            self._fold(made)
+        return made
+
+    def _arguments(self, node: Call) -> list[Typed]:
+        doubts = len(self.doubts)
+        parts = [self.compile(each) for each in node.args]
+        if node.name == "format":  # takes a list of anything
+            del self.doubts[doubts:]
+        return parts
+
+    def _fold(self, made: Typed) -> None:
+        """A conversion of a literal always has the same outcome: see that it has one."""
+        if made.type is not ERROR:
+            try:
+                made.run([0])
+            except EvalError as error:
+                self.failure = self.failure or str(error)
+
+    def _expands(self, node: Call) -> bool:
+        return (node.target is None) == (node.name == "has")
+
+    def _function_named(self, target: Node, name: str) -> str:
+        """The function `sets.contains`, unless `sets` is a variable."""
+        prefix = _qualified(target)
+        if not prefix or prefix.partition(".")[0] in self._scope:
+            return ""
+        return f"{prefix}.{name}" if (f"{prefix}.{name}", False) in self.functions else ""
+
+    def _lazy(self, node: Call, parts: list[Typed]) -> Typed:
+        """An operator that does not always look at all its operands."""
+        wanted, result, make = LAZY[node.name]
+        bound: types.Bindings = {}
+        if not all(
+            types.fits(part.type, types.parsed(each), bound)
+            for part, each in zip(parts, wanted, strict=True)
+        ):
+            return self._mismatch(node.name, node.at, tuple(parts), is_method=False)
+        run = make(*[part.run for part in parts])
+        return Typed(types.resolved(types.parsed(result), bound), run)
+
+    def _apply(self, name: str, at: int, parts: tuple[Typed, ...], *, is_method: bool) -> Typed:
+        known = self.functions.get((name, is_method))
+        if known is None and (name, not is_method) in self.functions:
+            known = ()
+        if known is None:
+            return self.wrong(at, f"undeclared reference to '{name}' (in container '')")
+        candidates: list[Overload] = []
+        result: Type | None = None
+        for overload in known:
+            bound: types.Bindings = {}
+            if len(overload.params) == len(parts) and all(
+                types.fits(part.type, wanted, bound)
+                for part, wanted in zip(parts, overload.params, strict=True)
+            ):
+                made = types.resolved(overload.result, bound)
+                result = made if result is None or result == made else DYN
+                candidates.append(overload)
+        if result is None:
+            return self._mismatch(name, at, parts, is_method=is_method)
+        certain = len(candidates) == 1 and not any(part.type.is_dynamic for part in parts)
+        runs = tuple(part.run for part in parts)
+        if certain:
+            return Typed(result, _direct(candidates[0].run, runs))
+        return Typed(result, _dispatching(tuple(candidates), runs))
+
+    def _mismatch(self, name: str, at: int, parts: tuple[Typed, ...], *, is_method: bool) -> Typed:
+        shown = [str(part.type) for part in parts]
+        given = f"({', '.join(shown)})"
+        if is_method:
+            given = f"{shown[0]}.({', '.join(shown[1:])})"
+        return self.wrong(at, f"found no matching overload for '{name}' applied to '{given}'")
+
+
+def _qualified(node: Node) -> str:
+    """The name that a chain of selections spells; empty if it is no such chain."""
+    if isinstance(node, Ident):
+        return node.name
+    if isinstance(node, Select) and not node.optional and not node.tests:
+        inner = _qualified(node.operand)
+        return f"{inner}.{node.field}" if inner else ""
+    return ""
+
+
+def _never(frame: Frame) -> Any:
+    raise AssertionError("an expression with mistakes is never run")
+
+
+def _direct(run: Callable[..., Any], operands: tuple[Run, ...]) -> Run:
+    if len(operands) == 1:
+        (only,) = operands
+        return lambda frame: run(only(frame))
+    if len(operands) == 2:
+        first, second = operands
+        return lambda frame: run(first(frame), second(frame))
+    return lambda frame: run(*[operand(frame) for operand in operands])
+
+
+def _dispatching(overloads: tuple[Overload, ...], operands: tuple[Run, ...]) -> Run:
+    def run(frame: Frame) -> Any:
+        given = tuple([operand(frame) for operand in operands])
+        for overload in overloads:
+            if overload.takes(given):
+                return overload.run(*given)
+        raise EvalError(NO_OVERLOAD)
+
+    return run
