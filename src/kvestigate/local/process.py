@@ -15,6 +15,8 @@ from kvestigate.errors import DeadlineExceeded, KvestigateError
 from kvestigate.local.directory import ClusterDirectory, Record, Shape
 
 START_SECONDS = 30.0
+_NODE_SECONDS = 0.05
+"""What is allowed for each node on top: a thousand of them take a busy machine a while."""
 STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.02
 
@@ -22,17 +24,18 @@ _POLL_SECONDS = 0.02
 def start(cluster: ClusterDirectory, shape: Shape) -> Record:
     """Start the cluster's process and wait until it says that it is ready."""
     cluster.write(Record(shape))
+    patience = START_SECONDS + shape.nodes * _NODE_SECONDS
     reader, writer = os.pipe()
     try:
         pid = _spawn(cluster, writer)
     finally:
         os.close(writer)
     try:
-        said = _read_line(reader, START_SECONDS)
+        said = _read_line(reader, patience)
     except TimeoutError:
         os.kill(pid, signal.SIGTERM)
         raise DeadlineExceeded(
-            f'the cluster "{cluster.name}" was not ready within {START_SECONDS:g} s',
+            f'the cluster "{cluster.name}" was not ready within {patience:g} s',
             hint=f"see {cluster.log}",
         ) from None
     finally:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import groupby, islice
 from typing import Any
 
 from kvestigate.client.api import Api
-from kvestigate.client.call import Selection
 from kvestigate.errors import AlreadyExists
 from kvestigate.kube import builtins
 from kvestigate.local.scenarios.nodes import NodePlan
@@ -16,10 +18,13 @@ from kvestigate.node.registration import node_object, node_status
 
 _NODES = builtins.resource("nodes")
 _ACCOUNTS = builtins.resource("serviceaccounts")
+_AT_ONCE = 64
+
+Manifest = Mapping[str, Any]
 
 
 async def seed(
-    api: Api, manifests: Iterable[Mapping[str, Any]], plans: Iterable[NodePlan], now: float
+    api: Api, manifests: Iterable[Manifest], plans: Iterable[NodePlan], now: float
 ) -> None:
     """Create everything; what is there already stays as it is."""
     for plan in plans:
@@ -28,21 +33,27 @@ async def seed(
         if plan.cordoned:
             patch = {"spec": {"unschedulable": True}}
             await api.patch(_NODES, plan.config.name, patch, type=bytes)
-    for manifest in manifests:
-        try:
-            await api.create(resource_of(manifest), manifest, type=bytes)
-        except AlreadyExists:
-            continue
-        if manifest["kind"] == "Namespace":
-            await _account(api, manifest["metadata"]["name"])
+    # What is of one kind in a row does not depend on each other. One by one, each would wait
+    # behind all that controllers do about those before it.
+    for _, alike in groupby(manifests, key=lambda manifest: manifest["kind"]):
+        for some in _batches(alike):
+            await asyncio.gather(*(_create(api, manifest) for manifest in some))
 
 
-async def _account(api: Api, namespace: str) -> None:
-    """Wait for the account without which no pod may be created in the namespace."""
-    selection = Selection(namespace, fields="metadata.name=default")
-    async with api.watch(_ACCOUNTS, selection, type=bytes) as events:
-        async for _ in events:
-            return
+def _batches(manifests: Iterable[Manifest]) -> Iterator[list[Manifest]]:
+    source = iter(manifests)
+    while some := list(islice(source, _AT_ONCE)):
+        yield some
+
+
+async def _create(api: Api, manifest: Manifest) -> None:
+    with suppress(AlreadyExists):
+        await api.create(resource_of(manifest), manifest, type=bytes)
+    if manifest["kind"] == "Namespace":
+        # No pod may be created without it; a controller would make it in a while.
+        account = {"metadata": {"name": "default", "namespace": manifest["metadata"]["name"]}}
+        with suppress(AlreadyExists):
+            await api.create(_ACCOUNTS, account, type=bytes)
 
 
 async def _lose(api: Api, plan: NodePlan, now: float) -> None:
