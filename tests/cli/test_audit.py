@@ -31,7 +31,7 @@ def test_an_audit_of_a_clean_cluster(invoke: Invoke, home: Path) -> None:
     assert outcome.code == 0, outcome.err
     assert outcome.err == ""
     assert "nothing is wrong" in outcome.out
-    assert "cannot list nodes.metrics.k8s.io" in outcome.out
+    assert "cannot list" not in outcome.out
     document = json.loads((home / "now.json").read_text())
     assert document["schema"] == "kvestigate.audit/v1"
     assert document["captured_at"].endswith("Z")

@@ -28,7 +28,7 @@ class Forwarding(Kubelet):
             return await super().handle(request)
         self.forwarded.append(request.path)
         port = int(request.query.removeprefix("port="))
-        return Upgrade(lambda socket: channels(socket, "127.0.0.1", [port]), CHANNELS)
+        return Upgrade(lambda socket: channels(socket, lambda at: ("127.0.0.1", at), [port]), CHANNELS)
 
     forwarded: ClassVar[list[str]] = []
 
