@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from kvestigate.client.call import Selection
 from kvestigate.kube import builtins
-from kvestigate.local.directory import ClusterDirectory
+from kvestigate.local.advertising import own_address
+from kvestigate.local.directory import ClusterDirectory, Shape
 from kvestigate.local.population import shape_of
 from kvestigate.local.scenarios.library import Source, checked
 from tests.local.conftest import Object, all_running, cluster, until_pods
@@ -46,6 +48,21 @@ def _condition(node: Object, type_: str) -> Any:
 def _waiting(pod: Object) -> str:
     (status,) = (pod.get("status") or {}).get("containerStatuses") or [{}]
     return str(status.get("state", {}).get("waiting", {}).get("reason", ""))
+
+
+async def test_the_kubernetes_service_has_its_server_as_endpoint(tmp_path: Path) -> None:
+    async with cluster(tmp_path, Shape(nodes=1, host="simulated")) as api:
+        where = Selection("default", labels="kubernetes.io/service-name=kubernetes")
+        found = await api.list(builtins.resource("endpointslices"), where, type=Object)
+        address = own_address()
+        if address is None:
+            assert not found.items
+            return
+        (only,) = found.items
+        assert only["endpoints"][0]["addresses"] == [address]
+        config = json.loads(ClusterDirectory(tmp_path, "test").kubeconfig.read_text())
+        server = config["clusters"][0]["cluster"]["server"]
+        assert server.endswith(f":{only['ports'][0]['port']}")
 
 
 async def test_everything_is_there_once_and_stays_away_when_deleted(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from kvestigate.controllers.runtime import Factory, Manager
 from kvestigate.controllers.volumes import LOCAL_PATH
 from kvestigate.errors import AlreadyExists
 from kvestigate.kube import builtins
+from kvestigate.local.advertising import advertise, own_address
 from kvestigate.local.directory import ClusterDirectory, Shape
 from kvestigate.local.metrics.api import API_SERVICE, AVAILABLE, metrics_group
 from kvestigate.local.metrics.scrape import Scraper
@@ -56,6 +57,8 @@ async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIter
         served = await stack.enter_async_context(serving(options))
         await _default_storage(_api(served))
         await _serve_metrics(served)
+        if (address := own_address()) is not None:
+            await advertise(_api(served), address, _port(served))
         await stack.enter_async_context(Manager(_api(served), _controllers(served)))
         await stack.enter_async_context(Scheduler(_api(served)))
         population = populated(cluster, shape)

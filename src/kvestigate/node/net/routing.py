@@ -31,7 +31,8 @@ class Cluster:
     dns: Address = _NOWHERE
     """Where the cluster's names are really resolved."""
     api: Address | None = None
-    """Where the API server is, if its Service has no endpoints to say so."""
+    """Where the API server is, whatever the endpoints of its Service say: they cannot tell of a
+    server that listens on loopback."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +97,8 @@ class PodRoutes:
             return None
         chosen = cluster.services.choose(wanted, protocol, self.ip)
         name = (service.metadata.namespace, service.metadata.name)
-        if chosen is None and name == KUBERNETES:
-            chosen = cluster.api
+        if name == KUBERNETES:
+            chosen = cluster.api or chosen
         return Route((self._at(chosen),) if chosen is not None else (), from_pod=True)
 
     def _to_itself(self, wanted: Address, protocol: str) -> Route | None:
