@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kvestigate.aio.clock import WallClock
-from kvestigate.client.api import PODS, Api
+from kvestigate.client.api import PODS, Api, PatchType
 from kvestigate.kube.resources import Resource
 from kvestigate.node.agent import Agent
 from kvestigate.node.config import NodeConfig
@@ -290,3 +290,25 @@ async def _event(api: Api, reason: str) -> Any:
             if event.object["reason"] == reason:
                 return event.object
     raise AssertionError("the watch ended")
+
+
+async def test_an_ephemeral_container_looks_at_a_running_pod(api: Api, agent: Agent) -> None:
+    """What `kubectl debug` does."""
+    volumes = [{"name": "work", "emptyDir": {}}]
+    mounts = [{"name": "work", "mountPath": "/work"}]
+    main = shell("echo there >/work/file; cat", stdin=True, volumeMounts=mounts)
+    await api.create(PODS, pod("p", main, volumes=volumes))
+    await until(api, "p", is_ready)
+    look = shell("cat /work/file", volumeMounts=mounts, name="look", image="busybox")
+    change = {"spec": {"ephemeralContainers": [look]}}
+    await api.patch(PODS, "p", change, PatchType.STRATEGIC, subresource="ephemeralcontainers")
+
+    def looked(found: Object) -> bool:
+        statuses = found["status"].get("ephemeralContainerStatuses", [])
+        return any("terminated" in one["state"] for one in statuses)
+
+    seen = await until(api, "p", looked)
+    (status,) = seen["status"]["ephemeralContainerStatuses"]
+    assert status["state"]["terminated"]["exitCode"] == 0
+    assert is_ready(seen)
+    assert await logs(agent, "p", "look") == "there\n"

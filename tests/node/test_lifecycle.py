@@ -177,3 +177,23 @@ def test_an_unhealthy_container_is_stopped_to_be_restarted(health: Health, word:
     assert isinstance(stop, Stop)
     assert stop.why == f"Container main failed {word} probe, will be restarted"
     assert actions(pod(), main=running(health=health, stopping=True)) == []
+
+
+LOOK = [{"name": "look"}]
+
+
+def test_an_ephemeral_container_starts_at_once_and_only_once() -> None:
+    looked_at = pod(ephemeralContainers=LOOK)
+    assert actions(looked_at, main=running()) == [Start("look")]
+    assert actions(looked_at, main=running(), look=running()) == []
+    assert actions(looked_at, main=running(), look=exited(1)) == []
+    waiting = pod(init=("first",), ephemeralContainers=LOOK)
+    assert actions(waiting, first=running()) == [Start("look")]
+
+
+def test_a_pod_does_not_wait_for_its_ephemeral_containers() -> None:
+    done = pod(ephemeralContainers=LOOK, restartPolicy="Never")
+    (stop,) = actions(done, main=exited(), look=running())
+    assert isinstance(stop, Stop)
+    assert stop.container == "look"
+    assert actions(done, main=exited(), look=exited()) == [Finish()]

@@ -3,7 +3,8 @@
 The order is the kubelet's: init containers one by one (a sidecar among them only has to have
 started), then all others together; when those are done for good, the sidecars end in reverse
 order. A container that exits is started again as the restart policy says, at once the first
-time and then after 10 s, doubled each time up to 5 minutes.
+time and then after 10 s, doubled each time up to 5 minutes. Ephemeral containers start as soon
+as they are there, and once.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kvestigate.node.pods import Container, Pod, is_sidecar
+from kvestigate.node.pods import Container, Pod, is_ephemeral, is_sidecar
 from kvestigate.node.records import NEVER_STARTED, ContainerRecord, Exit, Health, Run, Stage
 
 FIRST_PAUSE = 10.0
@@ -77,7 +78,7 @@ def decide(pod: Pod, records: Records, now: float, *, started_at: float) -> Plan
 
 def runnable(pod: Pod, records: Records) -> list[Container]:
     """The containers that may run now: up to the first init container that is not done."""
-    found: list[Container] = []
+    found = list(pod.spec.ephemeral_containers)
     begun = any(records.get(one.name, NEVER_STARTED).run for one in pod.spec.containers)
     for container in pod.spec.init_containers:
         record = records.get(container.name, NEVER_STARTED)
@@ -107,6 +108,8 @@ def initialized(pod: Pod, records: Records) -> bool:
 
 def restarts(pod: Pod, container: Container, exit: Exit) -> bool:
     """Whether an exited container runs again."""
+    if is_ephemeral(pod, container):
+        return False
     policy = container.restart_policy or pod.spec.restart_policy
     init = any(one.name == container.name for one in pod.spec.init_containers)
     if init and not is_sidecar(container):
@@ -201,7 +204,8 @@ def _wind_down(pod: Pod, records: Records) -> Plan:
 def _stop_order(pod: Pod) -> Sequence[Sequence[Container]]:
     sidecars = [one for one in pod.spec.init_containers if is_sidecar(one)]
     inits = [one for one in pod.spec.init_containers if not is_sidecar(one)]
-    return [[*inits, *pod.spec.containers], *([one] for one in reversed(sidecars))]
+    main = [*inits, *pod.spec.containers, *pod.spec.ephemeral_containers]
+    return [main, *([one] for one in reversed(sidecars))]
 
 
 def _unhealthy(pod: Pod, container: Container, record: ContainerRecord) -> Stop:

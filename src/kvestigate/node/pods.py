@@ -272,6 +272,8 @@ class HostAlias(View, frozen=True):
 class PodSpec(View, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
+    ephemeral_containers: tuple[Container, ...] = ()
+    """Added to a running pod to look at it; they run once."""
     volumes: tuple[Volume, ...] = ()
     node_name: str = ""
     hostname: str = ""
@@ -315,7 +317,8 @@ class Pod(View, frozen=True):
     @property
     def containers(self) -> tuple[Container, ...]:
         """All that may run: init containers first, in their order."""
-        return self.spec.init_containers + self.spec.containers
+        spec = self.spec
+        return spec.init_containers + spec.containers + spec.ephemeral_containers
 
     @property
     def grace(self) -> float:
@@ -329,6 +332,10 @@ class Pod(View, frozen=True):
 
     def container(self, name: str) -> Container | None:
         return next((one for one in self.containers if one.name == name), None)
+
+
+def is_ephemeral(pod: Pod, container: Container) -> bool:
+    return any(one.name == container.name for one in pod.spec.ephemeral_containers)
 
 
 def is_sidecar(container: Container) -> bool:

@@ -62,8 +62,11 @@ class Station:
             "resourceVersion": pod.metadata.resource_version,
         }
         if container:
-            init = any(one.name == container for one in pod.spec.init_containers)
-            kind = "initContainers" if init else "containers"
+            kind = "containers"
+            if any(one.name == container for one in pod.spec.init_containers):
+                kind = "initContainers"
+            elif any(one.name == container for one in pod.spec.ephemeral_containers):
+                kind = "ephemeralContainers"
             about["fieldPath"] = f"spec.{kind}{{{container}}}"
         self.recorder.record(about, type, reason, message)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from kvestigate.node import lifecycle
 from kvestigate.node.lifecycle import Records
-from kvestigate.node.pods import Container, Pod, is_sidecar
+from kvestigate.node.pods import Container, Pod, is_ephemeral, is_sidecar
 from kvestigate.node.qos import qos_class
 from kvestigate.node.records import NEVER_STARTED, ContainerRecord, Run, Stage
 
@@ -60,6 +60,10 @@ def pod_status(
     if pod.spec.init_containers:
         status["initContainerStatuses"] = [
             container_status(pod, one, records, now) for one in pod.spec.init_containers
+        ]
+    if pod.spec.ephemeral_containers:
+        status["ephemeralContainerStatuses"] = [
+            container_status(pod, one, records, now) for one in pod.spec.ephemeral_containers
         ]
     if lifecycle.overdue(pod, now, started_at):
         status["reason"] = lifecycle.DEADLINE_EXCEEDED
@@ -112,6 +116,8 @@ def _is_ready(pod: Pod, container: Container, record: ContainerRecord) -> bool:
     init = any(one.name == container.name for one in pod.spec.init_containers)
     if init and not is_sidecar(container):
         return lifecycle.succeeded(record)
+    if is_ephemeral(pod, container):
+        return False  # nobody waits for one
     return record.running and record.health.started and record.health.ready
 
 
