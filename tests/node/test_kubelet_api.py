@@ -17,7 +17,7 @@ from kvestigate.node.config import NodeConfig
 from kvestigate.node.hosts.directory import DirectoryHost
 from kvestigate.wire.message import WebSocket
 from kvestigate.wire.pool import UpgradeRefused
-from tests.node.conftest import LONG, PYTHON, SHOUT, is_ready, pod, says, shell, until
+from tests.node.conftest import LONG, PYTHON, SHOUT, in_phase, is_ready, pod, says, shell, until
 from tests.node.kubelet import Kubelet
 
 V5 = "v5.channel.k8s.io"
@@ -121,6 +121,25 @@ async def test_exec_of_no_program_is_a_failure_on_the_error_channel(kubelet: Kub
     status: Any = msgspec.json.decode((await heard(socket))[3])
     assert status["reason"] == "InternalError"
     assert "no-such-program" in status["message"]
+
+
+@pytest.mark.parametrize("how", ["told", "gone"])
+async def test_stdin_ends_with_the_first_attach_where_the_spec_says_so(
+    kubelet: Kubelet, agent: Agent, api: Api, how: str
+) -> None:
+    main = shell("cat; echo end of input", stdin=True, stdinOnce=True)
+    await api.create(PODS, pod("once", main, restartPolicy="Never"))
+    await until(api, "once", is_ready)
+    socket = await kubelet.open("/attach/default/once/main", "input=1&output=1", V5)
+    await socket.send(b"\x00typed\n")
+    if how == "told":
+        await socket.send(b"\xff\x00")
+        assert (await heard(socket))[1] == b"typed\nend of input\n"
+    else:
+        await says(agent, "once", "typed")
+        await socket.close()
+        await says(agent, "once", "end of input")
+    await until(api, "once", in_phase("Succeeded"))
 
 
 async def test_an_unknown_subprotocol_is_refused(kubelet: Kubelet) -> None:

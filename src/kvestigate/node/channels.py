@@ -59,6 +59,7 @@ async def attach(socket: WebSocket, process: Process, *, stdin: bool, once: bool
     try:
         await _both(socket, inlet, send())
     finally:
+        inlet.close_stdin()
         tap.close()
 
 

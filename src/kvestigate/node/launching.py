@@ -43,6 +43,7 @@ def launch(
         hostname=environment.hostname(pod),
         tty=container.tty,
         stdin=container.stdin,
+        stdin_once=container.stdin_once,
         user=_first(security.run_as_user, outer.run_as_user),
         group=_first(security.run_as_group, outer.run_as_group),
         host_pid=pod.spec.host_pid,

@@ -138,7 +138,7 @@ class DirectoryHost:
         else:
             process = DirectoryProcess(directory, kept, now=self._now)
             process.open_pipes()
-            stdin = "none" if not launch.stdin else "kept"
+            stdin = shim.stdin_mode(launch)
             child = shim.spawn(
                 directory, shim.script(stdin=stdin), argv, env=kept.env, cwd=kept.workdir,
                 network=launch.network,

@@ -79,6 +79,8 @@ class Launch:
     hostname: str = ""
     tty: bool = False
     stdin: bool = False
+    stdin_once: bool = False
+    """Whether stdin ends with the first who attaches."""
     user: int | None = None
     group: int | None = None
     host_pid: bool = False

@@ -268,7 +268,7 @@ class NamespaceHost:
         )
         process.network = launch.network
         process.open_pipes()
-        stdin = "none" if not launch.stdin else "kept"
+        stdin = shim.stdin_mode(launch)
         program = shim.direct_script(stdin=stdin, tty=launch.tty, groups=[str(p) for p in joined])
         child = shim.spawn(
             directory, program, argv, env=env, cwd="/", tty=slave,

@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from kvestigate.node.hosts.gate import KEPT, gated
-from kvestigate.node.hosts.interface import Network
+from kvestigate.node.hosts.interface import Launch, Network
 
 # Opened for reading and writing, a pipe never blocks its opener and never breaks when the
 # agent goes away. The shell's own complaints ("Killed") must not end up in the log.
@@ -62,6 +62,13 @@ class Kept(msgspec.Struct, frozen=True):
     """Whether the shim keeps a descriptor on which network calls are told."""
     extra: dict[str, str] = {}
     """What the host itself wants to remember."""
+
+
+def stdin_mode(launch: Launch) -> str:
+    """How the shim opens the command's stdin."""
+    if not launch.stdin:
+        return "none"
+    return "once" if launch.stdin_once else "kept"
 
 
 def script(*, stdin: str) -> str:
