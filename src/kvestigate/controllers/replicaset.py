@@ -101,9 +101,8 @@ class ReplicaSetController:
             await self._delete(key, replica_set, decision.delete)
         except errors.KvestigateError as error:
             failure = error
-            status = self._failed(
-                status, "FailedCreate" if decision.create else "FailedDelete", error
-            )
+            reason = "FailedCreate" if decision.create else "FailedDelete"
+            status = self._failed(replica_set, status, reason, error)
         if not (decision.create or decision.delete) or failure:
             # After a change the pods' own news bring us back to a status that is worth writing.
             await self._context.put_status(REPLICA_SETS, key.plane, replica_set, status)
@@ -158,7 +157,15 @@ class ReplicaSetController:
         self._context.tell(key.plane, REPLICA_SETS, replica_set, reason, message, type)
 
     def _failed(
-        self, status: ReplicaSetStatus, reason: str, error: errors.KvestigateError
+        self,
+        replica_set: ReplicaSet,
+        status: ReplicaSetStatus,
+        reason: str,
+        error: errors.KvestigateError,
     ) -> ReplicaSetStatus:
-        failed = Condition(FAILURE, "True", reason, error.message, stamp(self._context.now()))
+        """What failed first stays said: later messages name other pods, and each change of the
+        status would be a reason to try again at once."""
+        failed = conditions.find(replica_set.status.conditions, FAILURE)
+        if failed is None:
+            failed = Condition(FAILURE, "True", reason, error.message, stamp(self._context.now()))
         return msgspec.structs.replace(status, conditions=conditions.put(status.conditions, failed))
