@@ -128,6 +128,15 @@ class PlaneOperations:
         return applied
 
     @operation
+    def merge(self, *objects: Object) -> Steps[list[Object]]:
+        """Merge what these manifests say into the objects they name."""
+        merged = []
+        for obj in objects:
+            path = yield from self._path_of(obj)
+            merged.append((yield Outgoing("PATCH", path, body=obj, media=MERGE)))
+        return merged
+
+    @operation
     def delete(self, *objects: Object) -> Steps[None]:
         """Delete what these manifests name."""
         for obj in objects:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -10,15 +11,20 @@ from pathlib import Path
 
 import pytest
 
+from kvestigate.crew.hiring import hiring
 from kvestigate.plane.serving import Listen, ServeOptions, Serving, serving
 from kvestigate_client import PlaneClient
+from kvestigate_client.failures import NotFound
 
 
 async def _serve(
     data: Path, started: Future[tuple[Serving, asyncio.AbstractEventLoop, asyncio.Event]]
 ) -> None:
     stopped = asyncio.Event()
-    async with serving(ServeOptions(data, Listen(port=0), memory=True)) as server:
+    options = ServeOptions(
+        data, Listen(port=0), memory=True, hire=hiring(controllers=False, nodes=2)
+    )
+    async with serving(options) as server:
         started.set_result((server, asyncio.get_running_loop(), stopped))
         await stopped.wait()
 
@@ -41,7 +47,9 @@ def client(kubeconfig: Path) -> Iterator[PlaneClient]:
     with PlaneClient.from_kubeconfig(kubeconfig) as made:
         yield made
         for name in made.fleets():
-            made.fleet(name).delete()
+            with contextlib.suppress(NotFound):  # it was about to go
+                made.fleet(name).delete()
         for plane in made.planes():
-            if plane != "root" and made.exists(plane):
-                made.delete(plane)
+            if plane != "root":
+                with contextlib.suppress(NotFound):
+                    made.delete(plane)

@@ -1,0 +1,71 @@
+"""What an agent can do in one turn: one action, written as JSON.
+
+    {"verb": "apply", "object": {...}}                                  a manifest
+    {"verb": "patch", "object": {...}}                                  a merge patch by manifest
+    {"verb": "scale", "object": {...}, "replicas": 3}
+    {"verb": "delete", "object": {...}}
+    {"verb": "wait"}                                                    let time pass
+
+`object` names what it is about by apiVersion, kind and metadata.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from kvestigate_client.failures import Invalid
+from kvestigate_client.planes import Plane
+from kvestigate_client.results import Object
+
+Action = Mapping[str, Any]
+
+VERBS = ("apply", "patch", "scale", "delete", "wait")
+
+
+def apply(obj: Object) -> Action:
+    return {"verb": "apply", "object": obj}
+
+
+def patch(obj: Object) -> Action:
+    """Merge what this manifest says into the object it names."""
+    return {"verb": "patch", "object": obj}
+
+
+def scale(obj: Object, replicas: int) -> Action:
+    return {"verb": "scale", "object": obj, "replicas": replicas}
+
+
+def delete(obj: Object) -> Action:
+    return {"verb": "delete", "object": obj}
+
+
+WAIT: Action = {"verb": "wait"}
+
+
+def parse(text: str) -> Action:
+    """What an agent wrote; Invalid if it is no action."""
+    try:
+        action = json.loads(text)
+    except ValueError as error:
+        raise Invalid(f"an action is JSON: {error}") from None
+    if not isinstance(action, dict) or action.get("verb") not in VERBS:
+        raise Invalid(f"an action has a verb, one of {', '.join(VERBS)}")
+    if action["verb"] != "wait" and not isinstance(action.get("object"), dict):
+        raise Invalid(f"{action['verb']}: the object it is about is missing")
+    return action
+
+
+def perform(plane: Plane, action: Action) -> None:
+    """Do it; PlaneError if the plane refuses."""
+    verb = action["verb"]
+    if verb == "apply":
+        plane.apply(action["object"])
+    elif verb == "delete":
+        plane.delete(action["object"])
+    elif verb == "patch":
+        plane.merge(action["object"])
+    elif verb == "scale":
+        spec = {"replicas": action.get("replicas")}
+        plane.merge({**action["object"], "spec": spec})

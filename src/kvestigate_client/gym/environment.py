@@ -1,0 +1,206 @@
+"""Gymnasium environments over planes: one, and as many as a Fleet has.
+
+Actions and observations are text, as agents read and write it: an action is the JSON of
+`actions`, an observation is the JSON of a snapshot, or of what has changed since the start.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from string import printable
+from typing import Any, Literal
+from uuid import uuid4
+
+import gymnasium
+import numpy
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from kvestigate_client.client import PlaneClient
+from kvestigate_client.failures import PlaneError
+from kvestigate_client.gym import actions
+from kvestigate_client.gym.task import Task
+from kvestigate_client.planes import Plane
+from kvestigate_client.results import Snapshot
+
+Observing = Literal["snapshot", "diff"]
+
+START = "start"
+_SIZE = 2**24
+"""Characters that an observation or an action may have."""
+_THREADS = 16
+_SETTLING = 60.0
+"""Virtual seconds before an episode may start."""
+
+
+def _text() -> gymnasium.spaces.Text:
+    return gymnasium.spaces.Text(_SIZE, charset=printable)
+
+
+@dataclass(slots=True)
+class _Episode:
+    """One plane that an agent is at work in."""
+
+    plane: Plane
+    task: Task
+    observing: Observing
+    score: float = 0.0
+    turns: int = 0
+
+    def prepare(self) -> None:
+        """Let everything settle, and remember where it starts."""
+        # Not until nothing is left to do: what is broken may be tried again for ever.
+        self.plane.step(_SETTLING)
+        self.plane.checkpoint(START, replace=True)
+
+    def reset(self) -> tuple[str, dict[str, Any]]:
+        self.plane.restore(START)
+        snapshot = self.plane.snapshot()
+        self.score, self.turns = self.task.score(snapshot), 0
+        told = {"instruction": self.task.instruction, "score": self.score}
+        return self._observe(snapshot), told
+
+    def turn(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """An action that cannot be done costs the turn, and the agent is told why."""
+        told: dict[str, Any] = {}
+        try:
+            actions.perform(self.plane, actions.parse(action))
+        except PlaneError as error:
+            told["error"] = error.message
+        self.plane.step(self.task.seconds)
+        snapshot = self.plane.snapshot()
+        before, self.score = self.score, self.task.score(snapshot)
+        self.turns += 1
+        done = self.score >= 1.0
+        late = not done and self.turns >= self.task.limit
+        told["score"] = self.score
+        return self._observe(snapshot), self.score - before, done, late, told
+
+    def _observe(self, snapshot: Snapshot) -> str:
+        if self.observing == "snapshot":
+            return json.dumps(list(snapshot))
+        found = self.plane.diff(f"checkpoint:{START}")
+        return json.dumps([_line(change) for change in found.changes])
+
+
+def _line(change: Any) -> dict[str, Any]:
+    fields = {each.path: each.after for each in change.fields}
+    return {
+        "type": change.type,
+        "resource": change.resource,
+        "namespace": change.namespace,
+        "name": change.name,
+        "fields": fields,
+    }
+
+
+class PlaneEnv(gymnasium.Env[str, str]):
+    """One task in one plane. The reward of a turn is by how much the score rose."""
+
+    metadata = {"render_modes": []}  # noqa: RUF012 - as gymnasium declares it
+
+    def __init__(
+        self, client: PlaneClient, task: Task, *, seed: int = 0, observing: Observing = "snapshot"
+    ) -> None:
+        self.action_space = _text()
+        self.observation_space = _text()
+        self.task = task
+        self._client = client
+        self._fleet = client.fleet(f"gym-{uuid4().hex[:12]}")
+        self._observing: Observing = observing
+        self._episode = self._begin(seed)
+
+    @property
+    def plane(self) -> Plane:
+        """To look deeper than observations go."""
+        return self._episode.plane
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        return self._episode.reset()
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        return self._episode.turn(action)
+
+    def close(self) -> None:
+        self._fleet.delete()
+
+    def _begin(self, seed: int) -> _Episode:
+        (plane,) = _members(self._fleet, self.task, 1, seed)
+        episode = _Episode(plane, self.task, self._observing)
+        episode.prepare()
+        return episode
+
+
+class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
+    """One task in many planes at once, each of them an environment of its own."""
+
+    metadata = {"autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 - as gymnasium has it
+
+    def __init__(
+        self,
+        client: PlaneClient,
+        task: Task,
+        num_envs: int,
+        *,
+        seed: int = 0,
+        observing: Observing = "diff",
+    ) -> None:
+        self.num_envs = num_envs
+        self.single_action_space = _text()
+        self.single_observation_space = _text()
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self._fleet = client.fleet(f"gym-{uuid4().hex[:12]}")
+        self._threads = ThreadPoolExecutor(min(num_envs, _THREADS))
+        planes = _members(self._fleet, task, num_envs, seed)
+        self._episodes = [_Episode(plane, task, observing) for plane in planes]
+        self._over = [False] * num_envs
+        list(self._threads.map(_Episode.prepare, self._episodes))
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[tuple[str, ...], dict[str, Any]]:
+        found = list(self._threads.map(_Episode.reset, self._episodes))
+        self._over = [False] * self.num_envs
+        infos: dict[str, Any] = {}
+        for index, (_, told) in enumerate(found):
+            infos = self._add_info(infos, told, index)
+        return tuple(observation for observation, _ in found), infos
+
+    def step(self, actions: Sequence[str]) -> tuple[tuple[str, ...], Any, Any, Any, dict[str, Any]]:
+        found = list(self._threads.map(self._turn, range(self.num_envs), actions))
+        infos: dict[str, Any] = {}
+        for index, each in enumerate(found):
+            infos = self._add_info(infos, each[4], index)
+        self._over = [done or late for _, _, done, late, _ in found]
+        return (
+            tuple(each[0] for each in found),
+            numpy.array([each[1] for each in found], dtype=numpy.float64),
+            numpy.array([each[2] for each in found], dtype=numpy.bool_),
+            numpy.array([each[3] for each in found], dtype=numpy.bool_),
+            infos,
+        )
+
+    def _turn(self, index: int, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """A turn, or the start of the next episode after one has ended."""
+        if self._over[index]:
+            observation, told = self._episodes[index].reset()
+            return observation, 0.0, False, False, told
+        return self._episodes[index].turn(action)
+
+    def close_extras(self, **_: Any) -> None:
+        self._threads.shutdown()
+        self._fleet.delete()
+
+
+def _members(fleet: Any, task: Task, count: int, seed: int) -> Sequence[Plane]:
+    fleet.create(count, template=task.template(seed))
+    fleet.wait()
+    planes: Sequence[Plane] = fleet.planes()
+    return planes
