@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import math
+import re
 import ssl
 import sys
 import time
+from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -46,7 +48,8 @@ class Job(msgspec.Struct, frozen=True):
     first: int = 0
     """The number of the first request."""
     watch: str = ""
-    """What to watch meanwhile, with so many `watchers`."""
+    """What to watch meanwhile, with so many `watchers`: a path that ends before the `version`."""
+    version: str = ""
     watchers: int = 0
 
 
@@ -155,41 +158,54 @@ class _Caller(_Peer):
 
 
 class _Watcher(_Peer):
-    """Counts events, which are lines."""
+    """Counts events, which are lines; goes on where it was if the server ends the watch."""
 
-    def __init__(self, done: asyncio.Future[None], awaited: int) -> None:
+    def __init__(self, done: asyncio.Future[None], job: Job) -> None:
         super().__init__(done)
         loop = asyncio.get_running_loop()
-        self._awaited = awaited
+        self._job = job
         self._events = 0
+        self._recent: deque[bytes] = deque(maxlen=8)
+        """Pieces of the stream: enough for the last event."""
         self.watching = loop.create_future()
         self.seen_all = loop.create_future()
 
     def on_headers_complete(self) -> None:
-        self.watching.set_result(None)
+        if not self.watching.done():
+            self.watching.set_result(None)
 
     def on_body(self, piece: bytes) -> None:
         super().on_body(piece)
+        self._recent.append(piece)
         self._events += piece.count(b"\n")
-        if self._events == self._awaited:
+        if self._events == self._job.requests and not self.seen_all.done():
             self.seen_all.set_result(None)
 
     def completed(self) -> None:
-        self._fail("the watch ended")
+        recent = b"".join(self._recent)
+        if b'{"type":"ERROR"' in recent:
+            self._fail(f"a watch ended: {recent[-1000:].decode(errors='replace')}")
+            return
+        versions = _VERSION.findall(recent[: recent.rfind(b"\n") + 1])
+        self._parser = httptools.HttpResponseParser(self)
+        self.watch(versions[-1].decode() if versions else self._job.version)
 
-    def watch(self, request: bytes) -> None:
-        self._transport.write(request)
+    def watch(self, version: str) -> None:
+        self._transport.write(_request(self._job, "GET", self._job.watch + version, ""))
+
+
+_VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 
 
 async def _run(job: Job) -> Outcome:
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     supply = _Supply(job, done)
     callers = [_Caller(done, supply) for _ in range(job.connections)]
-    watchers = [_Watcher(done, job.requests) for _ in range(job.watchers)]
+    watchers = [_Watcher(done, job) for _ in range(job.watchers)]
     with ExitStack() as connections:
         await _connect(job, [*callers, *watchers], connections)
         for watcher in watchers:
-            watcher.watch(_request(job, "GET", job.watch, ""))
+            watcher.watch(job.version)
             await _or_failure(watcher.watching, done)
         print("ready", flush=True)
         sys.stdin.readline()
@@ -245,8 +261,11 @@ def _request(job: Job, method: str, path: str, body: str) -> bytes:
 
 def main() -> None:
     job = msgspec.json.decode(sys.stdin.readline(), type=Job)
-    with asyncio.Runner(loop_factory=fast_loop()) as runner:
-        outcome = runner.run(_run(job))
+    try:
+        with asyncio.Runner(loop_factory=fast_loop()) as runner:
+            outcome = runner.run(_run(job))
+    except Failed as failed:
+        sys.exit(f"{job.method} {job.path}: {failed}")
     print(msgspec.json.encode(outcome).decode(), flush=True)
 
 

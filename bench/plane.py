@@ -27,6 +27,8 @@ _OURS, _THEIRS = "kvestigate", "kube-apiserver + etcd"
 _SECONDS = 3.0
 _OBJECTS = 500
 _WATCHERS, _EVENTS = 100, 1_000
+_WRITERS = 16
+"""Connections that make the events."""
 _USER = "token-reader"
 _TOKENS = f"{READER_TOKEN},{_USER},uid-of-the-reader\n"
 _NAMESPACE, _NEW, _WATCHED = "bench", "bench-new", "bench-watched"
@@ -67,8 +69,9 @@ def run(settings: Settings) -> RateResult:
     method = (
         f"64 connections with TLS, {_SECONDS:g} s a run, a user bound by RBAC, pods of 3 KB, no "
         "two of them alike; SQLite and etcd both sync to disk; one generator process beside the "
-        f"servers on the same cores; watch: {_WATCHERS} watchers x {_EVENTS} pods created; CPU is "
-        f"the servers' per request or event; median of {settings.runs} interleaved runs"
+        f"servers on the same cores; watch: {_WATCHERS} watchers x {_EVENTS} pods created on "
+        f"{_WRITERS} connections; CPU is the servers' per request or event; median of "
+        f"{settings.runs} interleaved runs"
     )
     return RateResult("plane", method, versions("kvestigate", "uvloop", "httptools"), rates)
 
@@ -98,7 +101,7 @@ def _compare(load: Load, ours: Target, theirs: Target, settings: Settings) -> li
     taken: dict[str, list[Measured]] = {name: [] for name, _, _ in contests}
     for turn in range(settings.runs):
         for name, target, each in contests:
-            measured = drive(target, _job(each, target, turn))
+            measured = drive(target, _job(each, target, turn * 1_000_000))
             rate = measured.outcome.requests / measured.outcome.seconds
             settings.progress(f"{load.name} {turn + 1}/{settings.runs} {name}: {rate:,.0f}/s")
             taken[name].append(measured)
@@ -106,7 +109,7 @@ def _compare(load: Load, ours: Target, theirs: Target, settings: Settings) -> li
     return [median(load.name, name, runs, units) for name, runs in taken.items()]
 
 
-def _job(load: Load, target: Target, turn: int) -> Job:
+def _job(load: Load, target: Target, first: int) -> Job:
     job = Job(
         target.port,
         str(target.ca),
@@ -117,7 +120,7 @@ def _job(load: Load, target: Target, turn: int) -> Job:
         _media(load.method),
         seconds=_SECONDS,
         objects=load.objects,
-        first=turn * 1_000_000,
+        first=first,
     )
     if not load.watched:
         return job
@@ -125,9 +128,11 @@ def _job(load: Load, target: Target, turn: int) -> Job:
     return msgspec.structs.replace(
         job,
         seconds=0,
+        connections=_WRITERS,
         requests=_EVENTS,
         watchers=_WATCHERS,
-        watch=f"{load.watched}?watch=true&resourceVersion={version}",
+        watch=f"{load.watched}?watch=true&resourceVersion=",
+        version=version,
     )
 
 
