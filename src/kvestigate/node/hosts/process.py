@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import fcntl
+import logging
 import os
 import struct
 import subprocess
@@ -18,6 +19,7 @@ from kvestigate.node.hosts.interface import Ending, LaunchFailed, Network, RunKe
 from kvestigate.node.logs import STDERR, STDOUT, LogFile, LogQuery
 from kvestigate.node.net import seccomp
 
+_log = logging.getLogger(__name__)
 _PIECE = 64 * 1024
 # For reading and writing: such an open never blocks, and the pipe has no end of file.
 _FLAGS = os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC
@@ -123,7 +125,11 @@ class ShimProcess:
         """Let the pod's network answer for a run of an earlier agent, which ran in one too."""
         if self.shim_pid is None or not self.kept.network:
             return
-        listener = seccomp.descriptor_of(self.shim_pid, seccomp.KEPT)
+        try:
+            listener = seccomp.descriptor_of(self.shim_pid, seccomp.KEPT)
+        except OSError as failure:
+            _log.warning("%s has lost its network: %s", self.key.id, failure)
+            return
         network.guard(listener, own_files=self.own_files)
         self.network = network
 

@@ -30,6 +30,7 @@ for the command, as it could no number of two digits."""
 _SET_FILTER, _GET_SIZES = 1, 3
 _LISTENER, _WAIT_KILLABLE = 1 << 3, 1 << 5
 _NO_NEW_PRIVILEGES = 38
+_SET_PTRACER = 0x59616D61
 _PIDFD_GETFD = 438
 # `struct seccomp_notif` is 80 bytes long, its answer 24.
 _NOTICE, _ANSWER, _DATA = 80, 24, 64
@@ -99,6 +100,9 @@ class Gate:
         if not self._privileged:
             # Without it only root may filter; with it no setuid program gains anything.
             _libc().prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
+            # Where only parents may look into processes (Yama), the next agent may still take
+            # the descriptor from the shim. Elsewhere the kernel knows no such call.
+            _libc().prctl(_SET_PTRACER, ctypes.c_ulong(-1), 0, 0, 0)
         listener = _install(self._calls)
         message = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [listener]))]
         self._there.sendmsg([b"\0"], message)
