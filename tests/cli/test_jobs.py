@@ -15,6 +15,7 @@ from kvestigate.cli.main import K8S_CLI_PROGRAM
 from kvestigate.local import process
 from kvestigate.local.directory import clusters_directory, known
 from tests.cli.conftest import Invoke, Outcome
+from tests.upstream.processes import free_ports
 
 TRAINING = """\
 name: training-job
@@ -117,6 +118,67 @@ def test_the_whole_life_of_a_task(invoke: Invoke, home: Path, cluster: None) -> 
     assert "no tasks" in ok(invoke("jobs", "list"))
     ok(invoke("volumes", "delete", volume, "--force", root=K8S_CLI_PROGRAM))
     assert "no volumes" in ok(invoke("volumes", "list"))
+
+
+RANKS = """\
+import os, socket
+port = int(os.environ["MASTER_PORT"])
+if os.environ["NODE_RANK"] == "0":
+    with socket.create_server(("", port)) as server:
+        open("listening", "w").close()
+        peer, _ = server.accept()
+        peer.sendall(b"hello from rank 0")
+        peer.close()
+else:
+    while not os.path.exists("listening"):
+        os.sched_yield()
+    with socket.create_connection((os.environ["MASTER_ADDR"], port), 20) as peer:
+        print(peer.recv(100).decode(), len(os.environ["SKYPILOT_NODE_IPS"].split()))
+"""
+
+
+def test_two_ranks_talk_to_each_other(invoke: Invoke, home: Path, cluster: None) -> None:
+    (home / "code").mkdir()
+    (home / "code" / "ranks.py").write_text(RANKS)
+    (port,) = free_ports(1)
+    task = {
+        "num_nodes": 2,
+        "workdir": str(home / "code"),
+        "envs": {"MASTER_PORT": port, "KVESTIGATE_LINGER_SECONDS": "2"},
+        "run": f"{sys.executable} ranks.py",
+    }
+    (home / "task.yaml").write_text(yaml.safe_dump(task))
+    ok(invoke("auth", "login", "jane"))
+    said = ok(invoke("jobs", "submit", "task.yaml"))
+    assert said.splitlines()[1:] == ["node-1 | hello from rank 0 2"]
+
+
+def test_one_failure_ends_the_others(invoke: Invoke, home: Path, cluster: None) -> None:
+    (home / "task.yaml").write_text(
+        "num_nodes: 2\nrun: |\n  [ $NODE_RANK = 1 ] && exit 7\n  sleep 600\n"
+    )
+    ok(invoke("auth", "login", "jane"))
+    outcome = invoke("jobs", "submit", "task.yaml")
+    assert outcome.code == 1
+    said = ok(invoke("jobs", "why", id_in(outcome.out)))
+    assert "the task was ended: node-1: it ended with exit code 7" in said
+    (entry,) = json.loads(ok(invoke("jobs", "history", "-o", "json")))["tasks"]
+    assert entry["reason"] == "node-1: it ended with exit code 7"
+
+
+def test_large_files_go_straight_to_the_node(invoke: Invoke, home: Path, cluster: None) -> None:
+    (home / "code").mkdir()
+    with (home / "code" / "large").open("wb") as file:
+        file.truncate(40_000_000)
+        file.write(b"x")
+    task = {
+        "workdir": "code",
+        "envs": {"HOME": str(home / "container")},
+        "run": "wc -c < large",
+    }
+    (home / "task.yaml").write_text(yaml.safe_dump(task))
+    ok(invoke("auth", "login", "jane"))
+    assert ok(invoke("jobs", "submit", "task.yaml")).splitlines()[1:] == ["40000000"]
 
 
 def test_files_are_copied_to_a_volume_and_back(
