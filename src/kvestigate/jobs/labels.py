@@ -29,8 +29,6 @@ HISTORY: Final = "skypilot-history"
 PIECE: Final = "skypilot-piece"
 """Label of what holds a piece of uploaded files."""
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
-POD_GROUP: Final = "kueue.x-k8s.io/pod-group-name"
-POD_GROUP_COUNT: Final = "kueue.x-k8s.io/pod-group-total-count"
 SUBMITTED: Final = "skypilot-submitted-at"
 """Annotation: when, to the microsecond; the API server knows only seconds, which are no order."""
 
@@ -48,7 +46,6 @@ RESERVED: Final = frozenset(
         HISTORY,
         PIECE,
         QUEUE,
-        POD_GROUP,
     )
 )
 
