@@ -40,6 +40,7 @@ from kvestigate.plane.authz.rbac import Rbac
 from kvestigate.plane.data_directory import ADMIN, DataDirectory, new_token
 from kvestigate.plane.fleets.calls import Calls
 from kvestigate.plane.fleets.controller import USER, FleetController
+from kvestigate.plane.fleets.leadership import Leadership
 from kvestigate.plane.fleets.seeding import Scenarios, no_scenarios
 from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.server import ApiServer
@@ -192,7 +193,8 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
         )
         planes = len(store.planes())
         calls = Calls(api.handle, fleets_token)
-        fleets = FleetController(api.planes, calls, WALL, options.scenarios)
+        leadership = None if options.etcd is None else Leadership(calls, WALL)
+        fleets = FleetController(api.planes, calls, WALL, options.scenarios, leadership)
         async with (
             options.hire(api, authority),
             fleets.running(),

@@ -78,7 +78,7 @@ async def test_a_fork_may_start_in_the_past(api: Api, alpha: Api) -> None:
         ({"surprise": 1}, 400, "surprise"),
         ({"checkpoint": "none"}, 404, 'checkpoints "none" not found'),
         ({"checkpoint": "a", "resourceVersion": "1"}, 400, "give one of them"),
-        ({"resourceVersion": "x"}, 500, "resourceVersion"),
+        ({"resourceVersion": "x"}, 400, 'resourceVersion: "x" is no revision'),
     ],
 )
 async def test_what_cannot_be_forked_is_refused(

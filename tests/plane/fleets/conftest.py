@@ -98,9 +98,13 @@ def backend() -> Backend:
 
 
 @pytest.fixture
-async def harbour(backend: Backend) -> AsyncIterator[Harbour]:
-    clock = VirtualClock(1_800_000_000.0)
+async def harbour(backend: Backend, clock: VirtualClock) -> AsyncIterator[Harbour]:
     async with Store(backend) as store:
         made, controller = harbour_of(store, clock)
         async with controller.running():
             yield made
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock(1_800_000_000.0)

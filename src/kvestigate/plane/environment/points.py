@@ -49,7 +49,9 @@ def past(plane: Plane, named: str, version: str) -> PlaneState:
     if named:
         return checkpoint(plane, named)
     if version:
-        return versions.exactly(plane, versions.parse(version, versions.FIELD))
+        if not (version.isascii() and version.isdecimal()):
+            raise errors.BadRequest(f'resourceVersion: "{version}" is no revision')
+        return versions.exactly(plane, int(version))
     return plane.state
 
 

@@ -11,6 +11,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -21,6 +22,7 @@ from kvestigate.plane import tenancy
 from kvestigate.plane.fleets import rules
 from kvestigate.plane.fleets.calls import Calls
 from kvestigate.plane.fleets.definition import definition
+from kvestigate.plane.fleets.leadership import Leadership
 from kvestigate.plane.fleets.model import (
     FAILED,
     FINALIZER,
@@ -55,8 +57,15 @@ _TOGETHER = 100
 
 class FleetController:
     def __init__(
-        self, planes: Planes, calls: Calls, clock: Clock, scenarios: Scenarios = no_scenarios
+        self,
+        planes: Planes,
+        calls: Calls,
+        clock: Clock,
+        scenarios: Scenarios = no_scenarios,
+        leadership: Leadership | None = None,
     ) -> None:
+        """`leadership` is for servers that share their planes."""
+        self._leadership = leadership
         self._planes = planes
         self._calls = calls
         self._clock = clock
@@ -74,17 +83,25 @@ class FleetController:
         root = await self._planes.open(tenancy.ROOT)
         await self._install()
         self._planes.on_delete.append(self._deleted)
-        tasks = [
-            asyncio.create_task(self._watch(root), name="fleets/watch"),
-            asyncio.create_task(self._run(root), name="fleets/reconcile"),
-        ]
+        work = partial(self._work, root)
+        lead = work() if self._leadership is None else self._leadership.lead(work)
+        task = asyncio.create_task(lead, name="fleets")
         try:
             yield
         finally:
             self._planes.on_delete.remove(self._deleted)
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
+            task.cancel()
+            await asyncio.wait([task])
+
+    async def _work(self, root: Plane) -> None:
+        """Look after the Fleets; ends with the store."""
+        self._seen.clear()
+        following = asyncio.create_task(self._run(root), name="fleets/reconcile")
+        try:
+            await self._watch(root)
+        finally:
+            following.cancel()
+            await asyncio.wait([following])
 
     async def _install(self) -> None:
         wanted = definition()
