@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kvestigate.errors import InputError, UsageError
@@ -71,8 +72,9 @@ def _fleet_readings() -> dict[str, list[Reading]]:
     for plan in shipped("gpu-fleet"):
         allocation = Allocation(plan.config.gpus)
         for number in range(placed[plan.config.name]):
-            container = Container(name="main")
-            container.resources.limits["nvidia.com/gpu"] = "1"
+            limits = {"nvidia.com/gpu": "1"}
+            value = {"name": "main", "resources": {"limits": limits}}
+            container = msgspec.convert(value, Container)
             allocation.variables(f"pod-{number}", container)
         found[plan.config.name] = [reading(gpu, 1e9) for gpu in allocation.gpus]
     assert sum(placed.values()) == 48
