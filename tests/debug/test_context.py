@@ -10,7 +10,8 @@ import pytest
 from kvestigate.client.access import Access, Impersonation, Tls
 from kvestigate.client.auth.static import Anonymous
 from kvestigate.client.endpoint import parse_endpoint
-from kvestigate.debug.context import ContextOptions, Identity, collect, local_facts, look
+from kvestigate.client.whoami import Identity
+from kvestigate.debug.context import ContextOptions, collect, local_facts, look
 from kvestigate.debug.views import context_blocks
 from kvestigate.errors import ConnectionFailed, Forbidden
 from kvestigate.render.plain import to_text

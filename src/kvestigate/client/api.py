@@ -109,9 +109,11 @@ class Api:
         *,
         type: type[T] = OBJECT,
         limit: int = PAGE_SIZE,
+        metadata_only: bool = False,
     ) -> AsyncGenerator[ListPage[T], None]:
         """The objects in pages, a few of which are held at a time."""
-        return pages(self.exchange, _collection("list", resource, selection), type, limit=limit)
+        listing = _listing(resource, selection, metadata_only)
+        return pages(self.exchange, listing, type, limit=limit)
 
     def watch(
         self,
@@ -144,10 +146,7 @@ class Api:
         """A cache that keeps itself current once it is started."""
         from kvestigate.client.informer import WatchInformer
 
-        listing = _collection("list", resource, selection)
-        if metadata_only:
-            listing = msgspec.structs.replace(listing, accept=_METADATA)
-        return WatchInformer(self.exchange, listing, type)
+        return WatchInformer(self.exchange, _listing(resource, selection, metadata_only), type)
 
     def discovery(self) -> Discovery:
         """Which resources the server has."""
@@ -440,6 +439,11 @@ class Api:
 
 def _collection(verb: str, resource: Resource, selection: Selection) -> Call:
     return Call(verb, resource, selection.namespace, query=selection.query())
+
+
+def _listing(resource: Resource, selection: Selection, metadata_only: bool) -> Call:
+    call = _collection("list", resource, selection)
+    return msgspec.structs.replace(call, accept=_METADATA) if metadata_only else call
 
 
 def _writing(

@@ -6,22 +6,15 @@ part of the report.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
-import msgspec
-
 from kvestigate.client.access import Access
-from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
+from kvestigate.client.whoami import Identity, ask_json, whoami
 from kvestigate.debug.authorities import Authority, authorities
-from kvestigate.errors import ConnectionFailed, KvestigateError
+from kvestigate.errors import KvestigateError
 from kvestigate.operation import Effect, Operation
-
-_REVIEW = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
-_REVIEWS = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +32,6 @@ class TlsFacts:
     server_name: str
     """The name expected in the certificate; empty without TLS."""
     authorities: tuple[Authority, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Identity:
-    """Who the server thinks we are."""
-
-    username: str
-    uid: str = ""
-    groups: tuple[str, ...] = ()
-    extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,13 +63,13 @@ async def look(access: Access) -> tuple[ContextReport, KvestigateError | None]:
     report = local_facts(access)
     try:
         async with connect(access) as api:
-            version = await _ask(api, "GET", "/version")
+            version = await ask_json(api, "GET", "/version")
             report = replace(
                 report,
                 server_version=str(version.get("gitVersion", "")),
                 platform=str(version.get("platform", "")),
             )
-            report = replace(report, identity=await _identity(api))
+            report = replace(report, identity=await whoami(api))
             # A plugin is known by its answer once it has run.
             return replace(report, authentication=access.credentials.describe()), None
     except KvestigateError as failure:
@@ -112,31 +95,6 @@ def local_facts(access: Access) -> ContextReport:
         impersonation=_impersonation(access),
         tls=_tls(access),
         proxy=_without_password(access.proxy_url or ""),
-    )
-
-
-async def _identity(api: Api) -> Identity:
-    answer = await _ask(api, "POST", _REVIEWS, _REVIEW)
-    try:
-        return msgspec.convert(answer["status"]["userInfo"], Identity)
-    except (KeyError, TypeError, msgspec.ValidationError) as odd:
-        raise _stranger(f"POST {_REVIEWS} did not answer with a SelfSubjectReview") from odd
-
-
-async def _ask(
-    api: Api, method: str, path: str, body: Mapping[str, Any] | bytes = b""
-) -> dict[str, Any]:
-    """A JSON object; whoever answers with something else is not an API server."""
-    data = await api.request(method, path, body=body)
-    try:
-        return msgspec.json.decode(data, type=dict[str, Any])
-    except msgspec.DecodeError as odd:
-        raise _stranger(f"the answer to {method} {path} is not a JSON object") from odd
-
-
-def _stranger(message: str) -> ConnectionFailed:
-    return ConnectionFailed(
-        message, hint="this may not be a Kubernetes API server, or a proxy is in the way"
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kvestigate.client.whoami import Identity
 from kvestigate.debug.api import Answer, indented
-from kvestigate.debug.context import ContextReport, Identity, TlsFacts
+from kvestigate.debug.context import ContextReport, TlsFacts
 from kvestigate.debug.exec_url import ExecUrlReport
 from kvestigate.debug.timing import TimingReport
 from kvestigate.debug.verdict import Sample

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterator
 from typing import Any
 
+from kvestigate.kube.redaction import sized
 from kvestigate.kube.resources import Resource
 
 # Told elsewhere, or of no interest to people.
@@ -31,7 +30,7 @@ def facts_of_anything(resource: Resource, body: dict[str, Any]) -> list[tuple[st
     if (resource.group, resource.plural) == ("", "secrets"):
         for field in _SECRET_FIELDS:
             if field in shown:
-                shown[field] = {key: _sized(value) for key, value in shown[field].items()}
+                shown[field] = {key: sized(value) for key, value in shown[field].items()}
     return list(_leaves("", shown))
 
 
@@ -42,13 +41,6 @@ def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
         annotations = kept["annotations"].items()
         kept["annotations"] = {key: it for key, it in annotations if key != _LAST_APPLIED}
     return kept
-
-
-def _sized(value: Any) -> str:
-    try:
-        return f"({len(base64.b64decode(str(value)))} bytes)"
-    except (ValueError, binascii.Error):
-        return "(hidden)"
 
 
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:

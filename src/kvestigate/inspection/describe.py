@@ -11,9 +11,9 @@ from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
 from kvestigate.client.discovery import Discovery
+from kvestigate.client.named import get_named
 from kvestigate.errors import KvestigateError
 from kvestigate.inspection.describing import Description, describe, events_section
-from kvestigate.inspection.targets import get_named
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Event

@@ -8,11 +8,11 @@ from typing import Any
 
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
-from kvestigate.errors import KvestigateError, NotFound, UsageError
+from kvestigate.client.named import get_named
+from kvestigate.errors import UsageError
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.selectors import from_label_selector
-from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod
 
 _DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
@@ -28,15 +28,6 @@ async def pods_of(api: Api, target: str) -> tuple[Pod, ...]:
     selector = _selector(resource, owner)
     page = await api.list(PODS, Selection(api.namespace, labels=selector), type=Pod)
     return page.items
-
-
-async def get_named(api: Api, resource: Resource, name: str, type: type[Any]) -> Any:
-    """The object; if there is none of that name, `NotFound` hints at a similar one."""
-    try:
-        return await api.get(resource, name, type=type)
-    except NotFound as missing:
-        missing.hint = missing.hint or await _near(api, resource, name)
-        raise
 
 
 def container_of(pod: Pod, wanted: str) -> str:
@@ -75,20 +66,3 @@ def _selector(resource: Resource, owner: dict[str, Any]) -> str:
             hint="name a pod, a deployment, statefulset, daemonset, replicaset, job or service",
         )
     return str(from_label_selector(selector))
-
-
-async def _near(api: Api, resource: Resource, name: str) -> str | None:
-    """What was probably meant, if we may know."""
-    where = api.namespace if resource.namespaced else None
-    try:
-        page = await api.list(resource, Selection(where), type=PartialObject)
-    except KvestigateError:
-        return None
-    names = [it.metadata.name for it in page.items]
-    near = difflib.get_close_matches(name, names, n=1)
-    if near:
-        return f"did you mean {near[0]!r}?"
-    if where is None:
-        return f"there are {len(names)} {resource.plural}, none with a similar name"
-    count = f"{len(names)} {resource.plural}, none with a similar name"
-    return f"namespace {where!r} has {count if names else f'no {resource.plural}'}; try another -n"

@@ -1,0 +1,38 @@
+"""The object that a user named, or a hint at the one that was meant."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+from kvestigate.client.api import Api
+from kvestigate.client.call import Selection
+from kvestigate.errors import KvestigateError, NotFound
+from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.meta import PartialObject
+
+
+async def get_named(api: Api, resource: Resource, name: str, type: type[Any]) -> Any:
+    """The object; if there is none of that name, `NotFound` hints at a similar one."""
+    try:
+        return await api.get(resource, name, type=type)
+    except NotFound as missing:
+        missing.hint = missing.hint or await _near(api, resource, name)
+        raise
+
+
+async def _near(api: Api, resource: Resource, name: str) -> str | None:
+    """What was probably meant, if we may know."""
+    where = api.namespace if resource.namespaced else None
+    try:
+        page = await api.list(resource, Selection(where), type=PartialObject)
+    except KvestigateError:
+        return None
+    names = [it.metadata.name for it in page.items]
+    near = difflib.get_close_matches(name, names, n=1)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    if where is None:
+        return f"there are {len(names)} {resource.plural}, none with a similar name"
+    count = f"{len(names)} {resource.plural}, none with a similar name"
+    return f"namespace {where!r} has {count if names else f'no {resource.plural}'}; try another -n"

@@ -1,0 +1,24 @@
+"""Secrets as something that can be compared and not used. Pure."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+
+
+def fingerprint(secret: str | bytes) -> str:
+    """`sha256:1f3a09b2c4d5`: equal for equal secrets.
+
+    For keys, tokens and certificates only: what people think up could be guessed from it.
+    """
+    data = secret.encode() if isinstance(secret, str) else secret
+    return f"sha256:{hashlib.sha256(data).hexdigest()[:12]}"
+
+
+def sized(encoded: object) -> str:
+    """`(12 bytes)`: all that is told of a value in a Secret's `data`."""
+    try:
+        return f"({len(base64.b64decode(str(encoded), validate=True))} bytes)"
+    except (ValueError, binascii.Error):
+        return "(hidden)"
