@@ -312,3 +312,36 @@ async def test_an_ephemeral_container_looks_at_a_running_pod(api: Api, agent: Ag
     assert status["state"]["terminated"]["exitCode"] == 0
     assert is_ready(seen)
     assert await logs(agent, "p", "look") == "there\n"
+
+
+@pytest.mark.parametrize("policy", ["NotRequired", "RestartContainer"])
+async def test_a_running_container_is_held_to_new_limits(
+    api: Api, agent: Agent, policy: str
+) -> None:
+    main = shell(
+        "cat",
+        stdin=True,
+        resources={"limits": {"memory": "64Mi", "cpu": "1"}},
+        resizePolicy=[{"resourceName": "memory", "restartPolicy": policy}],
+    )
+    await api.create(PODS, pod("p", main, terminationGracePeriodSeconds=0))
+    before = await until(api, "p", is_ready)
+    (status,) = before["status"]["containerStatuses"]
+    assert status["resources"]["limits"] == {"memory": "64Mi", "cpu": "1"}
+    wanted = {"limits": {"memory": "96Mi", "cpu": "1"}, "requests": {"memory": "96Mi", "cpu": "1"}}
+    change = {"spec": {"containers": [{"name": "main", "resources": wanted}]}}
+    await api.patch(PODS, "p", change, PatchType.STRATEGIC, subresource="resize")
+
+    def resized(found: Object) -> bool:
+        (status,) = found["status"]["containerStatuses"]
+        return is_ready(found) and bool(status.get("resources") == wanted)
+
+    restarts = int(policy == "RestartContainer")
+    found = await until(
+        api,
+        "p",
+        lambda one: (
+            resized(one) and bool(one["status"]["containerStatuses"][0]["restartCount"] == restarts)
+        ),
+    )
+    assert found["status"]["containerStatuses"][0]["allocatedResources"] == wanted["requests"]

@@ -185,3 +185,17 @@ async def test_nothing_is_left_when_a_node_is_destroyed(tmp_path: Path) -> None:
 
 def _groups_of(node: str) -> list[Path]:
     return list(Path("/sys/fs/cgroup").rglob(f"kvestigate/{node}"))
+
+
+async def test_limits_can_change_while_a_container_runs(nodes: list[NamespaceHost]) -> None:
+    if cgroups.find("one") is None:
+        pytest.skip("nobody here may limit anything")
+    script = "read _; head -c 100000000 /dev/zero | tail -c 99000000 >/dev/null"
+    limited = Launch(
+        RunKey("pod-1", "main", 0), ("sh", "-c", script), ENV, stdin=True,
+        ceiling=Ceiling(memory=32 << 20),
+    )  # fmt: skip
+    process = await nodes[0].start(limited)
+    nodes[0].resize(process, Ceiling(memory=512 << 20))
+    process.write_stdin(b"go\n")
+    assert (await process.ended).code == 0

@@ -48,11 +48,12 @@ def launch(
         group=_first(security.run_as_group, outer.run_as_group),
         host_pid=pod.spec.host_pid,
         privileged=security.privileged,
-        ceiling=_ceiling(container),
+        ceiling=ceiling(container),
     )
 
 
-def _ceiling(container: Container) -> Ceiling:
+def ceiling(container: Container) -> Ceiling:
+    """What a container's limits come to."""
     limits = container.resources.limits
     return Ceiling(
         memory=quantities.whole(limits["memory"]) if "memory" in limits else None,

@@ -130,6 +130,12 @@ class Mount(VolumeMount, frozen=True):
     """`HostToContainer` or `Bidirectional`; empty for neither."""
 
 
+class ResizePolicy(View, frozen=True):
+    resource_name: str = ""
+    restart_policy: str = ""
+    """`RestartContainer`, or nothing to be done."""
+
+
 class Container(View, frozen=True):
     name: str = ""
     image: str = ""
@@ -140,6 +146,7 @@ class Container(View, frozen=True):
     env: tuple[EnvVar, ...] = ()
     env_from: tuple[EnvFrom, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
+    resize_policy: tuple[ResizePolicy, ...] = ()
     volume_mounts: tuple[Mount, ...] = ()
     restart_policy: str = ""
     """`Always` on an init container makes it a sidecar that runs beside the others."""

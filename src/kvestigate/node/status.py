@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from kvestigate.kube.views.pods import ResourceRequirements
 from kvestigate.node import lifecycle
 from kvestigate.node.lifecycle import Records
 from kvestigate.node.pods import Container, Pod, is_ephemeral, is_sidecar
@@ -104,7 +105,15 @@ def container_status(
     }
     if record.run is not None:
         status["containerID"] = record.run.id
+    if record.running and (container.resources.requests or container.resources.limits):
+        status["allocatedResources"] = container.resources.requests
+        status["resources"] = _amounts(container.resources)
     return status
+
+
+def _amounts(resources: ResourceRequirements) -> dict[str, dict[str, str]]:
+    amounts = {"limits": resources.limits, "requests": resources.requests}
+    return {name: found for name, found in amounts.items() if found}
 
 
 def stamp(seconds: float) -> str:

@@ -15,7 +15,7 @@ from kvestigate.client.informer import key_of
 from kvestigate.node import environment, lifecycle
 from kvestigate.node.gpu.allocation import NoDevices
 from kvestigate.node.hooks import Hooks
-from kvestigate.node.hosts.interface import Ending, LaunchFailed, Process, RunKey
+from kvestigate.node.hosts.interface import Ceiling, Ending, LaunchFailed, Process, RunKey
 from kvestigate.node.images import (
     PULL_BACK_OFF,
     UNKNOWN,
@@ -23,6 +23,7 @@ from kvestigate.node.images import (
     ImageMissing,
     check_exists,
 )
+from kvestigate.node.launching import ceiling
 from kvestigate.node.lifecycle import Finish, Start, Stop
 from kvestigate.node.logs import Log
 from kvestigate.node.pods import Container, Pod
@@ -67,6 +68,8 @@ class PodWorker:
         self._probers: dict[str, Prober] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._hooks = Hooks(station)
+        self._ceilings: dict[str, Ceiling] = {}
+        """What each running container is held to."""
         self._recall(pod)
 
     def _recall(self, pod: Pod) -> None:
@@ -116,6 +119,7 @@ class PodWorker:
             await self._delete_if_asked()
             return None
         self._hurry()
+        self._resize()
         while True:
             now = self._station.clock.now()
             plan = lifecycle.decide(pod, self._records, now, started_at=self.started_at)
@@ -191,6 +195,7 @@ class PodWorker:
         if name in self.processes:
             self.previous[name] = self.processes[name]
         self.processes[name] = process
+        self._ceilings[name] = ceiling(container)
         run = Run(container_id(process.key), process.started_at)
         self._records[name] = lifecycle.started(record, run, initial_health(container))
         process.ended.add_done_callback(partial(self._on_end, name, process))
@@ -276,6 +281,20 @@ class PodWorker:
                     container=name,
                 )
 
+    def _resize(self) -> None:
+        """Hold running containers to what the spec says by now."""
+        for container in self.pod.containers:
+            record = self._records.get(container.name, NEVER_STARTED)
+            wanted, held = ceiling(container), self._ceilings.get(container.name)
+            if not record.running or record.stopping or wanted == held:
+                continue
+            self._ceilings[container.name] = wanted
+            if held is not None and _needs_restart(container, held, wanted):
+                why = f"Container {container.name} resize requires restart"
+                self._stop(Stop(container.name, self.pod.grace, why))
+            else:
+                self._station.host.resize(self.processes[container.name], wanted)
+
     # Stopping.
 
     def _stop(self, action: Stop) -> None:
@@ -346,6 +365,14 @@ class PodWorker:
 
 def container_id(key: RunKey) -> str:
     return f"kvestigate://{key.id}"
+
+
+def _needs_restart(container: Container, held: Ceiling, wanted: Ceiling) -> bool:
+    changed = {"memory": held.memory != wanted.memory, "cpu": held.cpu_millis != wanted.cpu_millis}
+    return any(
+        changed.get(policy.resource_name) and policy.restart_policy == "RestartContainer"
+        for policy in container.resize_policy
+    )
 
 
 def initial_health(container: Container) -> Health:

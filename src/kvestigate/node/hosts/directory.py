@@ -19,6 +19,7 @@ from kvestigate.node.gpu.model import Gpu
 from kvestigate.node.hosts import machine, shim
 from kvestigate.node.hosts.interface import (
     Bind,
+    Ceiling,
     Facts,
     Launch,
     LaunchFailed,
@@ -183,6 +184,9 @@ class DirectoryHost:
             if slave is not None:
                 os.close(slave)
         return session
+
+    def resize(self, process: Process, ceiling: Ceiling) -> None:
+        pass  # it holds nobody to any
 
     async def forget(self, pod_uid: str) -> None:
         for root in ("pods", "volumes"):

@@ -215,6 +215,9 @@ class Host(Protocol):
     ) -> Session:
         """Run a command where `process` is; raises `LaunchFailed`."""
 
+    def resize(self, process: Process, ceiling: Ceiling) -> None:
+        """Hold a running container to other limits, where it is held to any."""
+
     async def forget(self, pod_uid: str) -> None:
         """Remove what is left of a pod: logs, volumes, records."""
 

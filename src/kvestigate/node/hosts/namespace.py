@@ -24,6 +24,7 @@ from kvestigate.node.hosts import boot, cgroups, machine, shim, terminal
 from kvestigate.node.hosts.endings import on_exit
 from kvestigate.node.hosts.interface import (
     Bind,
+    Ceiling,
     Ending,
     Facts,
     Launch,
@@ -334,6 +335,10 @@ class NamespaceHost:
             if slave is not None:
                 os.close(slave)
         return session
+
+    def resize(self, process: Process, ceiling: Ceiling) -> None:
+        if self._groups is not None:
+            self._groups.make(process.key.id, ceiling)
 
     async def forget(self, pod_uid: str) -> None:
         for where in self._mounts():

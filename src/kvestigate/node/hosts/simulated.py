@@ -17,6 +17,7 @@ from kvestigate.kube import quantities
 from kvestigate.node.gpu import smi
 from kvestigate.node.gpu.model import VARIABLE, Gpu
 from kvestigate.node.hosts.interface import (
+    Ceiling,
     Ending,
     Facts,
     Launch,
@@ -220,6 +221,9 @@ class SimulatedHost:
             )
         env = {"HOSTNAME": process.hostname, **process.env}
         return ScriptedSession(*script(argv[1:], env))
+
+    def resize(self, process: Process, ceiling: Ceiling) -> None:
+        pass
 
     async def forget(self, pod_uid: str) -> None:
         pass
