@@ -119,8 +119,14 @@ KVESTIGATE: tuple[Entry, ...] = (
     ),
     Entry(
         "plane",
-        "kvestigate.cli.plane:plane",
+        "kvestigate.cli.environment:plane",
         "Serve complete Kubernetes control planes, thousands in one process.",
+        SERVE,
+    ),
+    Entry(
+        "fleet",
+        "kvestigate.cli.fleet:fleet",
+        "Have many planes that are made alike.",
         SERVE,
     ),
     Entry(
