@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from bench import collect, fleet, listing, manifests, plane, planes, startup
+from bench import cluster, collect, fleet, listing, manifests, plane, planes, startup
 from bench.frame import BenchFailed
 from bench.settings import Bench, Settings
 
@@ -17,6 +17,7 @@ BENCHES: dict[str, Bench] = {
     "plane": plane.run,
     "planes": planes.run,
     "fleet": fleet.run,
+    "cluster": cluster.run,
     "collect": collect.run,
     "from-file": manifests.run,
 }

@@ -39,7 +39,7 @@ class Crews:
         *,
         clock: Clock = WALL,
         on_wall_clock: bool = True,
-        quiet: float = 5.0,
+        quiet: float = 2.0,
     ) -> None:
         """`on_wall_clock`: whether planes without a virtual clock have crews too.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from kvestigate.aio.clock import Clock
@@ -27,8 +28,9 @@ from kvestigate.node.pods import Pod
 from kvestigate.node.registration import NODES
 
 ANNOTATION = "kvestigate.dev/simulate"
-_WORKERS = 1
-"""Nothing that a simulated node does takes long."""
+_PLAIN = NodeConfig("", serves=False, workers=1, tell_starts=False)
+"""Without a port, with one worker, as nothing it does takes long, and without the two events a
+container that are half of what a node writes."""
 
 
 class Nodes:
@@ -50,7 +52,7 @@ class Nodes:
         await self._nodes.start(self._supervisor, "nodes")
         if not len(self._nodes):
             for number in range(1, self._count + 1):
-                await self._begin(NodeConfig(f"node-{number}", serves=False, workers=_WORKERS))
+                await self._begin(replace(_PLAIN, name=f"node-{number}"))
         for node in sorted(self._nodes, key=lambda one: one.metadata.name):
             await self._found(node)
         self._nodes.subscribe(self._heard)
@@ -86,13 +88,12 @@ def _ours(node: Node) -> bool:
 
 def _config(node: Node) -> NodeConfig:
     metadata = node.metadata
-    return NodeConfig(
-        metadata.name,
+    return replace(
+        _PLAIN,
+        name=metadata.name,
         labels=metadata.labels,
         annotations=metadata.annotations,
         capacity=node.status.capacity,
-        serves=False,
-        workers=_WORKERS,
     )
 
 
