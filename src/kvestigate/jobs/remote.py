@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
@@ -17,6 +18,7 @@ from kvestigate.jobs.failures import failure
 from kvestigate.jobs.identity import User
 from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
 from kvestigate.jobs.pieces import Files
+from kvestigate.jobs.resuming import unbroken
 from kvestigate.wire.message import Headers, Incoming, Request
 from kvestigate.wire.pool import HttpClient
 from kvestigate.wire.tls import client_context
@@ -93,12 +95,9 @@ class Remote:
         return await self._ask("GET", f"/tasks/{_part(task_id)}", answers.TaskStatus)
 
     async def watch(self, task_id: str) -> AsyncGenerator[answers.TaskView, None]:
-        lines = self._stream(f"/tasks/{_part(task_id)}/watch")
-        try:
+        async with aclosing(self._stream(f"/tasks/{_part(task_id)}/watch")) as lines:
             async for line in lines:
                 yield msgspec.json.decode(line, type=answers.TaskView)
-        finally:
-            await lines.aclose()
 
     async def endpoint(self, task_id: str) -> answers.EndpointResponse:
         path = f"/tasks/{_part(task_id)}/endpoint"
@@ -123,12 +122,13 @@ class Remote:
             "node": request.node,
         }
         query = urlencode({key: value for key, value in asked.items() if value is not None})
-        stream = self._stream(f"/tasks/{_part(task_id)}/logs?{query}")
-        try:
-            async for line in stream:
+        path = f"/tasks/{_part(task_id)}/logs?{query}"
+        # What was cut at its beginning would be cut elsewhere the second time.
+        whole = request.follow and request.tail is None and request.since_seconds is None
+        lines = unbroken(lambda: self._stream(path)) if whole else self._stream(path)
+        async with aclosing(lines):
+            async for line in lines:
                 yield line
-        finally:
-            await stream.aclose()
 
     async def session(self, task_id: str, request: ExecRequest) -> Session:
         from kvestigate.jobs.remote_session import RemoteSession

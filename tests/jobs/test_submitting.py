@@ -1,0 +1,69 @@
+"""Queues of Kueue, and how long what is made may stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kvestigate.client.api import Api
+from kvestigate.errors import InputError
+from kvestigate.jobs.identity import User
+from kvestigate.jobs.limits import with_limits
+from kvestigate.jobs.manage import InProcess
+from kvestigate.jobs.submitting import QUEUES
+from kvestigate.kube import builtins
+from tests.jobs.tasks_of import jobs_of
+
+DEFINITIONS = builtins.resource("customresourcedefinitions")
+SCHEMA = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+KUEUE = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {
+        "name": "localqueues.kueue.x-k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "https://example.com"},
+    },
+    "spec": {
+        "group": "kueue.x-k8s.io",
+        "names": {"plural": "localqueues", "kind": "LocalQueue", "singular": "localqueue"},
+        "scope": "Namespaced",
+        "versions": [{"name": "v1beta1", "served": True, "storage": True, "schema": SCHEMA}],
+    },
+}
+
+
+async def queue(api: Api, name: str) -> None:
+    body = {
+        "apiVersion": "kueue.x-k8s.io/v1beta1",
+        "kind": "LocalQueue",
+        "metadata": {"name": name},
+    }
+    await api.create(QUEUES, body, namespace="default")
+
+
+async def test_a_queue_decides_when_the_jobs_start(api: Api) -> None:
+    jane = InProcess(api, User("jane"))
+    task: dict[str, Any] = with_limits({"run": "x", "num_nodes": 2}, queue="ml")
+    with pytest.raises(InputError, match="Kueue is not installed"):
+        await jane.submit(task)
+    await api.create(DEFINITIONS, KUEUE)
+    await queue(api, "vision")
+    with pytest.raises(InputError, match="no LocalQueue 'ml'") as caught:
+        await jane.submit(task)
+    assert caught.value.hint == "there are: vision"
+    await queue(api, "ml")
+    for job in await jobs_of(api, (await jane.submit(task)).task_id):
+        assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "ml"
+        assert job["spec"]["suspend"] is True
+
+
+async def test_nothing_stays_for_ever(api: Api) -> None:
+    jane = InProcess(api, User("jane"))
+    task = with_limits({"run": "x"}, deadline=60, ttl=30)
+    (job,) = await jobs_of(api, (await jane.submit(task)).task_id)
+    assert (job["spec"]["activeDeadlineSeconds"], job["spec"]["ttlSecondsAfterFinished"]) == (
+        60,
+        30,
+    )
+    assert not job["spec"].get("suspend")
