@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import select
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -25,6 +27,8 @@ from kvestigate.kube import builtins
 from kvestigate.local.clusters import down, up
 from kvestigate.local.directory import ClusterDirectory, Shape, clusters_directory
 from tests.local.conftest import until_pods
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="waits by a pidfd")
 
 KILLS = int(os.environ.get("KVESTIGATE_CLUSTER_KILLS", "2"))
 WRITERS = 4
@@ -51,8 +55,14 @@ async def running(environ: dict[str, str]) -> Any:
 
 
 def kill(environ: dict[str, str]) -> None:
-    record = ClusterDirectory(clusters_directory(environ), NAME).read()
-    os.kill(record.pid, signal.SIGKILL)
+    """Returns when the process is gone."""
+    process = os.pidfd_open(ClusterDirectory(clusters_directory(environ), NAME).read().pid)
+    try:
+        signal.pidfd_send_signal(process, signal.SIGKILL)
+        gone, _, _ = select.select([process], [], [], 30)
+        assert gone
+    finally:
+        os.close(process)
 
 
 class Load:
@@ -71,7 +81,7 @@ class Load:
         writers = [asyncio.ensure_future(self._write(api, round, n)) for n in range(WRITERS)]
         writers.append(asyncio.ensure_future(self._scale(api, round)))
         await self._enough.wait()
-        kill(environ)
+        await asyncio.to_thread(kill, environ)
         await asyncio.gather(*writers)
 
     async def _write(self, api: Api, round: int, writer: int) -> None:

@@ -168,10 +168,17 @@ def serve(
     """
     from kvestigate.crew.hiring import hiring
     from kvestigate.local.scenarios.library import objects_of
-    from kvestigate.plane.serving import Auth, EtcdOptions, ServeOptions, run
+    from kvestigate.plane.serving import Auth, EtcdOptions, ServeOptions, nobody, run
 
     shared = None
+    hire = hiring(controllers=controllers, nodes=nodes)
     if etcd is not None:
+        if controllers:
+            raise UsageError(
+                "--controllers: servers that share an etcd do not agree on who works on a plane",
+                hint="leave it out, and point controllers of your own at the planes",
+            )
+        hire = nobody
         urls = tuple(url.strip() for url in etcd.split(","))
         shared = EtcdOptions(urls, etcd_prefix, etcd_ca, etcd_cert, etcd_key)
     chosen = ServeOptions(
@@ -182,7 +189,7 @@ def serve(
         auth=Auth(auth),
         token_file=token_file,
         audit_log=audit_log,
-        hire=hiring(controllers=controllers, nodes=nodes),
+        hire=hire,
         scenarios=objects_of,
     )
     run(chosen, announce)
