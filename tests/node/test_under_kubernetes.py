@@ -16,11 +16,26 @@ from kvestigate.client.connect import connect
 from kvestigate.kube.resources import Resource
 from kvestigate.node.agent import Agent
 from kvestigate.node.config import NodeConfig
-from tests.node.conftest import MakeHost, Object, shell
+from tests.node.conftest import PYTHON, SHOUT, MakeHost, Object, shell
 from tests.upstream import binaries
 from tests.upstream.cluster import UpstreamCluster
 
 NAMESPACE = "node-suite"
+# The Service's endpoints come some time after it: until then its address refuses.
+ASK = f"""
+import socket, time
+deadline = time.monotonic() + 30
+seen = dict()
+while len(seen) < 3 and time.monotonic() < deadline:
+    try:
+        peer = socket.create_connection(("d.{NAMESPACE}.svc", 80), 10)
+    except OSError:
+        time.sleep(0.1)
+        continue
+    peer.sendall(b"hello")
+    seen[peer.getpeername()[0]] = peer.recv(100).decode()
+print(*seen.values(), *seen)
+"""
 JOBS = Resource("batch", "v1", "jobs", "Job")
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
@@ -71,6 +86,7 @@ async def test_workloads_run_and_kubectl_reaches_them(
         try:
             await _a_job_finishes_and_its_logs_are_read(api, kubectl)
             await _a_deployment_rolls_out_and_is_entered(api, kubectl, tmp_path)
+            await _a_service_leads_to_its_pods(api, kubectl)
         finally:
             await kubectl("delete", "namespace", NAMESPACE)
 
@@ -89,7 +105,7 @@ async def _a_job_finishes_and_its_logs_are_read(api: Api, kubectl: Kubectl) -> N
 async def _a_deployment_rolls_out_and_is_entered(
     api: Api, kubectl: Kubectl, tmp_path: Path
 ) -> None:
-    main = shell("echo up; exec sleep 1000")
+    main = {"command": [PYTHON, "-c", SHOUT]}
     spec = {
         "replicas": 3,
         "selector": {"matchLabels": {"app": "d"}},
@@ -111,6 +127,21 @@ async def _a_deployment_rolls_out_and_is_entered(
     _, said = await kubectl("exec", pod, "--", "cat", "/var/tmp/kvestigate-sent")
     await kubectl("exec", pod, "--", "rm", "-f", "/var/tmp/kvestigate-sent")
     assert said == "carried\n"
+
+
+async def _a_service_leads_to_its_pods(api: Api, kubectl: Kubectl) -> None:
+    """All three listen on one port, and are reached by the name of one Service."""
+    code, said = await kubectl("expose", "deployment/d", "--port=80", "--target-port=8080")
+    assert code == 0, said
+    template = _template("ask", {"command": [PYTHON, "-c", ASK]}, restartPolicy="Never")
+    job = {"metadata": {"name": "ask", "namespace": NAMESPACE}, "spec": {"template": template}}
+    await api.create(JOBS, job)
+    code, said = await kubectl("wait", "--for=condition=Complete", "job/ask", "--timeout=40s")
+    assert code == 0, said
+    _, said = await kubectl("logs", "job/ask")
+    addresses = said.split()
+    assert addresses[:3] == ["HELLO"] * 3
+    assert len(set(addresses[3:])) == 3
 
 
 def _template(app: str, container: Object, **spec: object) -> Object:
