@@ -24,6 +24,12 @@ def settle(loop: SteppedLoop) -> None:
             pass
 
 
+async def nap(seconds: float) -> str:
+    """Takes no real time: only the loop's own passes."""
+    await asyncio.sleep(seconds)
+    return "woke"
+
+
 def spawn(loop: SteppedLoop, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
     task = loop.create_task(work)
     settle(loop)
@@ -31,7 +37,7 @@ def spawn(loop: SteppedLoop, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any
 
 
 def test_nothing_that_waits_goes_on_before_time_is_moved(loop: SteppedLoop) -> None:
-    task = spawn(loop, asyncio.sleep(5, "woke"))
+    task = spawn(loop, nap(5.0))
     assert (task.done(), loop.next_timer(), loop.time()) == (False, 1005.0, 1000.0)
     loop.advance(1004.9)
     settle(loop)
@@ -150,7 +156,7 @@ def test_who_takes_time_to_clean_up_gets_it_at_the_end() -> None:
         try:
             await asyncio.Event().wait()
         finally:
-            await asyncio.sleep(5)
+            await nap(5.0)
             ended.append(inner.time())
 
     spawn(inner, slow())

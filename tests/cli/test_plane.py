@@ -30,6 +30,7 @@ def test_serving_says_where_and_what_next_and_ends_when_told(tmp_path: Path) -> 
         (("--etcd", "127.0.0.1:2379"), "--etcd: '127.0.0.1:2379' is not the URL of an etcd"),
         (("--etcd", "http://127.0.0.1:1", "--memory"), "--memory and --etcd exclude each other"),
         (("--etcd", "https://127.0.0.1:1", "--etcd-ca", "none"), "--etcd-ca: none: No such file"),
+        (("--etcd", "http://127.0.0.1:1", "--controllers"), "--controllers: servers that share"),
         (("--listen", "6443"), "--listen: '6443' is not HOST:PORT"),
         (("--listen", "127.0.0.1:99999"), "--listen: '127.0.0.1:99999' is not HOST:PORT"),
         (("--listen", "0.0.0.0:0", "--auth", "none"), "--auth none on 0.0.0.0"),
