@@ -158,9 +158,12 @@ def test_one_failure_ends_the_others(invoke: Invoke, home: Path, cluster: None) 
         "num_nodes: 2\nrun: |\n  [ $NODE_RANK = 1 ] && exit 7\n  sleep 600\n"
     )
     ok(invoke("auth", "login", "jane"))
-    outcome = invoke("jobs", "submit", "task.yaml")
+    outcome = invoke("jobs", "submit", "task.yaml", "--watch")
     assert outcome.code == 1
+    last = outcome.out.splitlines()[-1]
+    assert last.startswith(f"{id_in(outcome.out)} failed: node-0 Failed (node-1: it ended with")
     said = ok(invoke("jobs", "why", id_in(outcome.out)))
+    assert "DeadlineExceeded" not in said
     assert "the task was ended: node-1: it ended with exit code 7" in said
     (entry,) = json.loads(ok(invoke("jobs", "history", "-o", "json")))["tasks"]
     assert entry["reason"] == "node-1: it ended with exit code 7"

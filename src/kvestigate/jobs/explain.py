@@ -136,6 +136,8 @@ def _podless(job: TaskJob, events: Sequence[Event]) -> Iterable[str]:
     """A job without a pod: what was refused, or how it ended before its pod was removed."""
     for condition in job.status.conditions:
         if condition.type == "Failed" and condition.status == "True":
+            if labels.REASON in job.metadata.annotations:
+                return  # it was ended with the others, and why has been said
             yield f"{condition.reason}: {condition.message}"
             return
     refused = _said_of(job.metadata.name, events, "FailedCreate")
