@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from bench import cluster, collect, fleet, listing, manifests, plane, planes, startup
+from bench import cluster, collect, fleet, jobs, listing, manifests, plane, planes, startup
 from bench.frame import BenchFailed
 from bench.settings import Bench, Settings
 
@@ -19,6 +19,7 @@ BENCHES: dict[str, Bench] = {
     "fleet": fleet.run,
     "cluster": cluster.run,
     "collect": collect.run,
+    "jobs": jobs.run,
     "from-file": manifests.run,
 }
 
