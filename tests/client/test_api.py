@@ -116,10 +116,11 @@ JSON = "application/json"
                 dry_run=True,
             ),
             "DELETE",
-            "/api/v1/namespaces/shop/pods/a?dryRun=All",
+            "/api/v1/namespaces/shop/pods/a",
             JSON,
             OPTIONS
             | {
+                "dryRun": ["All"],
                 "propagationPolicy": "Foreground",
                 "gracePeriodSeconds": 0,
                 "preconditions": {"uid": "u", "resourceVersion": "5"},

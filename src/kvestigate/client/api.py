@@ -245,9 +245,9 @@ class Api:
         type: type[T] = OBJECT,
     ) -> T:
         """Delete an object; with `uid` or `resource_version` only exactly that one."""
-        options = _delete_options(propagation, grace_seconds, uid, resource_version)
+        options = _delete_options(propagation, grace_seconds, dry_run, uid, resource_version)
         call = self._write("delete", resource, options, namespace, name)
-        return await self._typed(call, type, _writing(dry_run))
+        return await self._typed(call, type)
 
     async def delete_collection(
         self,
@@ -264,9 +264,9 @@ class Api:
             resource,
             namespace=selection.namespace or self.namespace,
             query=selection.query(),
-            body=encode(_delete_options(propagation, grace_seconds)),
+            body=encode(_delete_options(propagation, grace_seconds, dry_run)),
         )
-        return await self._typed(call, ListPage[dict[str, Any]], _writing(dry_run))
+        return await self._typed(call, ListPage[dict[str, Any]])
 
     # Subresources with a name of their own.
 
@@ -460,10 +460,14 @@ def _streams(container: str, stdin: bool, tty: bool) -> tuple[tuple[str, str], .
 def _delete_options(
     propagation: Propagation | None,
     grace_seconds: int | None,
+    dry_run: bool,
     uid: str = "",
     resource_version: str = "",
 ) -> dict[str, Any]:
     options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if dry_run:
+        # A server that is sent options does not read them in the query: it would delete.
+        options["dryRun"] = ["All"]
     if propagation is not None:
         options["propagationPolicy"] = propagation.value
     if grace_seconds is not None:
