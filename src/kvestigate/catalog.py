@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvestigate.debug import api, context, exec_url, timing
 from kvestigate.inspection import describe, execute, lists, logs
 from kvestigate.jobs import operations as jobs
+from kvestigate.manifests import delete, deploy
 from kvestigate.nodeops import cordon, evict, scale
 from kvestigate.operation import Operation
 from kvestigate.planeops import environment, fleets
@@ -29,6 +30,8 @@ OPERATIONS: tuple[Operation, ...] = (
     evict.CLEAR,
     evict.EVICT,
     scale.OPERATION,
+    deploy.OPERATION,
+    delete.OPERATION,
     context.OPERATION,
     api.OPERATION,
     timing.OPERATION,

@@ -94,6 +94,18 @@ KVESTIGATE: tuple[Entry, ...] = (
         MAKE_ROOM,
     ),
     Entry(
+        "deploy",
+        "kvestigate.cli.deploy:deploy",
+        "Apply manifests in the order they need, and show what changes.",
+        RUN,
+    ),
+    Entry(
+        "delete",
+        "kvestigate.cli.delete:delete",
+        "Delete one object, and show what goes with it.",
+        RUN,
+    ),
+    Entry(
         "jobs",
         "kvestigate.cli.jobs:jobs",
         "Launch SkyPilot tasks on Kubernetes and look after them.",

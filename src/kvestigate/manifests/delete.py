@@ -1,0 +1,126 @@
+"""`delete`: one object of any kind, what goes with it, and whether it is gone."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api, Propagation
+from kvestigate.client.connect import connect
+from kvestigate.client.named import get_named
+from kvestigate.errors import NotFound
+from kvestigate.kube.resources import Resource
+from kvestigate.manifests.dependents import Dependents, dependents
+from kvestigate.manifests.waiting import Body, until
+from kvestigate.operation import Effect, Operation
+
+Progress = Callable[[str, int], None]
+
+GONE, LEAVING, UNTOUCHED = "gone", "leaving", "untouched"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    kind: str
+    """`pod`, `deploy`, `widgets.example.org`: any word that means a type."""
+    name: str
+    propagation: Propagation = Propagation.BACKGROUND
+    grace_seconds: int | None = None
+    """None: what the object says itself."""
+    timeout: float = 60.0
+    """Seconds until we stop waiting for it to be gone."""
+    apply: bool = False
+    """False: only look."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    kind: str
+    namespace: str
+    """Empty for what is in none."""
+    name: str
+    propagation: Propagation
+    outcome: str
+    """`gone`, still `leaving`, or `untouched`, which in a preview it always is."""
+    finalizers: tuple[str, ...] = ()
+    """Who has to agree before it is gone."""
+    with_it: Dependents = field(default_factory=lambda: Dependents({}))
+    """What goes, or with `Orphan` stays without its owner."""
+
+
+async def delete(
+    access: Access, options: DeleteOptions, progress: Progress | None = None
+) -> Deletion:
+    """In the namespace of `access`."""
+    async with connect(access) as api:
+        discovery = api.discovery()
+        resource = await discovery.resolve(options.kind)
+        body = await get_named(api, resource, options.name, dict[str, Any])
+        registry = await discovery.registry()
+        more = await dependents(api, registry, resource, body, progress)
+        # Says early that it is forbidden.
+        await _ask(api, resource, body, options, dry_run=True)
+        outcome, left = UNTOUCHED, body
+        if options.apply:
+            outcome, left = await _carried_out(api, resource, body, options)
+    metadata = body["metadata"]
+    return Deletion(
+        kind=resource.kind,
+        namespace=metadata.get("namespace", ""),
+        name=options.name,
+        propagation=options.propagation,
+        outcome=outcome,
+        finalizers=tuple(left["metadata"].get("finalizers") or ()),
+        with_it=more,
+    )
+
+
+async def _ask(
+    api: Api, resource: Resource, body: Body, options: DeleteOptions, *, dry_run: bool
+) -> None:
+    await api.delete(
+        resource,
+        options.name,
+        propagation=options.propagation,
+        grace_seconds=options.grace_seconds,
+        # Only what was shown, not one that took its name since.
+        uid=body["metadata"]["uid"],
+        dry_run=dry_run,
+    )
+
+
+async def _carried_out(
+    api: Api, resource: Resource, body: Body, options: DeleteOptions
+) -> tuple[str, Body]:
+    """Whether it is gone, and the last that was seen of it."""
+    uid, last = body["metadata"]["uid"], body
+
+    def gone(found: Body | None) -> bool:
+        nonlocal last
+        if found is None or found["metadata"]["uid"] != uid:
+            return True
+        last = found
+        return False
+
+    try:
+        await _ask(api, resource, body, options, dry_run=False)
+        async with asyncio.timeout(options.timeout):
+            await until(api, resource, options.name, api.namespace, gone)
+    except TimeoutError:
+        return LEAVING, last
+    except NotFound:
+        pass  # somebody was faster
+    return GONE, last
+
+
+OPERATION = Operation(
+    name="delete",
+    summary="Delete one object, and show what goes with it.",
+    input=DeleteOptions,
+    output=Deletion,
+    effect=Effect.DESTROY,
+    handler=delete,
+)

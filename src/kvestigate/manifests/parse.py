@@ -1,0 +1,70 @@
+"""PURE. From texts to manifests that can be applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from kvestigate.errors import InputError
+from kvestigate.kube.yaml_documents import Document, complaint, flattened, load
+from kvestigate.manifests.model import Manifest, Source
+
+
+def parse(sources: Iterable[Source]) -> tuple[Manifest, ...]:
+    """All objects, lists opened. InputError says which document is no manifest, and why."""
+    found = tuple(_manifest(it) for source in sources for it in flattened(_documents(source)))
+    if not found:
+        raise InputError("there is no object in what was given", hint="check the files")
+    _unique(found)
+    return found
+
+
+def _documents(source: Source) -> list[Document]:
+    try:
+        return load(source.text, source.name)
+    except InputError as error:
+        if "Secret" not in source.text or error.where is None:
+            raise
+        # The message quotes the line, which may be a secret.
+        said = complaint(error).partition(": ")[2].rpartition(": ")[2]
+        raise InputError(f"not YAML: {said}", where=error.where) from None
+
+
+def _manifest(document: Document) -> Manifest:
+    body = document.value
+    if not isinstance(body, dict):
+        raise InputError("not a manifest: a mapping was expected", where=document.where)
+    for key in ("apiVersion", "kind"):
+        if not isinstance(body.get(key), str) or not body[key]:
+            raise InputError(f"{key} is missing", where=document.where)
+    _check_metadata(body, document.where)
+    return Manifest(body, document.where)
+
+
+def _check_metadata(body: dict[str, Any], where: str) -> None:
+    metadata = body.get("metadata")
+    if not isinstance(metadata, dict):
+        raise InputError(f"the {body['kind']} has no metadata", where=where)
+    name, namespace = metadata.get("name"), metadata.get("namespace")
+    if not name and metadata.get("generateName"):
+        raise InputError(
+            f"the {body['kind']} has generateName, and what is applied needs a name",
+            where=where,
+            hint="give it metadata.name, or create it with: kubectl create -f FILE",
+        )
+    if not isinstance(name, str) or not name:
+        raise InputError(f"the {body['kind']} has no metadata.name", where=where)
+    if namespace is not None and not isinstance(namespace, str):
+        raise InputError(f"metadata.namespace of {name!r} is not text", where=where)
+
+
+def _unique(manifests: Iterable[Manifest]) -> None:
+    seen: dict[tuple[str, str, str, str], Manifest] = {}
+    for it in manifests:
+        first = seen.setdefault((it.group, it.kind, it.namespace, it.name), it)
+        if first is not it:
+            raise InputError(
+                f"{it.kind} {it.name!r} is already given at {first.where}",
+                where=it.where,
+                hint="remove one of the two: the last to be applied would win",
+            )

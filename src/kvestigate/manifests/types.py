@@ -1,0 +1,75 @@
+"""Which resource a manifest is of: built in, served, or defined by the manifests themselves."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from kvestigate.client.api import Api
+from kvestigate.errors import InputError
+from kvestigate.kube import builtins
+from kvestigate.kube.resources import Registry, Resource
+from kvestigate.manifests.model import Manifest
+
+DEFINITIONS = ("apiextensions.k8s.io", "CustomResourceDefinition")
+
+
+class Types:
+    """Built-in types need no request; for the others the server is asked once."""
+
+    def __init__(self, api: Api, manifests: Iterable[Manifest]) -> None:
+        self._discovery = api.discovery()
+        self._defined = {
+            (spec.get("group"), _names(spec).get("kind")): spec
+            for it in manifests
+            if (it.group, it.kind) == DEFINITIONS and isinstance(spec := it.body.get("spec"), dict)
+        }
+
+    def is_defined(self, manifest: Manifest) -> bool:
+        """Whether its type is among the manifests, so that it may not be served yet."""
+        return (manifest.group, manifest.kind) in self._defined
+
+    async def of(self, manifest: Manifest) -> Resource:
+        """InputError hints at what was probably meant."""
+        if (spec := self._defined.get((manifest.group, manifest.kind))) is not None:
+            return _resource(manifest, spec)
+        known = builtins.registry().for_kind(manifest.api_version, manifest.kind)
+        if known is not None:
+            return known
+        registry = await self._discovery.registry()
+        served = registry.for_kind(manifest.api_version, manifest.kind)
+        if served is None:
+            raise _unknown(manifest, registry)
+        return served
+
+
+def _resource(manifest: Manifest, spec: dict[str, Any]) -> Resource:
+    return Resource(
+        group=manifest.group,
+        version=manifest.api_version.rpartition("/")[2],
+        plural=str(_names(spec).get("plural", "")),
+        kind=manifest.kind,
+        namespaced=spec.get("scope") == "Namespaced",
+    )
+
+
+def _names(spec: dict[str, Any]) -> dict[str, Any]:
+    names = spec.get("names")
+    return names if isinstance(names, dict) else {}
+
+
+def _unknown(manifest: Manifest, registry: Registry) -> InputError:
+    elsewhere = [it.api_version for it in registry if it.kind == manifest.kind]
+    near = difflib.get_close_matches(manifest.kind, {it.kind for it in registry}, n=1)
+    if elsewhere:
+        hint = f"{manifest.kind} is in {' and '.join(dict.fromkeys(elsewhere))}"
+    elif near:
+        hint = f"did you mean kind {near[0]}?"
+    else:
+        hint = "deploy its CustomResourceDefinition first, or together with it"
+    return InputError(
+        f"the server has no kind {manifest.kind!r} in {manifest.api_version}",
+        where=manifest.where,
+        hint=hint,
+    )
