@@ -53,6 +53,17 @@ def test_what_a_container_uses(env: dict[str, str], expected: Usage) -> None:
     assert simulated_usage(env, 60.0) == expected
 
 
+async def test_the_gpus_of_a_pod_that_ended_are_for_the_next_one(api: Api) -> None:
+    gpus = node_gpus("here", 1, "L4")
+    async with Agent(api, SimulatedHost(WALL), NodeConfig("here", gpus=gpus)):
+        wanted = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+        first = {"image": "a", "command": ["true"], **wanted}
+        await api.create(PODS, pod("first", first, restartPolicy="Never"))
+        await until(api, "first", in_phase("Succeeded"))
+        await api.create(PODS, pod("second", {"image": "b", **wanted}))
+        await until(api, "second", is_ready)
+
+
 async def test_a_pod_lives_by_the_clock(api: Api) -> None:
     clock = VirtualClock(START)
     async with Agent(api, SimulatedHost(clock), NodeConfig("here"), clock=clock):

@@ -49,10 +49,6 @@ class Bed:
             # New nodes are tainted until the node controller, which is not here, finds them ready.
             taints = body["spec"].get("taints")
             made = await self.patch(kind, body["metadata"]["name"], {"spec": {"taints": taints}})
-        if kind == "nodes":
-            # An API server takes each new node for one that is not ready, and taints it.
-            taints = {"spec": {"taints": body["spec"].get("taints")}}
-            made = await self.patch(kind, body["metadata"]["name"], taints)
         if status:
             made = await self.patch(kind, body["metadata"]["name"], {"status": status}, "status")
         return made

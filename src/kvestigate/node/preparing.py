@@ -41,6 +41,9 @@ class Preparation(Protocol):
     async def refresh(self, pod: Pod) -> None:
         """Bring the files of a running pod's volumes up to date."""
 
+    def free(self, pod: Pod) -> None:
+        """Its containers have ended for good: its devices are for others."""
+
     def forget(self, pod: Pod) -> None: ...
 
 
@@ -100,10 +103,13 @@ class RealPreparation:
         except OSError:
             return ""
 
+    def free(self, pod: Pod) -> None:
+        self._devices.release(pod.metadata.uid)
+
     def forget(self, pod: Pod) -> None:
         self._made.pop(pod.metadata.uid, None)
         self._tokens.forget(pod.metadata.uid)
-        self._devices.release(pod.metadata.uid)
+        self.free(pod)
 
     def _message(self, key: RunKey) -> Path:
         return self._root / key.pod_uid / ".messages" / f"{key.container}-{key.attempt}"
@@ -135,5 +141,8 @@ class SimulatedPreparation:
     def last_words(self, key: RunKey) -> str:
         return ""
 
-    def forget(self, pod: Pod) -> None:
+    def free(self, pod: Pod) -> None:
         self._devices.release(pod.metadata.uid)
+
+    def forget(self, pod: Pod) -> None:
+        self.free(pod)

@@ -343,6 +343,8 @@ class PodWorker:
         return Place(self._station.config.address, self._station.pod_ip(self.pod) if begun else "")
 
     async def _finish(self) -> None:
+        # First, as others are placed where its devices are from the moment the report is read.
+        self._preparation.free(self.pod)
         await self._report()
         self.finished = True
         await self._delete_if_asked()
