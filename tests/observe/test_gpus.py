@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from kvestigate.observe.gpus import ledger
+from kvestigate.node.gpu import model as embedded
+from kvestigate.observe.exporters import GpuReading
+from kvestigate.observe.gpus import Device, devices, ledger
 from tests.observe.objects import as_node, as_pod, container, node, pod
 
 H100 = {
@@ -106,3 +108,24 @@ def test_consumers_are_containers_and_ended_pods_are_none() -> None:
     ]
     assert found.nodes[0].requested == {"nvidia.com/gpu": 3}
     assert found.nodes[0].free == 5
+
+
+def test_the_ledger_has_a_line_for_each_gpu_that_has_a_uuid() -> None:
+    told = node("n", gpu="2")
+    told["metadata"]["annotations"] = {"kvestigate.dev/gpu-uuids": "GPU-a,GPU-b"}
+    silent = node("m", gpu="2")
+    seen = [
+        GpuReading("GPU-b", "n", "1", 93, "ml", "p", "main"),
+        GpuReading("", "m", "0", 5, *"xyz"),
+    ]
+    assert devices(map(as_node, (told, silent)), seen) == (
+        Device("GPU-a", "n", "0"),
+        Device("GPU-b", "n", "1", "ml/p/main", 93),
+    )
+
+
+def test_embedded_nodes_tell_their_uuids_where_the_ledger_looks() -> None:
+    gpus = embedded.node_gpus("n", 2, "H100")
+    told = node("n", labels=embedded.node_labels(gpus), gpu="2")
+    told["metadata"]["annotations"] = embedded.gpu_annotations(gpus)
+    assert [it.uuid for it in devices([as_node(told)], [])] == [it.uuid for it in gpus]

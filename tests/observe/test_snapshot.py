@@ -6,10 +6,17 @@ import pytest
 
 from kvestigate.errors import ApiError, Forbidden, ServiceUnavailable, Unauthorized
 from kvestigate.kube import builtins
-from kvestigate.observe.listings import NODE_METRICS, NODES, PODS, SERVICES
+from kvestigate.observe.listings import (
+    DEPRECATED_REQUESTS,
+    GPU_READINGS,
+    NODE_METRICS,
+    NODES,
+    PODS,
+    SERVICES,
+)
 from kvestigate.observe.snapshot import Cause, take
 from tests.observe.conftest import Front
-from tests.observe.objects import node
+from tests.observe.objects import container, node, pod
 
 
 async def test_listed_once_and_only_if_needed(front: Front) -> None:
@@ -60,3 +67,59 @@ async def test_progress_is_told_page_by_page(front: Front) -> None:
     told: list[tuple[str, int]] = []
     await take(front.api, [NODES], lambda *seen: told.append(seen))
     assert told == [("nodes", 3)]
+
+
+async def test_figures_of_the_server_itself(front: Front) -> None:
+    front.exposing["/metrics"] = b'apiserver_requested_deprecated_apis{version="v1"} 1\n'
+    snapshot = await take(front.api, [DEPRECATED_REQUESTS])
+    assert [it.labels for it in snapshot.of(DEPRECATED_REQUESTS)] == [{"version": "v1"}]
+
+
+async def test_figures_that_may_not_be_read_are_a_gap(front: Front) -> None:
+    front.refusing["/metrics"] = Forbidden("no")
+    (gap,) = (await take(front.api, [DEPRECATED_REQUESTS])).missing([DEPRECATED_REQUESTS])
+    assert (gap.verb, gap.resource, gap.cause) == ("get", "/metrics", Cause.DENIED)
+
+
+async def exporters(front: Front, *names: str) -> None:
+    for name in names:
+        body = pod(name, container(), on=f"node-of-{name}")
+        body["metadata"]["labels"] = {"app": "nvidia-dcgm-exporter"}
+        await front.api.create(builtins.resource("pods"), body)
+        await front.api.patch(
+            builtins.resource("pods"),
+            name,
+            {"status": {"phase": "Running"}},
+            subresource="status",
+            namespace="default",
+        )
+
+
+PROXY = "/api/v1/namespaces/default/pods/{}:9400/proxy/metrics"
+
+
+async def test_exporters_are_asked_through_the_server(front: Front) -> None:
+    await exporters(front, "a", "silent")
+    front.exposing[PROXY.format("a")] = b'DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-1"} 7\n'
+    front.refusing[PROXY.format("silent")] = ServiceUnavailable("no answer")
+    found = (await take(front.api, [GPU_READINGS])).of(GPU_READINGS)
+    assert [(it.uuid, it.node, it.utilization) for it in found] == [("GPU-1", "node-of-a", 7)]
+
+
+async def test_without_the_right_to_ask_exporters_there_is_a_gap(front: Front) -> None:
+    await exporters(front, "a")
+    front.refusing[PROXY.format("a")] = Forbidden("no")
+    (gap,) = (await take(front.api, [GPU_READINGS])).missing([GPU_READINGS])
+    assert (gap.verb, gap.resource) == ("get", "pods/proxy")
+
+
+async def test_one_namespace_and_what_is_in_none(front: Front) -> None:
+    await front.api.create(builtins.resource("nodes"), node("a", cpu="2"))
+    await front.api.create(builtins.resource("namespaces"), {"metadata": {"name": "other"}})
+    for namespace in ("default", "other"):
+        made = {"metadata": {"name": namespace}, "spec": {"ports": [{"port": 80}]}}
+        await front.api.create(builtins.resource("services"), made, namespace=namespace)
+    snapshot = await take(front.api, [NODES, SERVICES], namespace="other")
+    assert [it.metadata.name for it in snapshot.of(NODES)] == ["a"]
+    assert [it.metadata.name for it in snapshot.of(SERVICES)] == ["other"]
+    assert snapshot.namespace == "other"

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from kvestigate.observe import listings
-from kvestigate.observe.listings import Listing
 from kvestigate.observe.snapshot import Cause, Gap, Snapshot
+from kvestigate.observe.source import Listing, Source
 from kvestigate.reports.audit import NEEDS
 
 Object = dict[str, Any]
@@ -19,28 +19,32 @@ NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
 
 def snapshot(
-    objects: Mapping[Listing[Any], Sequence[Object]] | None = None,
+    objects: Mapping[Any, Sequence[Any]] | None = None,
     *,
-    denied: Sequence[Listing[Any]] = (),
-    absent: Sequence[Listing[Any]] = (listings.NODE_METRICS, listings.POD_METRICS),
+    denied: Sequence[Source[Any]] = (),
+    absent: Sequence[Source[Any]] = (listings.NODE_METRICS, listings.POD_METRICS),
 ) -> Snapshot:
-    """`objects` by their listing; everything else is empty."""
+    """`objects` by their source, as the server sends those of a listing; the rest is empty."""
     given = objects or {}
     made = Snapshot(NOW)
-    for listing in NEEDS:
-        if listing in given:
-            made.listed[listing] = tuple(msgspec.convert(it, listing.type) for it in given[listing])
-        elif listing in denied:
-            made.gaps[listing] = _gap(listing, Cause.DENIED)
-        elif listing in absent:
-            made.gaps[listing] = _gap(listing, Cause.ABSENT)
+    for source in NEEDS:
+        if source in given:
+            made.listed[source] = tuple(_as_read(it, source) for it in given[source])
+        elif source in denied:
+            made.gaps[source] = _gap(source, Cause.DENIED)
+        elif source in absent:
+            made.gaps[source] = _gap(source, Cause.ABSENT)
         else:
-            made.listed[listing] = ()
+            made.listed[source] = ()
     return made
 
 
-def _gap(listing: Listing[Any], cause: Cause) -> Gap:
-    return Gap("list", listing.resource.qualified, cause, "as the test says")
+def _as_read(given: Any, source: Source[Any]) -> Any:
+    return msgspec.convert(given, source.type) if isinstance(source, Listing) else given
+
+
+def _gap(source: Source[Any], cause: Cause) -> Gap:
+    return Gap(source.verb, source.name, cause, "as the test says")
 
 
 def named(name: str, namespace: str = "shop", **rest: Any) -> Object:

@@ -10,15 +10,14 @@ import pytest
 
 from kvestigate.errors import InputError
 from kvestigate.observe import listings
-from kvestigate.observe.listings import Listing
 from kvestigate.render.encode import to_json
 from kvestigate.render.plain import to_text
 from kvestigate.reports.audit import examine
 from kvestigate.reports.difference import AuditDifference, blocks, difference, parse
 from tests.observe.objects import container, node, pod
-from tests.reports.snapshots import Object, named, snapshot
+from tests.reports.snapshots import named, snapshot
 
-Given = Mapping[Listing[Any], Sequence[Object]]
+Given = Mapping[Any, Sequence[Any]]
 
 NODE = node("n", cpu="4", pods="110", gpu="2")
 POD = pod("p", container(cpu="1"), on="n")

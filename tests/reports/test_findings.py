@@ -13,7 +13,10 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from kvestigate.observe import listings
-from kvestigate.observe.listings import Listing
+from kvestigate.observe.condensing import PodCondenser
+from kvestigate.observe.exporters import GpuReading
+from kvestigate.observe.exposition import Sample
+from kvestigate.reports.audit import examine
 from kvestigate.reports.findings.model import Severity, at_least
 from kvestigate.reports.findings.registry import RULES, findings, skipped
 from kvestigate.reports.findings.scheduling import in_plain_words
@@ -92,18 +95,56 @@ LEFT = {
 }
 
 LIMITED = container(cpu="1")
-LIMITED["resources"]["limits"] = {"memory": "100Mi"}
+LIMITED["resources"]["limits"] = {"memory": "100Mi", "cpu": "500m"}
 
 
-def using(memory: str) -> Any:
-    usage = {"name": "main", "usage": {"memory": memory}}
+def using(memory: str, cpu: str = "1m") -> Any:
+    usage = {"name": "main", "usage": {"memory": memory, "cpu": cpu}}
     return {
         listings.PODS: [pod("p", LIMITED, on="n")],
         listings.POD_METRICS: [named("p", "default", containers=[usage])],
     }
 
 
-Given = Mapping[Listing[Any], Sequence[Object]]
+def computing(cpu: str, busy: Sequence[float] = ()) -> Mapping[Any, Sequence[Any]]:
+    """A pod with two GPUs; what the exporter says of them, if there is one."""
+    usage = [{"name": "main", "usage": {"cpu": cpu}}] if cpu else []
+    return {
+        listings.NODES: [node("n", cpu="8", gpu="8")],
+        listings.PODS: [pod("p", container(cpu="1", gpu="2"), on="n")],
+        listings.POD_METRICS: [named("p", "default", containers=usage)],
+        listings.GPU_READINGS: [
+            GpuReading(f"GPU-{index}", "n", str(index), percent, "default", "p", "main")
+            for index, percent in enumerate(busy)
+        ],
+    }
+
+
+def written(version: str) -> Object:
+    made = named("old", spec={})
+    made["metadata"]["managedFields"] = [
+        {"manager": "helm", "apiVersion": version, "time": "2024-05-01T10:00:00Z"}
+    ]
+    return made
+
+
+def applied(configuration: str) -> Object:
+    made = named("old")
+    made["metadata"]["annotations"] = {
+        "kubectl.kubernetes.io/last-applied-configuration": configuration
+    }
+    return made
+
+
+OLD_REQUEST = {
+    "group": "flowcontrol.apiserver.k8s.io",
+    "version": "v1beta3",
+    "resource": "flowschemas",
+    "subresource": "",
+    "removed_release": "1.32",
+}
+
+Given = Mapping[Any, Sequence[Any]]
 
 FAULTS: list[tuple[str, str, str, Given]] = [
     ("crash-loop", "critical", "4 times: exit code 1 (Error): no config",
@@ -136,6 +177,18 @@ FAULTS: list[tuple[str, str, str, Given]] = [
     ("certificate-expiry", "warning", "in 10 days", {listings.TLS_SECRETS: [secret(10)]}),
     ("certificate-expiry", "critical", "ended on 2026-02-27", {listings.TLS_SECRETS: [secret(-2)]}),
     ("memory-near-limit", "warning", "uses 95.0 MiB of 100.0 MiB (95%)", using("95Mi")),
+    ("cpu-limit", "warning", "uses 0.49 of the 0.5 CPUs it may (98%)", using("1Mi", "490m")),
+    ("gpu-idle-hint", "info", "a pod of it has 2 GPUs, and used less than 10m of CPU",
+     computing(cpu="3m")),
+    ("gpu-idle", "warning", "a pod of it has 2 GPUs, and the GPU exporter saw 0% utilization",
+     computing(cpu="3m", busy=(0, 0))),
+    ("deprecated-manifest", "warning", "helm (on 2024-05-01) wrote it as extensions/v1beta1, which "
+     "Kubernetes 1.22 no longer serves; it is networking.k8s.io/v1 now",
+     {listings.INGRESSES: [written("extensions/v1beta1")]}),
+    ("deprecated-manifest", "warning", "kubectl apply wrote it as autoscaling/v2beta2",
+     {listings.AUTOSCALERS: [applied('{"apiVersion": "autoscaling/v2beta2", "kind": "X"}')]}),
+    ("deprecated-requests", "warning", "asked for flowschemas in flowcontrol.apiserver.k8s.io/v1b",
+     {listings.DEPRECATED_REQUESTS: [Sample(OLD_REQUEST, 1)]}),
 ]  # fmt: skip
 
 WELL: list[Given] = [
@@ -153,6 +206,15 @@ WELL: list[Given] = [
     {listings.NETWORK_POLICIES: [named("deny-all", spec={"podSelector": {}})]},
     {listings.CLAIMS: [claim("late", "Pending")], listings.STORAGE_CLASSES: [LATE]},
     {listings.CLAIMS: [claim("fast", "Bound")]},
+    using("1Mi", "470m"),
+    computing(cpu="10m"),
+    computing(cpu="3m", busy=(0, 40)),
+    computing(cpu=""),
+    {listings.INGRESSES: [written("networking.k8s.io/v1")]},
+    {listings.CRON_JOBS: [applied('{"apiVersion": "batch/v1"}'), applied("not JSON"),
+                          applied('["apiVersion"]'), applied('{"apiVersion": 1}')]},
+    {listings.DEPRECATED_REQUESTS: [Sample({"resource": "endpoints", "version": "v1"}, 1),
+                                    Sample(OLD_REQUEST, 0)]},
     {listings.TLS_SECRETS: [secret(31), named("odd", data={"tls.crt": "bm90IGEgY2VydA=="})]},
 ]  # fmt: skip
 
@@ -169,6 +231,14 @@ def test_a_fault_is_found(rule: str, severity: str, evidence: str, given: Given)
 @pytest.mark.parametrize("given", WELL)
 def test_what_is_well_is_left_alone(given: Given) -> None:
     assert findings(snapshot(given)) == ()
+
+
+@pytest.mark.parametrize("given", [*WELL, *(given for *_, given in FAULTS)])
+def test_condensed_pods_tell_the_same(given: Given) -> None:
+    whole = snapshot(given)
+    condensed = snapshot(given)
+    condensed.listed[listings.PODS] = tuple(map(PodCondenser(), whole.of(listings.PODS)))
+    assert examine(condensed, "https://x.test") == examine(whole, "https://x.test")
 
 
 def test_every_rule_is_tried() -> None:

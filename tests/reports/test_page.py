@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from kvestigate.observe import listings
-from kvestigate.observe.listings import Listing
 from kvestigate.reports.audit import examine
 from kvestigate.reports.page import to_page
 from tests.observe.objects import container, node, pod
@@ -44,7 +43,7 @@ class Outline(HTMLParser):
 
 @pytest.fixture
 def page() -> str:
-    given: dict[Listing[Any], list[Object]] = {
+    given: dict[Any, list[Object]] = {
         listings.NODES: [node("n", cpu="4", memory="8Gi", gpu="4"), node("m", cpu="4")],
         listings.PODS: [pod("p", container(cpu="6", gpu="3"), on="n")],
         listings.SERVICES: [named(EVIL, spec={"selector": {"app": EVIL}})],

@@ -25,9 +25,9 @@ _EVENTS = builtins.resource("events")
 
 # What else has to be seen to describe an object of a kind.
 _BESIDES = {
-    "nodes": (listings.NODES, listings.PODS),
+    "nodes": (listings.NODES, listings.PODS_IN_FULL),
     "services": (listings.ENDPOINT_SLICES,),
-    "deployments": (listings.PODS,),
+    "deployments": (listings.PODS_IN_FULL,),
 }
 
 

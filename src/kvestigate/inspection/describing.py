@@ -279,7 +279,7 @@ def _deployment(body: dict[str, Any], besides: Snapshot) -> Parts:
     )
     pods = tuple(
         (it.metadata.name, status_of(it), "/".join(map(str, ready_of(it))), it.spec.node_name)
-        for it in besides.of(listings.PODS)
+        for it in besides.of(listings.PODS_IN_FULL)
         if it.metadata.namespace == found.metadata.namespace
         and selector.matches(it.metadata.labels)
     )
@@ -307,11 +307,12 @@ def _node(body: dict[str, Any], besides: Snapshot) -> Parts:
         ("kubelet", info.kubelet_version),
         ("provider id", node.spec.provider_id or "-"),
     ]
-    mine = [it for it in besides.of(listings.PODS) if it.spec.node_name == node.metadata.name]
+    pods_seen = besides.of(listings.PODS_IN_FULL)
+    mine = [it for it in pods_seen if it.spec.node_name == node.metadata.name]
     taints = tuple((it.key, it.value or "-", it.effect) for it in node.spec.taints)
     pods = tuple((it.metadata.namespace, it.metadata.name, status_of(it)) for it in mine)
     return facts, [
-        _amounts(node, mine, seen=besides.knows(listings.PODS)),
+        _amounts(node, mine, seen=besides.knows(listings.PODS_IN_FULL)),
         Section("Taints", ("key", "value", "effect"), taints),
         _pairs("NVIDIA labels", {k: v for k, v in labels.items() if k.startswith(_NVIDIA)}),
         _pairs("Labels", {k: v for k, v in labels.items() if not k.startswith(_NVIDIA)}),

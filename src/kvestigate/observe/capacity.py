@@ -45,9 +45,16 @@ def capacities(nodes: Iterable[Node], pods: Iterable[Pod]) -> tuple[NodeCapacity
 def requested_by_node(pods: Iterable[Pod]) -> dict[str, Amounts]:
     """Node -> the sum over its pods, as the scheduler counts it."""
     asked: dict[str, Amounts] = {}
+    pods = tuple(pods)  # they must stay: what replicas share is known by where it is
+    known: dict[tuple[int, ...], Amounts] = {}
     for pod in pods:
-        if pod.spec.node_name and not pod.finished:
-            add(asked.setdefault(pod.spec.node_name, {}), {**requests_of(pod.spec), PODS: 1})
+        spec = pod.spec
+        if spec.node_name and not pod.finished:
+            parts = (spec.containers, spec.init_containers, spec.overhead, spec.resources)
+            key = tuple(map(id, parts))
+            if key not in known:
+                known[key] = {**requests_of(spec), PODS: 1}
+            add(asked.setdefault(spec.node_name, {}), known[key])
     return asked
 
 

@@ -6,18 +6,22 @@ tells the vendor, and their own labellers the model.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kvestigate.kube import quantities
 from kvestigate.kube.requests import Amounts, amounts
 from kvestigate.kube.views.core import Node
 from kvestigate.observe.capacity import requested_by_node
+from kvestigate.observe.exporters import GpuReading
 from kvestigate.observe.views import Pod
 
 NVIDIA = "NVIDIA"
 AMD = "AMD"
 INTEL = "Intel"
+
+UUIDS = "kvestigate.dev/gpu-uuids"
+"""The annotation in which embedded nodes tell their GPUs' uuids, in the order of their indices."""
 
 MIG_PREFIX = "nvidia.com/mig-"
 SHARED = ".shared"
@@ -84,6 +88,20 @@ class Consumer:
     resource: str
     amount: int
     phase: str
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One GPU, or an instance of one, wherever it is known by its uuid."""
+
+    uuid: str
+    node: str
+    index: str
+    """Its number on its node."""
+    user: str | None = None
+    """`namespace/pod/container`; empty if nobody has it, None if that is not told."""
+    utilization: float | None = None
+    """Percent; None if that is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,20 +172,40 @@ def node_gpus(node: Node, requested: Amounts) -> NodeGpus | None:
     )
 
 
-def _consumers(pod: Pod) -> Iterable[Consumer]:
+def asked_for(pod: Pod) -> Iterator[tuple[str, str, int]]:
+    """Container, resource and amount, for each GPU resource that a container asks for."""
     for container in (*pod.spec.init_containers, *pod.spec.containers):
         for resource, written in container.resources.requests.items():
             # Most containers ask for CPU and memory only: these need not be parsed here.
             if vendor_of(resource) and (amount := quantities.whole(written)):
-                yield Consumer(
-                    namespace=pod.metadata.namespace,
-                    pod=pod.metadata.name,
-                    container=container.name,
-                    node=pod.spec.node_name,
-                    resource=resource,
-                    amount=amount,
-                    phase=pod.status.phase,
-                )
+                yield container.name, resource, amount
+
+
+def _consumers(pod: Pod) -> Iterator[Consumer]:
+    for container, resource, amount in asked_for(pod):
+        yield Consumer(
+            namespace=pod.metadata.namespace,
+            pod=pod.metadata.name,
+            container=container,
+            node=pod.spec.node_name,
+            resource=resource,
+            amount=amount,
+            phase=pod.status.phase,
+        )
+
+
+def devices(nodes: Iterable[Node], readings: Iterable[GpuReading]) -> tuple[Device, ...]:
+    """Every GPU that is known by its uuid: the ledger has one line for each."""
+    found: dict[str, Device] = {}
+    for node in nodes:
+        told = node.metadata.annotations.get(UUIDS, "")
+        for index, uuid in enumerate(filter(None, told.split(","))):
+            found[uuid] = Device(uuid, node.metadata.name, str(index))
+    for it in readings:
+        user = "/".join(part for part in (it.namespace, it.pod, it.container) if part)
+        if it.uuid:
+            found[it.uuid] = Device(it.uuid, it.node, it.index, user, it.utilization)
+    return tuple(sorted(found.values(), key=lambda it: (it.node, len(it.index), it.index)))
 
 
 def _mig_strategy(labels: Mapping[str, str]) -> str:

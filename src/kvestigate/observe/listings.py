@@ -1,26 +1,17 @@
-"""The collections that a snapshot can hold. A new one is one line here."""
+"""The sources that a snapshot can hold. A new one is one line here."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from kvestigate.kube import builtins
-from kvestigate.kube.resources import Resource
-from kvestigate.kube.views import core, metrics, network, policy, storage, workloads
+from kvestigate.kube.views import core, metrics, network, storage
 from kvestigate.observe import views
+from kvestigate.observe.condensing import PodCondenser
+from kvestigate.observe.exporters import GpuExporters
+from kvestigate.observe.source import Figures, Listing
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Listing(Generic[T]):
-    """All objects of a resource, decoded as `type`."""
-
-    resource: Resource
-    type: type[T]
-    fields: str = ""
-    """A field selector that the server applies: `type=kubernetes.io/tls`."""
 
 
 def _of(name: str, type: type[T], fields: str = "") -> Listing[T]:
@@ -29,18 +20,26 @@ def _of(name: str, type: type[T], fields: str = "") -> Listing[T]:
 
 NODES = _of("nodes", core.Node)
 NAMESPACES = _of("namespaces", core.Namespace)
-PODS = _of("pods", views.Pod)
-DEPLOYMENTS = _of("deployments", workloads.Deployment)
-STATEFUL_SETS = _of("statefulsets", workloads.StatefulSet)
-DAEMON_SETS = _of("daemonsets", workloads.DaemonSet)
+PODS = Listing(builtins.resource("pods"), views.Pod, condense=PodCondenser)
+"""Only what reports look at; `PODS_IN_FULL` are all that the view has."""
+PODS_IN_FULL = _of("pods", views.Pod)
+DEPLOYMENTS = _of("deployments", views.Deployment)
+STATEFUL_SETS = _of("statefulsets", views.StatefulSet)
+DAEMON_SETS = _of("daemonsets", views.DaemonSet)
 SERVICES = _of("services", network.Service)
 ENDPOINT_SLICES = _of("endpointslices", network.EndpointSlice)
-INGRESSES = _of("ingresses", network.Ingress)
-NETWORK_POLICIES = _of("networkpolicies", network.NetworkPolicy)
+INGRESSES = _of("ingresses", views.Ingress)
+NETWORK_POLICIES = _of("networkpolicies", views.NetworkPolicy)
 CLAIMS = _of("persistentvolumeclaims", storage.PersistentVolumeClaim)
 VOLUMES = _of("persistentvolumes", storage.PersistentVolume)
 STORAGE_CLASSES = _of("storageclasses", storage.StorageClass)
-BUDGETS = _of("poddisruptionbudgets", policy.PodDisruptionBudget)
+BUDGETS = _of("poddisruptionbudgets", views.PodDisruptionBudget)
+CRON_JOBS = Listing(builtins.resource("cronjobs"), views.Written, metadata_only=True)
+AUTOSCALERS = Listing(
+    builtins.resource("horizontalpodautoscalers"), views.Written, metadata_only=True
+)
 TLS_SECRETS = _of("secrets", views.TlsSecret, "type=kubernetes.io/tls")
 NODE_METRICS = Listing(builtins.NODE_METRICS, metrics.NodeMetrics)
 POD_METRICS = Listing(builtins.POD_METRICS, metrics.PodMetrics)
+DEPRECATED_REQUESTS = Figures("apiserver_requested_deprecated_apis")
+GPU_READINGS = GpuExporters()

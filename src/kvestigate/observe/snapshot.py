@@ -1,6 +1,6 @@
-"""One cluster at one moment: what was listed, and what could not be.
+"""One cluster at one moment: what was read, and what could not be.
 
-`take` lists each collection once, a few at a time. A refusal is recorded as a `Gap` and the
+`take` reads each source once, a few at a time. A refusal is recorded as a `Gap` and the
 rest goes on; that nobody answers, or that we are not known at all, is a failure.
 """
 
@@ -14,17 +14,13 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
 from kvestigate.client.api import Api
-from kvestigate.client.call import Selection
 from kvestigate.errors import ApiError, Forbidden, KvestigateError, NotFound, ServiceUnavailable
-from kvestigate.observe.listings import Listing
+from kvestigate.observe.source import Progress, Source
 
 T = TypeVar("T")
 
 # Each list has a few requests of its own under way already.
 _TOGETHER = 4
-
-# Fewer answers, and still only a few megabytes each.
-_PAGE_SIZE = 1000
 
 
 class Cause(enum.Enum):
@@ -42,75 +38,71 @@ class Gap:
 
     verb: str
     resource: str
-    """`pods`, `nodes.metrics.k8s.io`"""
+    """`pods`, `nodes.metrics.k8s.io`, `/metrics`"""
     cause: Cause
     message: str
     """What the server said."""
-
-
-Progress = Callable[[str, int], None]
-"""Called with a resource and how many of it have been read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     captured_at: datetime
     """UTC."""
-    listed: dict[Listing[Any], tuple[Any, ...]] = field(default_factory=dict)
-    gaps: dict[Listing[Any], Gap] = field(default_factory=dict)
+    listed: dict[Source[Any], tuple[Any, ...]] = field(default_factory=dict)
+    gaps: dict[Source[Any], Gap] = field(default_factory=dict)
+    namespace: str = ""
+    """What is in other namespaces was not read; empty: all were."""
+    _derived: dict[Callable[[Snapshot], Any], Any] = field(default_factory=dict)
 
-    def of(self, listing: Listing[T]) -> tuple[T, ...]:
-        """The objects; none where there is a gap. Only for what the snapshot was taken of."""
-        if listing in self.gaps:
+    def of(self, source: Source[T]) -> tuple[T, ...]:
+        """What was read; nothing where there is a gap. Only for what the snapshot was taken of."""
+        if source in self.gaps:
             return ()
-        return cast("tuple[T, ...]", self.listed[listing])
+        return cast("tuple[T, ...]", self.listed[source])
 
-    def knows(self, *listings: Listing[Any]) -> bool:
-        """Whether all of these could be listed."""
-        return not any(listing in self.gaps for listing in listings)
+    def knows(self, *sources: Source[Any]) -> bool:
+        """Whether all of these could be read."""
+        return not any(source in self.gaps for source in sources)
 
-    def missing(self, listings: Iterable[Listing[Any]]) -> tuple[Gap, ...]:
-        return tuple(self.gaps[listing] for listing in listings if listing in self.gaps)
+    def missing(self, sources: Iterable[Source[Any]]) -> tuple[Gap, ...]:
+        found = (self.gaps[source] for source in sources if source in self.gaps)
+        return tuple(dict.fromkeys(found))
+
+    def derived(self, from_snapshot: Callable[[Snapshot], T]) -> T:
+        """What a pure function makes of this snapshot, worked out once."""
+        if from_snapshot not in self._derived:
+            self._derived[from_snapshot] = from_snapshot(self)
+        return cast("T", self._derived[from_snapshot])
 
 
 async def take(
-    api: Api, listings: Iterable[Listing[Any]], progress: Progress | None = None
+    api: Api,
+    sources: Iterable[Source[Any]],
+    progress: Progress | None = None,
+    *,
+    namespace: str = "",
 ) -> Snapshot:
-    """List every one of `listings` once, in parallel."""
-    snapshot = Snapshot(datetime.now(UTC).replace(microsecond=0))
+    """Read every one of `sources` once, in parallel."""
+    snapshot = Snapshot(datetime.now(UTC).replace(microsecond=0), namespace=namespace)
     room = asyncio.Semaphore(_TOGETHER)
 
-    async def read(listing: Listing[Any]) -> None:
+    async def read(source: Source[Any]) -> None:
         async with room:
             try:
-                snapshot.listed[listing] = await _all(api, listing, progress)
+                snapshot.listed[source] = await source.read(api, namespace, progress)
             except ApiError as error:
-                snapshot.gaps[listing] = _gap(listing, error)
+                snapshot.gaps[source] = _gap(source, error)
 
     try:
         async with asyncio.TaskGroup() as tasks:
-            for listing in dict.fromkeys(listings):
-                tasks.create_task(read(listing))
+            for source in dict.fromkeys(sources):
+                tasks.create_task(read(source))
     except* KvestigateError as failures:
         raise failures.exceptions[0] from None
     return snapshot
 
 
-async def _all(api: Api, listing: Listing[T], progress: Progress | None) -> tuple[T, ...]:
-    selection = Selection(fields=listing.fields)
-    items: list[T] = []
-    pages = api.pages(listing.resource, selection, type=listing.type, limit=_PAGE_SIZE)
-    try:
-        async for page in pages:
-            items += page.items
-            if progress is not None:
-                progress(listing.resource.qualified, len(items))
-    finally:
-        await pages.aclose()
-    return tuple(items)
-
-
-def _gap(listing: Listing[Any], error: ApiError) -> Gap:
+def _gap(source: Source[Any], error: ApiError) -> Gap:
     if isinstance(error, Forbidden):
         cause = Cause.DENIED
     elif isinstance(error, NotFound):
@@ -119,4 +111,4 @@ def _gap(listing: Listing[Any], error: ApiError) -> Gap:
         cause = Cause.UNAVAILABLE
     else:
         raise error
-    return Gap("list", listing.resource.qualified, cause, error.message)
+    return Gap(source.verb, source.name, cause, error.message)

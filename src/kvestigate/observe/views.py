@@ -1,4 +1,6 @@
-"""Pods as the reports see them: a fraction of the whole view, because clusters have so many."""
+"""Objects as the reports see them: pods cut down, because clusters have so many, and others with
+who wrote them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ from datetime import datetime
 
 from msgspec import field
 
-from kvestigate.kube.views.meta import Condition, View
+from kvestigate.kube.views import network, policy, workloads
+from kvestigate.kube.views.meta import Condition, Metadata, View
 from kvestigate.kube.views.pods import (
     ClaimSource,
     ContainerState,
@@ -91,3 +94,45 @@ class SecretData(View, frozen=True):
 class TlsSecret(View, frozen=True):
     metadata: PodMeta = PodMeta()
     data: SecretData = SecretData()
+
+
+class FieldsManager(View, frozen=True):
+    """Somebody who wrote to an object, and in which version of its type."""
+
+    manager: str = ""
+    api_version: str = ""
+    time: datetime | None = None
+
+
+class WrittenMeta(Metadata, frozen=True):
+    managed_fields: tuple[FieldsManager, ...] = ()
+
+
+class Written(View, frozen=True):
+    """An object of which only its history matters."""
+
+    metadata: WrittenMeta = WrittenMeta()
+
+
+class Deployment(workloads.Deployment, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()
+
+
+class StatefulSet(workloads.StatefulSet, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()
+
+
+class DaemonSet(workloads.DaemonSet, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()
+
+
+class Ingress(network.Ingress, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()
+
+
+class NetworkPolicy(network.NetworkPolicy, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()
+
+
+class PodDisruptionBudget(policy.PodDisruptionBudget, frozen=True):
+    metadata: WrittenMeta = WrittenMeta()

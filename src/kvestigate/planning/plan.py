@@ -16,7 +16,8 @@ from kvestigate.kube.selectors import parse_labels
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import PodSpec
 from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Progress, Snapshot, take
+from kvestigate.observe.snapshot import Snapshot, take
+from kvestigate.observe.source import Progress
 from kvestigate.observe.views import Pod
 from kvestigate.operation import Effect, Operation
 from kvestigate.planning.explain import problem, ways_out

@@ -13,7 +13,8 @@ from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.client.logs import LogOptions
 from kvestigate.errors import KvestigateError
-from kvestigate.observe.snapshot import Gap, Progress, Snapshot, take
+from kvestigate.observe.snapshot import Gap, Snapshot, take
+from kvestigate.observe.source import Progress
 from kvestigate.operation import Effect, Operation
 from kvestigate.reports.findings.model import Finding
 from kvestigate.reports.findings.pods import CRASH_LOOP
@@ -72,7 +73,7 @@ def examine(snapshot: Snapshot, server: str) -> Audit:
         server=server,
         findings=findings(snapshot),
         skipped=skipped(snapshot),
-        reports={report.name: report.collect(snapshot) for report in REPORTS},
+        reports={report.name: snapshot.derived(report.collect) for report in REPORTS},
         gaps=snapshot.missing(NEEDS),
     )
 

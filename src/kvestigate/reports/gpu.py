@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvestigate.observe import listings
-from kvestigate.observe.gpus import Consumer, NodeGpus, ledger
+from kvestigate.observe.gpus import Consumer, Device, NodeGpus, devices, ledger
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
 from kvestigate.render.human import size
@@ -22,6 +22,8 @@ class GpuReport:
     """Asked for by pods that have no node."""
     nodes: tuple[NodeGpus, ...]
     consumers: tuple[Consumer, ...]
+    devices: tuple[Device, ...] = ()
+    """Each GPU, on nodes that tell their uuids."""
 
 
 def collect(snapshot: Snapshot) -> GpuReport:
@@ -32,6 +34,7 @@ def collect(snapshot: Snapshot) -> GpuReport:
         waiting=sum(it.amount for it in found.consumers if not it.node),
         nodes=tuple(sorted(found.nodes, key=lambda it: it.node)),
         consumers=found.consumers,
+        devices=devices(snapshot.of(listings.NODES), snapshot.of(listings.GPU_READINGS)),
     )
 
 
@@ -42,7 +45,10 @@ def render(report: GpuReport) -> Sequence[Block]:
     totals = f"{report.requested} of {report.allocatable} GPUs allocated, {free} free"
     if report.waiting:
         totals += f", {report.waiting} waited for"
-    return [text(totals), _nodes(report.nodes), _consumers(report.consumers)]
+    blocks: list[Block] = [text(totals), _nodes(report.nodes), _consumers(report.consumers)]
+    if report.devices:
+        blocks.append(_devices(report.devices))
+    return blocks
 
 
 def _nodes(nodes: Sequence[NodeGpus]) -> Table:
@@ -106,10 +112,31 @@ def _consumers(consumers: Sequence[Consumer]) -> Table:
     return Table(columns, rows, empty="no container asks for GPUs")
 
 
+def _devices(devices: Sequence[Device]) -> Table:
+    columns = (
+        Column("node"),
+        Column("gpu", number=True),
+        Column("uuid"),
+        Column("utilization", number=True),
+        Column("used by"),
+    )
+    rows = [
+        [
+            it.node,
+            it.index,
+            it.uuid,
+            "-" if it.utilization is None else f"{it.utilization:.0f}%",
+            "-" if it.user is None else it.user or "nobody",
+        ]
+        for it in devices
+    ]
+    return Table(columns, rows)
+
+
 REPORT = Report(
     name="gpu",
     summary="GPU model, memory, driver, MIG and allocation per node; who uses them.",
-    needs=(listings.NODES, listings.PODS),
+    needs=(listings.NODES, listings.PODS, listings.GPU_READINGS),
     collect=collect,
     render=render,
 )

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kvestigate.observe.listings import Listing
 from kvestigate.observe.snapshot import Cause, Gap, Snapshot
+from kvestigate.observe.source import Source
 from kvestigate.render.blocks import Block, Tone, text
 
 
@@ -17,7 +17,7 @@ class Report:
 
     name: str
     summary: str
-    needs: tuple[Listing[Any], ...]
+    needs: tuple[Source[Any], ...]
     collect: Callable[[Snapshot], Any]
     """Pure: the result is a dataclass, and what `--json` writes."""
     render: Callable[[Any], Sequence[Block]]

@@ -89,7 +89,7 @@ def collect(snapshot: Snapshot) -> NetworkReport:
     return NetworkReport(
         services=tuple(_service(it, ready[_key(it)], not_ready[_key(it)]) for it in services),
         ingresses=tuple(_ingress(it, known) for it in snapshot.of(listings.INGRESSES)),
-        policies=_policies(snapshot.of(listings.NETWORK_POLICIES), snapshot.of(listings.PODS)),
+        policies=_policies([*snapshot.of(listings.NETWORK_POLICIES)], snapshot.of(listings.PODS)),
         endpoints_known=snapshot.knows(listings.ENDPOINT_SLICES),
         pods_known=snapshot.knows(listings.PODS),
     )

@@ -8,7 +8,8 @@ from typing import Any
 
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
-from kvestigate.observe.snapshot import Gap, Progress, take
+from kvestigate.observe.snapshot import Gap, take
+from kvestigate.observe.source import Progress
 from kvestigate.operation import Effect, Operation
 from kvestigate.reports.registry import REPORTS, find
 
@@ -68,9 +69,7 @@ class ReportNames:
 def names() -> ReportNames:
     return ReportNames(
         tuple(
-            Description(
-                it.name, it.summary, tuple(needed.resource.qualified for needed in it.needs)
-            )
+            Description(it.name, it.summary, tuple(needed.name for needed in it.needs))
             for it in REPORTS
         )
     )

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kvestigate.observe.listings import Listing
 from kvestigate.observe.snapshot import Snapshot
+from kvestigate.observe.source import Source
 
 
 class Severity(enum.Enum):
@@ -58,7 +58,7 @@ class Rule:
 
     name: str
     summary: str
-    needs: tuple[Listing[Any], ...]
+    needs: tuple[Source[Any], ...]
     check: Callable[[Snapshot], Iterable[Finding]]
 
 

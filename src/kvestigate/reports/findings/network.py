@@ -12,7 +12,7 @@ from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
 
 def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
     done = [pod.metadata for pod in snapshot.of(listings.PODS) if pod.status.phase == "Succeeded"]
-    for service in network.collect(snapshot).services:
+    for service in snapshot.derived(network.collect).services:
         if not service.selector or service.ready or service.type == "ExternalName":
             continue
         wanted, namespace = service.selector.items(), service.namespace
@@ -34,7 +34,7 @@ def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def broken_backends(snapshot: Snapshot) -> Iterator[Finding]:
-    for ingress in network.collect(snapshot).ingresses:
+    for ingress in snapshot.derived(network.collect).ingresses:
         for backend in ingress.backends:
             if backend.problem:
                 yield Finding(
@@ -49,7 +49,7 @@ def broken_backends(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def idle_policies(snapshot: Snapshot) -> Iterator[Finding]:
-    for policy in network.collect(snapshot).policies:
+    for policy in snapshot.derived(network.collect).policies:
         if not policy.selected and policy.selector:
             yield Finding(
                 rule="policy-selects-nothing",

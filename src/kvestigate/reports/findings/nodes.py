@@ -1,13 +1,11 @@
-"""PURE. Nodes in trouble, budgets that hold them, GPUs that nobody offers."""
+"""PURE. Nodes in trouble, and budgets that hold them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvestigate.kube import quantities
 from kvestigate.observe import listings
 from kvestigate.observe.capacity import is_ready
-from kvestigate.observe.gpus import consumers
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
 
@@ -74,26 +72,6 @@ def budgets_that_block(snapshot: Snapshot) -> Iterator[Finding]:
             )
 
 
-def gpus_not_offered(snapshot: Snapshot) -> Iterator[Finding]:
-    offered = {
-        name
-        for node in snapshot.of(listings.NODES)
-        for name, count in node.status.allocatable.items()
-        if quantities.whole(count)
-    }
-    for consumer in consumers(snapshot.of(listings.PODS)):
-        if consumer.resource not in offered:
-            yield Finding(
-                rule="gpu-not-offered",
-                severity=Severity.CRITICAL,
-                subject=Subject("Pod", consumer.pod, consumer.namespace),
-                evidence=f"container {consumer.container} asks for {consumer.amount} "
-                f"{consumer.resource}, which no node offers",
-                why="the device plugin is missing or its GPUs are unhealthy",
-                command="kvestigate report run gpu",
-            )
-
-
 RULES = (
     Rule("node-not-ready", "A node does not work.", (listings.NODES,), not_ready),
     Rule("node-pressure", "A node is short of something.", (listings.NODES,), under_pressure),
@@ -102,11 +80,5 @@ RULES = (
         "A disruption budget lets no pod go.",
         (listings.BUDGETS,),
         budgets_that_block,
-    ),
-    Rule(
-        "gpu-not-offered",
-        "A pod asks for GPUs that no node offers.",
-        (listings.NODES, listings.PODS),
-        gpus_not_offered,
     ),
 )

@@ -111,7 +111,7 @@ def without_requests(snapshot: Snapshot) -> Iterator[Finding]:
         if pod.finished or pod.spec.resources is not None:
             continue
         bare = [it.name for it in pod.spec.containers if not it.resources.requests]
-        owner = _owner(pod)
+        owner = owner_of(pod)
         if bare and owner not in seen:
             seen.add(owner)
             yield Finding(
@@ -137,7 +137,7 @@ def subject(pod: Pod, container: str = "") -> Subject:
     return Subject("Pod", pod.metadata.name, pod.metadata.namespace, container)
 
 
-def _owner(pod: Pod) -> Subject:
+def owner_of(pod: Pod) -> Subject:
     """The workload that a person would edit."""
     for owner in pod.metadata.owner_references:
         if not owner.controller:

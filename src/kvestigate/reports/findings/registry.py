@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from kvestigate.observe.snapshot import Snapshot
-from kvestigate.reports.findings import certificates, network, nodes, pods, storage, usage
+from kvestigate.reports.findings import (
+    certificates,
+    deprecated,
+    gpus,
+    network,
+    nodes,
+    pods,
+    storage,
+    usage,
+)
 from kvestigate.reports.findings.model import Finding, Rule
 
 RULES: tuple[Rule, ...] = (
@@ -13,6 +22,8 @@ RULES: tuple[Rule, ...] = (
     *storage.RULES,
     *certificates.RULES,
     *usage.RULES,
+    *gpus.RULES,
+    *deprecated.RULES,
 )
 
 

@@ -20,7 +20,7 @@ def unbound_claims(snapshot: Snapshot) -> Iterator[Finding]:
         if it.volume_binding_mode == _LATE
     }
     classes = {it.metadata.name for it in snapshot.of(listings.STORAGE_CLASSES)}
-    for claim in storage.collect(snapshot).claims:
+    for claim in snapshot.derived(storage.collect).claims:
         if claim.phase == "Bound" or (claim.storage_class in late and not claim.used_by):
             continue  # a volume is made once a pod asks for it
         if claim.phase == "Lost":
@@ -40,7 +40,7 @@ def unbound_claims(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def orphaned_volumes(snapshot: Snapshot) -> Iterator[Finding]:
-    for volume in storage.collect(snapshot).volumes:
+    for volume in snapshot.derived(storage.collect).volumes:
         if volume.orphaned:
             yield Finding(
                 rule="volume-orphaned",
