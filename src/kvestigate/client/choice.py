@@ -76,7 +76,7 @@ def choose(
     service_account: Path,
 ) -> Choice:
     """The one cluster and user that are meant; an error that says what is missing otherwise."""
-    config, source = _load(options, environ, home)
+    config, source = load_config(options, environ, home)
     if not (options.context or config.current_context or options.cluster or options.server):
         pod = None if options.kubeconfig else in_cluster(environ, service_account)
         if pod is None:
@@ -100,14 +100,23 @@ def choose(
     )
 
 
-def _load(
+def load_config(
     options: AccessOptions, environ: Mapping[str, str], home: Path | None
 ) -> tuple[Config, str]:
+    """All that is configured, and by which of the ways that there are."""
+    paths, source = config_paths(options, environ, home)
+    return load(paths[0]) if options.kubeconfig else load_all(paths), source
+
+
+def config_paths(
+    options: AccessOptions, environ: Mapping[str, str], home: Path | None
+) -> tuple[list[Path], str]:
+    """The kubeconfig files that are meant, there or not, and who says so."""
     if options.kubeconfig:
-        return load(Path(options.kubeconfig)), f"flag --kubeconfig {options.kubeconfig}"
+        return [Path(options.kubeconfig)], f"flag --kubeconfig {options.kubeconfig}"
     if variable := environ.get("KUBECONFIG"):
-        return load_all(split_paths(variable)), "KUBECONFIG"
-    return load_all([] if home is None else [default_path(home)]), "default path"
+        return split_paths(variable), "KUBECONFIG"
+    return [] if home is None else [default_path(home)], "default path"
 
 
 def default_path(home: Path) -> Path:

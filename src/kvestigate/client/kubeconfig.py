@@ -207,7 +207,7 @@ def parse_config(file: str, data: bytes) -> Config:
         files=(Path(file),),
         clusters=_unique(read_cluster(name, body) for name, body in _named(top, "clusters")),
         users=_unique(read_user(name, body) for name, body in _named(top, "users")),
-        contexts=_unique(_context(name, body) for name, body in _named(top, "contexts")),
+        contexts=_unique(read_context(name, body) for name, body in _named(top, "contexts")),
         current_context=current,
         current_context_where=top.where("current-context") if current else "",
     )
@@ -330,7 +330,8 @@ def _exec(body: Section) -> Exec:
     )
 
 
-def _context(name: str, body: Section) -> Context:
+def read_context(name: str, body: Section) -> Context:
+    """The context that the mapping `body` describes."""
     return Context(name, body, body.text("cluster"), body.text("user"), body.text("namespace"))
 
 

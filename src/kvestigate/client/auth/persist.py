@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from kvestigate.client.located import parse
+from kvestigate.client.locking import locked
 from kvestigate.errors import ConfigError
 from kvestigate.files import replace_file
 
@@ -18,22 +18,16 @@ def save_auth_provider(file: Path, user: str, config: Mapping[str, str]) -> None
     Another program's lock, or a user entry that has gone, leaves the file alone.
     """
     target = file.resolve()
-    lock = target.with_name(target.name + ".lock")
     try:
-        # The very lock that kubectl takes.
-        os.close(os.open(lock, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        with locked(target):
+            content = _with_provider(file, target.read_bytes(), user, config)
+            if content is not None:
+                replace_file(target, content)
     except FileExistsError:
+        lock = f"{target}.lock"
         raise _unsaved(file, f"{lock} is there: another program is writing") from None
     except OSError as error:
         raise _unsaved(file, error.strerror) from None
-    try:
-        content = _with_provider(file, target.read_bytes(), user, config)
-        if content is not None:
-            replace_file(target, content)
-    except OSError as error:
-        raise _unsaved(file, error.strerror) from None
-    finally:
-        lock.unlink(missing_ok=True)
 
 
 def _unsaved(file: Path, reason: str | None) -> ConfigError:
