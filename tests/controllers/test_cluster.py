@@ -328,6 +328,14 @@ class TestStorage:
                 lambda it: [each["status"].get("phase") for each in it.values()] == ["Bound"],
             )
             assert list(volumes) == [claims["data"]["spec"]["volumeName"]]
+            larger = {"spec": {"resources": {"requests": {"storage": "3Gi"}}}}
+            await embedded.patch("persistentvolumeclaims", "data", larger)
+            await embedded.until(
+                "persistentvolumeclaims",
+                lambda it: it["data"]["status"]["capacity"] == {"storage": "3Gi"},
+            )
+            (volume,) = (await embedded.all("persistentvolumes")).values()
+            assert volume["spec"]["capacity"] == {"storage": "3Gi"}
             await _delete(embedded, "persistentvolumeclaims", "data")
             await embedded.until("persistentvolumes", lambda it: not it)
 

@@ -107,3 +107,21 @@ def test_of_several_default_classes_the_newest_counts() -> None:
     assert best is not None
     assert best.metadata.name == "new"
     assert volumes.default_class([]) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "had", "by", "expected"),
+    [
+        ("6Gi", "5Gi", volumes.PROVISIONER, "6Gi"),
+        ("5Gi", "5Gi", volumes.PROVISIONER, None),
+        ("5Gi", "6Gi", volumes.PROVISIONER, None),
+        ("6Gi", "5Gi", "somebody.else/disks", None),
+    ],
+)
+def test_a_volume_of_ours_grows_with_its_claim(
+    asked: str, had: str, by: str, expected: str | None
+) -> None:
+    it = view(Claim, "c", spec={"resources": {"requests": {"storage": asked}}}, status={"capacity": {"storage": had}})
+    notes = {"annotations": {volumes.PROVISIONED_BY: by}}
+    its = view(PersistentVolume, "v", meta=notes, spec={"capacity": {"storage": had}})
+    assert volumes.grown(it, its) == expected

@@ -151,6 +151,15 @@ class ClaimController:
         unbound = volumes.is_claimed_by(volume, claim) and claim.status.phase != "Bound"
         if volume.spec.claim_ref is None or unbound:
             await self._bind(key, claim, volume)
+        elif volumes.is_claimed_by(volume, claim) and (size := volumes.grown(claim, volume)):
+            await self._grow(key, claim, volume, size)
+
+    async def _grow(self, key: Key, claim: Claim, volume: PersistentVolume, size: str) -> None:
+        """Whether the class allows it was asked when the claim was changed."""
+        patch = {"spec": {"capacity": {"storage": size}}}
+        volume = await self._context.patch(VOLUMES, key.plane, volume, patch)
+        await self._phase(key, claim, "Bound", volume)
+        self._tell(key, claim, "VolumeResizeSuccessful", "Resize volume succeeded")
 
     async def _phase(
         self, key: Key, claim: Claim, phase: str, volume: PersistentVolume | None = None

@@ -30,6 +30,8 @@ LOCAL_PATH: dict[str, Any] = {
     "provisioner": PROVISIONER,
     "reclaimPolicy": "Delete",
     "volumeBindingMode": "WaitForFirstConsumer",
+    # A directory takes what the machine has, so a larger size is a number and nothing else.
+    "allowVolumeExpansion": True,
 }
 """The class that an embedded cluster starts with."""
 
@@ -109,6 +111,18 @@ def provisioned(claim: Claim, storage_class: StorageClass, node: Node) -> dict[s
             "nodeAffinity": {"required": {"nodeSelectorTerms": [{where: [test]}]}},
         },
     }
+
+
+def grown(claim: Claim, volume: PersistentVolume) -> str | None:
+    """The size that a claim has come to ask for of a volume of ours; None if it has that much."""
+    if volume.metadata.annotations.get(PROVISIONED_BY) != PROVISIONER:
+        return None
+    asked = claim.spec.resources.requests.get("storage", "0")
+    had = min(
+        parse(volume.spec.capacity.get("storage", "0")),
+        parse(claim.status.capacity.get("storage", "0")),
+    )
+    return asked if parse(asked) > had else None
 
 
 def claim_reference(claim: Claim) -> dict[str, str]:
