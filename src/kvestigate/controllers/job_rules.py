@@ -328,7 +328,8 @@ def _manage(
 
 def _surplus(job: Job, active: Sequence[Pod], wanted: int, now: float) -> tuple[Pod, ...]:
     if not is_indexed(job):
-        return tuple(first_to_go(active, active, now)[: max(0, len(active) - wanted)])
+        excess = len(active) - wanted
+        return tuple(first_to_go(active, active, now)[:excess]) if excess > 0 else ()
     ordered = sorted(active, key=lambda pod: (index_of(pod) is None, index_of(pod) or 0))
     seen: set[int] = set()
     surplus = []

@@ -52,7 +52,8 @@ def decide(
     missing = replica_set.spec.replicas - len(active)
     if replica_set.metadata.deletion_timestamp is not None:
         missing = 0
-    doomed = first_to_go(active, related, now)[: min(BURST, max(0, -missing))]
+    # Ranking them all takes a while, and most of the time none has to go.
+    doomed = first_to_go(active, related, now)[: min(BURST, -missing)] if missing < 0 else ()
     return Decision(
         create=min(BURST, max(0, missing)),
         delete=tuple(doomed),
