@@ -70,6 +70,58 @@ def test_the_class_of_service_follows_from_the_containers(
     assert qos_class(spec) == expected
 
 
+BLANK = {"name": "MODE", "value": "x"}
+LIKE = pod(
+    container={"env": [BLANK], "command": ["run"], "volumeMounts": []},
+    volumes=[{"name": "kube-api-access-abcde", "emptyDir": {}}],
+)
+
+
+@pytest.mark.parametrize(
+    ("container", "spec", "field"),
+    [
+        ({"env": [{"name": "", "value": "x"}]}, {}, "spec.containers[0].env[0].name"),
+        ({"env": [{**BLANK, "valueFrom": {}}]}, {}, "spec.containers[0].env[0].valueFrom"),
+        ({"image": " x"}, {}, "spec.containers[0].image"),
+        (
+            {"volumeMounts": [{"name": "kube-api-access-fghij", "mountPath": "/x"}]},
+            {},
+            "spec.containers[0].volumeMounts[0].name",
+        ),
+        (
+            {},
+            {"volumes": [{"name": "kube-api-access-abcde", "emptyDir": {}}] * 2},
+            "spec.volumes[1].name",
+        ),
+        (
+            {},
+            {"volumes": [{"name": "kube-api-access-abcd_", "emptyDir": {}}]},
+            "spec.volumes[0].name",
+        ),
+    ],
+)
+async def test_a_pod_that_is_nearly_like_a_valid_one_is_judged_by_itself(
+    api: Api, container: dict[str, Any], spec: dict[str, Any], field: str
+) -> None:
+    assert (await api.post(PODS, LIKE)).status == 201
+    [valid] = LIKE["spec"]["containers"]
+    others = {**LIKE["spec"], "containers": [{**valid, **container}], **spec}
+    answer = await api.post(PODS, {"metadata": {"name": "b"}, "spec": others})
+    assert answer.status == 422
+    assert answer.body["details"]["causes"][0]["field"] == field
+
+
+async def test_claims_of_ephemeral_volumes_are_judged_by_the_name_of_each_pod(api: Api) -> None:
+    template = {
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}}
+    }
+    volume = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": template}}
+    assert (await api.post(PODS, pod("a", volumes=[volume]))).status == 201
+    answer = await api.post(PODS, pod("a" * 250, volumes=[volume]))
+    assert answer.status == 422
+    assert "PVC name" in answer.body["message"]
+
+
 async def test_a_new_pod_is_pending_in_its_first_generation(api: Api) -> None:
     made = (await api.post(PODS, {**pod(), "status": {"phase": "Running"}})).body
     assert made["status"] == {"phase": "Pending", "qosClass": "BestEffort"}

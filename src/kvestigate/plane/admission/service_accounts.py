@@ -11,10 +11,10 @@ from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.kinds.kind import Object
 from kvestigate.plane.kinds.podspec.annotations import MIRROR
 from kvestigate.plane.kinds.podspec.defaults import DEFAULT_MODE, name_account
+from kvestigate.plane.kinds.podspec.outline import TOKEN_VOLUME
 
 ACCOUNTS = ("", "serviceaccounts")
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
-VOLUME = "kube-api-access-"
 # An hour and seven seconds: the odd number tells the default from a wish for an hour.
 TOKEN_SECONDS = 3607
 
@@ -65,10 +65,10 @@ def _automounts(spec: Object, account: _Account) -> bool:
 def _mount_token(pod: Object) -> None:
     spec = pod["spec"]
     volumes: list[Object] = spec.get("volumes") or []
-    named = (volume["name"] for volume in volumes if volume["name"].startswith(VOLUME))
+    named = (volume["name"] for volume in volumes if volume["name"].startswith(TOKEN_VOLUME))
     present = next(named, "")
     # Drawn from the uid, so that what follows from a pod is the same wherever it is computed.
-    name = present or VOLUME + names.suffix(int(pod["metadata"]["uid"][-12:], 16))
+    name = present or TOKEN_VOLUME + names.suffix(int(pod["metadata"]["uid"][-12:], 16))
     needed = False
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         mounts = container.get("volumeMounts") or []

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import blake2b
 from typing import Any
-
-import msgspec
 
 from kvestigate.kube import causes, names, quantities
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks, resource_names
 from kvestigate.plane.kinds.checks import Causes, each, label, label_key, one_of, subdomain
-from kvestigate.plane.kinds.podspec import resources, scheduling, security, volumes
+from kvestigate.plane.kinds.podspec import outline, resources, scheduling, security, volumes
 from kvestigate.plane.kinds.podspec.annotations import validate_pod_annotations
 from kvestigate.plane.kinds.podspec.containers import (
     Surroundings,
@@ -22,8 +19,6 @@ from kvestigate.plane.kinds.podspec.containers import (
 )
 
 Object = dict[str, Any]
-
-_encode = msgspec.json.Encoder().encode
 
 RESTART_POLICIES = ("Always", "OnFailure", "Never")
 DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
@@ -38,8 +33,8 @@ def validate_pod_template(template: Object, path: str) -> list[Cause]:
 
 def validate_pod_spec(spec: Object, path: str, *, pod: Object | None = None) -> list[Cause]:
     """A defaulted spec; `pod` is the metadata of the pod, None if it is only a template's."""
-    # Most writes to a pod or a workload leave its spec alone.
-    key = _key(spec, pod)
+    # Most writes to a pod leave its spec alone, and most pods are like others.
+    key = outline.digest(spec, pod)
     if key in _valid:
         return []
     found = list(_spec(spec, path, pod))
@@ -51,14 +46,8 @@ def validate_pod_spec(spec: Object, path: str, *, pod: Object | None = None) -> 
 
 
 _valid: set[bytes] = set()
-"""What was found to be valid, by `_key`."""
+"""What was found to be valid, by the digest of its outline."""
 _VALID_MAX = 20_000
-
-
-def _key(spec: Object, pod: Object | None) -> bytes:
-    """Of everything that validity depends on; of a pod's metadata that is the name."""
-    name = None if pod is None else pod.get("name", "")
-    return blake2b(_encode((spec, name)), digest_size=16).digest()
 
 
 def _template(template: Object, path: str) -> Causes:

@@ -1,0 +1,48 @@
+"""What the validity of a pod spec depends on: pods that differ elsewhere are judged once. Pure.
+
+The pods of a workload differ in what each of them runs and in the name of the volume with its
+token, and no rule asks for more of these than that they are there and named well.
+"""
+
+from __future__ import annotations
+
+import re
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+Object = dict[str, Any]
+
+TOKEN_VOLUME = "kube-api-access-"
+"""Starts the name of the volume that every pod is given for its token."""
+
+_encode = msgspec.json.Encoder().encode
+_is_token_volume = re.compile(f"{TOKEN_VOLUME}[a-z0-9]{{5}}").fullmatch
+_UNJUDGED = frozenset({"command", "args", "env"})
+_ANY_NAME = b"\0"
+"""Stands for the name of that volume: JSON has no such byte."""
+
+
+def digest(spec: Object, pod: Object | None) -> bytes:
+    """Equal for specs that are valid together or not at all; `pod` is a pod's metadata."""
+    outline = {**spec, "containers": [*map(_container, spec["containers"] or ())]}
+    if "initContainers" in spec:
+        outline["initContainers"] = [*map(_container, spec["initContainers"])]
+    encoded = _encode(outline)
+    for volume in spec.get("volumes") or ():
+        if _is_token_volume(volume["name"]):
+            encoded = encoded.replace(volume["name"].encode(), _ANY_NAME)
+            break
+    key = blake2b(encoded, digest_size=16)
+    if pod is not None:
+        # The claims of ephemeral volumes are named after their pod.
+        key.update(pod.get("name", "").encode() if b'"ephemeral"' in encoded else b"a pod")
+    return key.digest()
+
+
+def _container(container: Object) -> Object:
+    kept = {name: value for name, value in container.items() if name not in _UNJUDGED}
+    if "env" in container:
+        kept["env"] = [each if "valueFrom" in each else each["name"] for each in container["env"]]
+    return kept
