@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kvestigate.kube.apply import shapes
 from kvestigate.kube.apply.checking import misfit
-from kvestigate.kube.apply.comparing import compare, compare_new
+from kvestigate.kube.apply.comparing import compare, compare_new, said_of_new
 from kvestigate.kube.apply.elements import Unkeyed
 from kvestigate.kube.apply.fieldset import FieldSet, paths, text
 from kvestigate.kube.apply.mentioning import mentioned
@@ -155,6 +155,41 @@ def test_a_new_object_differs_from_one_of_which_nothing_was_said() -> None:
         ".metadata.labels",
         ".metadata.labels.app",
     ]
+
+
+METADATA = st.dictionaries(st.sampled_from(["name", "labels"]), st.just({}) | st.just({"a": "b"}))
+CONTAINER = st.fixed_dictionaries(
+    {"name": st.sampled_from("ab")},
+    optional={
+        "env": st.lists(st.fixed_dictionaries({"name": st.sampled_from("ab")})),
+        "args": st.lists(st.sampled_from("ab")),
+        "resources": st.dictionaries(st.sampled_from(["limits"]), st.just({"cpu": "1"})),
+    },
+)
+NEW_PODS = st.fixed_dictionaries(
+    {},
+    optional={
+        "metadata": METADATA,
+        "spec": st.fixed_dictionaries(
+            {},
+            optional={
+                "containers": st.none() | st.lists(CONTAINER),
+                "nodeSelector": st.dictionaries(st.text(max_size=3), st.just("x")),
+            },
+        ),
+        "status": st.none() | st.just({}) | st.just({"phase": "Pending"}),
+    },
+)
+
+
+@given(NEW_PODS)
+def test_what_is_said_of_a_new_object_is_what_differs_from_nothing(new: Object) -> None:
+    assert said_of_new(new, POD) == compare_new(new, POD).touched
+
+
+@given(OBJECTS)
+def test_what_is_said_of_a_new_object_without_a_schema(new: Object) -> None:
+    assert said_of_new(new, DEDUCED) == compare_new(new, DEDUCED).touched
 
 
 @pytest.mark.parametrize(

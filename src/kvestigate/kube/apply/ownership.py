@@ -9,7 +9,7 @@ import msgspec
 
 from kvestigate.errors import Conflict
 from kvestigate.kube.apply import fieldset
-from kvestigate.kube.apply.comparing import Comparison, compare, compare_new
+from kvestigate.kube.apply.comparing import Comparison, compare, compare_new, said_of_new
 from kvestigate.kube.apply.fieldset import FieldSet
 from kvestigate.kube.apply.managers import Entry, Manager, Managers, capped
 from kvestigate.kube.apply.mentioning import mentioned, with_named
@@ -35,6 +35,9 @@ UNOWNED: FieldSet = {
     },
 }
 """What nobody manages: it is the server's, or the object's identity."""
+
+_IDENTITY = frozenset({"apiVersion", "kind"})
+_SERVERS = frozenset(step.removeprefix("f:") for step in UNOWNED["f:metadata"])
 
 Comparer = Callable[[str, Object, Object], Comparison | None]
 """Compares two states of the object at another apiVersion; None if that is not served."""
@@ -85,8 +88,7 @@ def write(
 
 def _first(new: Object, by: Writer, now: str | None) -> Managers:
     """The managers of a new object: its creator has all of it."""
-    touched = compare_new(_bare(new), by.shape).touched
-    taken = fieldset.difference(fieldset.without(touched, by.ignored), UNOWNED)
+    taken = fieldset.without(said_of_new(_ownable(new), by.shape), by.ignored)
     return {by.manager: Entry(taken, by.version, now)} if taken else {}
 
 
@@ -111,6 +113,14 @@ def apply(
     else:
         rest.pop(by.manager, None)
     return (None if new == live else new), rest
+
+
+def _ownable(obj: Object) -> Object:
+    """Without what nobody manages."""
+    kept = {name: value for name, value in obj.items() if name not in _IDENTITY}
+    if meta := obj.get("metadata"):
+        kept["metadata"] = {name: value for name, value in meta.items() if name not in _SERVERS}
+    return kept
 
 
 def _bare(obj: Object) -> Object:

@@ -40,6 +40,7 @@ class Shape:
     ) -> None:
         self.ownership = ownership
         self.is_whole = ownership is Ownership.WHOLE
+        self.is_divided = ownership is Ownership.FIELDS
         self.accepts = accepts
         """`dict`, `list` or a kind of scalar: what a value may be."""
         self.element = element
@@ -59,11 +60,6 @@ class Shape:
     def fields(self) -> dict[str, Shape]:
         """The fields that the type names."""
         return {} if self._make_fields is None else self._make_fields()
-
-    @cached_property
-    def steps(self) -> dict[str, tuple[str, Shape]]:
-        """The same with the step that leads to each."""
-        return {name: (f"f:{name}", shape) for name, shape in self.fields.items()}
 
 
 def _anything() -> Shape:
