@@ -121,7 +121,12 @@ def test_of_several_default_classes_the_newest_counts() -> None:
 def test_a_volume_of_ours_grows_with_its_claim(
     asked: str, had: str, by: str, expected: str | None
 ) -> None:
-    it = view(Claim, "c", spec={"resources": {"requests": {"storage": asked}}}, status={"capacity": {"storage": had}})
+    it = view(
+        Claim,
+        "c",
+        spec={"resources": {"requests": {"storage": asked}}},
+        status={"capacity": {"storage": had}},
+    )
     notes = {"annotations": {volumes.PROVISIONED_BY: by}}
     its = view(PersistentVolume, "v", meta=notes, spec={"capacity": {"storage": had}})
     assert volumes.grown(it, its) == expected
