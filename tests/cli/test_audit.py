@@ -54,6 +54,15 @@ def test_an_audit_of_a_clean_cluster(invoke: Invoke, home: Path) -> None:
     sarif = json.loads((home / "now.sarif").read_text())
     assert sarif["version"] == "2.1.0"
 
+    printed = invoke("audit", "-o", "sarif")
+    assert (printed.code, json.loads(printed.out)["version"]) == (0, "2.1.0")
+    assert json.loads(invoke("-o", "json", "audit").out)["findings"] == []
+
+    within = json.loads(invoke("audit", "-n", "kube-system", "-o", "json").out)
+    assert within["namespace"] == "kube-system"
+    assert {it["namespace"] for it in within["reports"]["network"]["services"]} <= {"kube-system"}
+    assert "only namespace kube-system" in invoke("audit", "-n", "kube-system").out
+
     one = json.loads(invoke("report", "run", "gpu", "-o", "json").out)
     assert one["schema"] == "kvestigate.report/v1"
     assert one["report"] == document["reports"]["gpu"]
@@ -83,6 +92,14 @@ def test_where_nothing_may_be_listed_the_audit_says_what(
     assert "cannot list deployments.apps: permission denied" in outcome.out
     assert "not checked, for want of what was not seen: node-not-ready, " in outcome.out
     assert "that we know how to look for" not in outcome.out
+
+
+def test_a_difference_has_no_findings_to_scan(invoke: Invoke) -> None:
+    outcome = invoke("audit", "-o", "sarif", "diff", "a.json", "b.json")
+    assert (outcome.code, outcome.err.splitlines()[0]) == (
+        2,
+        "error: a difference is no list of findings",
+    )
 
 
 def test_a_file_that_is_no_audit_is_named(invoke: Invoke, home: Path) -> None:

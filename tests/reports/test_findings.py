@@ -136,6 +136,28 @@ def applied(configuration: str) -> Object:
     return made
 
 
+def job(condition: str, reason: str) -> Object:
+    told = {"type": condition, "status": "True", "reason": reason, "message": "m"}
+    return named("migrate", status={"conditions": [told]})
+
+
+def unready(since: str) -> Object:
+    made = status({"running": {}})
+    made["status"]["conditions"] = [
+        {"type": "Ready", "status": "False", "lastTransitionTime": since}
+    ]
+    return made
+
+
+JOB_POD = pod("migrate-x", ASKS, on="n", phase="Failed")
+JOB_POD["metadata"] |= {
+    "namespace": "shop",
+    "ownerReferences": [{"kind": "Job", "name": "migrate"}],
+}
+JOB_POD["status"]["containerStatuses"] = [
+    {"name": "main", "state": {"terminated": {"exitCode": 3}}}
+]
+
 OLD_REQUEST = {
     "group": "flowcontrol.apiserver.k8s.io",
     "version": "v1beta3",
@@ -156,6 +178,10 @@ FAULTS: list[tuple[str, str, str, Given]] = [
     ("container-config", "critical", "no secret", {listings.PODS: [status(NO_SECRET)]}),
     ("pending", "critical", "none of 3 nodes fits: 3 have too little CPU left",
      {listings.PODS: [pending("0/3 nodes are available: 3 Insufficient cpu.")]}),
+    ("job-failed", "critical", "BackoffLimitExceeded: m; container main: exit code 3",
+     {listings.JOBS: [job("Failed", "BackoffLimitExceeded")], listings.PODS: [JOB_POD]}),
+    ("never-ready", "warning", "main runs, but has not been ready since 2026-03-01 11:30Z",
+     {listings.PODS: [unready("2026-03-01T11:30:00Z")]}),
     ("no-requests", "info", "no requests for main", {listings.PODS: [pod("p", on="n")]}),
     ("node-not-ready", "critical", "not ready: m", {listings.NODES: [sick_node("Ready", "False")]}),
     ("node-pressure", "critical", "DiskPressure: m",
@@ -207,6 +233,8 @@ WELL: list[Given] = [
     {listings.CLAIMS: [claim("late", "Pending")], listings.STORAGE_CLASSES: [LATE]},
     {listings.CLAIMS: [claim("fast", "Bound")]},
     using("1Mi", "470m"),
+    {listings.JOBS: [job("Complete", "")]},
+    {listings.PODS: [unready("2026-03-01T11:58:00Z")]},
     computing(cpu="10m"),
     computing(cpu="3m", busy=(0, 40)),
     computing(cpu=""),
@@ -282,7 +310,7 @@ def test_a_secret_never_shows_its_key() -> None:
         (
             "0/5 nodes are available: 1 node(s) were unschedulable, 4 Insufficient memory. "
             "preemption: 0/5 nodes are available: 5 Preemption is not helpful for scheduling.",
-            "none of 5 nodes fits: 1 are cordoned; 4 have too little memory left",
+            "none of 5 nodes fits: 1 is cordoned; 4 have too little memory left",
         ),
         (
             "0/2 nodes are available: 2 node(s) had untolerated taint {dedicated: gpu}. "
@@ -297,7 +325,7 @@ def test_a_secret_never_shows_its_key() -> None:
         (
             "0/3 nodes are available: 1 Insufficient nvidia.com/gpu, 2 node(s) didn't match "
             "Pod's node affinity/selector.",
-            "none of 3 nodes fits: 1 have too few nvidia.com/gpu left; "
+            "none of 3 nodes fits: 1 has too few nvidia.com/gpu left; "
             "2 lack the labels that it asks for",
         ),
         ("no nodes available to schedule pods", "no node takes it: no nodes available to"),

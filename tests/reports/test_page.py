@@ -55,7 +55,7 @@ def test_it_is_well_formed_and_loads_nothing(page: str) -> None:
     outline = Outline()
     outline.feed(page)
     assert outline.open == []
-    assert outline.loads == []
+    assert all(it.startswith("#") for it in outline.loads)
     assert outline.seen["script"] == 0
     assert "url(" not in page
     assert EVIL not in page
@@ -66,7 +66,7 @@ def test_it_shows_findings_bars_and_gpus(page: str) -> None:
     assert 'class="finding critical"' in page
     assert "no pod matches its selector" in page
     assert 'aria-label="3 of 4 allocated"' in page
-    gpus = page[page.index("GPU map") : page.index("<h2>nodes")]
+    gpus = page[page.index("GPU map") : page.index('<h2 id="nodes"')]
     assert Counter(re.findall(r'rect class="(\w+)"', gpus)) == {"used": 3, "free": 1}
     assert 'class="over" width="120.0"' in page  # six cores asked for of four
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 
+import jsonschema_rs
+
 from kvestigate.observe import listings
 from kvestigate.render.encode import to_json
 from kvestigate.reports.audit import examine
 from kvestigate.reports.findings.registry import RULES
 from kvestigate.reports.sarif import to_sarif
 from tests.observe.objects import container, pod
+from tests.reports.sarif_schema import SARIF
 from tests.reports.snapshots import snapshot
 
 
@@ -17,6 +20,7 @@ def test_findings_point_at_their_rules_and_objects() -> None:
     pods = [pod("p", container(cpu="1", gpu="1")), pod("q", on="n")]
     audit = examine(snapshot({listings.PODS: pods}, denied=[listings.BUDGETS]), "https://x.test")
     log = json.loads(to_json(to_sarif(audit)))
+    jsonschema_rs.validate(SARIF, log)
     (run,) = log["runs"]
     assert [it["id"] for it in run["tool"]["driver"]["rules"]] == [rule.name for rule in RULES]
     assert [(it["ruleId"], it["level"]) for it in run["results"]] == [

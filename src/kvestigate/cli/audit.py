@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -9,10 +10,12 @@ import click
 from kvestigate.cli.cluster import access_of
 from kvestigate.cli.files import json_option, keep_json, write_whole
 from kvestigate.cli.group import command, runnable_group
-from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.options import GlobalOptions, output_option
 from kvestigate.cli.output import emit
 from kvestigate.cli.progress import counting
-from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError
+from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError, UsageError
+
+_SARIF = "sarif"
 
 
 @runnable_group(
@@ -20,9 +23,11 @@ from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError
     examples=(
         "kvestigate audit",
         "kvestigate audit --json monday.json",
-        "kvestigate audit --fail-on critical",
+        "kvestigate audit -n web --fail-on critical",
+        "kvestigate audit -o sarif > findings.sarif",
     ),
 )
+@output_option(_SARIF)
 @json_option
 @click.option(
     "--fail-on",
@@ -55,20 +60,25 @@ async def audit(
     """What is going on in this cluster, and what is wrong with it?
 
     Runs every report over one snapshot and ends with findings, the worst first. What may not
-    be listed is named, and the rest goes on.
+    be listed is named, and the rest goes on. With -n it looks at one namespace, and at what is
+    in none. Beside the usual formats there is `-o sarif`: the findings, for code scanners.
     """
     from kvestigate.reports.audit import AuditOptions, collect
     from kvestigate.reports.findings.model import at_least
     from kvestigate.reports.views import audit_blocks
 
     with counting() as progress:
-        result = await collect(access_of(options), AuditOptions(logs=not no_logs), progress)
-    emit(options, result, audit_blocks)
-    keep_json(json_path, result)
-    if sarif_path is not None:
+        wanted = AuditOptions(logs=not no_logs, namespace=options.namespace)
+        result = await collect(access_of(options), wanted, progress)
+    if options.output == _SARIF or sarif_path is not None:
         from kvestigate.reports.sarif import to_sarif
 
         keep_json(sarif_path, to_sarif(result))
+    if options.output == _SARIF:
+        emit(replace(options, output="json"), to_sarif(result), lambda _: ())
+    else:
+        emit(options, result, audit_blocks)
+    keep_json(json_path, result)
     if html_path is not None:
         from kvestigate.reports.page import to_page
 
@@ -88,6 +98,8 @@ def diff(options: GlobalOptions, before: Path, after: Path, json_path: Path | No
     """Say what changed between two audits that --json wrote."""
     from kvestigate.reports.difference import blocks, difference, parse
 
+    if options.output == _SARIF:
+        raise UsageError("a difference is no list of findings", hint="leave -o sarif out")
     found = difference(parse(_read(before), str(before)), parse(_read(after), str(after)))
     emit(options, found, blocks)
     keep_json(json_path, found)

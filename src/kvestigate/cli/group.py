@@ -30,9 +30,7 @@ class Command(click.Command):
     def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
-        # An option of the command's own takes the place of a global one of the same name.
-        own = {name for parameter in self.params for name in parameter.opts}
-        self.params.extend(it for it in global_parameters() if not own.intersection(it.opts))
+        _add_global_parameters(self)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_options(self, ctx, formatter)
@@ -50,7 +48,7 @@ class Group(click.Group):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params.extend(global_parameters())
+        _add_global_parameters(self)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_options(self, ctx, formatter)
@@ -154,6 +152,12 @@ def runnable_group(
         return click.group(name, cls=RunnableGroup, examples=examples)(call)
 
     return build
+
+
+def _add_global_parameters(owner: click.Command) -> None:
+    """An option of the command's own takes the place of a global one of the same name."""
+    own = {name for parameter in owner.params for name in parameter.opts}
+    owner.params.extend(it for it in global_parameters() if not own.intersection(it.opts))
 
 
 def _no_such_command(owner: click.Group, ctx: click.Context, name: str) -> UsageError:

@@ -6,8 +6,9 @@ last one wins wherever it stands. `collected` freezes it into `GlobalOptions`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -15,6 +16,8 @@ from kvestigate.cli.parameters import duration
 
 if TYPE_CHECKING:
     from kvestigate.client.access import AccessOptions
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 FORMATS = ("table", "wide", "json", "yaml")
 
@@ -34,7 +37,7 @@ class GlobalOptions:
     verbose: bool = False
     no_color: bool = False
     output: str = "table"
-    """One of `FORMATS`."""
+    """One of `FORMATS`, or of what a command has beside them."""
 
     @property
     def wide(self) -> bool:
@@ -92,6 +95,19 @@ _GLOBAL: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
     (("--no-color",), {"is_flag": True, "help": "No colour, also on a terminal."}),
     (("-v", "--verbose"), {"is_flag": True, "help": "Show the traceback of a defect."}),
 )
+
+
+def output_option(*more: str) -> Callable[[F], F]:
+    """Add `-o` to a command that has formats of its own beside the usual ones."""
+    decorate: Callable[[F], F] = click.option(
+        "-o",
+        "--output",
+        type=click.Choice((*FORMATS, *more)),
+        expose_value=False,
+        callback=_collect,
+        help="Output format; table when not given.",
+    )
+    return decorate
 
 
 def _option(*names: str, **attributes: Any) -> click.Option:

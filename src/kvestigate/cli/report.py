@@ -45,7 +45,7 @@ async def run(options: GlobalOptions, name: str, json_path: Path | None) -> None
     from kvestigate.reports.run import RunOptions, collect
     from kvestigate.reports.views import report_blocks
 
-    chosen = RunOptions(find(name).name)  # a mistyped name needs no cluster
+    chosen = RunOptions(find(name).name, options.namespace)  # a mistyped name needs no cluster
     with counting() as progress:
         result = await collect(access_of(options), chosen, progress)
     emit(options, result, report_blocks)

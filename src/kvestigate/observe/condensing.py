@@ -35,6 +35,7 @@ class PodCondenser:
             name=meta.name,
             namespace=self._name(meta.namespace),
             labels=self._shared(meta.labels),
+            deletion_timestamp=meta.deletion_timestamp,
             owner_references=self._shared(meta.owner_references),
         )
 

@@ -34,6 +34,7 @@ CLAIMS = _of("persistentvolumeclaims", storage.PersistentVolumeClaim)
 VOLUMES = _of("persistentvolumes", storage.PersistentVolume)
 STORAGE_CLASSES = _of("storageclasses", storage.StorageClass)
 BUDGETS = _of("poddisruptionbudgets", views.PodDisruptionBudget)
+JOBS = _of("jobs", views.Job)
 CRON_JOBS = Listing(builtins.resource("cronjobs"), views.Written, metadata_only=True)
 AUTOSCALERS = Listing(
     builtins.resource("horizontalpodautoscalers"), views.Written, metadata_only=True

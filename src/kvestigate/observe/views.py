@@ -108,6 +108,18 @@ class WrittenMeta(Metadata, frozen=True):
     managed_fields: tuple[FieldsManager, ...] = ()
 
 
+class JobStatus(View, frozen=True):
+    failed: int = 0
+    conditions: tuple[Condition, ...] = ()
+
+
+class Job(View, frozen=True):
+    """How it ended; clusters keep many that have."""
+
+    metadata: PodMeta = PodMeta()
+    status: JobStatus = JobStatus()
+
+
 class Written(View, frozen=True):
     """An object of which only its history matters."""
 

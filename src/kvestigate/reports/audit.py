@@ -42,6 +42,8 @@ _PATIENCE = 5.0
 class AuditOptions:
     logs: bool = True
     """Fetch the last log line of containers in a crash loop."""
+    namespace: str = ""
+    """Look only at this one and at what is in none; empty: at everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +52,8 @@ class Audit:
     captured_at: datetime
     """UTC."""
     server: str
+    namespace: str = ""
+    """The only one that was looked at; empty: all were."""
     findings: tuple[Finding, ...]
     skipped: tuple[str, ...]
     """Rules that were not checked, because of the gaps."""
@@ -59,7 +63,7 @@ class Audit:
 
 async def collect(access: Access, options: AuditOptions, progress: Progress | None = None) -> Audit:
     async with connect(access) as api:
-        snapshot = await take(api, NEEDS, progress)
+        snapshot = await take(api, NEEDS, progress, namespace=options.namespace)
         audit = examine(snapshot, str(access.server))
         if not options.logs:
             return audit
@@ -71,6 +75,7 @@ def examine(snapshot: Snapshot, server: str) -> Audit:
     return Audit(
         captured_at=snapshot.captured_at,
         server=server,
+        namespace=snapshot.namespace,
         findings=findings(snapshot),
         skipped=skipped(snapshot),
         reports={report.name: snapshot.derived(report.collect) for report in REPORTS},

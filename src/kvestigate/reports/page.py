@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
@@ -14,6 +15,7 @@ from kvestigate.reports.gpu import GpuReport
 from kvestigate.reports.model import gap_block
 from kvestigate.reports.nodes import NodeRow, NodesReport, Share
 from kvestigate.reports.registry import REPORTS
+from kvestigate.reports.views import only
 
 _BAR = 120
 """Width of a full bar."""
@@ -25,14 +27,19 @@ _STYLE = """
 @media (prefers-color-scheme: dark) {
   :root { --good: #3fb950; --warn: #d29922; --bad: #ff7b72; --used: #58a6ff; } }
 body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
-h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
+h1 { font-size: 1.4rem; overflow-wrap: anywhere } h2 { font-size: 1.1rem; margin-top: 2rem }
+.cards { display: flex; flex-wrap: wrap; gap: .6rem }
+.card { border: 1px solid var(--line); border-radius: .4rem; padding: .4rem .9rem; min-width: 6rem }
+.card b { display: block; font-size: 1.3rem; font-variant-numeric: tabular-nums }
+nav { margin: 1rem 0 } nav a { margin-right: .8rem; color: var(--used) }
 table { border-collapse: collapse; margin: .5rem 0; display: block; overflow-x: auto }
-th, td { text-align: left; padding: .2rem .8rem .2rem 0; border-bottom: 1px solid var(--line);
-  vertical-align: top }
+th, td { text-align: left; white-space: nowrap; padding: .2rem .8rem .2rem 0;
+  border-bottom: 1px solid var(--line); vertical-align: top }
 th { font-weight: 600 } .number { text-align: right; font-variant-numeric: tabular-nums }
 .good { color: var(--good) } .warn { color: var(--warn) } .bad { color: var(--bad) }
 .strong { font-weight: 600 } .dim { opacity: .7 }
-.finding { border-left: 4px solid var(--line); padding: .3rem .8rem; margin: .6rem 0 }
+.finding { overflow-wrap: anywhere; border-left: 4px solid var(--line); padding: .3rem .8rem;
+  margin: .6rem 0 }
 .finding.critical { border-color: var(--bad) } .finding.warning { border-color: var(--warn) }
 code { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
 svg { vertical-align: middle } .used { fill: var(--used) } .free { fill: var(--free) }
@@ -45,11 +52,15 @@ def to_page(audit: Audit) -> str:
     title = f"Audit of {escape(audit.server)}, {audit.captured_at:%Y-%m-%d %H:%M:%S}Z"
     parts = [
         f"<h1>{title}</h1>",
-        "<h2>Findings</h2>",
+        *([f'<p class="warn">{escape(only(audit.namespace))}</p>'] if audit.namespace else []),
+        _cards(audit),
+        _contents(),
+        '<h2 id="findings">Findings</h2>',
         *_findings(audit),
         *_charts(audit),
         *(
-            f"<h2>{escape(report.name)}</h2>\n{to_html(report.render(audit.reports[report.name]))}"
+            f'<h2 id="{report.name}">{report.name}</h2>\n'
+            f"{to_html(report.render(audit.reports[report.name]))}"
             for report in REPORTS
         ),
     ]
@@ -63,6 +74,38 @@ def to_page(audit: Audit) -> str:
         + "\n".join(parts)
         + "\n</body></html>\n"
     )
+
+
+def _cards(audit: Audit) -> str:
+    """What one wants to know first."""
+    counts = Counter(finding.severity for finding in audit.findings)
+    cards = [
+        (str(counts[Severity.CRITICAL]), "critical", "bad" if counts[Severity.CRITICAL] else ""),
+        (str(counts[Severity.WARNING]), "warnings", "warn" if counts[Severity.WARNING] else ""),
+    ]
+    nodes = audit.reports["nodes"]
+    if isinstance(nodes, NodesReport):
+        ready = sum(row.ready for row in nodes.nodes)
+        cards.append((f"{ready}/{len(nodes.nodes)}", "nodes ready", ""))
+        for words, share in (
+            ("of CPU requested", nodes.total.cpu_millis),
+            ("of memory requested", nodes.total.memory_bytes),
+        ):
+            if share.allocatable:
+                cards.append((f"{share.ratio:.0%}", words, ""))
+        gpus = nodes.total.gpus
+        if gpus.allocatable:
+            cards.append((f"{gpus.requested}/{gpus.allocatable}", "GPUs allocated", ""))
+    body = "".join(
+        f'<div class="card"><b class="{tone}">{figure}</b>{words}</div>'
+        for figure, words, tone in cards
+    )
+    return f'<div class="cards">{body}</div>'
+
+
+def _contents() -> str:
+    links = ("findings", *(report.name for report in REPORTS))
+    return "<nav>" + " ".join(f'<a href="#{name}">{name}</a>' for name in links) + "</nav>"
 
 
 def _findings(audit: Audit) -> list[str]:
@@ -79,7 +122,7 @@ def _finding(finding: Finding) -> str:
     return (
         f'<div class="finding {severity.value}"><span class="{tone[severity]} strong">'
         f'{severity.value}</span> <span class="strong">{escape(str(finding.subject))}</span>: '
-        f"{escape(finding.evidence)}<br>{escape(finding.why)}<br>"
+        f'{escape(finding.evidence)}<br><span class="dim">{escape(finding.why)}</span><br>'
         f"<code>{escape(finding.command)}</code></div>"
     )
 

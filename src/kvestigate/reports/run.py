@@ -20,6 +20,8 @@ SCHEMA = "kvestigate.report/v1"
 class RunOptions:
     name: str
     """`gpu`: one of the names that `report list` shows."""
+    namespace: str = ""
+    """Look only at this one and at what is in none; empty: at everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,8 @@ class ReportResult:
     captured_at: datetime
     """UTC."""
     server: str
+    namespace: str = ""
+    """The only one that was looked at; empty: all were."""
     name: str
     report: Any
     gaps: tuple[Gap, ...]
@@ -38,10 +42,11 @@ async def collect(
 ) -> ReportResult:
     report = find(options.name)
     async with connect(access) as api:
-        snapshot = await take(api, report.needs, progress)
+        snapshot = await take(api, report.needs, progress, namespace=options.namespace)
     return ReportResult(
         captured_at=snapshot.captured_at,
         server=str(access.server),
+        namespace=snapshot.namespace,
         name=report.name,
         report=report.collect(snapshot),
         gaps=snapshot.missing(report.needs),

@@ -18,6 +18,8 @@ _TONES = {Severity.CRITICAL: Tone.BAD, Severity.WARNING: Tone.WARN, Severity.INF
 def audit_blocks(audit: Audit) -> Sequence[Block]:
     """Every report under its heading, what is missing, and the findings at the end."""
     blocks: list[Block] = [text(f"{audit.server}, {audit.captured_at:%Y-%m-%d %H:%M:%S}Z")]
+    if audit.namespace:
+        blocks.append(text(only(audit.namespace), Tone.WARN))
     for report in REPORTS:
         blocks.append(text(f"== {report.name} ==", Tone.STRONG))
         blocks += report.render(audit.reports[report.name])
@@ -53,7 +55,13 @@ def _finding(finding: Finding) -> Text:
 
 
 def report_blocks(result: ReportResult) -> Sequence[Block]:
-    return [*find(result.name).render(result.report), *map(gap_block, result.gaps)]
+    within = [text(only(result.namespace), Tone.WARN)] if result.namespace else []
+    return [*within, *find(result.name).render(result.report), *map(gap_block, result.gaps)]
+
+
+def only(namespace: str) -> str:
+    """What figures do not say by themselves."""
+    return f"only namespace {namespace}: what others request of the nodes is not counted"
 
 
 def names_blocks(names: ReportNames) -> Sequence[Block]:

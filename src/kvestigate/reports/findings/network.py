@@ -20,7 +20,8 @@ def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
             continue  # it served a job that has ended
         selector = ",".join(f"{key}={value}" for key, value in sorted(service.selector.items()))
         if service.not_ready:
-            seen = f"{service.not_ready} pods match {selector}, and none is ready"
+            who = "a pod matches" if service.not_ready == 1 else f"{service.not_ready} pods match"
+            seen = f"{who} {selector}, and none is ready"
         else:
             seen = f"no pod matches its selector {selector}"
         yield Finding(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 from kvestigate.kube.views.pods import TerminatedState
 from kvestigate.observe import listings
@@ -20,6 +21,8 @@ _IMAGE_REASONS = {
     "ErrImageNeverPull",
     "RegistryUnavailable",
 }
+_STARTING = timedelta(minutes=5)
+"""A pod may take that long to be ready."""
 _CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 
 
@@ -34,7 +37,8 @@ def crash_loops(snapshot: Snapshot) -> Iterator[Finding]:
             rule=CRASH_LOOP,
             severity=Severity.CRITICAL,
             subject=subject(pod, status.name),
-            evidence=f"container {status.name} was restarted {status.restart_count} times: {ended}",
+            evidence=f"container {status.name} was restarted {_times(status.restart_count)}: "
+            f"{ended}",
             why="it fails as often as it is started, and is started less and less often",
             command=_logs(pod, status, previous=True),
         )
@@ -104,6 +108,30 @@ def pending(snapshot: Snapshot) -> Iterator[Finding]:
                 )
 
 
+def never_ready(snapshot: Snapshot) -> Iterator[Finding]:
+    """Only where all containers run: why others do not has a finding of its own."""
+    for pod in snapshot.of(listings.PODS):
+        statuses = pod.status.container_statuses
+        if pod.metadata.deletion_timestamp or not all(it.state.running for it in statuses):
+            continue
+        waiting = [it.name for it in statuses if not it.ready]
+        for condition in pod.status.conditions:
+            since = condition.last_transition_time
+            if condition.type != "Ready" or since is None or not waiting:
+                continue
+            if snapshot.captured_at - since < _STARTING:
+                continue
+            yield Finding(
+                rule="never-ready",
+                severity=Severity.WARNING,
+                subject=subject(pod, waiting[0]),
+                evidence=f"{', '.join(waiting)} runs, but has not been ready since "
+                f"{since:%Y-%m-%d %H:%M}Z",
+                why="no Service sends it anything, and rollouts wait for it",
+                command=f"kvestigate describe pod {pod.metadata.name} -n {_namespace(pod)}",
+            )
+
+
 def without_requests(snapshot: Snapshot) -> Iterator[Finding]:
     """One finding a workload: its pods are all alike."""
     seen: set[Subject] = set()
@@ -123,6 +151,10 @@ def without_requests(snapshot: Snapshot) -> Iterator[Finding]:
                 command=f"kubectl -n {_namespace(pod)} set resources "
                 f"{owner.kind.lower()}/{owner.name} --requests=cpu=100m,memory=128Mi",
             )
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def how_it_ended(state: TerminatedState) -> str:
@@ -185,5 +217,6 @@ RULES = (
     Rule("image-pull", "An image cannot be pulled.", _NEEDS, image_pulls),
     Rule("container-config", "A container cannot be made.", _NEEDS, bad_configuration),
     Rule("pending", "No node takes a pod.", _NEEDS, pending),
+    Rule("never-ready", "A pod runs, but is not ready.", _NEEDS, never_ready),
     Rule("no-requests", "A workload does not say what it needs.", _NEEDS, without_requests),
 )

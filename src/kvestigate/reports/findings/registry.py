@@ -7,6 +7,7 @@ from kvestigate.reports.findings import (
     certificates,
     deprecated,
     gpus,
+    jobs,
     network,
     nodes,
     pods,
@@ -18,6 +19,7 @@ from kvestigate.reports.findings.model import Finding, Rule
 RULES: tuple[Rule, ...] = (
     *nodes.RULES,
     *pods.RULES,
+    *jobs.RULES,
     *network.RULES,
     *storage.RULES,
     *certificates.RULES,

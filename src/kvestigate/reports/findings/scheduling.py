@@ -13,7 +13,7 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
     (r"Insufficient (memory)", "{n} have too little memory left"),
     (r"Insufficient (\S*gpu\S*|\S*/mig-\S*)", "{n} have too few {what} left"),
     (r"Insufficient (\S+)", "{n} have too little {what} left"),
-    (r"Too many pods", "{n} run as many pods as they may"),
+    (r"Too many pods", "{n} run as many pods as allowed"),
     (r"node\(s\) were unschedulable", "{n} are cordoned"),
     (r"node\(s\) had untolerated taint \{(.*)\}", "{n} have the taint {what}, not tolerated"),
     (r"node\(s\) had untolerated taint", "{n} have a taint that it does not tolerate"),
@@ -33,8 +33,10 @@ _MEANINGS: tuple[tuple[str, str], ...] = (
     (r"node\(s\) didn't have free ports", "{n} have its host port in use"),
     (r"node\(s\) had volume node affinity conflict", "{n} cannot reach its volume"),
     (r"node\(s\) didn't find available persistent volumes", "{n} find no volume for its claim"),
-    (r"node\(s\) exceed max volume count", "{n} have as many volumes attached as they may"),
+    (r"node\(s\) exceed max volume count", "{n} have as many volumes attached as allowed"),
 )
+
+_SINGULAR = {"are": "is", "find": "finds", "have": "has", "lack": "lacks", "run": "runs"}
 
 
 def in_plain_words(reason: str, message: str) -> str:
@@ -65,8 +67,14 @@ def _meaning(part: str) -> str:
         found = re.match(pattern, said)
         if found:
             what = found.group(1) if found.groups() else ""
-            return meaning.format(n=count, what=what.strip().rstrip(": "))
+            return _agreeing(meaning.format(n=count, what=what.strip().rstrip(": ")))
     return f"{count}: {said}"
+
+
+def _agreeing(said: str) -> str:
+    """`1 has too little CPU left`"""
+    number, verb, rest = said.split(" ", 2)
+    return f"1 {_SINGULAR.get(verb, verb)} {rest}" if number == "1" else said
 
 
 def _first_quoted(message: str) -> str:

@@ -1,0 +1,50 @@
+"""PURE. Jobs that have failed for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kvestigate.observe import listings
+from kvestigate.observe.snapshot import Snapshot
+from kvestigate.observe.views import Pod
+from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
+from kvestigate.reports.findings.pods import how_it_ended
+
+
+def failed(snapshot: Snapshot) -> Iterator[Finding]:
+    ends = _ends(snapshot)
+    for job in snapshot.of(listings.JOBS):
+        name, namespace = job.metadata.name, job.metadata.namespace
+        for condition in job.status.conditions:
+            if condition.type == "Failed" and condition.status == "True":
+                last = ends.get((namespace, name), "")
+                yield Finding(
+                    rule="job-failed",
+                    severity=Severity.CRITICAL,
+                    subject=Subject("Job", name, namespace),
+                    evidence=f"{condition.reason}: {condition.message}" + (last and f"; {last}"),
+                    why="it is not tried again, and what it should have done is not done",
+                    command=f"kvestigate logs job/{name} -n {namespace}",
+                )
+
+
+def _ends(snapshot: Snapshot) -> dict[tuple[str, str], str]:
+    """How the last failed pod of each Job ended."""
+    return {
+        (pod.metadata.namespace, owner.name): how
+        for pod in snapshot.of(listings.PODS)
+        if pod.status.phase == "Failed"
+        for owner in pod.metadata.owner_references
+        if owner.kind == "Job" and (how := _end(pod))
+    }
+
+
+def _end(pod: Pod) -> str:
+    for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+        ended = status.state.terminated
+        if ended is not None and ended.exit_code:
+            return f"container {status.name}: {how_it_ended(ended)}"
+    return pod.status.reason
+
+
+RULES = (Rule("job-failed", "A Job has no tries left.", (listings.JOBS, listings.PODS), failed),)

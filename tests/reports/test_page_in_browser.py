@@ -1,0 +1,84 @@
+"""The page in a real browser: it lays out on a desk and on a phone, light and dark."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvestigate.observe import listings
+from kvestigate.reports.audit import examine
+from kvestigate.reports.page import to_page
+from tests.observe.objects import container, node, pod
+from tests.reports.snapshots import Object, named, snapshot
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+
+# What the page itself may not do, the frame around it can: look at the page, and say so.
+_PROBE = """<!doctype html><title>probe</title><iframe id="page" style="border:0"></iframe>
+<pre id="said"></pre><script>
+const frame = document.getElementById("page");
+frame.width = %(width)d; frame.height = 2000;
+frame.srcdoc = %(page)s;
+frame.onload = () => {
+  const inside = frame.contentDocument, style = frame.contentWindow.getComputedStyle;
+  const wide = [...inside.querySelectorAll("body > *")].filter(
+    (it) => it.getBoundingClientRect().right > %(width)d + 1).map((it) => it.className);
+  document.getElementById("said").textContent = JSON.stringify({
+    scroll: inside.documentElement.scrollWidth,
+    wide,
+    bars: inside.querySelectorAll("svg rect").length,
+    headings: [...inside.querySelectorAll("h2")].map((it) => it.textContent),
+    dark: frame.contentWindow.matchMedia("(prefers-color-scheme: dark)").matches,
+    bad: style(inside.querySelector(".bad")).color,
+    scripts: inside.scripts.length,
+  });
+};
+</script>"""
+
+
+def page() -> str:
+    long_name = "a-service-with-a-name-that-is-as-long-as-names-may-be-in-kubernetes"
+    given: dict[Any, list[Object]] = {
+        listings.NODES: [node(f"node-{it:03}", cpu="4", memory="8Gi", gpu="8") for it in range(30)],
+        listings.PODS: [pod("p", container(cpu="6", gpu="3"), on="node-000")],
+        listings.SERVICES: [named(long_name, spec={"selector": {"app": "x" * 200}})],
+    }
+    return to_page(examine(snapshot(given), "https://x.test"))
+
+
+def seen(directory: Path, width: int, *, dark: bool) -> dict[str, Any]:
+    probe = directory / "probe.html"
+    probe.write_text(_PROBE % {"width": width, "page": json.dumps(page()).replace("</", "<\\/")})
+    scheme = ["--force-dark-mode"] if dark else []
+    done = subprocess.run(
+        [
+            str(BROWSER), "--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+            f"--user-data-dir={directory}/profile", "--virtual-time-budget=5000",
+            *scheme, "--dump-dom", probe.as_uri(),
+        ],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    said = re.search(r'<pre id="said">(.+?)</pre>', done.stdout)
+    assert said is not None, done.stdout[-2000:]
+    found: dict[str, Any] = json.loads(unescape(said[1]))
+    return found
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390], ids=["desk", "phone"])
+def test_nothing_sticks_out_and_everything_is_there(tmp_path: Path, width: int, dark: bool) -> None:
+    found = seen(tmp_path, width, dark=dark)
+    assert (found["wide"], found["scroll"], found["scripts"]) == ([], width, 0)
+    assert found["bars"] >= 30 * 8
+    assert found["headings"][:3] == ["Findings", "Allocation per node", "GPU map"]
+    assert found["dark"] is dark
+    assert found["bad"] == ("rgb(255, 123, 114)" if dark else "rgb(207, 34, 46)")
