@@ -14,6 +14,7 @@ from kvestigate.plane.authn.user import MASTERS, User
 from kvestigate.plane.authz import rbac
 from kvestigate.plane.authz.rules import ALL, Rule
 from kvestigate.plane.call import Call
+from kvestigate.plane.policies.review import user_info
 from kvestigate.plane.request import Asked
 from kvestigate.wire.message import Response
 
@@ -26,7 +27,7 @@ async def self_subject_review(call: Call) -> Response:
     review = _review(call, {})
     review["metadata"]["creationTimestamp"] = metadata.timestamp(call.clock.now())
     del review["spec"]
-    review["status"] = {"userInfo": _user_info(call.user)}
+    review["status"] = {"userInfo": user_info(call.user)}
     return answer.json_value(review, 201)
 
 
@@ -86,7 +87,7 @@ async def token_review(call: Call) -> Response:
         known = status.get("audiences", [])
         status = {
             "authenticated": True,
-            "user": _user_info(user),
+            "user": user_info(user),
             "audiences": [*known, audience],
         }
     return answer.json_value({**_review(call, spec), "status": status}, 201)
@@ -177,17 +178,6 @@ def _require(call: Call, problems: Iterable[causes.Cause]) -> None:
     if found := list(problems):
         # The server that clients know leaves out the kind.
         raise causes.reject("", call.kind.resource.group, "", found)
-
-
-def _user_info(user: User) -> dict[str, Any]:
-    info: dict[str, Any] = {"username": user.name}
-    if user.uid:
-        info["uid"] = user.uid
-    if user.groups:
-        info["groups"] = list(user.groups)
-    if user.extra:
-        info["extra"] = {key: list(values) for key, values in user.extra.items()}
-    return info
 
 
 def _shown(rule: Rule) -> dict[str, Any]:

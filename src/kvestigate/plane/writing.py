@@ -8,7 +8,7 @@ from kvestigate.errors import ApiError, BadRequest
 from kvestigate.kube import causes
 from kvestigate.plane import managed, metadata, objects
 from kvestigate.plane.admission.interface import Write
-from kvestigate.plane.admission.registry import admit, approve
+from kvestigate.plane.admission.registry import admit, approve, charge
 from kvestigate.plane.call import Call
 from kvestigate.plane.custom.kind import DEFINITIONS
 from kvestigate.plane.kinds.kind import Kind, Object
@@ -37,7 +37,9 @@ def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bool = F
     kind.default(obj)
     if not tracked:
         managed.track(call, obj, None)
-    write = Write("CREATE", kind, obj, None, call.asked, scene, call.warnings)
+    write = Write(
+        "CREATE", kind, obj, None, call.asked, scene, call.warnings, call.served, call.dry_run
+    )
     admit(write)
     # After admission: what the server derives (a pod's QoS class) depends on what rules added.
     kind.on_create(obj, scene)
@@ -51,12 +53,25 @@ def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bool = F
             kind.resource.kind, kind.resource.group, obj["metadata"].get("name", ""), found
         )
     approve(write)
+    charge(write)
     call.warnings.extend(kind.warnings(obj))
     return write
 
 
+def part(call: Call, kind: Kind, obj: Object, *, dry_run: bool) -> Write:
+    """The making of something that is no object of its own: a binding, an eviction."""
+    scene = call.scene(call.plane.tip)
+    return Write("CREATE", kind, obj, None, call.asked, scene, call.warnings, kind, dry_run)
+
+
 def prepare_update(
-    call: Call, state: PlaneState, new: Object, old: Object, *, tracked: bool = False
+    call: Call,
+    state: PlaneState,
+    new: Object,
+    old: Object,
+    *,
+    tracked: bool = False,
+    seen: Callable[[Object], Object] | None = None,
 ) -> Write:
     """Everything that happens to a changed object before it is stored."""
     kind, scene = call.kind, call.scene(state)
@@ -74,7 +89,9 @@ def prepare_update(
     kind.on_update(new, old, scene)
     if kind.counts_generations and not status:
         metadata.advance_generation(new, old, kind)
-    write = Write("UPDATE", kind, new, old, call.asked, scene, call.warnings)
+    write = Write(
+        "UPDATE", kind, new, old, call.asked, scene, call.warnings, call.served, call.dry_run, seen
+    )
     admit(write)
     found = metadata.check_changed(new, old, kind)
     if status:
@@ -84,6 +101,7 @@ def prepare_update(
     if found:
         raise causes.reject(kind.resource.kind, kind.resource.group, new["metadata"]["name"], found)
     approve(write)
+    charge(write)
     if not status:
         call.warnings.extend(kind.update_warnings(new, old))
     return write
@@ -124,12 +142,13 @@ async def change(
     *,
     pinned: bool = False,
     tracked: bool = False,
+    seen: Callable[[Object], Object] | None = None,
 ) -> Item:
     """Read, alter, judge, write; again if another writer was faster and no revision was named.
 
     `alter` gets a fresh dict of the stored object and returns the new one (None: no change).
     `pinned` says that it insists on the revision it was given, `tracked` that it has seen to
-    the managers of the fields.
+    the managers of the fields, and `seen` what the client sees of the object, if not itself.
     """
     for attempt in range(CONFLICT_RETRIES):
         state = call.plane.tip
@@ -138,7 +157,7 @@ async def change(
         new = alter(call.kind.from_stored(objects.read(item)), item)
         if new is None:
             return item
-        write = prepare_update(call, state, new, old, tracked=tracked)
+        write = prepare_update(call, state, new, old, tracked=tracked, seen=seen)
         managed.settle(new, old)
         try:
             return await _commit_change(call, write, item)

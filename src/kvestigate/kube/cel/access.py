@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kvestigate.kube.cel.failures import NO_OVERLOAD, EvalError
-from kvestigate.kube.cel.values import NOTHING, Optional
+from kvestigate.kube.cel.values import NOTHING, LateFields, Optional
 
 Frame = list[Any]
 Run = Callable[[Frame], Any]
@@ -19,17 +19,11 @@ def selector(operand: Run, key: str) -> Run:
             if key in value:
                 return value[key]
             raise EvalError(f"no such key: {key}")
-        if (found := _attribute(value, key)) is not None:
-            return found
+        if isinstance(value, LateFields):
+            return value.field(key)
         raise EvalError(NO_OVERLOAD)
 
     return run
-
-
-def _attribute(value: Any, key: str) -> Any:
-    """What is only worked out when it is asked for: the variables of a policy."""
-    get = getattr(value, "cel_field", None)
-    return None if get is None else get(key)
 
 
 def optional_selector(operand: Run, key: str) -> Run:

@@ -51,6 +51,26 @@ _TYPE_NAMES = {
 
 
 @dataclass(slots=True)
+class _Alike:
+    """The type that the elements of a literal have in common."""
+
+    type: Type = DYN
+    first: Type | None = None
+    doubts: list[Issue] = field(default_factory=list)
+    """One at most: of the first element that is not of the same type as the one in front."""
+
+    def add(self, type_: Type, at: int) -> None:
+        if self.first is None:
+            self.first = self.type = type_
+            return
+        self.type = types.common(self.type, type_)
+        certain = ERROR not in (self.first, type_)
+        if certain and not self.doubts and types.common(self.first, type_) != self.first:
+            told = f"expected type '{self.first}' but found '{type_}'"
+            self.doubts.append(Issue(at, told))
+
+
+@dataclass(slots=True)
 class Compiler:
     functions: Functions
     variables: Mapping[str, Type]
@@ -173,36 +193,29 @@ class Compiler:
 
     def _list(self, node: ListOf) -> Typed:
         parts = [self.compile(each) for each in node.elements]
-        element: Type | None = None
+        elements = _Alike()
         for position, (part, each) in enumerate(zip(parts, node.elements, strict=True)):
             type_ = part.type
             if position in node.optional and type_.name == "optional_type":
                 type_ = type_.params[0]
-            element = self._homogeneous(element, type_, each.at)
+            elements.add(type_, each.at)
         run = access.list_maker([part.run for part in parts], node.optional)
-        return Typed(types.list_of(element or DYN), run)
+        self.doubts += elements.doubts
+        return Typed(types.list_of(elements.type), run)
 
     def _map(self, node: MapOf) -> Typed:
-        key: Type | None = None
-        value: Type | None = None
+        keys, values = _Alike(), _Alike()
         runs = []
         for entry in node.entries:
             left, right = self.compile(entry.key), self.compile(entry.value)
             type_ = right.type
             if entry.optional and type_.name == "optional_type":
                 type_ = type_.params[0]
-            key = self._homogeneous(key, left.type, entry.key.at)
-            value = self._homogeneous(value, type_, entry.value.at)
+            keys.add(left.type, entry.key.at)
+            values.add(type_, entry.value.at)
             runs.append((left.run, right.run, entry.optional))
-        return Typed(types.map_of(key or DYN, value or DYN), access.map_maker(runs))
-
-    def _homogeneous(self, so_far: Type | None, type_: Type, at: int) -> Type:
-        if so_far is None:
-            return type_
-        joined = types.common(so_far, type_)
-        if joined is DYN and not so_far.is_dynamic and not type_.is_dynamic:
-            self.doubts.append(Issue(at, f"expected type '{so_far}' but found '{type_}'"))
-        return joined
+        self.doubts += keys.doubts + values.doubts
+        return Typed(types.map_of(keys.type, values.type), access.map_maker(runs))
 
     # -- calls ---------------------------------------------------------------------------
 
@@ -259,6 +272,8 @@ class Compiler:
         ):
             return self._mismatch(node.name, node.at, tuple(parts), is_method=False)
         run = make(*[part.run for part in parts])
+        if node.name == "_?_:_" and DYN in (parts[1].type, parts[2].type):
+            return Typed(DYN, run)  # only the value will tell which it was
         return Typed(types.resolved(types.parsed(result), bound), run)
 
     def _apply(self, name: str, at: int, parts: tuple[Typed, ...], *, is_method: bool) -> Typed:

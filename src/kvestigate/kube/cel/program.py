@@ -56,6 +56,7 @@ def _compiled(source: str, variables: tuple[tuple[str, Type], ...]) -> Program:
 @cache
 def _functions() -> Functions:
     from kvestigate.kube.cel.library import (
+        authorization,
         conversions,
         formats,
         lists,
@@ -70,5 +71,5 @@ def _functions() -> Functions:
     )
 
     libraries = (conversions, formats, lists, networks, operators, optionals, quantities)
-    others = (semver, strings, times, urls)
+    others = (authorization, semver, strings, times, urls)
     return functions(*[each.FUNCTIONS for each in (*libraries, *others)])

@@ -57,6 +57,14 @@ class KeyedList(list[Any]):
         return tuple(element.get(name) for name in self.keys)
 
 
+class LateFields:
+    """An object whose fields are only worked out when they are asked for: a policy's variables."""
+
+    def field(self, key: str) -> Any:
+        """The value; EvalError if it has none."""
+        raise NotImplementedError
+
+
 _NAMES: dict[type, str] = {
     bool: "bool",
     int: "int",

@@ -25,6 +25,11 @@ class Write:
     asked: Asked
     scene: Scene
     warnings: list[str]
+    served: Kind
+    """The kind at the version that the client speaks."""
+    dry_run: bool = False
+    seen: Callable[[Object], Object] | None = None
+    """What the client gets to see of an object, if that is something else: a Scale."""
     extra: list[Mutation] = field(default_factory=list)
     """Mutations to commit together with the write: a quota's new usage."""
 

@@ -20,6 +20,7 @@ from kvestigate.plane.admission.quotas import charge_quotas
 from kvestigate.plane.admission.service_accounts import give_account
 from kvestigate.plane.admission.volumes import check_resize, protect_in_use
 from kvestigate.plane.authz.rbac import GROUP as RBAC
+from kvestigate.plane.policies.evaluation import judge
 from kvestigate.plane.store.model import ResourceKey
 
 CHANGING: dict[ResourceKey, tuple[Rule, ...]] = {
@@ -62,5 +63,9 @@ def approve(write: Write) -> None:
     """What comes after validation."""
     for rule in REFUSING.get(write.kind.key, ()):
         rule(write)
-    # Last: what was refused is not charged.
+    judge(write)
+
+
+def charge(write: Write) -> None:
+    """What comes last: what was refused is not charged."""
     charge_quotas(write)

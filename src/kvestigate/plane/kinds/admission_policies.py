@@ -1,16 +1,26 @@
-"""Admission policies written in CEL, and their bindings. They are kept, not evaluated; of
-expressions only their presence is judged. Pure."""
+"""Admission policies written in CEL, and their bindings. Those that mutate are kept, not
+evaluated. Pure."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks
 from kvestigate.plane.kinds.checks import Causes
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
-from kvestigate.plane.kinds.webhooks import FAILURE_POLICIES, validate_rule
+from kvestigate.plane.kinds.policy_expressions import (
+    check_annotations,
+    check_conditions,
+    check_validations,
+    check_variables,
+)
+from kvestigate.plane.kinds.webhooks import FAILURE_POLICIES, MATCH_POLICIES, validate_rule
+from kvestigate.plane.policies.compilation import Compiler
 
 ACTIONS = ("Audit", "Deny", "Warn")
+_NOT_FOUND_ACTIONS = ("Deny", "Allow")
 
 
 class AdmissionPolicyKind(Kind):
@@ -31,11 +41,16 @@ class AdmissionPolicyKind(Kind):
 class ValidatingPolicyKind(AdmissionPolicyKind):
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         names = ("validations", "auditAnnotations")
-        found = super().validate(obj, scene)
-        if any(obj["spec"].get(name) for name in names):
-            return found
-        why = "validations or auditAnnotations must contain at least one item"
-        return found + [causes.required(f"spec.{name}", why) for name in names]
+        spec, found = obj["spec"], super().validate(obj, scene)
+        compiler = Compiler(spec)
+        found += check_conditions(compiler, spec.get("matchConditions") or ())
+        found += check_variables(compiler, spec.get("variables") or ())
+        if not any(spec.get(name) for name in names):
+            why = "validations or auditAnnotations must contain at least one item"
+            return found + [causes.required(f"spec.{name}", why) for name in names]
+        found += check_validations(compiler, spec.get("validations") or ())
+        policy = obj["metadata"].get("name", "")
+        return [*found, *check_annotations(compiler, policy, spec.get("auditAnnotations") or ())]
 
 
 class PolicyBindingKind(Kind):
@@ -49,12 +64,12 @@ class PolicyBindingKind(Kind):
             _default_match(obj["spec"]["matchResources"])
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return [*_policy_name(obj["spec"]), *_actions(obj["spec"].get("validationActions") or [])]
+        return [*_binding(obj["spec"]), *_actions(obj["spec"].get("validationActions") or [])]
 
 
 class MutatingPolicyBindingKind(PolicyBindingKind):
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_policy_name(obj["spec"]))
+        return list(_binding(obj["spec"]))
 
 
 def _default_match(match: Object) -> None:
@@ -70,15 +85,76 @@ def _policy(spec: Object) -> Causes:
     policy = spec["failurePolicy"]
     if policy not in FAILURE_POLICIES:
         yield causes.unsupported("spec.failurePolicy", policy, FAILURE_POLICIES)
+    if kind := spec.get("paramKind"):
+        yield from _param_kind("spec.paramKind", kind)
+    elif kind is not None:
+        yield causes.required("spec.paramKind.apiVersion")
+        yield causes.required("spec.paramKind.kind")
     match = spec.get("matchConstraints")
     if match is None:
         yield causes.required("spec.matchConstraints")
         return
-    rules = match.get("resourceRules") or []
-    if not rules:
+    yield from _match("spec.matchConstraints", match)
+    if not match.get("resourceRules"):
         yield causes.required("spec.matchConstraints.resourceRules")
-    for index, rule in enumerate(rules):
-        yield from validate_rule(f"spec.matchConstraints.resourceRules[{index}]", rule)
+
+
+def _param_kind(path: str, kind: Object) -> Causes:
+    version, name = kind.get("apiVersion", ""), kind.get("kind", "")
+    if not version:
+        yield causes.required(f"{path}.apiVersion")
+    elif version.count("/") > 1:
+        why = f"unexpected GroupVersion string: {version}"
+        yield causes.invalid(f"{path}.apiVersion", version, why)
+    if not name:
+        yield causes.required(f"{path}.kind")
+    elif problems := names.label_1035_problems(name.lower()):
+        why = f"may have mixed case, but should otherwise match: {','.join(problems)}"
+        yield causes.invalid(f"{path}.kind", name, why)
+
+
+def _match(path: str, match: Object) -> Causes:
+    if match["matchPolicy"] not in MATCH_POLICIES:
+        yield causes.unsupported(f"{path}.matchPolicy", match["matchPolicy"], MATCH_POLICIES)
+    for name in ("namespaceSelector", "objectSelector"):
+        yield from checks.label_selector(f"{path}.{name}", match[name])
+    for name in ("resourceRules", "excludeResourceRules"):
+        for index, rule in enumerate(match.get(name) or ()):
+            at = f"{path}.{name}[{index}]"
+            yield from validate_rule(at, rule)
+            yield from _once(f"{at}.resourceNames", rule.get("resourceNames") or ())
+
+
+def _once(path: str, names_: Sequence[str]) -> Causes:
+    for index, name in enumerate(names_):
+        if name in names_[:index]:
+            yield causes.duplicate(f"{path}[{index}]", name)
+
+
+def _binding(spec: Object) -> Causes:
+    yield from _policy_name(spec)
+    if (reference := spec.get("paramRef")) is not None:
+        yield from _reference("spec.paramRef", reference)
+    if (match := spec.get("matchResources")) is not None:
+        yield from _match("spec.matchResources", match)
+
+
+def _reference(path: str, reference: Object) -> Causes:
+    name, selector = reference.get("name"), reference.get("selector")
+    if name and selector is not None:
+        why = "name and selector are mutually exclusive"
+        yield causes.forbidden(f"{path}.name", why)
+        yield causes.forbidden(f"{path}.selector", why)
+    elif not name and selector is None:
+        yield causes.required(path, "one of name or selector must be specified")
+    elif selector is not None:
+        yield from checks.label_selector(f"{path}.selector", selector)
+    action = reference.get("parameterNotFoundAction")
+    if action is None:
+        yield causes.required(f"{path}.parameterNotFoundAction")
+    elif action not in _NOT_FOUND_ACTIONS:
+        at = f"{path}.parameterNotFoundAction"
+        yield causes.unsupported(at, action, _NOT_FOUND_ACTIONS)
 
 
 def _policy_name(spec: Object) -> Causes:

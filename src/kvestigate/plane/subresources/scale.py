@@ -74,7 +74,10 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
         check_name(sent["metadata"].get("name") or "", call.asked.name)
         version = sent["metadata"].get("resourceVersion") or ""
         item = await writing.change(
-            call, lambda obj, item: _scaled(call, obj, item, sent, scaling), pinned=bool(version)
+            call,
+            lambda obj, item: _scaled(call, obj, item, sent, scaling),
+            pinned=bool(version),
+            seen=lambda obj: _scale(obj, scaling),
         )
         return _answer(call, item, scaling)
 
@@ -91,7 +94,9 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
             sent = patching.patched(judged, change, _scale(obj, scaling))
             return _scaled(call, obj, item, sent, scaling)
 
-        item = await writing.change(call, alter, pinned=change.names_version)
+        item = await writing.change(
+            call, alter, pinned=change.names_version, seen=lambda obj: _scale(obj, scaling)
+        )
         return _answer(call, item, scaling)
 
     return {"get": get, "update": update, "patch": patch}
@@ -112,7 +117,9 @@ async def _apply(call: Call, config: Object, scaling: Scaling) -> Item:
         return applying.applied(call, workload, obj, speaking=SCALE.resource.api_version)
 
     pinned = bool(meta.get("resourceVersion"))
-    return await writing.change(call, alter, pinned=pinned, tracked=True)
+    return await writing.change(
+        call, alter, pinned=pinned, tracked=True, seen=lambda obj: _scale(obj, scaling)
+    )
 
 
 def _scaled(call: Call, obj: Object, item: Item, sent: Object, scaling: Scaling) -> Object:

@@ -10,10 +10,10 @@ from kvestigate.kube import causes
 from kvestigate.kube.resources import Resource
 from kvestigate.plane import answer, forms, metadata, objects, writing
 from kvestigate.plane.admission.interface import Write
-from kvestigate.plane.admission.registry import admit
+from kvestigate.plane.admission.registry import admit, approve
 from kvestigate.plane.body import parse
 from kvestigate.plane.call import Call
-from kvestigate.plane.kinds.kind import Kind, Object
+from kvestigate.plane.kinds.kind import Kind, Object, Scene
 from kvestigate.plane.options import check_dry_run
 from kvestigate.plane.selection import selection
 from kvestigate.plane.store.errors import Mismatch, Missing
@@ -80,7 +80,7 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
         check_preconditions(call, options.preconditions, item)
         obj = objects.read(item)
         scene = call.scene(state)
-        admit(Write("DELETE", call.kind, obj, obj, call.asked, scene, call.warnings))
+        _admit(call, obj, scene, dry_run=bool(call.dry_run or options.dryRun))
         changed = mark(call, obj, options)
         done = writing.gone(call, obj)
         if call.dry_run or options.dryRun:
@@ -108,6 +108,14 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
         else:
             return changes[last].item, done
     raise AssertionError("unreachable")
+
+
+def _admit(call: Call, obj: Object, scene: Scene, *, dry_run: bool) -> None:
+    write = Write(
+        "DELETE", call.kind, obj, obj, call.asked, scene, call.warnings, call.served, dry_run
+    )
+    admit(write)
+    approve(write)
 
 
 def mark(call: Call, obj: Object, options: Options) -> bool:

@@ -1,0 +1,145 @@
+"""A write as policies and webhooks get to see it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from kvestigate.plane import types
+from kvestigate.plane.admission.interface import Write
+from kvestigate.plane.authn.user import User
+from kvestigate.plane.kinds.kind import Kind, Object
+
+_OPTIONS = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A resource at a version, maybe a part of it."""
+
+    group: str
+    version: str
+    resource: str
+    subresource: str = ""
+
+
+class Review:
+    """What there is to know of one write, each thing worked out when it is first asked for."""
+
+    def __init__(self, write: Write) -> None:
+        self.write = write
+        asked = write.asked
+        self.address = Address(asked.group, asked.version, asked.resource, asked.subresource)
+        self._shown: dict[Kind, tuple[Object | None, Object | None]] = {}
+
+    @property
+    def name(self) -> str:
+        """Empty if the server made it up, or the request names no single object."""
+        if self.write.asked.verb == "deletecollection":
+            return ""
+        meta = self.write.new["metadata"]
+        return self.write.asked.name or ("" if meta.get("generateName") else meta.get("name", ""))
+
+    @property
+    def shown_name(self) -> str:
+        """How refusals name the object."""
+        if self.write.operation == "DELETE":
+            return self.name or "Unknown"
+        return self.name or str(self.write.new["metadata"].get("name", ""))
+
+    @property
+    def namespace(self) -> str:
+        return self.write.asked.namespace
+
+    def objects(self) -> Iterator[Object]:
+        """The new one and the old one, as far as there are any; as stored."""
+        write = self.write
+        if write.operation != "DELETE":
+            yield write.new
+        if write.old is not None:
+            yield write.old
+
+    def equivalents(self) -> Iterator[tuple[Address, Kind]]:
+        """Other ways to address the same object: its resource at other versions."""
+        served = self.write.served
+        for kind in types.of(self.write.scene.state):
+            resource = kind.resource
+            if kind.stored is served.stored and kind is not served:
+                part = self.address.subresource
+                yield Address(resource.group, resource.version, resource.plural, part), kind
+
+    def shown(self, kind: Kind) -> tuple[Object | None, Object | None]:
+        """The new and the old object at the version of a kind; none where there is none."""
+        if kind not in self._shown:
+            write = self.write
+            new = None if write.operation == "DELETE" else self._at(kind, write.new)
+            old = None if write.old is None else self._at(kind, write.old)
+            self._shown[kind] = new, old
+        return self._shown[kind]
+
+    def _at(self, kind: Kind, obj: Object) -> Object:
+        if self.write.seen is not None:
+            return self.write.seen(obj)
+        resource = kind.resource
+        head = {"kind": resource.kind, "apiVersion": resource.api_version}
+        return {**kind.from_stored(dict(obj)), **head}
+
+    def request(self, address: Address, kind: Kind) -> dict[str, Any]:
+        """The AdmissionRequest, without its objects, for one who asked for this address."""
+        write = self.write
+        told: dict[str, Any] = {
+            "kind": self._kind(kind),
+            "resource": _resource(address),
+            "requestKind": self._kind(write.served),
+            "requestResource": _resource(self.address),
+            "operation": write.operation,
+            "userInfo": user_info(write.scene.user),
+            "dryRun": write.dry_run,
+            "options": self._options(),
+        }
+        if address.subresource:
+            told["subResource"] = told["requestSubResource"] = address.subresource
+        if self.name:
+            told["name"] = self.name
+        if self.namespace:
+            told["namespace"] = self.namespace
+        return told
+
+    def _kind(self, kind: Kind) -> dict[str, str]:
+        group, version, name = kind.resource.group, kind.resource.version, kind.resource.kind
+        if self.write.seen is not None:
+            shown = self.write.seen(self.write.new)
+            group, _, version = shown["apiVersion"].rpartition("/")
+            name = shown["kind"]
+        return {"group": group, "version": version, "kind": name}
+
+    def _options(self) -> dict[str, Any]:
+        params, name = self.write.asked.params, _OPTIONS[self.write.operation]
+        options: dict[str, Any] = {"kind": name, "apiVersion": "meta.k8s.io/v1"}
+        if self.write.dry_run:
+            options["dryRun"] = ["All"]
+        for key in ("fieldManager", "fieldValidation", "propagationPolicy"):
+            if params.get(key):
+                options[key] = params[key]
+        return options
+
+
+def _resource(address: Address) -> dict[str, str]:
+    return {
+        "group": address.group,
+        "version": address.version,
+        "resource": address.resource,
+    }
+
+
+def user_info(user: User) -> dict[str, Any]:
+    """A user as reviews tell of them."""
+    info: dict[str, Any] = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    if user.groups:
+        info["groups"] = list(user.groups)
+    if user.extra:
+        info["extra"] = {key: list(values) for key, values in user.extra.items()}
+    return info
