@@ -27,7 +27,7 @@ def resolved(wanted: AccessOptions) -> Access:
     from kvestigate.client.access import resolve
 
     try:
-        return resolve(wanted, os.environ, _home())
+        return resolve(wanted, os.environ, home())
     except NoCluster as error:
         # Its subclasses mean that something was said and is wrong: then we do not guess.
         if type(error) is not NoCluster:
@@ -35,7 +35,7 @@ def resolved(wanted: AccessOptions) -> Access:
         local = _local_kubeconfig()
         if local is None:
             raise NoCluster(error.message, hint=_HINT) from None
-        return resolve(replace(wanted, kubeconfig=str(local)), os.environ, _home())
+        return resolve(replace(wanted, kubeconfig=str(local)), os.environ, home())
 
 
 _HINT = "give --kubeconfig FILE or set KUBECONFIG, or start a cluster here: kvestigate up"
@@ -48,7 +48,8 @@ def _local_kubeconfig() -> Path | None:
     return cluster.kubeconfig if cluster.exists and cluster.is_running() else None
 
 
-def _home() -> Path | None:
+def home() -> Path | None:
+    """The user's directory, if they have one."""
     try:
         return Path.home()
     except RuntimeError:

@@ -172,6 +172,12 @@ KVESTIGATE: tuple[Entry, ...] = (
         LOCAL,
     ),
     Entry(
+        "kubeconfig",
+        "kvestigate.cli.kubeconfig:kubeconfig",
+        "What is in your kubeconfig, does it work, and the same in other forms.",
+        DIAGNOSE,
+    ),
+    Entry(
         "debug",
         "kvestigate.cli.debug:debug",
         "How are we talking to this cluster, and what is slow about it?",
