@@ -239,9 +239,6 @@ ATTEMPTS: dict[str, tuple[Attempt, set[int]]] = {
         lambda m, t, v: opened(m, f"{t},a!=b", ExecRequest(("id",))),
         {404},
     ),
-    "look at the files": (lambda m, t, v: m.parts(t, 0), {404}),
-    "send files": (lambda m, t, v: m.send_part(t, 0, 0, b"x"), {404}),
-    "say that all files are there": (lambda m, t, v: m.end_parts(t, 0), {404}),
     "use pieces that were never sent": (
         lambda m, t, v: m.submit({"run": "x", "workdir": "."}, Files(PIECE, (PIECE,))),
         {409},

@@ -195,26 +195,6 @@ async def put_piece(launcher: Launching, digest: str, request: Request) -> None:
     await launcher.put_piece(digest, await request.body())
 
 
-@router.get("/tasks/{task_id}/nodes/{node}/parts")
-async def node_parts(launcher: Launching, task_id: str, node: int) -> list[int]:
-    """Which parts of its files a node has; the answer waits until the node runs."""
-    return list(await launcher.parts(task_id, node))
-
-
-@router.put("/tasks/{task_id}/nodes/{node}/parts/{index}", status_code=204, openapi_extra=_OCTETS)
-async def send_part(
-    launcher: Launching, task_id: str, node: int, index: int, request: Request
-) -> None:
-    """Send a part of large files straight to a node."""
-    await launcher.send_part(task_id, node, index, await request.body())
-
-
-@router.post("/tasks/{task_id}/nodes/{node}/parts", status_code=204)
-async def end_parts(launcher: Launching, task_id: str, node: int) -> None:
-    """Say that a node has all parts."""
-    await launcher.end_parts(task_id, node)
-
-
 @router.post("/volumes/create")
 async def create_volume(launcher: Launching, volume: VolumeRequest) -> answers.VolumeCreateResponse:
     return await launcher.create_volume(volume)

@@ -29,10 +29,15 @@ async def bridge(websocket: WebSocket, session: Session) -> None:
             await _say(websocket, _ended(session.exit_code or 0))
             await websocket.close()
     except errors.KvestigateError as error:
+        opened = websocket.client_state.name != "CONNECTING"
+        if opened and isinstance(error, errors.ConnectionFailed):
+            # Without a status nobody takes it for the end of the process.
+            await websocket.close()
+            return
         status = errors.to_status(errors.InternalError(error.message))
         if isinstance(error, errors.ApiError):
             status = errors.to_status(error)
-        if websocket.client_state.name == "CONNECTING":
+        if not opened:
             await websocket.accept(PROTOCOL)
         await _say(websocket, status)
         await websocket.close()

@@ -87,15 +87,6 @@ class Launcher(Protocol):
 
     async def put_piece(self, digest: str, content: bytes) -> None: ...
 
-    async def send_part(self, task_id: str, node: int, index: int, content: bytes) -> None:
-        """Put a part of large files straight into a node that waits for them."""
-
-    async def end_parts(self, task_id: str, node: int) -> None:
-        """All parts are there: the node may go on."""
-
-    async def parts(self, task_id: str, node: int) -> tuple[int, ...]:
-        """Which parts a node has; waits until it runs."""
-
     async def create_volume(self, request: VolumeRequest) -> answers.VolumeCreateResponse: ...
 
     async def list_volumes(self, *, all_users: bool) -> answers.VolumeListResponse: ...

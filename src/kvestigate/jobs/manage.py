@@ -19,8 +19,8 @@ from kvestigate.jobs import (
     following,
     labels,
     log_lines,
-    parts,
     records,
+    sessions,
     staging,
     volume_files,
     volumes,
@@ -142,7 +142,7 @@ class InProcess:
 
     async def session(self, task_id: str, request: ExecRequest) -> Session:
         await self._jobs_of(task_id)
-        return await parts.session(self._api, task_id, request)
+        return await sessions.session(self._api, task_id, request)
 
     async def missing_pieces(self, digests: Sequence[str]) -> answers.MissingPieces:
         found = await staging.missing(self._api, self._user, digests)
@@ -150,18 +150,6 @@ class InProcess:
 
     async def put_piece(self, digest: str, content: bytes) -> None:
         await staging.put(self._api, self._user, digest, content)
-
-    async def parts(self, task_id: str, node: int) -> tuple[int, ...]:
-        await self._jobs_of(task_id)
-        return await parts.present(self._api, task_id, node)
-
-    async def send_part(self, task_id: str, node: int, index: int, content: bytes) -> None:
-        await self._jobs_of(task_id)
-        await parts.send(self._api, task_id, node, index, content)
-
-    async def end_parts(self, task_id: str, node: int) -> None:
-        await self._jobs_of(task_id)
-        await parts.end(self._api, task_id, node)
 
     async def create_volume(self, request: VolumeRequest) -> answers.VolumeCreateResponse:
         return await volumes.create(self._api, self._user, request, new_id())

@@ -145,17 +145,6 @@ class Remote:
     async def put_piece(self, digest: str, content: bytes) -> None:
         await self._put(f"/files/{_part(digest)}", content)
 
-    async def parts(self, task_id: str, node: int) -> tuple[int, ...]:
-        path = f"/tasks/{_part(task_id)}/nodes/{node}/parts"
-        return await self._ask("GET", path, tuple[int, ...], timeout=_START_TIMEOUT)
-
-    async def send_part(self, task_id: str, node: int, index: int, content: bytes) -> None:
-        await self._put(f"/tasks/{_part(task_id)}/nodes/{node}/parts/{index}", content)
-
-    async def end_parts(self, task_id: str, node: int) -> None:
-        incoming = await self._send("POST", f"/tasks/{_part(task_id)}/nodes/{node}/parts")
-        await incoming.aclose()
-
     async def _put(self, path: str, content: bytes) -> None:
         incoming = await self._send("PUT", path, content, timeout=_START_TIMEOUT)
         await incoming.aclose()

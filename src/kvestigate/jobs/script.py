@@ -63,7 +63,32 @@ FILES = "/var/run/kvestigate/files"
 """Where the parts of an archive are mounted."""
 
 DONE = "complete"
-"""The file that says that all parts are there."""
+"""The file that says that all parts are there, and the word for it."""
+
+READY = "ready"
+
+# A part is there as it was sent, or not at all, also if an earlier connection's end is unnoticed.
+# `dd` because it reads what it is told to and not a byte more.
+RECEIVE = f"""\
+for part in {FILES}/part-*; do
+  [ -e "$part" ] && echo "${{part##*/}}"
+done
+echo {READY}
+while read -r name size digest; do
+  if [ "$name" = {DONE} ]; then
+    : > {FILES}/{DONE} && echo {DONE}
+    exit
+  fi
+  new=$(mktemp {FILES}/new-XXXXXX) || exit 1
+  dd bs="$size" count=1 iflag=fullblock of="$new" 2>/dev/null || exit 1
+  if command -v sha256sum >/dev/null; then
+    echo "$digest  $new" | sha256sum -c - >/dev/null || exit 1
+  fi
+  mv "$new" "{FILES}/$name" && echo "$name" || exit 1
+done
+exit 1
+"""
+"""Reads parts, each after a line with its name, size and SHA-256; names those that are there."""
 
 _AWAIT = """\
 deadline=$(( $(date +%s) + {seconds} ))
@@ -88,11 +113,29 @@ if command -v sha256sum >/dev/null; then
 fi
 tar -xzf "$unpacked/archive" -C "$unpacked" || exit 1
 """
+# Nodes may share what they write to. So every file comes by a rename: who reads it meanwhile,
+# on this node or another, has the old one or the new one, and never a part.
+_PLACE_TREE = """\
+place() {
+  for each in "$1"/* "$1"/.[!.]* "$1"/..?*; do
+    [ -e "$each" ] || [ -L "$each" ] || continue
+    old=$2/${each##*/}
+    if [ -L "$each" ] || [ ! -d "$each" ]; then
+      mv -f "$each" "$old" || return 1
+    elif ! mv -T "$each" "$old" 2>/dev/null; then
+      mkdir -p "$old" && (place "$each" "$old") || return 1
+    fi
+  done
+}
+"""
 _PLACE = """\
 if [ -d "$unpacked/{index}" ]; then
-  mkdir -p {target} && cp -R "$unpacked/{index}/." {target} || exit 1
+  mkdir -p {target} && new=$(mktemp -d {target}/.kvestigate-XXXXXX) || exit 1
+  cp -R "$unpacked/{index}/." "$new" && place "$new" {target} && rm -rf "$new" || exit 1
 else
-  mkdir -p "$(dirname {target})" && cp -p "$unpacked/{index}" {target} || exit 1
+  mkdir -p "$(dirname {target})" || exit 1
+  new=$(mktemp "$(dirname {target})/.kvestigate-XXXXXX") || exit 1
+  cp -p "$unpacked/{index}" "$new" && mv -f "$new" {target} || exit 1
 fi
 """
 
@@ -103,7 +146,7 @@ def script(task: Task, peers: tuple[str, ...], files: Files | None = None) -> st
     if task.uploads and files is not None:
         if files.streamed:
             parts.append(_AWAIT.format(files=FILES, done=DONE, seconds=AWAIT_SECONDS))
-        parts.append(_UNPACK.format(files=FILES, digest=files.digest))
+        parts.append(_UNPACK.format(files=FILES, digest=files.digest) + _PLACE_TREE)
         for index, upload in enumerate(task.uploads):
             parts.append(_PLACE.format(index=index, target=_directory(upload.target)))
         parts.append('rm -rf "$unpacked"\n')
