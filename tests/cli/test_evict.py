@@ -16,6 +16,7 @@ from kvestigate.client.connect import connect
 from kvestigate.kube import builtins
 from kvestigate.local import process
 from kvestigate.local.directory import ClusterDirectory, clusters_directory, known
+from kvestigate.nodeops.evict import Evictions, EvictOptions, drain
 from tests.cli.conftest import Invoke
 
 FLAGS = ("--apply", "--i-understand-this-disrupts-workloads")
@@ -96,7 +97,7 @@ def test_draining_a_node(invoke: Invoke) -> None:
     assert "nothing was changed" in preview.err
     assert len(json.loads(invoke("pods", "-o", "json").out)["pods"]) == 3
 
-    done = invoke("node", "drain", "node-1", *FLAGS, "-o", "json")
+    done = invoke("node", "drain", "node-1", "--timeout", "2s", *FLAGS, "-o", "json")
     assert outcomes(done.out) == {
         "plain": "gone",
         "guarded": "blocked",
@@ -117,10 +118,36 @@ def test_clearing_and_evicting_leave_the_node_open(invoke: Invoke) -> None:
     assert done.code == 0, done.out + done.err
     assert "1 of 1 pods are gone" in done.out
 
-    whole = invoke("node", "clear", "node-1", "--include-system", *FLAGS, "-o", "json")
+    system = ("--include-system", "--timeout", "2s")
+    whole = invoke("node", "clear", "node-1", *system, *FLAGS, "-o", "json")
     assert outcomes(whole.out) == {"guarded": "blocked", "core": "gone"}
     assert whole.code == 6
     assert invoke("plan", "--cpu", "1").code == 0
+
+
+def test_a_budget_that_gives_way_lets_the_drain_go_on(invoke: Invoke, cluster: Path) -> None:
+    access = resolve(AccessOptions(kubeconfig=str(cluster)), {}, None)
+
+    async def drained() -> Evictions:
+        blocked = asyncio.Event()
+        budgets = builtins.resource("poddisruptionbudgets")
+
+        async def give_way() -> None:
+            await blocked.wait()
+            async with connect(access) as api:
+                await api.delete(budgets, "guard", namespace="default")
+
+        def progress(name: str, left: int) -> None:
+            blocked.set()  # the other pod is on its way: this one was asked for and held back
+
+        giving = asyncio.create_task(give_way())
+        wanted = EvictOptions(node="node-1", timeout=PATIENCE, grace_seconds=1, apply=True)
+        found = await drain(access, wanted, progress)
+        await giving
+        return found
+
+    found = asyncio.run(drained())
+    assert {it.name: it.outcome for it in found.pods} == {"plain": "gone", "guarded": "gone"}
 
 
 @pytest.mark.usefixtures("cluster")

@@ -32,7 +32,7 @@ def eviction_options(function: F) -> F:
             default="5m",
             show_default=True,
             metavar="DURATION",
-            help="How long to wait for the pods to go.",
+            help="How long to wait for pods to go and for budgets to let them.",
         ),
         click.option(
             "--grace-period",

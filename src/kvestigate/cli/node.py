@@ -70,8 +70,9 @@ async def drain(
 ) -> int:
     """Cordon NODE and evict its pods.
 
-    DaemonSet, static, terminating and completed pods stay, and so do system namespaces. Exit
-    code 6 when a disruption budget keeps a pod, 7 when pods take longer than --timeout.
+    DaemonSet, static, terminating and completed pods stay, and so do system namespaces. What a
+    disruption budget holds back is asked for again until --timeout. Exit code 6 when a budget
+    keeps a pod that long, 7 when a pod takes longer to go.
     """
     from kvestigate.nodeops.evict import EvictOptions
     from kvestigate.nodeops.evict import drain as collect

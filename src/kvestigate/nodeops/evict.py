@@ -1,8 +1,8 @@
 """`evict`, `node drain` and `node clear`: pods leave through the eviction API, in waves.
 
 A wave asks for every pod that is left and waits until those that may go are gone. What a
-disruption budget held back is asked for again in the next wave, for as long as waves achieve
-something; then it is reported. Nothing is ever forced.
+disruption budget held back is asked for again in the next wave: at once if pods went, else when
+a budget gives way, until the deadline. Then it is reported. Nothing is ever forced.
 """
 
 from __future__ import annotations
@@ -25,14 +25,18 @@ from kvestigate.errors import (
 from kvestigate.kube import builtins
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.nodeops.cordon import set_cordoned
 from kvestigate.nodeops.pods import Choice, Skipped, Target, choose
 from kvestigate.operation import Effect, Operation
 
 _PODS = builtins.resource("pods")
 _NODES = builtins.resource("nodes")
+_BUDGETS = builtins.resource("poddisruptionbudgets")
 _TOGETHER = 16
 """Evictions under way at a time."""
+_PAUSE = 5.0
+"""Seconds after which budgets are tried again, should we not have heard of a change."""
 
 GONE, BLOCKED, FAILED = "gone", "blocked", "failed"
 LEAVING, UNASKED = "leaving", "not asked"
@@ -51,7 +55,7 @@ class EvictOptions:
     grace_seconds: int | None = None
     """None: what each pod says itself."""
     timeout: float = 300.0
-    """Seconds until we stop waiting."""
+    """Seconds until we stop waiting, for pods to go and for budgets to let them."""
     apply: bool = False
     """False: only look."""
 
@@ -162,10 +166,11 @@ class _Waves:
                     if leaving:
                         await self._until_gone(leaving)
                     gone = any(self._found[it.uid].outcome == GONE for it in left)
-                    blocked = [it for it in left if self._found[it.uid].outcome == BLOCKED]
-                    left = blocked if gone else []
+                    left = [it for it in left if self._found[it.uid].outcome == BLOCKED]
+                    if left and not gone:
+                        await self._until_budgets_change()
         except TimeoutError:
-            return  # what is still leaving says so
+            return  # what is still leaving or blocked says so
 
     async def _ask(self, target: Target) -> None:
         async with self._room:
@@ -205,6 +210,25 @@ class _Waves:
                             return
             except Expired:
                 continue  # the list says what we missed
+
+    async def _until_budgets_change(self) -> None:
+        """Returns when one allows something again, and in any case after a pause."""
+        where = Selection(self._options.namespace or None)
+        try:
+            async with asyncio.timeout(_PAUSE):
+                page = await self._api.list(_BUDGETS, where, type=PodDisruptionBudget)
+                version = page.metadata.resource_version
+                watch = self._api.watch(
+                    _BUDGETS, where, resource_version=version, type=PodDisruptionBudget
+                )
+                async with watch as events:
+                    async for event in events:
+                        if event.type == "DELETED" or event.object.status.disruptions_allowed:
+                            return
+        except TimeoutError:
+            return
+        except KvestigateError:
+            await asyncio.sleep(_PAUSE)  # we may not look at budgets
 
     def _went(self, leaving: set[str], uids: set[str]) -> None:
         for uid in uids:
