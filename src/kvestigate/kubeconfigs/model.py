@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
+import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 class Severity(enum.Enum):
@@ -66,3 +68,8 @@ def at_least(findings: Iterable[Finding], severity: str) -> bool:
     """Whether one of the findings is of that severity or worse."""
     limit = Severity(severity).rank
     return any(finding.severity.rank <= limit for finding in findings)
+
+
+def kubectl(file: Path | str, *words: str) -> str:
+    """The command that changes `file`."""
+    return shlex.join(("kubectl", "--kubeconfig", str(file), "config", *words))

@@ -1,0 +1,151 @@
+"""PURE. Names and fields: given twice, leading nowhere, misspelt, of no use."""
+
+from __future__ import annotations
+
+import difflib
+import shlex
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from kvestigate.client.kubeconfig import Context
+from kvestigate.client.located import Section
+from kvestigate.kubeconfigs import fields
+from kvestigate.kubeconfigs.entries import Entry
+from kvestigate.kubeconfigs.look import Look
+from kvestigate.kubeconfigs.model import Finding, Severity, kubectl
+
+
+def repeated(look: Look, now: datetime) -> Iterator[Finding]:
+    kinds: tuple[list[Any], ...] = (
+        look.entries.clusters,
+        look.entries.users,
+        look.entries.contexts,
+    )
+    for entries in kinds:
+        first: dict[str, Entry[Any]] = {}
+        for entry in entries:
+            earlier = first.setdefault(entry.name, entry)
+            if earlier is entry:
+                continue
+            same = earlier.file == entry.file
+            yield Finding(
+                "duplicate-name",
+                Severity.CRITICAL if same else Severity.WARNING,
+                entry.label,
+                entry.section.where(),
+                f"the name is already taken at {earlier.section.where()}",
+                "kubectl refuses the file" if same else "the first one wins, this one is ignored",
+                "" if same else _merge_command(look),
+            )
+
+
+def _merge_command(look: Look) -> str:
+    files = shlex.join(map(str, look.files))
+    return f"kvestigate kubeconfig convert merge {files} --out merged.yaml"
+
+
+def dangling_current(look: Look, now: datetime) -> Iterator[Finding]:
+    contexts = {it.name for it in look.entries.contexts}
+    for name, where in look.entries.current[:1]:
+        if name not in contexts:
+            file = where.rsplit(":", 2)[0]
+            yield Finding(
+                "dangling-name",
+                Severity.CRITICAL,
+                "current-context",
+                where,
+                f'there is no context "{name}"{_near(name, contexts)}',
+                "commands without --context do not know what to talk to",
+                kubectl(file, "use-context", _nearest(name, contexts)) if contexts else "",
+            )
+
+
+def dangling(look: Look, now: datetime) -> Iterator[Finding]:
+    clusters = {it.name for it in look.entries.clusters}
+    users = {it.name for it in look.entries.users}
+    for context in look.entries.contexts:
+        value = context.value
+        if value is None:
+            continue
+        if not value.cluster:
+            yield _leads_nowhere(look, context, "cluster", "it names no cluster")
+        elif value.cluster not in clusters:
+            said = f'there is no cluster "{value.cluster}"{_near(value.cluster, clusters)}'
+            yield _leads_nowhere(look, context, "cluster", said)
+        # A context without a user is fine: it logs in as nobody.
+        if value.user and value.user not in users:
+            said = f'there is no user "{value.user}"{_near(value.user, users)}'
+            yield _leads_nowhere(look, context, "user", said)
+
+
+def _leads_nowhere(look: Look, context: Entry[Context], field: str, said: str) -> Finding:
+    current = context.name == look.entries.current_context
+    return Finding(
+        "dangling-name",
+        Severity.CRITICAL if current else Severity.WARNING,
+        context.label,
+        context.section.where(field),
+        said,
+        "the context cannot be used",
+        kubectl(context.file, "delete-context", context.name),
+    )
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    found = difflib.get_close_matches(name, sorted(known), n=1)
+    return f', but a "{found[0]}"' if found else ""
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    return difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.0)[0]
+
+
+def unused(look: Look, now: datetime) -> Iterator[Finding]:
+    values = [it.value for it in look.entries.contexts if it.value is not None]
+    for word, used, entries in (
+        ("cluster", {it.cluster for it in values}, look.entries.clusters),
+        ("user", {it.user for it in values}, look.entries.users),
+    ):
+        for entry in entries:
+            if entry.name not in used:
+                yield Finding(
+                    "unused",
+                    Severity.INFO,
+                    entry.label,
+                    entry.section.where(),
+                    "no context uses it",
+                    "what nobody uses is forgotten, credentials included",
+                    kubectl(entry.file, f"delete-{word}", entry.name),
+                )
+
+
+def unknown_fields(look: Look, now: datetime) -> Iterator[Finding]:
+    for top in look.entries.tops:
+        yield from _strangers(top, fields.TOP, str(top.document.file))
+    known: tuple[tuple[Iterable[Entry[Any]], frozenset[str]], ...] = (
+        (look.entries.clusters, fields.CLUSTER),
+        (look.entries.users, fields.USER),
+        (look.entries.contexts, fields.CONTEXT),
+    )
+    for entries, names in known:
+        for entry in entries:
+            yield from _strangers(entry.section, names, entry.label)
+    for user in look.entries.users:
+        if user.value is not None and user.value.exec is not None:
+            yield from _strangers(user.value.exec.section, fields.EXEC, user.label)
+
+
+def _strangers(section: Section, known: frozenset[str], subject: str) -> Iterator[Finding]:
+    for name in section.values:
+        if name in known:
+            continue
+        near = difflib.get_close_matches(str(name), sorted(known), n=1)
+        yield Finding(
+            "unknown-field",
+            Severity.WARNING,
+            subject,
+            section.where(name),
+            f'there is no field "{name}"' + (f", but {near[0]}" if near else ""),
+            "it is ignored, so it does not do what it was written for",
+        )
