@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -171,7 +172,9 @@ async def test_the_best_host_of_this_machine_is_one_of_namespaces(tmp_path: Path
 
 
 async def test_nothing_is_left_when_a_node_is_destroyed(tmp_path: Path) -> None:
-    host = NamespaceHost(tmp_path / "nodes" / "n", "gone-with-its-node", now=time.time)
+    # A name of its own: what a killed run left behind is not this node's.
+    name = f"gone-{uuid.uuid4().hex[:8]}"
+    host = NamespaceHost(tmp_path / "nodes" / "n", name, now=time.time)
     await host.open()
     process = await host.start(launch("sh", "-c", "setsid sleep 1000 & echo up; sleep 1000"))
     await first_line(process)
@@ -180,7 +183,7 @@ async def test_nothing_is_left_when_a_node_is_destroyed(tmp_path: Path) -> None:
     assert not (tmp_path / "nodes" / "n").exists()
     mounts = await asyncio.to_thread(Path("/proc/self/mountinfo").read_text)
     assert str(tmp_path) not in mounts
-    assert not await asyncio.to_thread(_groups_of, "gone-with-its-node")
+    assert not await asyncio.to_thread(_groups_of, name)
 
 
 def _groups_of(node: str) -> list[Path]:
