@@ -82,7 +82,7 @@ async def _lines(
 async def _unbroken(
     exchange: Exchange, call: Call, options: LogOptions
 ) -> AsyncGenerator[bytes, None]:
-    seen = _LastSecond()
+    seen = LastSecond()
     backoff = Backoff(initial=0.5, cap=30.0)
     asked = options
     while True:
@@ -111,7 +111,7 @@ async def _unbroken(
             seen.replay()
 
 
-class _LastSecond:
+class LastSecond:
     """The lines of the newest second, to know them again when the server repeats it.
 
     A multiset, not the last line: two streams of a container may be out of order by a little,

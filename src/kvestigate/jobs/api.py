@@ -14,6 +14,7 @@ import msgspec
 from fastapi import APIRouter, Body, Depends, FastAPI, Query, Request, Response, WebSocket
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import StringConstraints
 
 from kvestigate import __version__, errors
 from kvestigate.client.api import Api
@@ -30,6 +31,8 @@ _LARGEST = 1 << 20
 """Bytes of a request: about what Kubernetes takes for an object."""
 
 _INT32 = 2**31 - 1
+_AFTER = r"^\d{1,6}:\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
+"""`0:2006-01-02T15:04:05Z`: a node and a second of its log."""
 
 
 async def _launcher(request: Request) -> InProcess:
@@ -57,6 +60,9 @@ Uploaded = Annotated[Files | None, Depends(_files)]
 AllUsers = Annotated[bool, Query(description="Those of all users; for administrators.")]
 Count = Annotated[int | None, Query(ge=0, le=_INT32)]
 Seconds = Annotated[int | None, Query(ge=1, le=_INT32)]
+After = Annotated[
+    list[Annotated[str, StringConstraints(pattern=_AFTER)]] | None, Query(max_length=1000)
+]
 Digests = Annotated[list[str], Body(max_length=10 * MOST_PIECES)]
 Document = Annotated[dict[str, Any], Body()]
 _OCTETS: dict[str, Any] = {
@@ -153,13 +159,20 @@ async def task_logs(
     tail: Count = None,
     since_seconds: Seconds = None,
     node: Count = None,
+    timestamps: bool = False,
+    after: After = None,
 ) -> StreamingResponse:
-    """The lines of all nodes as they come, until the task ends."""
+    """The lines of all nodes as they come, until the task ends.
+
+    Who was cut off asks again, with the second of the last line of each node in `after`.
+    """
     # What is not there must be said before the answer begins.
     task = await launcher.task(task_id)
     if node is not None and node >= task.metadata.num_nodes:
         raise errors.NotFound(f"Task {task_id} has no node {node}")
-    wanted = LogRequest(follow, tail, since_seconds, node)
+    times = dict(each.split(":", 1) for each in after or ())
+    seen = {int(index): time for index, time in times.items()}
+    wanted = LogRequest(follow, tail, since_seconds, node, timestamps, seen)
     return StreamingResponse(_lines(launcher, task_id, wanted), media_type="text/plain")
 
 

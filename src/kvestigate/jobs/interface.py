@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kvestigate.jobs import answers
@@ -34,6 +34,10 @@ class LogRequest:
     since_seconds: int | None = None
     node: int | None = None
     """One node alone."""
+    timestamps: bool = False
+    """Each line begins, after the node's name, with the time it was written."""
+    after: Mapping[int, str] = field(default_factory=dict)
+    """From when on, `2006-01-02T15:04:05Z`, for nodes whose log was read so far before."""
 
 
 @dataclass(frozen=True, slots=True)

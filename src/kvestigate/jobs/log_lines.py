@@ -150,12 +150,16 @@ class _Reader:
             why = f"{pod.status.reason or pod.status.phase}: {pod.status.message}"
             await self._queue.put(prefix + why.encode())
             return
+        request = self._request
+        after = request.after.get(index, "")
         options = LogOptions(
             container=CONTAINER,
-            follow=self._request.follow,
-            tail=self._request.tail,
-            since_seconds=self._request.since_seconds,
-            reconnect=self._request.follow,
+            follow=request.follow,
+            timestamps=request.timestamps,
+            tail=None if after else request.tail,
+            since_seconds=None if after else request.since_seconds,
+            since_time=after,
+            reconnect=request.follow,
         )
         lines = self._api.logs(pod.metadata.name, options, namespace=self._api.namespace)
         try:

@@ -115,17 +115,10 @@ class Remote:
         return await self._ask("POST", path, answers.TaskStopAllResponse)
 
     async def logs(self, task_id: str, request: LogRequest) -> AsyncGenerator[bytes, None]:
-        asked = {
-            "follow": "true" if request.follow else "false",
-            "tail": request.tail,
-            "since_seconds": request.since_seconds,
-            "node": request.node,
-        }
-        query = urlencode({key: value for key, value in asked.items() if value is not None})
-        path = f"/tasks/{_part(task_id)}/logs?{query}"
-        # What was cut at its beginning would be cut elsewhere the second time.
-        whole = request.follow and request.tail is None and request.since_seconds is None
-        lines = unbroken(lambda: self._stream(path)) if whole else self._stream(path)
+        def connect(asked: LogRequest) -> AsyncGenerator[bytes, None]:
+            return self._stream(f"/tasks/{_part(task_id)}/logs?{_lines_of(asked)}")
+
+        lines = unbroken(connect, request) if request.follow else connect(request)
         async with aclosing(lines):
             async for line in lines:
                 yield line
@@ -221,6 +214,18 @@ def _uploaded(files: Files | None) -> str:
     if files is None:
         return ""
     return urlencode([("files", files.digest), *(("piece", each) for each in files.pieces)])
+
+
+def _lines_of(request: LogRequest) -> str:
+    asked = [
+        ("tail", request.tail),
+        ("since_seconds", request.since_seconds),
+        ("node", request.node),
+        *(("after", f"{index}:{time}") for index, time in request.after.items()),
+    ]
+    flags = {"follow": request.follow, "timestamps": request.timestamps}
+    given = [(name, "true" if value else "false") for name, value in flags.items()]
+    return urlencode(given + [(name, str(value)) for name, value in asked if value is not None])
 
 
 def _all(all_users: bool) -> str:
