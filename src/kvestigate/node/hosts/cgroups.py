@@ -176,7 +176,11 @@ def _counter(path: Path, name: str) -> int:
 
 
 def _remove(group: Path) -> None:
+    """With the groups in it: some processes were still on their way out when theirs was."""
     try:
+        for inner in group.iterdir():
+            if inner.is_dir():
+                _remove(inner)
         group.rmdir()
     except OSError:
-        pass  # a process is still on its way out; an empty group costs nothing
+        pass  # somebody is still in it; an empty group costs nothing
