@@ -210,6 +210,33 @@ def test_a_toleration_of_a_manifest_opens_nodes() -> None:
     assert not planned(tainted, **from_manifest("", 1)).fits
 
 
+@pytest.mark.parametrize(
+    ("rule", "notes"),
+    [
+        ("", []),
+        (SPREAD, []),
+        (
+            SPREAD.replace("DoNotSchedule", "ScheduleAnyway"),
+            ["topology spread with ScheduleAnyway"],
+        ),
+        (
+            "affinity: {nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: "
+            "[{weight: 1, preference: {}}]}}",
+            ["preferred node affinity"],
+        ),
+        (
+            "affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: "
+            "[{weight: 1, podAffinityTerm: {topologyKey: zone}}]}}",
+            ["preferred pod anti-affinity"],
+        ),
+    ],
+)
+def test_wishes_are_named_and_left_out(rule: str, notes: list[str]) -> None:
+    plan = planned(zoned(), **from_manifest(rule, 1))
+    assert plan.fits
+    assert list(plan.notes) == [f"{note} is a wish, no hard rule: left out" for note in notes]
+
+
 def test_options_win_over_the_manifest() -> None:
     plan = planned(zoned(), **from_manifest("", 4), replicas=2, cpu="16")
     assert (plan.replicas, plan.need) == (2, {"cpu": 16000, "nvidia.com/gpu": 1, "pods": 1})

@@ -24,7 +24,7 @@ from kvestigate.planning.explain import problem, ways_out
 from kvestigate.planning.manifest import Workload, read
 from kvestigate.planning.model import GPU, Demand, Placement
 from kvestigate.planning.nodes import candidates
-from kvestigate.planning.rules import rules_of
+from kvestigate.planning.rules import rules_of, wishes
 from kvestigate.planning.solve import most, place
 from kvestigate.planning.strategies import NAMES, STRATEGIES
 
@@ -90,6 +90,8 @@ class Plan:
     problem: str
     """Why not all fit; empty if they do."""
     ways_out: tuple[str, ...]
+    notes: tuple[str, ...]
+    """What the manifest says and the plan leaves out."""
     proposals: tuple[Proposal, ...]
     nodes: tuple[NodeRow, ...]
 
@@ -135,6 +137,7 @@ def solved(
         fits=fits,
         fitting=fitting,
         problem="" if fits else problem(demand, found, fitting, domains),
+        notes=wishes(demand.spec),
         ways_out=() if fits else ways_out(demand, found, fitting, domains),
         proposals=tuple(proposals),
         nodes=tuple(

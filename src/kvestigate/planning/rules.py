@@ -12,10 +12,13 @@ from kvestigate.errors import InputError
 from kvestigate.kube import selectors
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.meta import LabelSelector
-from kvestigate.kube.views.placement import PodAffinityTerm, TopologySpreadConstraint
+from kvestigate.kube.views.placement import Affinity, PodAffinityTerm, TopologySpreadConstraint
+from kvestigate.kube.views.pods import PodSpec
 from kvestigate.observe.views import Pod
 from kvestigate.planning.model import Demand, Domains
 from kvestigate.planning.nodes import selected, taints_against
+
+_WISH = "ScheduleAnyway"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +48,27 @@ def rules_of(demand: Demand, nodes: Sequence[Node], pods: Sequence[Pod]) -> Rule
         if _matches(term.label_selector, demand.own_labels):
             found.append(_apart(term, nodes))
     for constraint in demand.spec.topology_spread_constraints:
-        if constraint.when_unsatisfiable == "DoNotSchedule":
+        if constraint.when_unsatisfiable != _WISH:
             found.append(_spread(demand, constraint, nodes, living))
     return _together(demand, found, repelled)
+
+
+def wishes(spec: PodSpec) -> tuple[str, ...]:
+    """What the manifest prefers and a plan does not heed, because the scheduler may not either."""
+    affinity = spec.affinity or Affinity()
+    found = (
+        ("preferred node affinity", affinity.node_affinity and affinity.node_affinity.preferred),
+        ("preferred pod affinity", affinity.pod_affinity and affinity.pod_affinity.preferred),
+        (
+            "preferred pod anti-affinity",
+            affinity.pod_anti_affinity and affinity.pod_anti_affinity.preferred,
+        ),
+        (
+            "topology spread with ScheduleAnyway",
+            any(it.when_unsatisfiable == _WISH for it in spec.topology_spread_constraints),
+        ),
+    )
+    return tuple(f"{name} is a wish, no hard rule: left out" for name, there in found if there)
 
 
 def _together(demand: Demand, found: list[Domains], repelled: frozenset[str]) -> Rules:

@@ -20,14 +20,16 @@ _SHOWN = 50
 def plan_blocks(plan: Plan) -> Sequence[Block]:
     need = ", ".join(amount(name, it) for name, it in plan.need.items() if name != PODS)
     asked = f"{plan.replicas} {'replica' if plan.replicas == 1 else 'replicas'} of {need}"
+    notes = [text(note, Tone.DIM) for note in plan.notes]
     if not plan.fits:
         return [
             text(f"{asked}: does not fit", Tone.BAD),
             text(plan.problem),
             *(text(way) for way in plan.ways_out),
+            *notes,
             _free(plan.nodes),
         ]
-    return [text(f"{asked}: fits", Tone.GOOD), _comparison(plan), _placements(plan)]
+    return [text(f"{asked}: fits", Tone.GOOD), *notes, _comparison(plan), _placements(plan)]
 
 
 def _comparison(plan: Plan) -> Table:
