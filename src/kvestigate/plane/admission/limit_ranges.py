@@ -17,6 +17,8 @@ _ANNOTATION = "kubernetes.io/limit-ranger"
 def _limits(write: Write) -> list[list[Object]]:
     """The limits of each range of the namespace."""
     ranges = write.scene.state.collection(LIMIT_RANGES)
+    if not ranges:
+        return []
     return [
         objects.read(item)["spec"].get("limits") or []
         for item in ranges.items(write.asked.namespace)

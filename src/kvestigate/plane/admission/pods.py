@@ -15,6 +15,7 @@ PRIORITY_CLASSES = ("scheduling.k8s.io", "priorityclasses")
 RUNTIME_CLASSES = ("node.k8s.io", "runtimeclasses")
 _PREEMPTS = "PreemptLowerPriority"
 _TROUBLES = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+_EVICTING = ("NoExecute", "", None)
 _PATIENCE = 300
 """Seconds that a pod stays on a node in trouble."""
 
@@ -84,18 +85,16 @@ def tolerate_trouble(write: Write) -> None:
         return
     spec = write.new["spec"]
     present: list[Object] = spec.get("tolerations") or []
+    tolerated = {it.get("key") or "" for it in present if it.get("effect") in _EVICTING}
+    if "" in tolerated:  # any trouble
+        return
     added: list[dict[str, Any]] = [
         {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _PATIENCE}
         for key in _TROUBLES
-        if not any(_tolerates(each, key) for each in present)
+        if key not in tolerated
     ]
     if added:
         spec["tolerations"] = [*present, *added]
-
-
-def _tolerates(toleration: Object, key: str) -> bool:
-    keys, effects = (key, "", None), ("NoExecute", "", None)
-    return toleration.get("key") in keys and toleration.get("effect") in effects
 
 
 def apply_runtime_class(write: Write) -> None:
@@ -104,6 +103,8 @@ def apply_runtime_class(write: Write) -> None:
         return
     spec = write.new["spec"]
     name = spec.get("runtimeClassName")
+    if name is None and not spec.get("overhead"):
+        return
     found: Object = {}
     if name is not None:
         item = write.scene.state.get(RUNTIME_CLASSES, "", name)

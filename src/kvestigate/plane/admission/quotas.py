@@ -27,7 +27,8 @@ _REPRICED = (("", "services"), ("", "persistentvolumeclaims"))
 def charge_quotas(write: Write) -> None:
     if not _charged(write):
         return
-    quotas = list(write.scene.state.collection(QUOTAS).items(write.asked.namespace))
+    known = write.scene.state.collection(QUOTAS)
+    quotas = list(known.items(write.asked.namespace)) if known else []
     if not quotas:
         return
     costs = usage(write.kind.resource, write.new)

@@ -42,5 +42,8 @@ def _amounts(resources: Object, kind: str) -> dict[str, Quantity]:
     amounts = resources.get(kind)
     if not amounts:
         return {}
-    parsed = {name: quantities.parse(amounts[name]) for name in _COUNTED if name in amounts}
-    return {name: amount for name, amount in parsed.items() if amount.nanos > 0}
+    return {
+        name: amount
+        for name in _COUNTED
+        if name in amounts and (amount := quantities.parse(amounts[name])).nanos > 0
+    }

@@ -12,6 +12,8 @@ _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 
 
 def merge_label_keys(spec: Object, labels: dict[str, str]) -> None:
+    if "affinity" not in spec and "topologySpreadConstraints" not in spec:
+        return
     for term in (*_affinity_terms(spec), *(spec.get("topologySpreadConstraints") or ())):
         selector = term.get("labelSelector")
         if selector is None:

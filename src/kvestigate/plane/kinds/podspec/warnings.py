@@ -77,30 +77,44 @@ def hostname_warnings(name: str) -> list[str]:
 
 def _warnings(pod: Object, at: str) -> Iterator[str]:
     spec, meta = pod["spec"], pod.get("metadata") or {}
-    for key in spec.get("nodeSelector") or ():
-        if key in DEPRECATED_NODE_LABELS:
-            yield f"{at}spec.nodeSelector[{key}]: {DEPRECATED_NODE_LABELS[key]}"
     affinity = spec.get("affinity") or {}
-    if "nodeAffinity" in affinity:
-        yield from _node_affinity(f"{at}spec.affinity.nodeAffinity", affinity["nodeAffinity"])
-    yield from _spreading(f"{at}spec.topologySpreadConstraints", spec)
-    for key, advice in _ANNOTATIONS.items():
-        if key in (meta.get("annotations") or ()):
-            yield f"{at}metadata.annotations[{key}]: {advice}"
-    for index, volume in enumerate(spec.get("volumes") or ()):
-        for source in volume.keys() & _VOLUMES.keys():
-            yield f"{at}spec.volumes[{index}].{source}: {_VOLUMES[source]}"
-    yield from _repeated(f"{at}spec.hostAliases", spec.get("hostAliases") or (), "ip")
-    yield from _repeated(f"{at}spec.imagePullSecrets", spec.get("imagePullSecrets") or (), "name")
-    containers = list(each_container(spec, f"{at}spec"))
-    for path, container in containers:
-        yield from _container(path, container)
-    yield from _ports(containers)
+    yield from _placement(spec, affinity, at)
+    if annotations := meta.get("annotations"):
+        for key in [known for known in _ANNOTATIONS if known in annotations]:
+            yield f"{at}metadata.annotations[{key}]: {_ANNOTATIONS[key]}"
+    yield from _contents(spec, at)
     if spec["terminationGracePeriodSeconds"] < 0:
         why = "must be >= 0; negative values are invalid and will be treated as 1"
         yield f"{at}spec.terminationGracePeriodSeconds: {why}"
     for name in ("podAffinity", "podAntiAffinity"):
-        yield from _pod_affinity(f"{at}spec.affinity.{name}", affinity.get(name) or {})
+        if name in affinity:
+            yield from _pod_affinity(f"{at}spec.affinity.{name}", affinity[name])
+
+
+def _placement(spec: Object, affinity: Object, at: str) -> Iterator[str]:
+    for key in spec.get("nodeSelector") or ():
+        if key in DEPRECATED_NODE_LABELS:
+            yield f"{at}spec.nodeSelector[{key}]: {DEPRECATED_NODE_LABELS[key]}"
+    if "nodeAffinity" in affinity:
+        yield from _node_affinity(f"{at}spec.affinity.nodeAffinity", affinity["nodeAffinity"])
+    if "topologySpreadConstraints" in spec:
+        yield from _spreading(f"{at}spec.topologySpreadConstraints", spec)
+
+
+def _contents(spec: Object, at: str) -> Iterator[str]:
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        for source in volume.keys() & _VOLUMES.keys():
+            yield f"{at}spec.volumes[{index}].{source}: {_VOLUMES[source]}"
+    for field, name in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
+        if field in spec:
+            yield from _repeated(f"{at}spec.{field}", spec[field], name)
+    containers = list(each_container(spec, f"{at}spec"))
+    for path, container in containers:
+        if resources := container["resources"]:
+            yield from _fractions(f"{path}.resources", resources)
+        if "env" in container:
+            yield from _hidden(f"{path}.env", container["env"])
+    yield from _ports(containers)
 
 
 def _node_affinity(path: str, affinity: Object) -> Iterator[str]:
@@ -141,20 +155,22 @@ def _repeated(path: str, items: Iterable[Object], field: str) -> Iterator[str]:
     yield from empty
 
 
-def _container(path: str, container: Object) -> Iterator[str]:
-    resources = container["resources"]
+def _fractions(path: str, resources: Object) -> Iterator[str]:
     for name in ("memory", "ephemeral-storage"):
         for kind in ("limits", "requests"):
             amount = (resources.get(kind) or {}).get(name)
-            if amount is not None and amount.endswith("m") and quantities.millis(amount) % 1000:
-                at = f"{path}.resources.{kind}[{name}]"
+            if amount is not None and amount[-1] == "m" and quantities.millis(amount) % 1000:
+                at = f"{path}.{kind}[{name}]"
                 yield f'{at}: fractional byte value "{amount}" is invalid, must be an integer'
+
+
+def _hidden(path: str, variables: list[Object]) -> Iterator[str]:
     seen: set[str] = set()
-    for index, variable in enumerate(container.get("env") or ()):
-        name = variable.get("name", "")
+    for index, variable in enumerate(variables):
+        name = variable["name"]
         if name in seen and _hides(variable):
             yield (
-                f'{path}.env[{index}]: hides previous definition of "{name}", which may be '
+                f'{path}[{index}]: hides previous definition of "{name}", which may be '
                 "dropped when using apply"
             )
         seen.add(name)
@@ -172,6 +188,8 @@ def _ports(containers: list[tuple[str, Object]]) -> Iterator[str]:
         for path, container in containers
         for index, port in enumerate(container.get("ports") or ())
     ]
+    if len(ports) < 2:
+        return
     known: dict[tuple[int, str], list[tuple[str, Object]]] = {}
     for at, port in ports:
         others = known.setdefault((port["containerPort"], port["protocol"]), [])
