@@ -83,7 +83,9 @@ def comparable(document: Any) -> Any:
 
 
 def test_our_definitions_are_the_servers(judge: Judge) -> None:
-    served = judge.get("/openapi/v2")["definitions"]
+    definitions = judge.get("/openapi/v2")["definitions"]
+    # What custom definitions add, ours of fleets among them, is no fact of Kubernetes.
+    served = {name: it for name, it in definitions.items() if name.startswith("io.k8s.")}
     ours = set(facts.definition_names())
     assert set(served) <= ours
     differing = [
