@@ -216,7 +216,7 @@ def test_a_toleration_of_a_manifest_opens_nodes() -> None:
         ("", []),
         (SPREAD, []),
         (
-            SPREAD.replace("DoNotSchedule", "ScheduleAnyway"),
+            SPREAD.replace("maxSkew", "whenUnsatisfiable: ScheduleAnyway, maxSkew"),
             ["topology spread with ScheduleAnyway"],
         ),
         (
