@@ -12,6 +12,7 @@ from kvestigate.plane.admission.registry import admit, approve, charge
 from kvestigate.plane.call import Call
 from kvestigate.plane.custom.kind import DEFINITIONS
 from kvestigate.plane.kinds.kind import Kind, Object
+from kvestigate.plane.policies.asking import Asking
 from kvestigate.plane.store.body import fill, unfilled
 from kvestigate.plane.store.errors import Exists, Mismatch, Missing
 from kvestigate.plane.store.model import Change, ChangeType, Item, Mutation, Remove
@@ -21,7 +22,9 @@ CONFLICT_RETRIES = 5
 """How often a change that names no revision is tried anew on what another writer left."""
 
 
-def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bool = False) -> Write:
+async def prepare_new(
+    call: Call, state: PlaneState, obj: Object, *, tracked: bool = False
+) -> Write:
     """Everything that happens to a new object before it is stored.
 
     `tracked` says that its fields have their managers already.
@@ -41,6 +44,8 @@ def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bool = F
         "CREATE", kind, obj, None, call.asked, scene, call.warnings, call.served, call.dry_run
     )
     admit(write)
+    asking = Asking(write, call.backends, call.random)
+    await asking.mutate()
     # After admission: what the server derives (a pod's QoS class) depends on what rules added.
     kind.on_create(obj, scene)
     judge = call.served.judge
@@ -53,9 +58,23 @@ def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bool = F
             kind.resource.kind, kind.resource.group, obj["metadata"].get("name", ""), found
         )
     approve(write)
+    await asking.validate()
+    write.scene = call.scene(call.plane.tip)  # the webhooks may have taken their time
     charge(write)
     call.warnings.extend(kind.warnings(obj))
     return write
+
+
+async def pass_admission(
+    call: Call, write: Write, check: Callable[[], None] = lambda: None
+) -> None:
+    """All that may refuse what stores no object of its own; `check` validates in between."""
+    asking = Asking(write, call.backends, call.random)
+    admit(write)
+    await asking.mutate()
+    check()
+    approve(write)
+    await asking.validate()
 
 
 def part(call: Call, kind: Kind, obj: Object, *, dry_run: bool) -> Write:
@@ -64,7 +83,7 @@ def part(call: Call, kind: Kind, obj: Object, *, dry_run: bool) -> Write:
     return Write("CREATE", kind, obj, None, call.asked, scene, call.warnings, kind, dry_run)
 
 
-def prepare_update(
+async def prepare_update(
     call: Call,
     state: PlaneState,
     new: Object,
@@ -86,12 +105,14 @@ def prepare_update(
     kind.default(new)
     if not tracked:
         managed.track(call, new, old)
-    kind.on_update(new, old, scene)
-    if kind.counts_generations and not status:
-        metadata.advance_generation(new, old, kind)
     write = Write(
         "UPDATE", kind, new, old, call.asked, scene, call.warnings, call.served, call.dry_run, seen
     )
+    asking = Asking(write, call.backends, call.random)
+    await asking.mutate()
+    kind.on_update(new, old, scene)
+    if kind.counts_generations and not status:
+        metadata.advance_generation(new, old, kind)
     admit(write)
     found = metadata.check_changed(new, old, kind)
     if status:
@@ -101,6 +122,8 @@ def prepare_update(
     if found:
         raise causes.reject(kind.resource.kind, kind.resource.group, new["metadata"]["name"], found)
     approve(write)
+    await asking.validate()
+    write.scene = call.scene(call.plane.tip)
     charge(write)
     if not status:
         call.warnings.extend(kind.update_warnings(new, old))
@@ -157,7 +180,7 @@ async def change(
         new = alter(call.kind.from_stored(objects.read(item)), item)
         if new is None:
             return item
-        write = prepare_update(call, state, new, old, tracked=tracked, seen=seen)
+        write = await prepare_update(call, state, new, old, tracked=tracked, seen=seen)
         managed.settle(new, old)
         try:
             return await _commit_change(call, write, item)

@@ -43,7 +43,7 @@ class ValidatingPolicyKind(AdmissionPolicyKind):
         names = ("validations", "auditAnnotations")
         spec, found = obj["spec"], super().validate(obj, scene)
         compiler = Compiler(spec)
-        found += check_conditions(compiler, spec.get("matchConditions") or ())
+        found += check_conditions(compiler, "spec", spec.get("matchConditions") or ())
         found += check_variables(compiler, spec.get("variables") or ())
         if not any(spec.get(name) for name in names):
             why = "validations or auditAnnotations must contain at least one item"

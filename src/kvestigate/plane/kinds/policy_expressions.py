@@ -14,10 +14,10 @@ from kvestigate.plane.policies.environment import is_identifier
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
 
 
-def check_conditions(compiler: Compiler, told: Sequence[Object]) -> Causes:
+def check_conditions(compiler: Compiler, within: str, told: Sequence[Object]) -> Causes:
     seen: set[str] = set()
     for index, each in enumerate(told):
-        path, name = f"spec.matchConditions[{index}]", each.get("name") or ""
+        path, name = f"{within}.matchConditions[{index}]", each.get("name") or ""
         source = each.get("expression") or ""
         if not source.strip():
             yield causes.required(f"{path}.expression")

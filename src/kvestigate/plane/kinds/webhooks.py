@@ -9,6 +9,8 @@ from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks
 from kvestigate.plane.kinds.checks import Causes
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
+from kvestigate.plane.kinds.policy_expressions import check_conditions
+from kvestigate.plane.policies.compilation import Compiler
 
 OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
 SCOPES = ("*", "Cluster", "Namespaced")
@@ -79,6 +81,7 @@ def _hook(path: str, hook: Object) -> Causes:
         yield from checks.label_selector(f"{path}.{name}", hook[name])
     yield from _choice(path, hook, "reinvocationPolicy", REINVOCATION_POLICIES)
     yield from _client(f"{path}.clientConfig", hook["clientConfig"])
+    yield from check_conditions(Compiler({}), path, hook.get("matchConditions") or ())
 
 
 def _choice(path: str, hook: Object, name: str, allowed: tuple[str, ...]) -> Causes:

@@ -29,6 +29,16 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
+class Outside:
+    """A server that is no part of the cluster: a webhook's."""
+
+    host: str
+    port: int
+    ca: bytes | None = None
+    """What it is trusted by, PEM; the system's CAs if there is nothing."""
+
+
+@dataclass(frozen=True, slots=True)
 class PodPort:
     """A port of a pod, reached through its node."""
 

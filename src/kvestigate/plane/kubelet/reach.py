@@ -1,4 +1,4 @@
-"""Connections to kubelets and pods, kept open for the next request."""
+"""Connections to kubelets, pods and webhooks, kept open for the next request."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import ssl
 from collections import OrderedDict
 from urllib.parse import quote
 
-from kvestigate.plane.kubelet.locate import Address, PodPort
+from kvestigate.plane.kubelet.locate import Address, Outside, PodPort
 from kvestigate.plane.kubelet.tunnel import Tunnel
 from kvestigate.wire.pool import HttpClient
 from kvestigate.wire.tls import client_context
+
+Target = Address | PodPort | Outside
 
 MAX_CLIENTS = 256
 """Addresses to which connections are kept; the one unused for longest makes room."""
@@ -22,9 +24,9 @@ class Backends:
         self._tls = tls
         self.loopback = loopback
         """Whether endpoints may be at loopback addresses: on one's own machine they are."""
-        self._clients: OrderedDict[Address | PodPort, _Client] = OrderedDict()
+        self._clients: OrderedDict[Target, _Client] = OrderedDict()
 
-    async def client(self, target: Address | PodPort) -> HttpClient:
+    async def client(self, target: Target) -> HttpClient:
         known = self._clients.get(target)
         if known is None:
             known = self._clients[target] = await self._new(target)
@@ -39,7 +41,10 @@ class Backends:
             _, client = self._clients.popitem()
             await client.aclose()
 
-    async def _new(self, target: Address | PodPort) -> _Client:
+    async def _new(self, target: Target) -> _Client:
+        if isinstance(target, Outside):
+            trust = client_context(ca=target.ca)
+            return _Client(HttpClient(host=target.host, port=target.port, tls=trust))
         tls = self._context(target)
         if isinstance(target, Address):
             return _Client(HttpClient(host=target.host, port=target.port, tls=tls))

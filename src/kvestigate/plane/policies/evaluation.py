@@ -13,26 +13,14 @@ from typing import Any
 
 from kvestigate import errors
 from kvestigate.errors import ApiError
-from kvestigate.kube.cel import EvalError, OutOfBudget, Program
-from kvestigate.kube.cel.library import times
-from kvestigate.kube.cel.library.authorization import (
-    Authorizer,
-    Decision,
-    Question,
-    ResourceCheck,
-)
-from kvestigate.kube.cel.values import LateFields
 from kvestigate.plane import objects
 from kvestigate.plane.admission.interface import Write
-from kvestigate.plane.admission.namespaces import NAMESPACES
-from kvestigate.plane.authn.user import AUTHENTICATED, User
-from kvestigate.plane.authz import rbac
 from kvestigate.plane.kinds.kind import Object
-from kvestigate.plane.policies import matching, parameters
+from kvestigate.plane.policies import conditions, matching, parameters
 from kvestigate.plane.policies.compilation import Compiled, Expression, compile_policy
+from kvestigate.plane.policies.conditions import Unclear, Values
 from kvestigate.plane.policies.parameters import Misconfigured
 from kvestigate.plane.policies.review import Review
-from kvestigate.plane.request import Asked
 from kvestigate.plane.store.model import Item
 from kvestigate.plane.store.state import Collection
 
@@ -118,7 +106,7 @@ def _refusals(policy: Policy, review: Review) -> Iterator[ApiError]:
                 yield _refusal(policy, binding, review, Failure(told))
             continue
         for param in params:
-            values = _values(policy, review, target, param)
+            values = conditions.values(review, target, policy.compiled.variables, param)
             for failure in _failures(policy, values):
                 yield from _acted_upon(policy, binding, review, failure)
 
@@ -154,97 +142,6 @@ def _refusal(policy: Policy, binding: Object, review: Review, failure: Failure) 
     )
 
 
-# -- expressions -------------------------------------------------------------------------
-
-Values = dict[str, Any]
-
-
-def _values(policy: Policy, review: Review, target: matching.Target, param: Any) -> Values:
-    """What the names in expressions stand for."""
-    address, kind = target
-    new, old = review.shown(kind)
-    values: Values = {
-        "object": new,
-        "oldObject": old,
-        "request": review.request(address, kind),
-        "namespaceObject": _namespace(review),
-        "params": param,
-    }
-    values["authorizer"] = authorizer = Authorizer(lambda question: _decide(review, question))
-    own = review.address
-    values["authorizer.requestResource"] = ResourceCheck(
-        authorizer.decide,
-        Question(
-            group=own.group,
-            resource=own.resource,
-            subresource=own.subresource,
-            namespace=review.namespace,
-            name=review.name,
-        ),
-    )
-    values["variables"] = Variables(policy.compiled.variables, values)
-    return values
-
-
-class Variables(LateFields):
-    """The variables of a policy, each evaluated once at most."""
-
-    def __init__(self, expressions: dict[str, Expression], values: Values) -> None:
-        self._expressions = expressions
-        self._values = values
-        self._known: dict[str, Any] = {}
-
-    def field(self, key: str) -> Any:
-        if key not in self._known:
-            program = self._expressions[key].program
-            assert program is not None, "policies with mistakes are refused"
-            try:
-                self._known[key] = _run(program, self._values)
-            except EvalError as error:
-                told = f'composited variable "{key}" fails to evaluate: {error}'
-                raise EvalError(told) from None
-        return self._known[key]
-
-
-def _run(program: Program, values: Values) -> Any:
-    return program.run(*[values[name] for name in program.names])
-
-
-def _namespace(review: Review) -> Object | None:
-    if not review.namespace or review.write.kind.key == NAMESPACES:
-        return None
-    item = review.write.scene.state.get(NAMESPACES, "", review.namespace)
-    if item is None:
-        return None
-    namespace = objects.read(item)
-    meta = namespace["metadata"]
-    for name in ("creationTimestamp", "deletionTimestamp"):
-        if name in meta:
-            meta[name] = times.timestamp(meta[name])
-    return namespace
-
-
-def _decide(review: Review, question: Question) -> Decision:
-    scene = review.write.scene
-    user = scene.user
-    if question.account:
-        namespace = question.account.split(":")[2]
-        groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", AUTHENTICATED)
-        user = User(question.account, groups)
-    asked = Asked(
-        "GET",
-        question.path,
-        question.verb,
-        question.group,
-        "*",
-        question.resource,
-        question.namespace,
-        question.name,
-        question.subresource,
-    )
-    return Decision(rbac.allowed(scene.state, user, asked), rbac.reason(scene.state, user, asked))
-
-
 def _failures(policy: Policy, values: Values) -> Iterator[Failure]:
     for condition in policy.compiled.conditions:
         held = _held(policy, condition, values)
@@ -268,26 +165,19 @@ def _failures(policy: Policy, values: Values) -> Iterator[Failure]:
 
 def _held(policy: Policy, expression: Expression, values: Values) -> bool | Failure | None:
     """The value of a condition; None where it has none and nobody minds."""
-    if expression.program is None:
-        why = expression.problem
-    else:
-        try:
-            return bool(_run(expression.program, values))
-        except EvalError as error:
-            why = f"expression '{expression.source}' resulted in error: {error}"
-        except OutOfBudget:
-            why = "validation failed due to running out of cost budget, no further validation rules"
-            why += " will be run"
-    return None if policy.lenient else Failure(why)
+    try:
+        return bool(conditions.run(expression, values))
+    except Unclear as why:
+        return None if policy.lenient else Failure(str(why))
 
 
 def _message(told: Object, expression: Expression | None, values: Values) -> str:
-    if expression is not None and expression.program is not None:
+    if expression is not None:
         try:
-            made = _run(expression.program, values).strip()
-        except (EvalError, OutOfBudget):
+            made = str(conditions.run(expression, values)).strip()
+        except Unclear:
             made = ""
         if made and "\n" not in made:
-            return str(made)
+            return made
     message = (told.get("message") or "").strip()
     return message or f"failed expression: {told['expression'].strip()}"

@@ -8,7 +8,6 @@ from kvestigate.errors import ApiError, BadRequest, Conflict
 from kvestigate.kube import causes
 from kvestigate.kube.resources import Resource
 from kvestigate.plane import answer, body, types, writing
-from kvestigate.plane.admission.registry import admit, approve
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.model import Item
@@ -42,9 +41,7 @@ async def create_legacy_binding(call: Call) -> Response:
 async def _bind(call: Call, binding: Object) -> Response:
     writing.check_namespace(call, binding)
     write = writing.part(call, BINDING, binding, dry_run=call.dry_run)
-    admit(write)
-    _check(binding)
-    approve(write)
+    await writing.pass_admission(call, write, lambda: _check(binding))
     await amend(call, lambda pod, item: _assign(call, pod, item, binding))
     return answer.json_value(CREATED, 201, call.warnings)
 

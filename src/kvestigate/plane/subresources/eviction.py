@@ -15,7 +15,6 @@ from kvestigate.errors import ApiError, BadRequest, Conflict, InputError
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.selectors import from_label_selector
 from kvestigate.plane import answer, body, objects, types, writing
-from kvestigate.plane.admission.registry import admit, approve
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.errors import Mismatch, Missing
@@ -36,8 +35,7 @@ async def create_eviction(call: Call) -> Response:
     eviction = _decode(call)
     options = _options(call, eviction)
     write = writing.part(call, EVICTION, eviction, dry_run=bool(options.dryRun))
-    admit(write)
-    approve(write)
+    await writing.pass_admission(call, write)
     for _ in range(writing.CONFLICT_RETRIES):
         mutations = _decide(call, call.plane.tip, options)
         if options.dryRun:

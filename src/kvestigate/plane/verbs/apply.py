@@ -73,7 +73,7 @@ async def _create(call: Call, config: Object) -> Item:
     call.require("create")
     obj = applied(call, config, None)
     obj["metadata"].pop("resourceVersion", None)
-    write = writing.prepare_new(call, call.plane.tip, obj, tracked=True)
+    write = await writing.prepare_new(call, call.plane.tip, obj, tracked=True)
     return await writing.commit_new(call, write)
 
 

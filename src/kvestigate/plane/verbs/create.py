@@ -20,7 +20,7 @@ async def _create(call: Call) -> Item:
     for left in reversed(range(GENERATED_NAME_TRIES)):
         obj = body.decode(call)
         generated = not obj["metadata"].get("name")
-        write = writing.prepare_new(call, call.plane.tip, obj)
+        write = await writing.prepare_new(call, call.plane.tip, obj)
         try:
             return await writing.commit_new(call, write)
         except AlreadyExists:

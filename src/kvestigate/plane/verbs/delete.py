@@ -10,7 +10,6 @@ from kvestigate.kube import causes
 from kvestigate.kube.resources import Resource
 from kvestigate.plane import answer, forms, metadata, objects, writing
 from kvestigate.plane.admission.interface import Write
-from kvestigate.plane.admission.registry import admit, approve
 from kvestigate.plane.body import parse
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
@@ -80,7 +79,7 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
         check_preconditions(call, options.preconditions, item)
         obj = objects.read(item)
         scene = call.scene(state)
-        _admit(call, obj, scene, dry_run=bool(call.dry_run or options.dryRun))
+        await _admit(call, obj, scene, dry_run=bool(call.dry_run or options.dryRun))
         changed = mark(call, obj, options)
         done = writing.gone(call, obj)
         if call.dry_run or options.dryRun:
@@ -110,12 +109,11 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
     raise AssertionError("unreachable")
 
 
-def _admit(call: Call, obj: Object, scene: Scene, *, dry_run: bool) -> None:
+async def _admit(call: Call, obj: Object, scene: Scene, *, dry_run: bool) -> None:
     write = Write(
         "DELETE", call.kind, obj, obj, call.asked, scene, call.warnings, call.served, dry_run
     )
-    admit(write)
-    approve(write)
+    await writing.pass_admission(call, write)
 
 
 def mark(call: Call, obj: Object, options: Options) -> bool:

@@ -52,7 +52,7 @@ async def _create(call: Call, obj: Object) -> Item:
         raise uid_conflict(call, uid, "")
     obj["metadata"].pop("resourceVersion", None)
     call.require("create")
-    write = writing.prepare_new(call, call.plane.tip, obj)
+    write = await writing.prepare_new(call, call.plane.tip, obj)
     return await writing.commit_new(call, write)
 
 

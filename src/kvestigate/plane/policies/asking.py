@@ -1,0 +1,197 @@
+"""Asking admission webhooks: those that change a write one after the other, those that judge it
+all at once."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import uuid
+from base64 import b64decode
+from random import Random
+from urllib.parse import urlsplit
+
+import msgspec
+
+from kvestigate import errors
+from kvestigate.errors import ApiError, ConnectionFailed, DeadlineExceeded
+from kvestigate.kube.patches import json as json_patch
+from kvestigate.plane.admission.interface import Write
+from kvestigate.plane.kinds.kind import Kind, Object
+from kvestigate.plane.kubelet.locate import Outside
+from kvestigate.plane.kubelet.reach import Backends
+from kvestigate.plane.policies import hooks, matching
+from kvestigate.plane.policies.hooks import MUTATING, VALIDATING, Answer, CallFailed, Hook
+from kvestigate.plane.policies.review import Review
+from kvestigate.wire.message import Headers, Request
+
+_ANSWER_LIMIT = 3 << 20
+_OK = 200
+_UNKNOWN_AUTHORITY = (18, 19, 20)
+"""What OpenSSL finds wrong with a chain that does not end in a CA it knows."""
+_HEADERS = [
+    ("user-agent", "kube-apiserver-admission"),
+    ("accept", "application/json, */*"),
+    ("content-type", "application/json"),
+]
+
+
+class Asking:
+    """One write, on its way past the webhooks of its plane."""
+
+    def __init__(self, write: Write, backends: Backends, random: Random) -> None:
+        self._write = write
+        self._backends = backends
+        self._random = random
+
+    async def mutate(self) -> None:
+        """Let webhooks change the write's object, or refuse it."""
+        chosen = self._chosen(MUTATING)
+        changed_by: list[int] = []
+        asked: list[int] = []
+        for position, hook in enumerate(chosen):
+            changed = await self._mutate(hook)
+            if changed is not None:
+                asked.append(position)
+            if changed:
+                changed_by.append(position)
+        for position in asked:
+            again = chosen[position].spec.get("reinvocationPolicy") == "IfNeeded"
+            if again and any(later > position for later in changed_by):
+                await self._mutate(chosen[position])
+
+    async def validate(self) -> None:
+        """Let webhooks refuse the write."""
+        chosen = self._chosen(VALIDATING)
+        if not chosen:
+            return
+        review = Review(self._write)
+        targets = [(hook, hooks.concern(hook, review)) for hook in chosen]
+        async with asyncio.TaskGroup() as group:
+            verdicts = [
+                group.create_task(self._judge(hook, review, target))
+                for hook, target in targets
+                if target is not None
+            ]
+        for verdict in verdicts:
+            if (refusal := verdict.result()) is not None:
+                raise refusal
+
+    def _chosen(self, resource: tuple[str, str]) -> tuple[Hook, ...]:
+        known = hooks.hooks(self._write.scene.state, resource)
+        return known if known and not matching.exempt(Review(self._write)) else ()
+
+    async def _judge(self, hook: Hook, review: Review, target: matching.Target) -> ApiError | None:
+        try:
+            answer = await self._ask(hook, review, target, mutates=False)
+        except CallFailed as why:
+            return None if hook.lenient else hooks.failed(hook, why)
+        self._write.warnings.extend(answer.warnings)
+        return None if answer.allowed else hooks.denial(hook, answer.status)
+
+    async def _mutate(self, hook: Hook) -> bool | None:
+        """Whether the object is another one now; None if the webhook was not asked."""
+        review = Review(self._write)
+        target = hooks.concern(hook, review)
+        if target is None:
+            return None
+        try:
+            answer = await self._ask(hook, review, target, mutates=True)
+        except CallFailed as why:
+            if hook.lenient:
+                return False
+            raise hooks.failed(hook, why) from None
+        self._write.warnings.extend(answer.warnings)
+        if not answer.allowed:
+            raise hooks.denial(hook, answer.status)
+        return bool(answer.patch) and self._patch(hook, review, target[1], answer)
+
+    def _patch(self, hook: Hook, review: Review, kind: Kind, answer: Answer) -> bool:
+        shown, _ = review.shown(kind)
+        if shown is None:
+            raise hooks.internal(
+                f'admission webhook "{hook.name}" attempted to modify the object, which is not '
+                "supported for this operation"
+            )
+        try:
+            patched = json_patch.apply(shown, answer.patch)
+        except ApiError as error:
+            raise hooks.internal(error.hint or error.message) from None
+        return _replace(self._write, kind, patched)
+
+    async def _ask(
+        self, hook: Hook, review: Review, target: matching.Target, *, mutates: bool
+    ) -> Answer:
+        uid = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        data = hooks.question(hook, review, target, uid)
+        seconds = hook.spec["timeoutSeconds"]
+        config = hook.spec["clientConfig"]
+        url = config.get("url") or _service_url(config["service"])
+        told = f'failed to call webhook: Post "{url}?timeout={seconds}s": '
+        if "service" in config:
+            raise CallFailed(told + _unreachable(self._write, config["service"]))
+        try:
+            async with asyncio.timeout(seconds):
+                status, answer = await self._post(url, config.get("caBundle"), data, seconds)
+        except (TimeoutError, DeadlineExceeded):
+            raise CallFailed(f"{told}context deadline exceeded") from None
+        except (ConnectionFailed, errors.InputError) as error:
+            raise CallFailed(told + _reason(error, url)) from None
+        if status != _OK:
+            why = 'an error on the server ("unknown") has prevented the request from succeeding'
+            raise CallFailed(f"failed to call webhook: {_told(answer) or why}")
+        return hooks.understood(hook, uid, answer, mutates=mutates)
+
+    async def _post(
+        self, url: str, bundle: str | None, data: bytes, seconds: int
+    ) -> tuple[int, bytes]:
+        parts = urlsplit(url)
+        ca = b64decode(bundle) if bundle else None
+        client = await self._backends.client(Outside(parts.hostname or "", parts.port or 443, ca))
+        query = f"timeout={seconds}s"
+        request = Request("POST", parts.path or "/", query, Headers(_HEADERS), data)
+        answer = await client.send(request, timeout=None)
+        return answer.status, await answer.read(limit=_ANSWER_LIMIT)
+
+
+def _replace(write: Write, kind: Kind, patched: Object) -> bool:
+    """Take what a webhook made of the object; whether it is another one."""
+    if wrong := kind.problems(patched).mistyped:
+        raise hooks.internal(wrong)
+    new = kind.to_stored(kind.normalised(patched))
+    write.kind.default(new)
+    changed = {**new, "kind": "", "apiVersion": ""} != {**write.new, "kind": "", "apiVersion": ""}
+    write.new.clear()
+    write.new.update(new)
+    return changed
+
+
+def _service_url(service: Object) -> str:
+    host = f"{service['name']}.{service['namespace']}.svc:{service['port']}"
+    return f"https://{host}/{(service.get('path') or '').lstrip('/')}"
+
+
+def _unreachable(write: Write, service: Object) -> str:
+    name = service["name"]
+    if write.scene.state.get(("", "services"), service["namespace"], name) is None:
+        return f'service "{name}" not found'
+    return f'service "{name}" cannot be reached from here: give the webhook a url instead'
+
+
+def _reason(error: errors.KvestigateError, url: str) -> str:
+    cause = error.__cause__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        unknown = cause.verify_code in _UNKNOWN_AUTHORITY
+        why = "certificate signed by unknown authority" if unknown else cause.verify_message
+        return f"tls: failed to verify certificate: x509: {why}"
+    if isinstance(cause, ConnectionRefusedError):
+        return f"dial tcp {urlsplit(url).netloc}: connect: connection refused"
+    return error.message
+
+
+def _told(answer: bytes) -> str:
+    """The message of a Status that a webhook answered with instead of a review."""
+    try:
+        status = msgspec.json.decode(answer)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    return str(status.get("message") or "") if isinstance(status, dict) else ""
