@@ -155,6 +155,12 @@ async def test_whose_token_is_this(guarded: Api) -> None:
     assert known["authenticated"] is True
     assert known["audiences"] == ["vault"]
     assert known["user"]["username"] == "system:serviceaccount:default:default"
+    handed_out = await review(token="jane")
+    assert handed_out["user"] == {
+        "username": "jane",
+        "uid": "7",
+        "groups": ["dev", "system:authenticated"],
+    }
     for spec in ({"token": token}, {"token": token, "audiences": ["third"]}, {"token": "x"}):
         assert "authenticated" not in await review(**spec)
     nothing = await guarded.post(f"{AUTHENTICATION}/tokenreviews", {"spec": {}})

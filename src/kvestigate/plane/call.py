@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from kvestigate.aio.clock import Clock
 from kvestigate.errors import AlreadyExists, Conflict, NotFound
 from kvestigate.kube import causes
+from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.service_accounts import TokenIssuer
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz.interface import Authorizer
@@ -40,6 +41,8 @@ class Call(msgspec.Struct, frozen=True):
     """Of service-account tokens."""
     authorizer: Authorizer
     """Asked again when a request does more than its verb says."""
+    authenticator: Authenticator
+    """Asked whose a token is that somebody else was shown."""
     warnings: list[str]
     """Sent along with the answer."""
 

@@ -96,6 +96,7 @@ class ApiServer:
         self.planes = Planes(store, self._clock)
         self.aggregation = Aggregation()
         self._authorizer = authorizer
+        self._authenticator = authenticator
         self._guard = Guard(self.planes, authenticator, authorizer)
 
     async def handle(self, incoming: Request) -> Response | Upgrade:
@@ -182,6 +183,7 @@ class ApiServer:
             self._backends,
             self._issuer,
             self._authorizer,
+            self._authenticator,
             [kind.deprecation] if kind.deprecation else [],
         )
         try:
