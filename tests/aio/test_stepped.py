@@ -167,3 +167,20 @@ def test_who_takes_time_to_clean_up_gets_it_at_the_end() -> None:
 def test_there_are_no_threads(loop: SteppedLoop) -> None:
     with pytest.raises(RuntimeError, match="no threads"):
         loop.call_soon_threadsafe(print)
+
+
+def test_what_waits_for_idleness_comes_after_all_that_is_ready_by_rank(loop: SteppedLoop) -> None:
+    order: list[str] = []
+    loop.call_when_idle(2, lambda: order.append("second"))
+    loop.call_when_idle(1, lambda: loop.call_soon(order.append, "first"))
+    loop.call_soon(lambda: loop.call_soon(order.append, "ready"))
+    while loop.ready:
+        settle(loop)
+        loop.turn_idle()
+    assert order == ["ready", "first", "second"]
+
+
+def test_idleness_is_no_reason_to_let_time_pass(loop: SteppedLoop) -> None:
+    loop.call_when_idle(0, lambda: None)
+    assert (loop.ready, loop.next_timer()) == (True, None)
+    assert (loop.turn_idle(), loop.turn_idle(), loop.ready) == (True, False, False)

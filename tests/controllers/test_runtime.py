@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 import pytest
 
@@ -64,6 +65,30 @@ async def test_a_failure_is_tried_again(
     async with Manager(embedded.api, {"watcher": factory}), asyncio.timeout(10):
         seen = {await made[0].seen.get() for _ in range(4)}
     assert len(seen) == 4
+
+
+async def test_the_pace_is_set_by_somebody_else_and_the_order_by_rank(embedded: Bed) -> None:
+    turns: list[tuple[int, Callable[[], object]]] = []
+    asked = asyncio.Event()
+    made: dict[str, Watcher] = {}
+
+    def factory(context: Context) -> Watcher:
+        return made.setdefault(context.name, Watcher(context))
+
+    def pace(rank: int, begin: Callable[[], object]) -> None:
+        turns.append((rank, begin))
+        asked.set()
+
+    both = {"one": factory, "two": factory}
+    async with Manager(embedded.api, both, workers=3, pace=pace), asyncio.timeout(10):
+        assert [rank for rank, _ in turns] == [0, 1]
+        assert made["one"].seen.empty()
+        asked.clear()
+        turns.pop()[1]()
+        await asked.wait()  # one of the four is left for another turn
+        assert [await made["two"].seen.get() for _ in range(3)]
+        assert [rank for rank, _ in turns] == [0, 1]
+        assert (made["one"].seen.empty(), made["two"].seen.empty()) == (True, True)
 
 
 async def test_leaving_lets_the_work_in_hand_finish(embedded: Bed) -> None:

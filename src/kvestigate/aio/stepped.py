@@ -40,6 +40,9 @@ class SteppedLoop(asyncio.BaseEventLoop):
         self._callbacks: deque[asyncio.Handle] = deque()
         self._work = _Timers()
         self._routine = _Timers()
+        self._idle: list[tuple[int, int, Callable[[], object]]] = []
+        """A heap of what waits for everything else that can be done at this time."""
+        self._order = itertools.count()
 
     # -- what the owner does -----------------------------------------------------------------
 
@@ -69,10 +72,19 @@ class SteppedLoop(asyncio.BaseEventLoop):
                 handle._run()
         return count
 
+    def turn_idle(self) -> bool:
+        """Run the first of what waits until nothing else is ready; whether there was any."""
+        if not self._idle:
+            return False
+        heapq.heappop(self._idle)[2]()
+        return True
+
     @property
     def ready(self) -> bool:
         """Whether there is something to run without any time passing."""
-        return bool(self._callbacks) or (self.next_timer() or self._now + 1) <= self._now
+        if self._callbacks or self._idle:
+            return True
+        return (self.next_timer() or self._now + 1) <= self._now
 
     def advance(self, to: float) -> None:
         """Let time pass; it never runs backwards."""
@@ -89,6 +101,7 @@ class SteppedLoop(asyncio.BaseEventLoop):
 
     def end(self) -> None:
         """Cancel all tasks and let no time pass but what they insist on to clean up."""
+        self._idle.clear()
         with self.entered():
             tasks = asyncio.all_tasks(self)
             for task in tasks:
@@ -133,6 +146,15 @@ class SteppedLoop(asyncio.BaseEventLoop):
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         self._work.add(handle)
         return handle
+
+    def call_when_idle(self, rank: int, callback: Callable[[], object]) -> None:
+        """Call it when nothing else is left to do without time passing, the lowest rank first.
+
+        What is put together from what others do is worth doing once they are done.
+        """
+        heapq.heappush(self._idle, (rank, next(self._order), callback))
+        if not self._inside:
+            self._woken()
 
     def call_as_routine(
         self, delay: float, callback: Callable[[Unpack[_Ts]], object], *args: *_Ts

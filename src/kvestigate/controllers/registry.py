@@ -34,6 +34,10 @@ from kvestigate.controllers.volumebinder import ClaimController, VolumeControlle
 
 CONTROLLERS: Mapping[str, Factory] = MappingProxyType(
     {
+        "node-lifecycle-controller": NodeLifecycleController,
+        "namespace-controller": NamespaceController,
+        "serviceaccount-controller": ServiceAccountController,
+        "resourcequota-controller": QuotaController,
         "replicaset-controller": ReplicaSetController,
         "deployment-controller": DeploymentController,
         "job-controller": JobController,
@@ -42,13 +46,9 @@ CONTROLLERS: Mapping[str, Factory] = MappingProxyType(
         "statefulset-controller": StatefulSetController,
         "daemonset-controller": DaemonSetController,
         "garbage-collector-controller": GarbageCollector,
-        "namespace-controller": NamespaceController,
-        "serviceaccount-controller": ServiceAccountController,
         "endpoint-controller": EndpointsController,
         "endpointslice-controller": EndpointSliceController,
         "disruption-controller": DisruptionController,
-        "resourcequota-controller": QuotaController,
-        "node-lifecycle-controller": NodeLifecycleController,
         "taint-eviction-controller": TaintEvictionController,
         "pod-garbage-collector-controller": PodGarbageController,
         "persistentvolumeclaim-binder-controller": ClaimController,
@@ -58,3 +58,5 @@ CONTROLLERS: Mapping[str, Factory] = MappingProxyType(
         "horizontal-pod-autoscaler-controller": AutoscalerController,
     }
 )
+"""In the order of their ranks: who makes room or sets limits comes before who makes pods, and
+who makes pods before who sums up what became of them."""

@@ -38,6 +38,8 @@ _FAREWELL = 5.0
 """Seconds that work in hand has to finish."""
 
 Factory = Callable[[Context], Controller]
+Pace = Callable[[int, Callable[[], object]], None]
+"""(rank, begin) -> calls `begin` when it is the turn of controllers of that rank."""
 
 
 class Manager:
@@ -50,7 +52,12 @@ class Manager:
         *,
         clock: Clock = WALL,
         workers: int = WORKERS,
+        pace: Pace | None = None,
     ) -> None:
+        """`pace` decides when workers begin; without it they do at once.
+
+        The rank of a controller is its place among `controllers`.
+        """
         self.clock = clock
         self.recorder = Recorder(self.api, clock)
         self._api = api
@@ -64,6 +71,10 @@ class Manager:
         self._working: set[asyncio.Task[None]] = set()
         self._workers_of: dict[str, int] = {}
         """How many workers each controller has that will look at its queue again."""
+        self._pace = pace
+        self._ranks = {name: rank for rank, name in enumerate(controllers)}
+        self._called: set[str] = set()
+        """Controllers whose turn `pace` was asked for."""
         self._open = False
         """Whether there are workers to be had: not before the caches are filled."""
         self._supervisor = Supervisor("controllers")
@@ -159,6 +170,21 @@ class Manager:
 
     def hire(self, context: Context) -> None:
         """A queue has something to do: one more worker, if that is not too many."""
+        if not self._open:
+            return
+        if self._pace is None:
+            self._employ(context)
+        elif context.name not in self._called:
+            self._called.add(context.name)
+            self._pace(self._ranks[context.name], lambda: self._begin(context))
+
+    def _begin(self, context: Context) -> None:
+        """Its turn has come: for as many objects as there are workers, then it asks for another."""
+        self._called.discard(context.name)
+        for _ in range(len(context.queue)):
+            self._employ(context)
+
+    def _employ(self, context: Context) -> None:
         if self._open and self._workers_of[context.name] < self._workers:
             self._workers_of[context.name] += 1
             task = self._supervisor.spawn(context.name, self._work(context))
@@ -172,9 +198,13 @@ class Manager:
                 await _attend(context, controller, key)
             finally:
                 queue.done(key)
+            if self._pace is not None:
+                break
             # A server in this process answers without a pause: let others have their turn.
             await asyncio.sleep(0)
         self._workers_of[context.name] -= 1
+        if len(queue):
+            self.hire(context)
 
 
 async def _attend(context: Context, controller: Controller, key: Key) -> None:

@@ -84,7 +84,10 @@ class Crew:
         changed = self._feed.catch_up()
         if changed:
             self.busy_at = self.loop.time()
-        return bool(self.loop.turn()) or changed
+        if self.loop.turn() or changed:
+            return True
+        # A write on its way to disk will be work for those who come first.
+        return self.plane.tip is self.plane.state and self.loop.turn_idle()
 
     def end(self) -> None:
         """Stop at once: what is not in the plane by now will not get there."""
@@ -112,6 +115,7 @@ class Crew:
                         self._shape.controllers,
                         clock=self.clock,
                         workers=self._shape.workers,
+                        pace=self.loop.call_when_idle,
                     )
                 )
                 await self.loop.create_future()
