@@ -59,6 +59,22 @@ def test_dependents_are_known_after_their_owner_too() -> None:
     assert len(graph) == 0
 
 
+@pytest.mark.parametrize(
+    ("owners", "kept"),
+    [
+        ((), True),
+        (("here",), True),
+        (("here", "gone"), False),
+        (("here", "waits"), False),
+    ],
+)
+def test_what_is_kept_by_all_its_owners(owners: tuple[str, ...], kept: bool) -> None:
+    graph = Graph()
+    graph.put("", PODS, metadata("here"))
+    graph.put("", PODS, leaving("waits", FOREGROUND).metadata)
+    assert graph.is_kept(graph.put("", PODS, metadata("child", *owners))) is kept
+
+
 def test_a_new_owner_replaces_the_old_one() -> None:
     graph = Graph()
     graph.put("", PODS, metadata("child", "a"))

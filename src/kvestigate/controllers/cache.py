@@ -133,8 +133,9 @@ class Cache(Generic[V]):
 
     def learn(self, key: Key, view: V) -> None:
         """A watch or list shows an object."""
-        known = self._objects.get(key)
-        if known is None or version_of(known) <= version_of(view):
+        known, version = self._objects.get(key), version_of(view)
+        # One that is known from an own write was told of then.
+        if known is None or version_of(known) < version or not version:
             self._put(key, view)
         self._confirm(key, view)
 

@@ -42,7 +42,7 @@ class GarbageCollector:
             self._removed(plane, graph, graph.remove(old.metadata.uid))
         if new is not None:
             node = graph.put(plane, resource, new.metadata)
-            if new.metadata.owner_references or node.waits_for_dependents or node.orphans:
+            if node.waits_for_dependents or node.orphans or not graph.is_kept(node):
                 self._look(plane, node.uid)
             if node.waits_for_dependents:
                 for dependent in graph.dependents(node.uid):

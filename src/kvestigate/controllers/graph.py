@@ -59,6 +59,17 @@ class Graph:
     def get(self, uid: str) -> Node | None:
         return self._nodes.get(uid)
 
+    def is_kept(self, node: Node) -> bool:
+        """Whether all who own it are here to stay: there is nothing to decide about it.
+
+        When one of them leaves, that is reason enough to look at it again.
+        """
+        for reference in node.metadata.owner_references:
+            owner = self._nodes.get(reference.uid)
+            if owner is None or owner.waits_for_dependents:
+                return False
+        return True
+
     def dependents(self, uid: str) -> list[Node]:
         node = self._nodes.get(uid)
         uids = node.dependents if node else self._waiting.get(uid, {})
