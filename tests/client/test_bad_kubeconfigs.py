@@ -68,20 +68,19 @@ TABLE = [
     Bad(
         "not YAML: unclosed",
         f"users: [{{name: u, user: {{token: {SECRET}}}}}\n",
-        "{file}:2:1: not YAML: did not find expected ',' or ']'",
+        "{file}:1:8: not YAML: did not find expected ',' or ']'",
         "fix the file at that place, or restore it",
     ),
     Bad(
         "a foreign tag",
         f"users: !!python/object:os.system\n  token: {SECRET}\n",
-        "{file}:1:8: not YAML: could not determine a constructor for the tag "
-        "'tag:yaml.org,2002:python/object:os.system'",
-        "fix the file at that place, or restore it",
+        "{file}:1:8: users must be a list, not a mapping",
     ),
     Bad(
         "nested too deeply",
         "[" * 1_000_000,
-        "{file}: nested too deeply to be a kubeconfig",
+        "{file}:1:999: not YAML: nested too deeply",
+        "fix the file at that place, or restore it",
     ),
     Bad(
         "a list",
@@ -121,9 +120,15 @@ TABLE = [
     ),
     Bad(
         "a name twice",
-        "users:\n- {name: u, user: {token: x}}\n- {name: u, user: {token: y}}\n",
+        "users:\n- {name: u, user: {token: x}}\n- {name: u, user: {token: z}}\n",
         '{file}:3:19: user "u": the name is already taken at {file}:2:19',
         "rename or remove one of the two",
+    ),
+    Bad(
+        "a token that kubectl reads as true",
+        kubeconfig(user="token: y"),
+        '{file}:9:27: user "u": token must be text, not a boolean',
+        "quote it: token: '...'",
     ),
     Bad(
         "a token that is a number",
@@ -487,9 +492,9 @@ def test_having_nothing_is_told_apart_from_having_something_broken(tmp_path: Pat
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"\xff\xfe\x00", "{file}: not UTF-8 text (byte 0)"),
-        (b"a: \x00", "{file}: not YAML: control characters are not allowed"),
-        (b"users: " + b"1" * 5000, "{file}: not YAML: a number in it cannot be read"),
+        (b"\xff\xfe\x00", "{file}:1:1: not YAML: not text: byte 0xff is not UTF-8"),
+        (b"a: \x00", "{file}:1:4: not YAML: a control character that YAML forbids"),
+        (b"users: " + b"1" * 5000, "{file}:1:8: users must be a list, not text"),
     ],
 )
 def test_a_file_of_bytes_is_no_kubeconfig(data: bytes, message: str, tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ users:
     as: alice
     as-uid: "7"
     as-groups: [a, b]
-    as-user-extra: {scopes: [x, y]}
+    as-user-extra: {scopes: [x, z]}
     auth-provider:
       name: oidc
       config: {client-secret: topsecret-client, since: 2024-01-01}
@@ -82,7 +82,7 @@ def test_every_field_is_read_and_paths_start_at_the_file() -> None:
     assert (user.token, user.token_file) == ("topsecret-token", "/home/me/.kube/token")
     assert (user.username, user.password) == ("me", "topsecret-password")
     assert (user.as_user, user.as_uid, user.as_groups) == ("alice", "7", ("a", "b"))
-    assert user.as_user_extra == {"scopes": ("x", "y")}
+    assert user.as_user_extra == {"scopes": ("x", "z")}
     assert user.auth_provider is not None
     assert user.auth_provider.name == "oidc"
     assert user.auth_provider.config["since"] == "2024-01-01"
@@ -147,7 +147,7 @@ contexts: [{name: a, context: {cluster: x}}]
 TWO = """
 current-context: b
 users: [{name: red, user: {token: two, as: alice}}, {name: blue, user: {tokenFile: t}}]
-contexts: [{name: a, context: {cluster: y, namespace: n}}, {name: b, context: {}}]
+contexts: [{name: a, context: {cluster: z, namespace: m}}, {name: b, context: {}}]
 """
 THREE = "current-context: c\nclusters: [{name: k, cluster: {certificate-authority: ca}}]"
 

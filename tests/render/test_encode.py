@@ -10,6 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvestigate.kube.yaml_documents import load
 from kvestigate.render.encode import to_json, to_ndjson, to_yaml
 
 
@@ -63,3 +64,17 @@ DATA = st.recursive(
 @given(DATA)
 def test_yaml_and_json_say_the_same(value: object) -> None:
     assert yaml.safe_load(to_yaml(value)) == msgspec.json.decode(to_json(value)) == value
+
+
+WORDS = st.from_regex(r"[-+]?[0-9.]{0,3}[eEoxb_y]?[0-9a-f]{0,3}", fullmatch=True)
+
+
+@given(st.dictionaries(st.text() | WORDS, st.text() | WORDS))
+def test_kubectl_reads_yaml_as_it_was_meant(value: dict[str, str]) -> None:
+    documents = load(to_yaml({"all": value}))
+    assert [it.value for it in documents] == [{"all": value}]
+
+
+@pytest.mark.parametrize("word", ["y", "N", "on", "1e3", "0o17", "010", "1_000", "", "~", ".inf"])
+def test_text_that_looks_like_something_else_is_quoted(word: str) -> None:
+    assert to_yaml({"a": word}) == f"a: '{word}'\n"

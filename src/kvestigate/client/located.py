@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from kvestigate.errors import ConfigError
+from kvestigate.errors import ConfigError, InputError
+from kvestigate.kube.yaml_documents import load_first
 
 if TYPE_CHECKING:
     import yaml
@@ -26,10 +27,6 @@ _TYPE_NAMES = {
 }
 
 
-_DEEPEST = 100
-"""Levels of nesting; a kubeconfig has about ten."""
-
-
 def type_name(value: object) -> str:
     """How messages call the type of a YAML value: `a number`."""
     return _TYPE_NAMES.get(type(value), type(value).__name__)
@@ -38,11 +35,15 @@ def type_name(value: object) -> str:
 class Document:
     """The first document of a YAML text: its plain value, and the position of every part."""
 
-    __slots__ = ("_node", "file", "value")
+    __slots__ = ("_node", "file", "repeated", "value")
 
-    def __init__(self, file: str, node: yaml.Node | None, value: object) -> None:
+    def __init__(
+        self, file: str, node: yaml.Node | None, value: object, repeated: tuple[str, ...] = ()
+    ) -> None:
         self.file = file
         self.value = value
+        self.repeated = repeated
+        """`line 7: key "a" already set in map`: keys given twice, of which the last counts."""
         self._node = node
 
     def where(self, *path: str | int) -> str:
@@ -74,67 +75,18 @@ def _child(node: yaml.Node, step: str | int) -> yaml.Node | None:
 
 def parse(file: str, data: bytes) -> Document:
     """The first document in `data`; `file` is only for messages."""
-    import yaml
-
     try:
-        text = data.decode("utf-8-sig")
-        _check_depth(file, text)
-        loader = _loader_class()(text)
-        try:
-            node = loader.get_node() if loader.check_node() else None
-            value = None if node is None else loader.construct_document(node)
-        finally:
-            loader.dispose()
-    except yaml.YAMLError as error:
-        raise _not_yaml(file, error) from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{file}: not UTF-8 text (byte {error.start})") from None
-    except ValueError:
-        # A scalar that looks like a number and is none; its text may be a secret.
-        raise ConfigError(f"{file}: not YAML: a number in it cannot be read") from None
-    return Document(file, node, value)
-
-
-def _check_depth(file: str, text: str) -> None:
-    """The C loader builds nodes by recursion: deep enough nesting would crash the interpreter."""
-    import yaml
-
-    depth = 0
-    for event in yaml.parse(text, _loader_class()):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
-        elif isinstance(event, yaml.DocumentEndEvent):
-            return
-        if depth > _DEEPEST:
-            raise ConfigError(f"{file}: nested too deeply to be a kubeconfig")
-
-
-def _loader_class() -> Any:
-    import yaml
-
-    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-    class Loader(base):  # type: ignore[misc]  # C or Python loader, known only at run time
-        """Keeps dates as text, as the YAML-to-JSON reading of kubeconfigs does."""
-
-        yaml_implicit_resolvers = {  # noqa: RUF012  # overrides the library's class attribute
-            first: [(tag, regex) for tag, regex in resolvers if not tag.endswith(":timestamp")]
-            for first, resolvers in base.yaml_implicit_resolvers.items()
-        }
-
-    return Loader
-
-
-def _not_yaml(file: str, error: Exception) -> ConfigError:
-    # Only the problem and its place: the library's full text quotes the line, secrets included.
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    where = file if mark is None else f"{file}:{mark.line + 1}:{mark.column + 1}"
-    problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "unreadable"
-    return ConfigError(
-        f"{where}: not YAML: {problem}", hint="fix the file at that place, or restore it"
-    )
+        found = load_first(data, file)
+    except InputError as error:
+        where = error.where or file
+        raise ConfigError(
+            f"{where}: not YAML: {error.message.removeprefix(f'{where}: ')}",
+            hint=error.hint or "fix the file at that place, or restore it",
+        ) from None
+    if found is None:
+        return Document(file, None, None)
+    document, node = found
+    return Document(file, node, document.value, document.repeated)
 
 
 @dataclass(frozen=True, slots=True)

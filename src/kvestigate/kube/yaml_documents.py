@@ -65,6 +65,15 @@ def load(text: str | bytes, source: str = "-", *, lenient: bool = False) -> list
         raise InputError("a number with too many digits", where=source) from error
 
 
+def load_first(text: bytes, source: str) -> tuple[Document, Node] | None:
+    """The first document and its nodes, whose marks say where each part was written.
+
+    For files that hold secrets: a key given twice is no error, and no error quotes the text.
+    """
+    decoded = _decoded(text, source).removeprefix("\ufeff")
+    return next(_Yaml(decoded, source, lenient=True, quoting=False).composed(), None)
+
+
 def flattened(documents: Iterable[Document]) -> Iterator[Document]:
     """The documents, with the items in place of each `List`, `PodList` and so on."""
     for document in documents:
@@ -78,6 +87,15 @@ def flattened(documents: Iterable[Document]) -> Iterator[Document]:
             yield from flattened(replace(document, value=item) for item in items)
         else:
             yield document
+
+
+def is_text(plain: str) -> bool:
+    """Whether a scalar without quotes is read as text, rather than a number, boolean or null."""
+    if plain in _WORDS:
+        return False
+    if plain[0] not in _NUMBER_STARTS:
+        return True
+    return _NOT_FINITE.fullmatch(plain) is None and _number(plain.replace("_", "")) is None
 
 
 def complaint(error: InputError) -> str:
@@ -209,8 +227,11 @@ def _loader() -> Any:
 class _Yaml:
     """One text on its way to documents."""
 
-    def __init__(self, text: str, source: str, *, lenient: bool = False) -> None:
+    def __init__(
+        self, text: str, source: str, *, lenient: bool = False, quoting: bool = True
+    ) -> None:
         self._text = text
+        self._quoting = quoting
         self._source = source
         self._lenient = lenient
         self._repeated: list[str] = []
@@ -219,6 +240,10 @@ class _Yaml:
         self._built = 0
 
     def documents(self) -> Iterator[Document]:
+        return (document for document, _ in self.composed())
+
+    def composed(self) -> Iterator[tuple[Document, Node]]:
+        """Each document that is not empty, with its nodes."""
         import yaml
 
         try:
@@ -233,7 +258,7 @@ class _Yaml:
                     value = self._value(node)
                     if value is not None:
                         line = node.start_mark.line + 1
-                        yield Document(value, self._source, line, tuple(self._repeated))
+                        yield Document(value, self._source, line, tuple(self._repeated)), node
             finally:
                 loader.dispose()
         except yaml.composer.ComposerError as error:
@@ -270,9 +295,7 @@ class _Yaml:
     def _unreadable(self, position: int) -> InputError:
         before = self._text[:position]
         line, column = before.count("\n") + 1, position - before.rfind("\n")
-        return _failure(
-            "a control character that YAML forbids", self._text, self._source, line, column
-        )
+        return self._failure("a control character that YAML forbids", line, column)
 
     def _composing(self, error: Any) -> str:
         alias = _ALIAS.match(self._text, error.problem_mark.index) if error.problem_mark else None
@@ -287,7 +310,12 @@ class _Yaml:
 
     def _error(self, message: str, mark: Any) -> InputError:
         line, column = (mark.line + 1, mark.column + 1) if mark else (0, 0)
-        return _failure(message, self._text, self._source, line, column)
+        return self._failure(message, line, column)
+
+    def _failure(self, message: str, line: int, column: int) -> InputError:
+        if self._quoting:
+            return _failure(message, self._text, self._source, line, column)
+        return InputError(message, where=f"{self._source}:{line}:{column}")
 
     def _value(self, node: Node) -> Any:
         if node.id == "scalar":
@@ -362,7 +390,8 @@ class _Yaml:
         value = self._plain(node, text)
         types: Any = {"int": int, "float": (int, float), "bool": bool, "null": type(None)}[wanted]
         if not isinstance(value, types) or (isinstance(value, bool) and wanted != "bool"):
-            raise self._error(f"{text!r} is no !!{wanted}", node.start_mark)
+            said = repr(text) if self._quoting else "a value"
+            raise self._error(f"{said} is no !!{wanted}", node.start_mark)
         return value
 
     def _plain(self, node: Node, text: str) -> Any:

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from kvestigate.client.located import parse
 from kvestigate.errors import ConfigError
 from kvestigate.files import replace_file
+from kvestigate.render.encode import to_yaml
 
 _SECTIONS = ("clusters", "users", "contexts")
 
@@ -65,13 +67,12 @@ def _others(config: dict[str, Any], section: str, name: str) -> list[Any]:
 
 
 def _load(path: Path) -> dict[str, Any]:
-    import yaml
-
     try:
-        value = yaml.safe_load(path.read_bytes())
-    except (OSError, yaml.YAMLError) as error:
+        value = parse(str(path), path.read_bytes()).value
+    except (OSError, ConfigError) as error:
+        why = error.message if isinstance(error, ConfigError) else f"{path}: {error.strerror}"
         raise ConfigError(
-            f"{path}: cannot add the cluster's context: {error}",
+            f"cannot add the cluster's context: {why}",
             hint="repair the file, or point KUBECONFIG at another one",
         ) from error
     return value if isinstance(value, dict) else _empty()
@@ -82,7 +83,5 @@ def _empty() -> dict[str, Any]:
 
 
 def _write(path: Path, config: dict[str, Any]) -> None:
-    import yaml
-
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    replace_file(path, yaml.safe_dump(config, sort_keys=False).encode())
+    replace_file(path, to_yaml(config).encode())

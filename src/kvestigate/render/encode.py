@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from kvestigate.kube.yaml_documents import is_text
+
 if TYPE_CHECKING:
     import yaml
 
@@ -50,6 +52,9 @@ def _dumper() -> type[yaml.SafeDumper]:
 
     def represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
         style = "|" if "\n" in text else None
+        if not is_text(text):
+            # kubectl takes more words for booleans and numbers than PyYAML knows of: y, 1e3, 0o7.
+            style = "'"
         if not text.replace("\n", "").isprintable():
             # Other kinds of line ends and control characters survive only as escapes.
             style = '"'

@@ -9,6 +9,7 @@ from kvestigate.client.located import parse
 from kvestigate.client.locking import locked
 from kvestigate.errors import ConfigError
 from kvestigate.files import replace_file
+from kvestigate.render.encode import to_yaml
 
 
 def save_auth_provider(file: Path, user: str, config: Mapping[str, str]) -> None:
@@ -38,13 +39,11 @@ def _unsaved(file: Path, reason: str | None) -> ConfigError:
 
 
 def _with_provider(file: Path, data: bytes, user: str, config: Mapping[str, str]) -> bytes | None:
-    import yaml
-
     document = parse(str(file), data).value
     users = document.get("users") if isinstance(document, dict) else None
     for entry in users or ():
         provider = (entry.get("user") or {}).get("auth-provider")
         if entry.get("name") == user and provider:
             provider["config"] = dict(config)
-            return yaml.safe_dump(document, sort_keys=False, allow_unicode=True).encode()
+            return to_yaml(document).encode()
     return None
