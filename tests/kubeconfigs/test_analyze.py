@@ -147,6 +147,12 @@ contexts:
     assert (context.severity, context.where) == (WARNING, f"{path}:6:31")
 
 
+def test_a_field_given_twice_is_told_with_its_line(write: Write) -> None:
+    path = write("clusters:\n- name: a\n  cluster:\n    server: https://a\n    server: https://b\n")
+    twice, unused = look(path).findings
+    assert (twice.rule, twice.where, unused.rule) == ("duplicate-key", f"{path}:5", "unused")
+
+
 def test_of_two_files_the_first_wins(write: Write) -> None:
     first = write(config({"server": "https://first"}), "a")
     second = write(config({"server": "https://second"}), "b")

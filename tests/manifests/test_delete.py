@@ -39,7 +39,7 @@ async def test_a_preview_deletes_nothing(access: Access, judge: Judge, namespace
 async def test_it_goes(access: Access, judge: Judge, namespace: str) -> None:
     create(judge, namespace, "a")
     done = await delete(access, DeleteOptions("cm", "a", apply=True))
-    assert done.outcome == GONE
+    assert (done.outcome, done.finalizers) == (GONE, ())
     assert not judge.answers(f"/api/v1/namespaces/{namespace}/configmaps/a")
 
 

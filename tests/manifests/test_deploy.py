@@ -103,6 +103,22 @@ async def test_a_type_and_a_namespace_come_before_what_needs_them(
     assert (seen.applied, seen.objects[1].outcome) == (False, Outcome.FAILED)
 
 
+async def test_what_could_not_be_checked_fails_on_its_own(
+    access: Access, judge: Judge, namespace: str
+) -> None:
+    new = f"{namespace}-new"
+    space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": new}}
+    bad = config("bad", new) | {"data": {"no spaces allowed": "x"}}
+    done = await deploy(access, options(bad, config("good", new), space, apply=True))
+    assert (done.applied, done.failed) == (True, True)
+    assert outcomes(done) == [
+        ("Namespace", new, Outcome.CREATED),
+        ("ConfigMap", "bad", Outcome.FAILED),
+        ("ConfigMap", "good", Outcome.CREATED),
+    ]
+    assert judge.answers(f"/api/v1/namespaces/{new}/configmaps/good")
+
+
 async def test_one_that_would_fail_keeps_all_from_being_applied(
     access: Access, judge: Judge, namespace: str
 ) -> None:

@@ -45,6 +45,20 @@ def _merge_command(look: Look) -> str:
     return f"kvestigate kubeconfig convert merge {files} --out merged.yaml"
 
 
+def repeated_keys(look: Look, now: datetime) -> Iterator[Finding]:
+    for top in look.entries.tops:
+        for said in top.document.repeated:
+            line, _, evidence = said.removeprefix("line ").partition(": ")
+            yield Finding(
+                "duplicate-key",
+                Severity.WARNING,
+                top.document.file,
+                f"{top.document.file}:{line}",
+                evidence,
+                "the last one counts, which may not be the one you see",
+            )
+
+
 def dangling_current(look: Look, now: datetime) -> Iterator[Finding]:
     contexts = {it.name for it in look.entries.contexts}
     for name, where in look.entries.current[:1]:

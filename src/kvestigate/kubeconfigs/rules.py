@@ -51,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     exposure.permissions,
     exposure.insecure,
     logins.passwords,
+    naming.repeated_keys,
     naming.unknown_fields,
     naming.unused,
 )

@@ -46,7 +46,7 @@ class Deletion:
     outcome: str
     """`gone`, still `leaving`, or `untouched`, which in a preview it always is."""
     finalizers: tuple[str, ...] = ()
-    """Who has to agree before it is gone."""
+    """Who still has to agree before it is gone."""
     with_it: Dependents = field(default_factory=lambda: Dependents({}))
     """What goes, or with `Orphan` stays without its owner."""
 
@@ -73,7 +73,7 @@ async def delete(
         name=options.name,
         propagation=options.propagation,
         outcome=outcome,
-        finalizers=tuple(left["metadata"].get("finalizers") or ()),
+        finalizers=() if outcome == GONE else tuple(left["metadata"].get("finalizers") or ()),
         with_it=more,
     )
 
