@@ -47,8 +47,9 @@ from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError
 @click.option("--exclude", multiple=True, metavar="NODE", help="Not this node; repeatable.")
 @click.option(
     "--strategy",
-    type=click.Choice(["bestfit", "spread", "pack"]),
-    help="Only this one, instead of all side by side.",
+    default="",
+    metavar="NAME",
+    help="Only this one (bestfit, spread, pack), instead of all side by side.",
 )
 @click.option(
     "-f",
@@ -68,7 +69,7 @@ async def plan(
     single_node: bool,
     labels: tuple[str, ...],
     exclude: tuple[str, ...],
-    strategy: str | None,
+    strategy: str,
     filename: str,
     json_path: Path | None,
 ) -> int:
@@ -91,7 +92,7 @@ async def plan(
         single_node=single_node,
         labels=labels,
         exclude=exclude,
-        strategy=strategy or "",
+        strategy=strategy,
         manifest=_text(filename) if filename else "",
         source=filename,
     )

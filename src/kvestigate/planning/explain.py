@@ -7,18 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
+from kvestigate.planning.constraints import CONSTRAINTS
 from kvestigate.planning.model import GPU, Demand, Domains
-from kvestigate.planning.nodes import Bar, Candidate, slots_in
+from kvestigate.planning.nodes import Candidate, slots_in
 from kvestigate.planning.solve import most
 from kvestigate.render.human import cores, size
-
-_WAYS = {
-    Bar.EXCLUDED: "the excluded nodes were used",
-    Bar.LABELS: "nodes with other labels were used",
-    Bar.NOT_READY: "the nodes that are not ready became so",
-    Bar.CORDONED: "the cordoned nodes were uncordoned",
-    Bar.TAINTED: "the taints of the others were tolerated",
-}
 
 
 def amount(resource: str, count: int) -> str:
@@ -42,7 +35,7 @@ def problem(
     if not found:
         return "the cluster has no nodes"
     if not usable:
-        counts = Counter(each.bar.value for each in found if each.bar is not None)
+        counts = Counter(each.bar.name for each in found if each.bar is not None)
         said = ", ".join(f"{count} {bar}" for bar, count in counts.items())
         return f"none of the {len(found)} nodes may be used: {said}"
     if not any(each.slots for each in usable):
@@ -59,10 +52,11 @@ def ways_out(
     """What would let more replicas in, each on its own, the most effective first."""
     gains: list[tuple[int, str]] = []
     rooms = [each.room for each in found if each.bar is None]
-    for bar, words in _WAYS.items():
-        more = [*rooms, *(each.room for each in found if each.bar is bar)]
-        fit = most(more, demand.replicas, domains, single=demand.single_node)
-        gains.append((fit - fitting, words))
+    for constraint in CONSTRAINTS:
+        if constraint.way_out:
+            more = [*rooms, *(each.room for each in found if each.bar is constraint)]
+            fit = most(more, demand.replicas, domains, single=demand.single_node)
+            gains.append((fit - fitting, constraint.way_out))
     if demand.single_node:
         gains.append((most(rooms, demand.replicas) - fitting, "the replicas need not share a node"))
     if demand.one_per_node:

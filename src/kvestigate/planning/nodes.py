@@ -2,32 +2,18 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kvestigate.kube.eligibility import matches_node, untolerated
 from kvestigate.kube.requests import Amounts
-from kvestigate.kube.views.core import Node, Taint
-from kvestigate.kube.views.placement import Toleration
+from kvestigate.kube.views.core import Node
 from kvestigate.observe.capacity import NodeCapacity, capacities
 from kvestigate.observe.gpus import MIG_PREFIX, SHARED, vendor_of
 from kvestigate.observe.views import Pod
+from kvestigate.planning.constraints import CONSTRAINTS, Constraint, Question
 from kvestigate.planning.model import GPU, Demand, Room
 
-_EFFECTS = ("NoSchedule", "NoExecute")
 _ORDER = (GPU, "memory", "cpu")
-
-
-class Bar(enum.Enum):
-    """Why a node is not used. The first that applies counts."""
-
-    EXCLUDED = "excluded"
-    LABELS = "labels do not match"
-    NOT_READY = "not ready"
-    CORDONED = "cordoned"
-    TAINTED = "tainted"
-    REPELLED = "pods there repel it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +24,19 @@ class Candidate:
     free: Amounts
     slots: int
     """Replicas that its free resources take, barred or not."""
-    bar: Bar | None
-    taint: str = ""
-    """The one in the way: `dedicated=infra:NoSchedule`."""
+    bar: Constraint | None
+    """What keeps it out; None if it may be used."""
+    details: str = ""
+    """`dedicated=infra:NoSchedule`"""
 
     @property
     def name(self) -> str:
         return self.node.metadata.name
+
+    @property
+    def barred(self) -> str:
+        """`tainted dedicated=infra:NoSchedule`; empty if it may be used."""
+        return f"{self.bar.name} {self.details}".strip() if self.bar else ""
 
     @property
     def room(self) -> Room:
@@ -61,19 +53,6 @@ def candidates(
     )
 
 
-def selected(demand: Demand, node: Node) -> bool:
-    """Whether the demand wants such a node, whatever state it is in."""
-    return (
-        node.metadata.name not in demand.exclude
-        and demand.labels.matches(node.metadata.labels)
-        and matches_node(demand.spec, node)
-    )
-
-
-def taints_against(demand: Demand, node: Node) -> list[Taint]:
-    return untolerated(_tolerations(demand), node.spec.taints, _EFFECTS)
-
-
 def slots_in(free: Amounts, need: Amounts) -> int:
     """Replicas that fit side by side."""
     return min(
@@ -86,13 +65,14 @@ def _candidate(
 ) -> Candidate:
     free = _free(capacity)
     slots = slots_in(free, demand.need)
-    taints = taints_against(demand, node)
+    question = Question(demand, node, capacity, node.metadata.name in repelled)
+    bar = next((it for it in CONSTRAINTS if it.bars(question)), None)
     return Candidate(
         node=node,
         free=free,
         slots=min(slots, 1) if demand.one_per_node else slots,
-        bar=_bar(demand, node, capacity, taints, repelled),
-        taint=_written(taints[0]) if taints else "",
+        bar=bar,
+        details=bar.details(question) if bar else "",
     )
 
 
@@ -106,36 +86,3 @@ def _is_whole_gpu(resource: str) -> bool:
     return bool(vendor_of(resource)) and not (
         resource.startswith(MIG_PREFIX) or resource.endswith(SHARED)
     )
-
-
-def _bar(
-    demand: Demand,
-    node: Node,
-    capacity: NodeCapacity,
-    taints: list[Taint],
-    repelled: frozenset[str],
-) -> Bar | None:
-    checks = (
-        (Bar.EXCLUDED, node.metadata.name in demand.exclude),
-        (Bar.LABELS, not selected(demand, node)),
-        (Bar.NOT_READY, not capacity.ready),
-        (Bar.CORDONED, not capacity.schedulable),
-        (Bar.TAINTED, bool(taints)),
-        (Bar.REPELLED, node.metadata.name in repelled),
-    )
-    return next((bar for bar, applies in checks if applies), None)
-
-
-def _tolerations(demand: Demand) -> tuple[Toleration, ...]:
-    """What is written, and what clusters add themselves for those who ask for a device."""
-    asked = (name for name, amount in demand.need.items() if amount and "/" in name)
-    keys = [*asked, *(_GPU_TAINTS if demand.need.get(GPU) else ())]
-    return (*demand.spec.tolerations, *(Toleration(key=key, operator="Exists") for key in keys))
-
-
-_GPU_TAINTS = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
-
-
-def _written(taint: Taint) -> str:
-    value = f"={taint.value}" if taint.value else ""
-    return f"{taint.key}{value}:{taint.effect}"

@@ -145,9 +145,7 @@ def solved(
                 each.name,
                 each.free,
                 0 if each.bar else each.slots,
-                f"{each.bar.value}{f' {each.taint}' if each.bar.name == 'TAINTED' else ''}"
-                if each.bar
-                else "",
+                each.barred,
             )
             for each in found
         ),

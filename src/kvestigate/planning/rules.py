@@ -15,8 +15,8 @@ from kvestigate.kube.views.meta import LabelSelector
 from kvestigate.kube.views.placement import Affinity, PodAffinityTerm, TopologySpreadConstraint
 from kvestigate.kube.views.pods import PodSpec
 from kvestigate.observe.views import Pod
+from kvestigate.planning.constraints import selected, taints_against
 from kvestigate.planning.model import Demand, Domains
-from kvestigate.planning.nodes import selected, taints_against
 
 _WISH = "ScheduleAnyway"
 
