@@ -184,3 +184,16 @@ def test_idleness_is_no_reason_to_let_time_pass(loop: SteppedLoop) -> None:
     loop.call_when_idle(0, lambda: None)
     assert (loop.ready, loop.next_timer()) == (True, None)
     assert (loop.turn_idle(), loop.turn_idle(), loop.ready) == (True, False, False)
+
+
+def test_a_turn_that_has_to_stop_goes_on_where_it_was_left(loop: SteppedLoop) -> None:
+    order: list[str] = []
+    for name in ("a", "b", "c"):
+        loop.call_soon(order.append, name)
+    loop.call_soon(loop.call_soon, order.append, "next turn")
+    stages = [(loop.turn(0.0), loop.midway, list(order)) for _ in range(3)]
+    assert stages == [(1, True, ["a"]), (1, True, ["a", "b"]), (1, True, ["a", "b", "c"])]
+    loop.call_later(0.0, order.append, "timer")
+    assert (loop.turn(), loop.midway, order) == (1, False, ["a", "b", "c"])
+    loop.turn()
+    assert order == ["a", "b", "c", "next turn", "timer"]

@@ -15,10 +15,12 @@ import contextlib
 import heapq
 import itertools
 import logging
+import math
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextvars import Context
+from time import perf_counter
 from typing import Any, TypeVarTuple, Unpack
 
 _Ts = TypeVarTuple("_Ts")
@@ -38,6 +40,8 @@ class SteppedLoop(asyncio.BaseEventLoop):
         self._woken = woken
         """Called when something became ready while the loop was not running."""
         self._callbacks: deque[asyncio.Handle] = deque()
+        self._left = 0
+        """How many of them belong to the turn that was begun."""
         self._work = _Timers()
         self._routine = _Timers()
         self._idle: list[tuple[int, int, Callable[[], object]]] = []
@@ -61,16 +65,31 @@ class SteppedLoop(asyncio.BaseEventLoop):
             sys.set_asyncgen_hooks(*hooks)
             asyncio._set_running_loop(outer)
 
-    def turn(self) -> int:
-        """Run what is ready now, but not what that makes ready; how much it was."""
-        for timers in (self._work, self._routine):
-            self._callbacks.extend(timers.due(self._now))
-        count = len(self._callbacks)
-        for _ in range(count):
+    def turn(self, stop: float = math.inf) -> int:
+        """Run what is ready now, but not what that makes ready; how much it was.
+
+        When `time.perf_counter` reaches `stop` the turn is left `midway`; the next call goes on
+        with it. So what runs in which order never depends on how fast it runs.
+        """
+        if not self._left:
+            for timers in (self._work, self._routine):
+                self._callbacks.extend(timers.due(self._now))
+            self._left = len(self._callbacks)
+        count = 0
+        while self._left:
+            self._left -= 1
+            count += 1
             handle = self._callbacks.popleft()
             if not handle.cancelled():
                 handle._run()
+            if perf_counter() >= stop:
+                break
         return count
+
+    @property
+    def midway(self) -> bool:
+        """Whether a turn was begun and not yet ended."""
+        return self._left > 0
 
     def turn_idle(self) -> bool:
         """Run the first of what waits until nothing else is ready; whether there was any."""

@@ -77,14 +77,19 @@ class Crew:
         """Whether it broke down, which it told in the log."""
         return self._task is not None and self._task.done()
 
-    def turn(self) -> bool:
-        """Do what there is to do without time passing, once around; whether there was any."""
+    def turn(self, stop: float) -> bool:
+        """Do what there is to do without time passing, once around; whether there was any.
+
+        A turn that `time.perf_counter` says has to `stop` is gone on with the next time.
+        """
         if self._task is None:
             self._task = self.loop.create_task(self._work(), name=f"crew of {self.plane.name}")
+        if self.loop.midway:
+            return bool(self.loop.turn(stop))
         changed = self._feed.catch_up()
         if changed:
             self.busy_at = self.loop.time()
-        if self.loop.turn() or changed:
+        if self.loop.turn(stop) or changed:
             return True
         # A write on its way to disk will be work for those who come first.
         return self.plane.tip is self.plane.state and self.loop.turn_idle()

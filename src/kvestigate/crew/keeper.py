@@ -221,7 +221,7 @@ def _slice(crew: Crew, now: float) -> bool:
     stop = time.perf_counter() + _SLICE
     crew.loop.advance(now)
     with crew.loop.entered():
-        while crew.turn():
+        while crew.turn(stop):
             if time.perf_counter() >= stop:
                 return True
     return False

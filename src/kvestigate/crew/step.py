@@ -58,7 +58,7 @@ class Step:
         stop = time.perf_counter() + _SLICE
         with loop.entered():
             while time.perf_counter() < stop:
-                if crew.turn():
+                if crew.turn(stop):
                     continue
                 if crew.plane.tip is not crew.plane.state:
                     return False
