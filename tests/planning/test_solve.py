@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvestigate.planning.model import Domains, Room
+from kvestigate.planning.model import Domains, Room, Strategy
 from kvestigate.planning.solve import most, place
-from kvestigate.planning.strategies import STRATEGIES, Strategy
+from kvestigate.planning.strategies import STRATEGIES
 
 PACK = next(strategy for strategy in STRATEGIES if strategy.name == "pack")
 SPREAD = next(strategy for strategy in STRATEGIES if strategy.name == "spread")

@@ -2,39 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from kvestigate.kube.eligibility import matches_node, untolerated
 from kvestigate.kube.views.core import Node, Taint
 from kvestigate.kube.views.placement import Toleration
-from kvestigate.observe.capacity import NodeCapacity
-from kvestigate.planning.model import GPU, Demand
+from kvestigate.planning.model import GPU, Constraint, Demand, Question
 
 _EFFECTS = ("NoSchedule", "NoExecute")
 _GPU_TAINTS = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel.com/xe")
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """May this demand use this node?"""
-
-    demand: Demand
-    node: Node
-    capacity: NodeCapacity
-    repelled: bool
-    """Pods that are there already close it to the demand."""
-
-
-@dataclass(frozen=True, slots=True)
-class Constraint:
-    name: str
-    """What a node is that it applies to: `cordoned`."""
-    bars: Callable[[Question], bool]
-    way_out: str = ""
-    """`... would fit if` this; empty if the user can do nothing about it."""
-    details: Callable[[Question], str] = lambda question: ""
-    """Of one node that it bars."""
 
 
 def selected(demand: Demand, node: Node) -> bool:

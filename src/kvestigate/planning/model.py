@@ -1,12 +1,15 @@
-"""PURE. What is to be placed, and where there is room."""
+"""PURE. What is to be placed, where there is room, and what decides about it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from kvestigate.kube.requests import Amounts
 from kvestigate.kube.selectors import EVERYTHING, LabelSelector
+from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import PodSpec
+from kvestigate.observe.capacity import NodeCapacity
 
 GPU = "gpu"
 """Stands for whichever GPU resource a node has, where no manifest names one."""
@@ -61,3 +64,35 @@ class Domains:
 
 Placement = dict[str, int]
 """Node -> replicas, only nodes that get some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """May this demand use this node?"""
+
+    demand: Demand
+    node: Node
+    capacity: NodeCapacity
+    repelled: bool
+    """Pods that are there already close it to the demand."""
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint:
+    name: str
+    """What a node is that it applies to: `cordoned`."""
+    bars: Callable[[Question], bool]
+    way_out: str = ""
+    """`... would fit if` this; empty if the user can do nothing about it."""
+    details: Callable[[Question], str] = lambda question: ""
+    """Of one node that it bars."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    name: str
+    summary: str
+    order: Callable[[Room], tuple[object, ...]]
+    """The nodes that sort first are used first."""
+    fill: Callable[[Sequence[Room], int], Placement]
+    """Only asked for as many replicas as there are slots."""

@@ -10,8 +10,8 @@ from kvestigate.kube.views.core import Node
 from kvestigate.observe.capacity import NodeCapacity, capacities
 from kvestigate.observe.gpus import MIG_PREFIX, SHARED, vendor_of
 from kvestigate.observe.views import Pod
-from kvestigate.planning.constraints import CONSTRAINTS, Constraint, Question
-from kvestigate.planning.model import GPU, Demand, Room
+from kvestigate.planning.constraints import CONSTRAINTS
+from kvestigate.planning.model import GPU, Constraint, Demand, Question, Room
 
 _ORDER = (GPU, "memory", "cpu")
 

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kvestigate.planning.domains import allot
-from kvestigate.planning.model import Domains, Placement, Room
-from kvestigate.planning.strategies import Strategy
+from kvestigate.planning.model import Domains, Placement, Room, Strategy
 
 
 def most(

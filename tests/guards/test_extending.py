@@ -1,0 +1,103 @@
+"""The worked examples of docs/extending.md, put into a copy of the package and used."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "extending.md").read_text()
+FILE = re.compile(r"^```python\n# (src/\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINES = re.compile(r"^```text\n(src/\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+USE = """
+from datetime import UTC, datetime
+import msgspec
+from kvestigate.kube.views.core import Node
+from kvestigate.observe import listings
+from kvestigate.planning.plan import PlanOptions, demand_of, solved
+from kvestigate.reports.audit import NEEDS, examine
+from kvestigate.observe.snapshot import Snapshot
+
+def node(name, **labels):
+    return msgspec.convert({
+        "metadata": {"name": name, "labels": {"topology.kubernetes.io/zone": "z", **labels}},
+        "status": {"allocatable": {"cpu": "2", "pods": "10"},
+                   "conditions": [{"type": "Ready", "status": "True"}]},
+    }, Node)
+
+nodes = (node("b"), node("a"), node("v", type="virtual-kubelet"))
+now = datetime(2030, 1, 1, tzinfo=UTC)
+audit = examine(Snapshot(now, {it: nodes if it is listings.NODES else () for it in NEEDS}), "x")
+print(audit.reports["zones"].ready, [it.evidence for it in audit.findings])
+few = demand_of(PlanOptions(cpu="1", replicas=3), "default")
+plan = solved(few, nodes, (), when=now, server="")
+print({it.strategy: it.placement for it in plan.proposals}["alphabetical"])
+print([it.barred for it in plan.nodes])
+more = demand_of(PlanOptions(cpu="1", replicas=5), "default")
+print(solved(more, nodes, (), when=now, server="").ways_out)
+"""
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package with everything that the page adds."""
+    home = tmp_path_factory.mktemp("extended")
+    shutil.copytree(ROOT / "src", home / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    for path, content in FILE.findall(PAGE):
+        assert not (home / path).exists()
+        (home / path).write_text(content)
+    for path, change in LINES.findall(PAGE):
+        (home / path).write_text(_changed((home / path).read_text(), change, path))
+    return home
+
+
+def _changed(text: str, change: str, path: str) -> str:
+    """Each `-` line is replaced by the `+` lines below it."""
+    for before, after in re.findall(r"^-(.*)\n((?:\+.*\n)+)", change, re.MULTILINE):
+        assert text.count(f"{before}\n") == 1, f"{path} has not one line {before!r}"
+        lines = "".join(f"{line[1:]}\n" for line in after.splitlines())
+        text = text.replace(f"{before}\n", lines)
+    return text
+
+
+def _ran(home: Path, *args: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *args],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+        env={"PYTHONPATH": str(home / "src"), "HOME": str(home), "PATH": "/usr/bin:/bin"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_kind_of_extension_has_an_example() -> None:
+    assert len(FILE.findall(PAGE)) == len(LINES.findall(PAGE)) == 4
+
+
+def test_what_was_added_works(extended: Path) -> None:
+    assert _ran(extended, "-c", USE).splitlines() == [
+        "{'z': 3} ['all 3 nodes are in zone z']",
+        "{'a': 2, 'b': 1}",
+        "['', '', 'virtual']",
+        "('1 more would fit if virtual nodes were used',)",
+    ]
+
+
+def test_a_new_report_is_listed(extended: Path) -> None:
+    assert "zones" in _ran(extended, "-m", "kvestigate", "report", "list")
+
+
+def test_the_examples_are_tidy(extended: Path) -> None:
+    added = [str(extended / path) for path, _ in FILE.findall(PAGE)]
+    config = str(ROOT / "pyproject.toml")
+    _ran(extended, "-m", "ruff", "check", "--no-cache", "--config", config, *added)
+    _ran(extended, "-m", "ruff", "format", "--no-cache", "--config", config, "--check", *added)
