@@ -140,3 +140,15 @@ async def test_a_fork_goes_on_where_its_source_was(planes: World) -> None:
     assert len(await names(api, PODS, phase="Running")) == 3, "the source was left alone"
     ips = [p["status"].get("podIP") for p in (await client.list(PODS)).items]
     assert len(set(ips)) == len(ips)
+
+
+async def test_changes_are_dated_by_the_time_of_the_plane(planes: World) -> None:
+    plane, api = await planes.virtual("a")
+    await api.create(
+        PODS, {"metadata": {"name": "nap"}, "spec": pod_template("sleep", "20")["spec"]}
+    )
+    await planes.crews.step(plane, seconds=30)
+    await api.delete(PODS, "nap")
+    dated = [change for change in plane.events_since(plane.compacted) if change.item.name == "nap"]
+    assert (dated[0].time, dated[-1].time) == (START, START + 30)
+    assert START + 20 in {change.time for change in dated}

@@ -22,6 +22,7 @@ class Planes:
         self.template = template(clock.now())
         """What a plane is before anything was done to it."""
         self.times = Times(clock)
+        store.tell_time(self.times.own)
         self.workforce: Workforce = Idle()
         """Who moves planes with a virtual clock, and may work on the others."""
         self.on_delete: list[Callable[[str], None]] = []

@@ -95,6 +95,14 @@ class Times:
         self.moving: dict[str, Clock] = {}
         """Clocks of the planes that are being stepped: ahead of what their states say."""
 
+    def own(self, plane: Plane) -> float | None:
+        """The virtual time of a plane; None: it has none of its own."""
+        moving = self.moving.get(plane.name)
+        if moving is not None:
+            return moving.now()
+        timing = timing_of(plane.state)
+        return None if timing is None else timing.now
+
     def clock(self, plane: Plane | None) -> Clock:
         timing = None if plane is None else timing_of(plane.state)
         if plane is None or timing is None:

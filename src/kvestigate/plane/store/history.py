@@ -10,9 +10,13 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from kvestigate.plane.store.errors import Compacted
 from kvestigate.plane.store.model import Change, total_bytes
+
+if TYPE_CHECKING:
+    from kvestigate.plane.store.plane import Plane
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +85,19 @@ class Journal:
         self._retention = retention
         self._clock = clock
         self._arrivals: deque[tuple[float, History, int]] = deque()
-        """(time, history, its last revision then) of each append, so the oldest goes first."""
+        """(time, history, its last revision then) of each append, so the oldest goes first. The
+        time is ours, as changes may be dated by another."""
         self._bytes = 0
         self._count = 0
         self.listener: Callable[[str], None] | None = None
         """Called with the name of every plane that has changed."""
+        self.time_of: Callable[[Plane], float | None] = lambda _: None
+        """The time of planes that have one of their own."""
 
-    def now(self) -> float:
-        return self._clock()
+    def date(self, plane: Plane) -> float:
+        """When a change of the plane happens that is made now."""
+        own = self.time_of(plane)
+        return self._clock() if own is None else own
 
     def append(self, history: History, changes: Sequence[Change]) -> list[History]:
         """Add the changes; the histories that were trimmed to make room."""
@@ -110,8 +119,7 @@ class Journal:
     def _admit(self, history: History, changes: Sequence[Change]) -> None:
         self._bytes += total_bytes(changes)
         self._count += len(changes)
-        last = changes[-1]
-        self._arrivals.append((last.time, history, last.revision))
+        self._arrivals.append((self._clock(), history, changes[-1].revision))
 
     def _drop(self, history: History, revision: int) -> None:
         before = len(history)
@@ -133,7 +141,7 @@ class Journal:
         return list(trimmed.values())
 
     def _expired(self) -> list[History]:
-        now, age, limit = self.now(), self._retention.seconds, self._retention.total_bytes
+        now, age, limit = self._clock(), self._retention.seconds, self._retention.total_bytes
         dropped: list[History] = []
         if not self._arrivals or (
             now - self._arrivals[0][0] <= age * 1.1 and self._bytes <= limit * 1.1

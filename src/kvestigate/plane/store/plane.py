@@ -93,7 +93,9 @@ class Plane:
         while True:
             self.require_open()
             try:
-                changes, state = transition.apply(self._tip, mutations, actor, self._journal.now())
+                changes, state = transition.apply(
+                    self._tip, mutations, actor, self._journal.date(self)
+                )
             except Refused:
                 if await self._stands():
                     raise
