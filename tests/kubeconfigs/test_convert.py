@@ -225,3 +225,9 @@ async def test_every_strategy_refuses_what_is_no_kubeconfig(write: Write, tmp_pa
     for name in NAMES:
         with pytest.raises(ConfigError):
             await convert(replace(options, strategy=name), {}, NOON)
+
+
+async def test_without_a_file_there_is_nothing_to_convert(tmp_path: Path) -> None:
+    for name in NAMES:
+        with pytest.raises(ConfigError, match="there is no kubeconfig file to convert"):
+            await run(name, out=tmp_path / "out")

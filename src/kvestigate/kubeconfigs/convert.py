@@ -70,6 +70,8 @@ async def convert(options: ConvertOptions, environ: Mapping[str, str], now: date
     if options.strategy in NEEDS_OUT and options.out is None:
         what = "directory" if options.strategy in INTO_DIRECTORY else "file"
         raise UsageError(f"{options.strategy} makes a new {what}", hint="give --out PATH")
+    if not options.paths:
+        raise ConfigError("there is no kubeconfig file to convert", hint="name one")
     read = {path: files.read(path) for path in options.paths}
     given = tuple(Given(path, files.as_written(path, data)) for path, data in read.items())
     request = Request(given, options.context, options.name, options.new_name, options.kind)

@@ -27,9 +27,9 @@ def certificates(pem: bytes) -> tuple[tuple[str, datetime], ...]:
 
     try:
         found = x509.load_pem_x509_certificates(pem)
+        return tuple((it.subject.rfc4514_string(), it.not_valid_after_utc) for it in found)
     except ValueError:
         return ()
-    return tuple((it.subject.rfc4514_string(), it.not_valid_after_utc) for it in found)
 
 
 def of_cluster(cluster: Cluster, look: Look) -> Iterator[Validity]:
@@ -68,15 +68,15 @@ def _token(token: str, what: str, field: str) -> Iterator[Validity]:
 
 def key_fits(user: User, look: Look) -> bool | None:
     """Whether the client key is that of the certificate; None if that cannot be known."""
-    from cryptography import x509
+    from cryptography import exceptions, x509
     from cryptography.hazmat.primitives import serialization
 
     data = user.client_certificate_data or look.contents.get(user.client_certificate, b"")
     key_data = user.client_key_data or look.contents.get(user.client_key, b"")
+    form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     try:
         certificate = x509.load_pem_x509_certificate(data)
         key = serialization.load_pem_private_key(key_data, password=None)
-    except (ValueError, TypeError):
+        return certificate.public_key().public_bytes(*form) == key.public_key().public_bytes(*form)
+    except (ValueError, TypeError, exceptions.UnsupportedAlgorithm):
         return None
-    form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
-    return certificate.public_key().public_bytes(*form) == key.public_key().public_bytes(*form)

@@ -21,7 +21,7 @@ class Types:
     def __init__(self, api: Api, manifests: Iterable[Manifest]) -> None:
         self._discovery = api.discovery()
         self._defined = {
-            (spec.get("group"), _names(spec).get("kind")): spec
+            (str(spec.get("group")), str(_names(spec).get("kind"))): spec
             for it in manifests
             if (it.group, it.kind) == DEFINITIONS and isinstance(spec := it.body.get("spec"), dict)
         }
