@@ -31,6 +31,7 @@ from kvestigate.plane.environment import contract
 from kvestigate.plane.environment import routes as environment
 from kvestigate.plane.environment.errand import Errand
 from kvestigate.plane.guard import Guard, Visit
+from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.negotiate import Representation
 from kvestigate.plane.planes import Planes
@@ -170,6 +171,8 @@ class ApiServer:
             if not _serves(known, asked.group):
                 return answer.plain("404 page not found\n", 404)
             raise errors.NotFound("the server could not find the requested resource", details={})
+        if kind.type is None and asked.namespace and not kind.resource.namespaced:
+            return answer.plain("404 page not found\n", 404)
         clock, random = self.planes.times.sources(plane, self._random)
         call = Call(
             plane,
@@ -223,10 +226,20 @@ def _verb(call: Call, aggregated: Verbs | None) -> Verb:
         verbs = VERBS if asked.verb in allowed else {}
     verb = verbs.get(asked.verb)
     if verb is None:
-        raise errors.MethodNotAllowed(
+        raise _not_allowed(call.served, asked)
+    return verb
+
+
+def _not_allowed(served: Kind, asked: Asked) -> errors.MethodNotAllowed:
+    if served.type is not None:
+        return errors.MethodNotAllowed(
             "the server does not allow this method on the requested resource", details={}
         )
-    return verb
+    resource = served.resource
+    return errors.MethodNotAllowed(
+        f'{asked.verb} is not supported on resources of kind "{resource.qualified}"',
+        details={"group": resource.group, "kind": resource.plural},
+    )
 
 
 def _leads_somewhere(asked: Asked, resource: Resource) -> bool:

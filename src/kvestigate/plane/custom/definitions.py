@@ -56,7 +56,7 @@ def _compiled(told: bytes) -> Kinds:
         version["name"]: CustomKind(
             _resource(spec, names, version),
             version,
-            changed=value["changed"],
+            changed=value["changed"] or len(spec["versions"]) > 1,
             ending=value["ending"],
         )
         for version in spec["versions"]

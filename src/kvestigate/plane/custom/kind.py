@@ -1,9 +1,10 @@
 """A kind that a definition in the plane describes, at one of its versions. Pure.
 
 Versions differ in their schema and their apiVersion only (no conversion webhooks are called),
-so objects are kept as they were written, and a version that is not the stored one shapes them
-when it shows them. The same goes for all versions once a definition was changed: what is
-stored may be older than its defaults, and kube-apiserver too fills them in on reading.
+so objects are kept as they were written, and shaped when they are read: by the schema of the
+stored version, and another version then leaves out what it does not know. The same goes once a
+definition was changed: what is stored may be older than its defaults, and kube-apiserver too
+fills them in on reading.
 """
 
 from __future__ import annotations
@@ -59,10 +60,13 @@ class CustomKind(Kind):
         super().__init__(resource)
         self.schema = (version.get("schema") or {}).get("openAPIV3Schema") or _OPEN
         self.structure = Structure(self.schema, root=True)
+        self._known: Structure | None = None
+        """What of an object of another version this one knows, once that was asked."""
         self.columns: list[Object] = version.get("additionalPrinterColumns") or []
         self.scale: Object = (version.get("subresources") or {}).get("scale") or {}
         """Where the replicas are, as the definition says it."""
         self._changed = changed
+        """Whether what is stored may not be as the schema has it."""
         self._ending = ending
         self._check = validation.compiled(self.schema)
         self._rules = rules.compile_rules(self.schema)
@@ -102,8 +106,13 @@ class CustomKind(Kind):
     def from_stored(self, obj: Object) -> Object:
         if self.shown_as_stored:
             return obj
-        shown: Object = self.structure.shaped(obj)
-        return {**shown, "apiVersion": self.resource.api_version}
+        assert isinstance(self.stored, CustomKind)
+        shown: Object = self.stored.structure.shaped(obj)
+        if self.stored is self:
+            return shown
+        if self._known is None:
+            self._known = Structure(self.schema or _OPEN, root=True, defaults=False)
+        return {**self._known.shaped(shown), "apiVersion": self.resource.api_version}
 
     def is_new_generation(self, new: Object, old: Object) -> bool:
         return super().is_new_generation(new, old) or (
@@ -128,7 +137,7 @@ class CustomKind(Kind):
         return found + self._broken(found, new, old)
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        found = _added(self._misfits, new, old)
+        found = [_of_status(cause) for cause in _added(self._misfits, new, old)]
         found += self._replicas(new, "statusReplicasPath")
         return found + self._broken(found, new, old)
 
@@ -214,6 +223,13 @@ def _added(check: Callable[[Object], list[Cause]], new: Object, old: Object) -> 
         for cause in found
         if cause not in known or _value_at(new, cause.field) != _value_at(old, cause.field)
     ]
+
+
+def _of_status(cause: Cause) -> Cause:
+    """Told by one who was only shown the status."""
+    inner = cause.field.removeprefix("status.")
+    message = cause.message.replace(f"{cause.field} in body", f"{inner} in body")
+    return Cause(cause.reason, cause.field, message)
 
 
 def _value_at(obj: Object, field: str) -> Any:

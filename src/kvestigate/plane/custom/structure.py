@@ -42,19 +42,27 @@ class Structure:
         "watchful",
     )
 
-    def __init__(self, schema: Mapping[str, Any], *, root: bool = False) -> None:
+    def __init__(
+        self, schema: Mapping[str, Any], *, root: bool = False, defaults: bool = True
+    ) -> None:
+        """Without `defaults` it only takes away."""
+
+        def part(inner: Any) -> Structure | None:
+            return Structure(inner, defaults=defaults) if isinstance(inner, dict) else None
+
         fields = schema.get("properties") or {}
         own = OWN_FIELDS if root else ()
         self.properties = {
-            name: Structure(inner) for name, inner in fields.items() if name not in own
+            name: Structure(inner, defaults=defaults)
+            for name, inner in fields.items()
+            if name not in own
         }
-        extra, items = schema.get("additionalProperties"), schema.get("items")
-        self.additional = Structure(extra) if isinstance(extra, dict) else None
-        self.items = Structure(items) if isinstance(items, dict) else None
+        extra = schema.get("additionalProperties")
+        self.additional, self.items = part(extra), part(schema.get("items"))
         self.preserves = extra is True or bool(schema.get("x-kubernetes-preserve-unknown-fields"))
         self.embedded = bool(schema.get("x-kubernetes-embedded-resource"))
         self.nullable = bool(schema.get("nullable"))
-        self.default = schema.get("default")
+        self.default = schema.get("default") if defaults else None
         self.list_type = schema.get("x-kubernetes-list-type") or ""
         self.list_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         self._keeps = frozenset(OWN_FIELDS if root or self.embedded else ())

@@ -127,9 +127,10 @@ def _scaled(call: Call, obj: Object, item: Item, sent: Object, scaling: Scaling)
     meta = sent["metadata"]
     if meta.get("uid") and meta["uid"] != item.uid:
         raise uid_conflict(call, meta["uid"], item.uid)
-    if found := _problems(sent):
+    # Custom resources have rules of their own about replicas.
+    if call.served.type is not None and (found := _problems(sent)):
         raise causes.reject("Scale", "autoscaling", item.name, found)
-    check_version(call, meta.get("resourceVersion") or "", item)
+    check_version(call, meta.get("resourceVersion") or str(item.revision), item)
     _write(obj, scaling.replicas, (sent.get("spec") or {}).get("replicas", 0))
     return obj
 

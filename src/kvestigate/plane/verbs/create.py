@@ -19,12 +19,22 @@ async def create(call: Call) -> Response:
 async def _create(call: Call) -> Item:
     for left in reversed(range(GENERATED_NAME_TRIES)):
         obj = body.decode(call)
-        generated = not obj["metadata"].get("name")
+        base, generated = obj["metadata"].get("generateName"), not obj["metadata"].get("name")
         write = await writing.prepare_new(call, call.plane.tip, obj)
         try:
             return await writing.commit_new(call, write)
         except AlreadyExists:
             # A clash of random names is nobody's fault: draw again.
-            if not generated or not left:
+            if base and not (generated and left):
+                raise _not_unique(call, write.new["metadata"]["name"]) from None
+            if not generated:
                 raise
     raise AssertionError("unreachable")
+
+
+def _not_unique(call: Call, name: str) -> AlreadyExists:
+    taken = call.already_exists(name)
+    why = "the server was not able to generate a unique name for the object"
+    return AlreadyExists(
+        f"{taken.message}, {why}", details={**taken.details, "retryAfterSeconds": 1}
+    )
