@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from kvestigate.errors import ApiError, BadRequest
 from kvestigate.kube import causes
@@ -174,42 +175,72 @@ async def change(
     the managers of the fields, and `seen` what the client sees of the object, if not itself.
     """
     for attempt in range(CONFLICT_RETRIES):
-        state = call.plane.tip
-        item = call.find(state)
-        old = call.kind.from_stored(objects.read(item))
-        new = alter(call.kind.from_stored(objects.read(item)), item)
-        if new is None:
-            return item
-        write = await prepare_update(call, state, new, old, tracked=tracked, seen=seen)
-        managed.settle(new, old)
+        changed = await _changed(call, alter, tracked=tracked, seen=seen)
+        if isinstance(changed, Item):
+            return changed
         try:
-            return await _commit_change(call, write, item)
+            changes = await commit(call, changed.mutations)
         except Mismatch:
             if pinned or attempt == CONFLICT_RETRIES - 1:
                 raise call.modified() from None
         except Missing:
             raise call.not_found() from None
+        else:
+            return changed.answer or changes[0].item
     raise AssertionError("unreachable")
 
 
-async def _commit_change(call: Call, write: Write, item: Item) -> Item:
-    new = write.new
-    if write.old is not None and objects.same(new, write.old, item):
+class _Changed(NamedTuple):
+    """A change that may be made.
+
+    Many are on their way to disk at a time. Who waits for one holds on to its bytes, but not to
+    the objects they were made from: those are hundreds of dicts, and the next request takes
+    their place while they are still at hand.
+    """
+
+    mutations: list[Mutation]
+    answer: Item | None
+    """What to answer with, if not with what is stored."""
+
+
+async def _changed(
+    call: Call,
+    alter: Callable[[Object, Item], Object | None],
+    *,
+    tracked: bool,
+    seen: Callable[[Object], Object] | None,
+) -> _Changed | Item:
+    """The change to make, or the object to answer with if there is nothing to change."""
+    state = call.plane.tip
+    item = call.find(state)
+    old = call.kind.from_stored(objects.read(item))
+    new = alter(_current(call, item, old), item)
+    if new is None:
+        return item
+    write = await prepare_update(call, state, new, old, tracked=tracked, seen=seen)
+    managed.settle(new, old)
+    if objects.same(new, old, item):
         return item
     if call.dry_run:
         return dry_item(call, objects.body(new, call.kind), item.name, item.revision)
-    mutation: Mutation
-    released = bool(new["metadata"].get("deletionTimestamp")) and gone(call, new)
-    if released:
-        # Watchers see it as it last was; only the one who let go sees it without the finalizer.
-        mutation = Remove(call.kind.key, item.namespace, item.name, item.revision)
-    else:
-        mutation = objects.put(new, call.kind, expect=item.revision)
-    along = call.kind.takes_along(new, write.scene) if released else []
-    changes = await commit(call, [mutation, *write.extra, *along])
-    if released:
-        return dry_item(call, objects.body(new, call.kind), item.name, item.revision)
-    return changes[0].item
+    if not new["metadata"].get("deletionTimestamp") or not gone(call, new):
+        return _Changed([objects.put(new, call.kind, expect=item.revision), *write.extra], None)
+    # Watchers see it as it last was; only the one who let go sees it without the finalizer.
+    removal = Remove(call.kind.key, item.namespace, item.name, item.revision)
+    along = call.kind.takes_along(new, write.scene)
+    last = dry_item(call, objects.body(new, call.kind), item.name, item.revision)
+    return _Changed([removal, *write.extra, *along], last)
+
+
+def _current(call: Call, item: Item, old: Object) -> Object:
+    """What was read as `old`, to be altered."""
+    if call.kind.shares_on_update and call.served is call.kind:
+        return {name: _loose(value) for name, value in old.items()}
+    return call.kind.from_stored(objects.read(item))
+
+
+def _loose(value: Any) -> Any:
+    return value.copy() if isinstance(value, dict) else value
 
 
 async def commit(call: Call, mutations: list[Mutation]) -> list[Change]:

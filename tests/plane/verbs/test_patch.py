@@ -101,3 +101,37 @@ async def test_a_patch_that_changes_nothing_makes_no_revision(
 ) -> None:
     patched = await api.patch(f"{PODS}/web", {"metadata": {"labels": {"app": "web"}}})
     assert patched.body == pod
+
+
+@pytest.mark.parametrize(
+    ("collection", "obj"),
+    [
+        (
+            "/api/v1/namespaces/default/pods",
+            {
+                "spec": {
+                    "containers": [{"name": "a", "image": "a", "ports": [{"containerPort": 1}]}]
+                }
+            },
+        ),
+        ("/api/v1/namespaces/default/configmaps", {"data": {"a": "b"}}),
+        ("/api/v1/namespaces/default/secrets", {"stringData": {"a": "b"}}),
+        ("/api/v1/nodes", {"spec": {"podCIDR": "10.0.0.0/24"}, "status": {"capacity": {"cpu": 2}}}),
+        (
+            "/apis/coordination.k8s.io/v1/namespaces/default/leases",
+            {"spec": {"holderIdentity": "a", "leaseDurationSeconds": 9}},
+        ),
+    ],
+)
+async def test_a_patch_changes_what_it_names_and_nothing_else(
+    api: Api, collection: str, obj: dict[str, Any]
+) -> None:
+    made = (await api.post(collection, {"metadata": {"name": "x"}, **obj})).body
+    one = f"{collection}/x"
+    changed = (await api.patch(one, {"metadata": {"labels": {"new": "label"}}})).body
+    assert changed == (await api.get(one)).body
+    assert changed["metadata"]["labels"] == {"new": "label"}
+    for before in (made, changed):
+        for server_set in ("labels", "managedFields", "resourceVersion"):
+            before["metadata"].pop(server_set, None)
+    assert changed == made

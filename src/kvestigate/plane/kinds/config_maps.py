@@ -13,6 +13,8 @@ SEALED = "field is immutable when `immutable` is set"
 
 
 class ConfigMapKind(Kind):
+    shares_on_update = True
+
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         found = []

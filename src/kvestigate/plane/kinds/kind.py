@@ -63,6 +63,9 @@ class Kind:
     updates_unconditionally: ClassVar[bool] = True
     """An update without a resourceVersion overwrites whatever is there."""
     creates_on_update: ClassVar[bool] = False
+    shares_on_update: ClassVar[bool] = False
+    """What a patch leaves alone in the fields of spec, status and the like may be the old object's:
+    no hook changes it there, so nothing is copied and it is equal at a glance."""
     trims_list_items: ClassVar[bool] = True
     """Items of a list leave out kind and apiVersion, as those of built-in kinds do."""
     says_continue: ClassVar[bool] = False

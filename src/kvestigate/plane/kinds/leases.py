@@ -10,6 +10,7 @@ from kvestigate.plane.kinds.kind import Kind, Object, Scene
 
 
 class LeaseKind(Kind):
+    shares_on_update = True
     creates_on_update = True
     updates_unconditionally = False
 

@@ -14,6 +14,7 @@ _KEPT = 'except from "" to valid'
 
 
 class NodeKind(Kind):
+    shares_on_update = True
     keeps_status_on_create = True
     status_carries_metadata = True
     selectable = (

@@ -42,6 +42,7 @@ def _status(obj: Object, field: str) -> str:
 
 
 class PodKind(Kind):
+    shares_on_update = True
     counts_generations = True
     deletes_gracefully = True
     returns_deleted = True

@@ -25,6 +25,7 @@ _TLS = "kubernetes.io/tls"
 
 
 class SecretKind(Kind):
+    shares_on_update = True
     selectable = (("type", lambda obj: obj.get("type", "")),)
 
     def default(self, obj: Object) -> None:
