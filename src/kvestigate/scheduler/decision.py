@@ -178,15 +178,20 @@ class Decider:
     def _side_by_side(self, trial: _Trial, recollection: Recollection) -> Placement | NoFit:
         names = list(recollection.scores)
         enough = enough_nodes(len(trial.state.nodes))
-        feasible: list[NodeState] = []
-        looked = 0
         start = self._start % len(names) if names else 0
-        for name in names[start:] + names[:start]:
-            looked += 1
-            if trial.accepts(name):
-                feasible.append(trial.state.nodes[name])
-                if len(feasible) >= enough:
-                    break
+        names = names[start:] + names[:start]
+        nodes = trial.state.nodes
+        if trial.judges or trial.contested:
+            feasible, looked = [], 0
+            for name in names:
+                looked += 1
+                if trial.accepts(name):
+                    feasible.append(nodes[name])
+                    if len(feasible) >= enough:
+                        break
+        else:
+            feasible = [nodes[name] for name in names[:enough]]
+            looked = len(feasible)
         self._start += looked
         if not feasible:
             return _no_fit(trial.state, {**recollection.rejections, **trial.rejections})

@@ -6,6 +6,8 @@ from kvestigate.kube.requests import PODS, Amounts, amounts
 from kvestigate.kube.views.core import Node, Taint
 from kvestigate.scheduler.pods import PodFacts, Port
 
+_ZONE = "topology.kubernetes.io/zone"
+_HOST = "kubernetes.io/hostname"
 _EVERY_ADDRESS = "0.0.0.0"
 
 
@@ -15,6 +17,7 @@ class NodeState:
     __slots__ = (
         "allocatable",
         "assumed",
+        "is_host",
         "labels",
         "name",
         "node",
@@ -23,6 +26,7 @@ class NodeState:
         "requested",
         "room",
         "taints",
+        "zone",
     )
 
     def __init__(self, node: Node) -> None:
@@ -38,6 +42,9 @@ class NodeState:
     def update(self, node: Node) -> None:
         self.node = node
         self.labels: dict[str, str] = node.metadata.labels
+        self.zone: str | None = self.labels.get(_ZONE)
+        self.is_host = _HOST in self.labels
+        """Whether pods can be spread over it and others like it."""
         self.taints: tuple[Taint, ...] = node.spec.taints
         self.allocatable: Amounts = amounts(node.status.allocatable or node.status.capacity)
         self.room = self.allocatable.get(PODS, 0)
