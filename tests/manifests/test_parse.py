@@ -61,6 +61,21 @@ def test_a_broken_secret_is_not_quoted() -> None:
     assert refused.value.message.startswith("s.yaml:4")
 
 
+@pytest.mark.parametrize("field", ["data", "stringData"])
+@pytest.mark.parametrize("value", ["424242", "[424242]", "{a: 424242}", "true"])
+def test_what_is_no_text_in_a_secret_is_not_sent_and_not_quoted(field: str, value: str) -> None:
+    text = f"apiVersion: v1\nkind: Secret\nmetadata: {{name: s}}\n{field}: {{pin: {value}}}\n"
+    with pytest.raises(InputError) as refused:
+        parse([Source("s.yaml", text)])
+    assert refused.value.message == f"s.yaml:1: {field}.pin of Secret 's' is not text"
+
+
+def test_the_values_of_a_secret_are_a_mapping() -> None:
+    text = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: [hunter2]\n"
+    with pytest.raises(InputError, match=r"s\.yaml:1: data of Secret 's' is no mapping"):
+        parse([Source("s.yaml", text)])
+
+
 @given(st.text(max_size=60))
 def test_any_text_is_manifests_or_an_input_error(text: str) -> None:
     try:

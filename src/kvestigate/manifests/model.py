@@ -45,6 +45,10 @@ class Manifest:
         """Empty where the manifest does not say."""
         return str(self.body["metadata"].get("namespace") or "")
 
+    @property
+    def is_secret(self) -> bool:
+        return (self.api_version, self.kind) == ("v1", "Secret")
+
 
 class Outcome(enum.Enum):
     """What an object's manifest does to it, or would do."""

@@ -38,7 +38,10 @@ def _manifest(document: Document) -> Manifest:
         if not isinstance(body.get(key), str) or not body[key]:
             raise InputError(f"{key} is missing", where=document.where)
     _check_metadata(body, document.where)
-    return Manifest(body, document.where)
+    manifest = Manifest(body, document.where)
+    if manifest.is_secret:
+        _check_secret(manifest)
+    return manifest
 
 
 def _check_metadata(body: dict[str, Any], where: str) -> None:
@@ -56,6 +59,23 @@ def _check_metadata(body: dict[str, Any], where: str) -> None:
         raise InputError(f"the {body['kind']} has no metadata.name", where=where)
     if namespace is not None and not isinstance(namespace, str):
         raise InputError(f"metadata.namespace of {name!r} is not text", where=where)
+
+
+def _check_secret(manifest: Manifest) -> None:
+    """The server would refuse what is no text, too, and quote it."""
+    for field in ("data", "stringData"):
+        values = manifest.body.get(field)
+        if values is not None and not isinstance(values, dict):
+            raise InputError(
+                f"{field} of Secret {manifest.name!r} is no mapping", where=manifest.where
+            )
+        for key, value in (values or {}).items():
+            if value is not None and not isinstance(value, str):
+                raise InputError(
+                    f"{field}.{key} of Secret {manifest.name!r} is not text",
+                    where=manifest.where,
+                    hint="put it in quotes",
+                )
 
 
 def _unique(manifests: Iterable[Manifest]) -> None:
