@@ -16,16 +16,35 @@ from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.policies.asking import Asking
 from kvestigate.plane.store.body import fill, unfilled
 from kvestigate.plane.store.errors import Exists, Mismatch, Missing
-from kvestigate.plane.store.model import Change, ChangeType, Item, Mutation, Remove
+from kvestigate.plane.store.model import Change, ChangeType, Item, Mutation, Put, Remove
 from kvestigate.plane.store.state import PlaneState
 
 CONFLICT_RETRIES = 5
 """How often a change that names no revision is tried anew on what another writer left."""
 
 
-async def prepare_new(
-    call: Call, state: PlaneState, obj: Object, *, tracked: bool = False
-) -> Write:
+# Many writes are on their way to disk at a time. Who waits for one holds on to its bytes, but
+# not to the objects they were made from: those are hundreds of dicts, and the next request
+# takes their place while they are still at hand.
+
+
+class New(NamedTuple):
+    """A new object that may be stored."""
+
+    put: Put
+    along: list[Mutation]
+    """To be committed together with it."""
+
+
+class _Changed(NamedTuple):
+    """A change that may be made."""
+
+    mutations: list[Mutation]
+    answer: Item | None
+    """What to answer with, if not with what is stored."""
+
+
+async def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bool = False) -> New:
     """Everything that happens to a new object before it is stored.
 
     `tracked` says that its fields have their managers already.
@@ -63,7 +82,7 @@ async def prepare_new(
     write.scene = call.scene(call.plane.tip)  # the webhooks may have taken their time
     charge(write)
     call.warnings.extend(kind.warnings(obj))
-    return write
+    return New(objects.put(obj, kind, expect=0), write.extra)
 
 
 async def pass_admission(
@@ -147,16 +166,16 @@ def check_namespace(call: Call, obj: Object) -> None:
         )
 
 
-async def commit_new(call: Call, write: Write) -> Item:
-    mutation = objects.put(write.new, call.kind, expect=0)
+async def commit_new(call: Call, new: New) -> Item:
+    put = new.put
     if call.dry_run:
-        if call.plane.tip.get(mutation.resource, mutation.namespace, mutation.name):
-            raise call.already_exists(mutation.name)
-        return dry_item(call, mutation.body, mutation.name)
+        if call.plane.tip.get(put.resource, put.namespace, put.name):
+            raise call.already_exists(put.name)
+        return dry_item(call, put.body, put.name)
     try:
-        changes = await call.plane.commit([mutation, *write.extra], call.user.name)
+        changes = await call.plane.commit([put, *new.along], call.user.name)
     except Exists:
-        raise call.already_exists(mutation.name) from None
+        raise call.already_exists(put.name) from None
     return changes[0].item
 
 
@@ -188,19 +207,6 @@ async def change(
         else:
             return changed.answer or changes[0].item
     raise AssertionError("unreachable")
-
-
-class _Changed(NamedTuple):
-    """A change that may be made.
-
-    Many are on their way to disk at a time. Who waits for one holds on to its bytes, but not to
-    the objects they were made from: those are hundreds of dicts, and the next request takes
-    their place while they are still at hand.
-    """
-
-    mutations: list[Mutation]
-    answer: Item | None
-    """What to answer with, if not with what is stored."""
 
 
 async def _changed(

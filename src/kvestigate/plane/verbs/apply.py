@@ -73,8 +73,8 @@ async def _create(call: Call, config: Object) -> Item:
     call.require("create")
     obj = applied(call, config, None)
     obj["metadata"].pop("resourceVersion", None)
-    write = await writing.prepare_new(call, call.plane.tip, obj, tracked=True)
-    return await writing.commit_new(call, write)
+    new = await writing.prepare_new(call, call.plane.tip, obj, tracked=True)
+    return await writing.commit_new(call, new)
 
 
 def applied(call: Call, config: Object, live: Object | None, *, speaking: str = "") -> Object:

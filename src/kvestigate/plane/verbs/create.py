@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from kvestigate.errors import AlreadyExists
 from kvestigate.plane import body, forms, options, writing
 from kvestigate.plane.call import Call
@@ -18,18 +20,31 @@ async def create(call: Call) -> Response:
 
 async def _create(call: Call) -> Item:
     for left in reversed(range(GENERATED_NAME_TRIES)):
-        obj = body.decode(call)
-        base, generated = obj["metadata"].get("generateName"), not obj["metadata"].get("name")
-        write = await writing.prepare_new(call, call.plane.tip, obj)
+        wish, new = await _prepare(call)
         try:
-            return await writing.commit_new(call, write)
+            return await writing.commit_new(call, new)
         except AlreadyExists:
             # A clash of random names is nobody's fault: draw again.
-            if base and not (generated and left):
-                raise _not_unique(call, write.new["metadata"]["name"]) from None
-            if not generated:
+            if wish.base and not (wish.generated and left):
+                raise _not_unique(call, new.put.name) from None
+            if not wish.generated:
                 raise
     raise AssertionError("unreachable")
+
+
+class _Wish(NamedTuple):
+    """How a new object is to be called."""
+
+    base: str
+    """Its generateName."""
+    generated: bool
+
+
+async def _prepare(call: Call) -> tuple[_Wish, writing.New]:
+    obj = body.decode(call)
+    meta = obj["metadata"]
+    wish = _Wish(meta.get("generateName") or "", not meta.get("name"))
+    return wish, await writing.prepare_new(call, call.plane.tip, obj)
 
 
 def _not_unique(call: Call, name: str) -> AlreadyExists:

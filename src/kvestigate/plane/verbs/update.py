@@ -52,8 +52,8 @@ async def _create(call: Call, obj: Object) -> Item:
         raise uid_conflict(call, uid, "")
     obj["metadata"].pop("resourceVersion", None)
     call.require("create")
-    write = await writing.prepare_new(call, call.plane.tip, obj)
-    return await writing.commit_new(call, write)
+    new = await writing.prepare_new(call, call.plane.tip, obj)
+    return await writing.commit_new(call, new)
 
 
 def check_version(call: Call, version: str, item: Item) -> None:
