@@ -24,6 +24,8 @@ ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 _STANDARD = frozenset({"kubernetes", ORPHAN, FOREGROUND})
 
 _METADATA = Path("metadata")
+_LABELS = _METADATA.child("labels")
+_ANNOTATIONS = _METADATA.child("annotations")
 
 
 def timestamp(seconds: float) -> str:
@@ -137,17 +139,17 @@ def _check_names(meta: Object, kind: Kind) -> list[Cause]:
     found: list[Cause] = []
     name = meta.get("name") or ""
     if generate := meta.get("generateName"):
-        found += (
+        found += [
             causes.invalid(_METADATA.child("generateName"), generate, problem)
             for problem in kind.name_problems(_completed(generate))
-        )
+        ]
     if not name:
         found.append(causes.required(_METADATA.child("name"), "name or generateName is required"))
     else:
-        found += (
+        found += [
             causes.invalid(_METADATA.child("name"), name, problem)
             for problem in kind.name_problems(name)
-        )
+        ]
     return found
 
 
@@ -202,18 +204,18 @@ def _completed(base: str) -> str:
 
 
 def _check_labels(labels: dict[str, str]) -> list[Cause]:
-    path = _METADATA.child("labels")
     found = []
     for key, value in labels.items():
-        found += [causes.invalid(path, key, text) for text in names.qualified_name_problems(key)]
-        found += [causes.invalid(path, value, text) for text in names.label_value_problems(value)]
+        if problems := names.qualified_name_problems(key):
+            found += [causes.invalid(_LABELS, key, text) for text in problems]
+        if problems := names.label_value_problems(value):
+            found += [causes.invalid(_LABELS, value, text) for text in problems]
     return found
 
 
 def _check_annotations(annotations: dict[str, str]) -> list[Cause]:
-    path = _METADATA.child("annotations")
     found = [
-        causes.invalid(path, key, text)
+        causes.invalid(_ANNOTATIONS, key, text)
         for key in annotations
         for text in names.qualified_name_problems(key.lower())
     ]
@@ -221,7 +223,7 @@ def _check_annotations(annotations: dict[str, str]) -> list[Cause]:
     if size * _UTF8_MOST > ANNOTATIONS_LIMIT:
         size = sum(len(text.encode()) for pair in annotations.items() for text in pair)
     if size > ANNOTATIONS_LIMIT:
-        found.append(causes.too_long(path, ANNOTATIONS_LIMIT))
+        found.append(causes.too_long(_ANNOTATIONS, ANNOTATIONS_LIMIT))
     return found
 
 
