@@ -42,9 +42,9 @@ async def queue(api: Api, name: str) -> None:
     await api.create(QUEUES, body, namespace="default")
 
 
-async def test_a_queue_decides_when_the_jobs_start(api: Api) -> None:
+async def test_a_queue_decides_when_a_job_starts(api: Api) -> None:
     jane = InProcess(api, User("jane"))
-    task: dict[str, Any] = with_limits({"run": "x", "num_nodes": 2}, queue="ml")
+    task: dict[str, Any] = with_limits({"run": "x"}, queue="ml")
     with pytest.raises(InputError, match="Kueue is not installed"):
         await jane.submit(task)
     await api.create(DEFINITIONS, KUEUE)
@@ -53,9 +53,30 @@ async def test_a_queue_decides_when_the_jobs_start(api: Api) -> None:
         await jane.submit(task)
     assert caught.value.hint == "there are: vision"
     await queue(api, "ml")
-    for job in await jobs_of(api, (await jane.submit(task)).task_id):
-        assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "ml"
-        assert job["spec"]["suspend"] is True
+    (job,) = await jobs_of(api, (await jane.submit(task)).task_id)
+    assert job["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "ml"
+    assert job["spec"]["suspend"] is True
+    assert "schedulingGates" not in job["spec"]["template"]["spec"]
+
+
+async def test_a_queue_admits_all_nodes_or_none(api: Api) -> None:
+    await api.create(DEFINITIONS, KUEUE)
+    await queue(api, "ml")
+    task = with_limits({"run": "x", "num_nodes": 3}, queue="ml")
+    task_id = (await InProcess(api, User("jane")).submit(task)).task_id
+    jobs = await jobs_of(api, task_id)
+    assert len(jobs) == 3
+    for job in jobs:
+        # A job that named a queue would be admitted without the others.
+        assert "kueue.x-k8s.io/queue-name" not in job["metadata"]["labels"]
+        assert not job["spec"].get("suspend")
+        template = job["spec"]["template"]
+        labels, notes = template["metadata"]["labels"], template["metadata"]["annotations"]
+        assert labels["kueue.x-k8s.io/queue-name"] == "ml"
+        assert labels["kueue.x-k8s.io/pod-group-name"] == f"task-{task_id}"
+        assert notes["kueue.x-k8s.io/pod-group-total-count"] == "3"
+        assert notes["kueue.x-k8s.io/retriable-in-group"] == "false"
+        assert template["spec"]["schedulingGates"] == [{"name": "kueue.x-k8s.io/admission"}]
 
 
 async def test_nothing_stays_for_ever(api: Api) -> None:

@@ -107,8 +107,14 @@ def _job(submission: Submission, index: int) -> Manifest:
     metadata = _metadata(submission, submission.job_name(index), **{labels.NODE_INDEX: str(index)})
     template = {"labels": metadata["labels"], "annotations": metadata["annotations"]}
     limits = submission.task.limits
-    if limits.queue:
+    pod = _pod(submission, index)
+    alone = submission.task.num_nodes == 1
+    if limits.queue and alone:
         metadata = {**metadata, "labels": {**metadata["labels"], labels.QUEUE: limits.queue}}
+    elif limits.queue:
+        template = _queued_together(template, submission)
+        # Ours as well as Kueue's: without a Kueue that knows groups nothing runs past its queue.
+        pod["schedulingGates"] = [{"name": labels.QUEUE_GATE}]
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -119,9 +125,29 @@ def _job(submission: Submission, index: int) -> Manifest:
             "backoffLimit": 0,
             "activeDeadlineSeconds": limits.deadline_seconds,
             "ttlSecondsAfterFinished": limits.ttl_seconds,
-            **({"suspend": True} if limits.queue else {}),
-            "template": {"metadata": template, "spec": _pod(submission, index)},
+            **({"suspend": True} if limits.queue and alone else {}),
+            "template": {"metadata": template, "spec": pod},
         },
+    }
+
+
+def _queued_together(template: Manifest, submission: Submission) -> Manifest:
+    """The pods of all jobs as one workload, which Kueue admits as a whole.
+
+    A job is a workload of its own as soon as it names a queue. So the pods do, and the jobs do not.
+    """
+    group = {
+        labels.QUEUE: submission.task.limits.queue,
+        labels.QUEUE_GROUP: submission.service,
+    }
+    notes = {
+        labels.QUEUE_GROUP_SIZE: str(submission.task.num_nodes),
+        # What fails is not replaced, and must not be waited for.
+        labels.QUEUE_RETRIES: "false",
+    }
+    return {
+        "labels": {**template["labels"], **group},
+        "annotations": {**template["annotations"], **notes},
     }
 
 

@@ -29,6 +29,12 @@ HISTORY: Final = "skypilot-history"
 PIECE: Final = "skypilot-piece"
 """Label of what holds a piece of uploaded files."""
 QUEUE: Final = "kueue.x-k8s.io/queue-name"
+QUEUE_GROUP: Final = "kueue.x-k8s.io/pod-group-name"
+"""Label of pods that Kueue admits together or not at all."""
+QUEUE_GROUP_SIZE: Final = "kueue.x-k8s.io/pod-group-total-count"
+QUEUE_RETRIES: Final = "kueue.x-k8s.io/retriable-in-group"
+QUEUE_GATE: Final = "kueue.x-k8s.io/admission"
+"""The scheduling gate that Kueue removes when it admits a pod."""
 SUBMITTED: Final = "skypilot-submitted-at"
 """Annotation: when, to the microsecond; the API server knows only seconds, which are no order."""
 
@@ -46,6 +52,7 @@ RESERVED: Final = frozenset(
         HISTORY,
         PIECE,
         QUEUE,
+        QUEUE_GROUP,
     )
 )
 

@@ -98,7 +98,7 @@ async def _create(api: Api, submission: Submission) -> None:
     """
     first, *others = compile_jobs(submission)
     companions = compile_companions(submission)
-    held = bool(companions or submission.files) and not submission.task.limits.queue
+    held = bool(companions or submission.files) and "suspend" not in first["spec"]
     if held:
         first["spec"]["suspend"] = True
     owner = await api.create(JOBS, first, type=PartialObject)
