@@ -199,6 +199,7 @@ class NearExchange(Exchange):
         if request is None:
             request = what.request() if isinstance(what, Call) else what
         incoming = await self.transport.send(request, timeout=None)
+        await asyncio.sleep(0)  # or who writes a lot would do so in one go, while others wait
         if 200 <= incoming.status < 300:
             return await incoming.read()
         if incoming.headers.get("retry-after"):

@@ -24,7 +24,7 @@ from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.timing import Timing, timing_of
 
 ACTOR = "system:clock"
-_SLICE = 0.003
+_SLICE = 0.001
 """Seconds for one crew before the next has its turn."""
 
 

@@ -16,7 +16,7 @@ from kvestigate.crew.crew import Crew
 QUIET = 30.0
 LONGEST = 3600.0
 
-_SLICE = 0.003
+_SLICE = 0.001
 """Seconds of real time after which others on the server's loop have their turn."""
 
 
