@@ -7,13 +7,14 @@ import json
 import sys
 from pathlib import Path
 
-from bench import cluster, collect, fleet, jobs, listing, manifests, plane, planes, startup
+from bench import audit, cluster, collect, fleet, jobs, listing, manifests, plane, planes, startup
 from bench.frame import BenchFailed
 from bench.settings import Bench, Settings
 
 BENCHES: dict[str, Bench] = {
     "startup": startup.run,
     "list": listing.run,
+    "audit": audit.run,
     "plane": plane.run,
     "planes": planes.run,
     "fleet": fleet.run,

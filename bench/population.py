@@ -1,21 +1,20 @@
-"""Fills a real API server with nodes and pods, all of them created through its API."""
+"""Fills an API server with nodes and pods, all of them created through its API."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.upstream.cluster import UpstreamCluster
-from tests.upstream.crowd import everywhere
+from tests.upstream.crowd import Judged, everywhere
 from tests.upstream.judge import Judge
 
 Json = dict[str, Any]
-_NAMESPACES = 50
+NAMESPACES = 50
 _STARTED = "2026-01-05T08:00:00Z"
 
 
-def populate(cluster: UpstreamCluster, *, nodes: int, pods: int) -> None:
+def populate(cluster: Judged, *, nodes: int, pods: int) -> None:
     with cluster.judge() as judge:
-        for index in range(_NAMESPACES):
+        for index in range(NAMESPACES):
             name = namespace(index)
             judge.ensure("/api/v1/namespaces", {"metadata": {"name": name}})
             accounts = f"/api/v1/namespaces/{name}/serviceaccounts"
@@ -25,10 +24,16 @@ def populate(cluster: UpstreamCluster, *, nodes: int, pods: int) -> None:
 
 
 def namespace(index: int) -> str:
-    return f"team-{index % _NAMESPACES:03}"
+    return f"team-{index % NAMESPACES:03}"
 
 
 def _create_node(judge: Judge, index: int) -> None:
+    name = f"node-{index:05}"
+    judge.post("/api/v1/nodes", node_body(index))
+    judge.merge(f"/api/v1/nodes/{name}/status", {"status": node_status(index)})
+
+
+def node_body(index: int) -> Json:
     name = f"node-{index:05}"
     labels = {
         "kubernetes.io/hostname": name,
@@ -37,30 +42,32 @@ def _create_node(judge: Judge, index: int) -> None:
         "node.kubernetes.io/instance-type": "gpu-8x",
         "topology.kubernetes.io/zone": f"zone-{index % 3}",
     }
-    judge.post("/api/v1/nodes", {"metadata": {"name": name, "labels": labels}, "spec": {}})
+    return {"metadata": {"name": name, "labels": labels}, "spec": {}}
+
+
+def node_status(index: int) -> Json:
     resources = {"cpu": "128", "memory": "1056Gi", "pods": "110", "nvidia.com/gpu": "8"}
-    status = {
+    return {
         "capacity": resources,
         "allocatable": resources,
         "addresses": [{"type": "InternalIP", "address": f"10.{index // 250}.{index % 250}.1"}],
         "conditions": [_condition("Ready", reason="KubeletReady")],
         "nodeInfo": {"kubeletVersion": "v1.36.4", "osImage": "Debian GNU/Linux 13 (trixie)"},
     }
-    judge.merge(f"/api/v1/nodes/{name}/status", {"status": status})
 
 
 def _create_pod(judge: Judge, index: int, nodes: int) -> None:
-    name = f"serving-{index:06}"
+    body = pod_body(index, nodes)
     path = f"/api/v1/namespaces/{namespace(index)}/pods"
-    judge.post(path, _pod(name, index, nodes))
-    judge.merge(f"{path}/{name}/status", {"status": _pod_status(index)})
+    judge.post(path, body)
+    judge.merge(f"{path}/{body['metadata']['name']}/status", {"status": pod_status(index)})
 
 
-def _pod(name: str, index: int, nodes: int) -> Json:
+def pod_body(index: int, nodes: int) -> Json:
     """About 7 KB once the server has added defaults and managed fields."""
     return {
         "metadata": {
-            "name": name,
+            "name": f"serving-{index:06}",
             "labels": {
                 "app.kubernetes.io/name": "serving",
                 "app.kubernetes.io/instance": f"serving-{index % 40}",
@@ -114,7 +121,7 @@ def _container(name: str, *, gpus: int) -> Json:
     return container
 
 
-def _pod_status(index: int) -> Json:
+def pod_status(index: int) -> Json:
     address = f"10.{100 + index // 62_500}.{index // 250 % 250}.{index % 250 + 1}"
     statuses = [_container_status(name, index) for name in ("server", "proxy")]
     return {
@@ -146,3 +153,18 @@ def _container_status(name: str, index: int) -> Json:
 def _condition(type_: str, reason: str | None = None) -> Json:
     condition = {"type": type_, "status": "True", "lastTransitionTime": _STARTED}
     return condition | {"reason": reason} if reason else condition
+
+
+def workload(index: int) -> dict[str, Json]:
+    """A Deployment and its Service, by the names of their resources."""
+    name, labels = f"serving-{index}", {"app.kubernetes.io/instance": f"serving-{index % 40}"}
+    template = {
+        "metadata": {"labels": labels},
+        "spec": {"containers": [{"name": "server", "image": "registry.example/serving:2026.1"}]},
+    }
+    spec = {"replicas": 3, "selector": {"matchLabels": labels}, "template": template}
+    ports = [{"name": "http", "port": 80, "targetPort": 8000}]
+    return {
+        "deployments": {"metadata": {"name": name}, "spec": spec},
+        "services": {"metadata": {"name": name}, "spec": {"selector": labels, "ports": ports}},
+    }

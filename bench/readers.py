@@ -38,6 +38,21 @@ def official_paged(kubeconfig: str) -> tuple[int, int, int]:
     return official(kubeconfig, limit=500)
 
 
+def official_all(kubeconfig: str) -> tuple[int, int, int]:
+    """Nodes, Deployments and Services, too, and all of it at hand at the end."""
+    importlib.import_module("kubernetes.config").load_kube_config(kubeconfig)
+    client = importlib.import_module("kubernetes.client")
+    core, apps = client.CoreV1Api(), client.AppsV1Api()
+    kept = [
+        core.list_node().items,
+        apps.list_deployment_for_all_namespaces().items,
+        core.list_service_for_all_namespaces().items,
+    ]
+    pods = core.list_pod_for_all_namespaces().items
+    statuses = (status for pod in pods for status in pod.status.container_statuses or ())
+    return len(pods), sum(status.restart_count for status in statuses), len(kept)
+
+
 def kvestigate(kubeconfig: str) -> tuple[int, int, int]:
     import asyncio
 
@@ -65,6 +80,7 @@ READERS = {
     "kvestigate": kvestigate,
     "official": official,
     "official-paged": official_paged,
+    "official-all": official_all,
 }
 
 if __name__ == "__main__":

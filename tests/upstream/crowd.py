@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
-from tests.upstream.cluster import UpstreamCluster
 from tests.upstream.judge import Judge
 
 _CONNECTIONS = 16
 
 
-def everywhere(cluster: UpstreamCluster, count: int, create: Callable[[Judge, int], None]) -> None:
+class Judged(Protocol):
+    """Any server that can be spoken to."""
+
+    def judge(self) -> Judge: ...
+
+
+def everywhere(cluster: Judged, count: int, create: Callable[[Judge, int], None]) -> None:
     """`create(judge, index)` for every index below `count`, on a few connections."""
 
     def work(share: range) -> None:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from kvestigate.kube import quantities
 from kvestigate.observe import listings
-from kvestigate.observe.gpus import asked_for, consumers
+from kvestigate.observe.gpus import asked_for
 from kvestigate.observe.snapshot import Snapshot
+from kvestigate.reports import gpu
 from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
 from kvestigate.reports.findings.pods import owner_of
 
@@ -24,7 +25,7 @@ def not_offered(snapshot: Snapshot) -> Iterator[Finding]:
         for name, count in node.status.allocatable.items()
         if quantities.whole(count)
     }
-    for consumer in consumers(snapshot.of(listings.PODS)):
+    for consumer in snapshot.derived(gpu.collect).consumers:
         if consumer.resource not in offered:
             yield Finding(
                 rule="gpu-not-offered",
@@ -47,6 +48,9 @@ class _Idle:
 
 def idle_by_their_own_figures(snapshot: Snapshot) -> Iterator[Finding]:
     """GPUs of pods that the exporter saw doing nothing."""
+    readings = snapshot.of(listings.GPU_READINGS)
+    if not readings:
+        return
     owners = {
         (pod.metadata.namespace, pod.metadata.name): owner_of(pod)
         for pod in snapshot.of(listings.PODS)
@@ -54,7 +58,7 @@ def idle_by_their_own_figures(snapshot: Snapshot) -> Iterator[Finding]:
     }
     busy: set[tuple[str, str]] = set()
     idle: dict[tuple[str, str], int] = {}
-    for reading in snapshot.of(listings.GPU_READINGS):
+    for reading in readings:
         key = (reading.namespace, reading.pod)
         if key not in owners:
             continue
@@ -129,7 +133,7 @@ RULES = (
     Rule(
         "gpu-not-offered",
         "A pod asks for GPUs that no node offers.",
-        (listings.NODES, listings.PODS),
+        gpu.REPORT.needs,
         not_offered,
     ),
     Rule(

@@ -1,0 +1,132 @@
+"""An audit of a whole cluster, beside kubectl and the official client merely listing it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.frame import BenchFailed, Contender, Result, race
+from bench.population import namespace, populate, workload
+from bench.settings import Settings
+from bench.stocked import StockedPlane
+from bench.versions import versions
+from tests.upstream import binaries
+from tests.upstream.cluster import UpstreamCluster
+from tests.upstream.crowd import everywhere
+from tests.upstream.judge import Judge
+
+_LARGER = 5
+"""A plane is given so many times what the real server is given, which takes it too long."""
+_WORKLOADS = 400
+
+
+@dataclass(frozen=True, slots=True)
+class AuditResult:
+    """The same race on two servers."""
+
+    name: str
+    races: Sequence[Result]
+
+    def as_json(self) -> dict[str, object]:
+        return {"name": self.name, "races": [one.as_json() for one in self.races]}
+
+    def render(self) -> str:
+        return "\n\n".join(one.render() for one in self.races)
+
+
+def run(settings: Settings) -> AuditResult:
+    with tempfile.TemporaryDirectory(prefix="kvestigate-bench-") as directory:
+        return AuditResult(
+            "audit",
+            [_on_kubernetes(settings, Path(directory)), _on_plane(settings, Path(directory))],
+        )
+
+
+def _on_kubernetes(settings: Settings, directory: Path) -> Result:
+    nodes, pods = settings.nodes, settings.pods
+    with UpstreamCluster(binaries.find(), directory) as cluster:
+        with _filling(settings, nodes, pods):
+            populate(cluster, nodes=nodes, pods=pods)
+            everywhere(cluster, _WORKLOADS, _create_workload)
+        where = "a real kube-apiserver"
+        return _race(cluster.admin_kubeconfig(), where, nodes, pods, settings.runs, settings)
+
+
+def _on_plane(settings: Settings, directory: Path) -> Result:
+    nodes, pods = settings.nodes * _LARGER, settings.pods * _LARGER
+    with ExitStack() as stack:
+        with _filling(settings, nodes, pods):
+            plane = StockedPlane(directory, nodes=nodes, pods=pods, sets=_WORKLOADS)
+            stack.enter_context(plane)
+        # Those who keep everything need gigabytes for minutes: once must do.
+        return _race(plane.admin_kubeconfig(), "a plane", nodes, pods, 1, settings)
+
+
+@contextmanager
+def _filling(settings: Settings, nodes: int, pods: int) -> Iterator[None]:
+    settings.progress(f"creating {nodes} nodes and {pods} pods")
+    started = time.monotonic()
+    yield
+    settings.progress(f"created in {time.monotonic() - started:.0f} s")
+
+
+def _race(
+    kubeconfig: Path, where: str, nodes: int, pods: int, runs: int, settings: Settings
+) -> Result:
+    config = str(kubeconfig)
+    with tempfile.TemporaryDirectory(prefix="kvestigate-bench-home-") as home:
+        environment = os.environ | {"HOME": home}
+        _check(config, environment, nodes, pods)
+        rows = race(_contenders(config, environment), runs, settings.progress)
+    method = (
+        f"{nodes} nodes, {pods} pods, {_WORKLOADS} Deployments and Services on {where}; "
+        f"median of {runs} interleaved runs"
+    )
+    return Result("audit", method, versions("kvestigate", "msgspec", "kubernetes"), rows)
+
+
+def _contenders(config: str, environment: Mapping[str, str]) -> list[Contender]:
+    kubectl = [binaries.find().path("kubectl"), f"--kubeconfig={config}"]
+    listed = ["get", "nodes,pods,deployments,services", "-A", "-ojson"]
+    reader = [sys.executable, "-m", "bench.readers", "official-all", config]
+    return [
+        Contender("kvestigate audit -o json", _audit(config), environment),
+        Contender("kubectl get -o json", [*kubectl, *listed], environment),
+        Contender("official client, the same lists", reader),
+    ]
+
+
+def _audit(config: str) -> list[str]:
+    return [sys.executable, "-m", "kvestigate", "--kubeconfig", config, "audit", "-ojson"]
+
+
+def _check(config: str, environment: Mapping[str, str], nodes: int, pods: int) -> None:
+    """What the audit says must be what was created."""
+    done = subprocess.run(
+        _audit(config), env=dict(environment), capture_output=True, check=True, timeout=600
+    )
+    total = json.loads(done.stdout)["reports"]["nodes"]
+    found = (
+        len(total["nodes"]),
+        total["total"]["pods"]["requested"],
+        total["total"]["cpu_millis"]["requested"],
+        total["total"]["gpus"]["requested"],
+    )
+    wanted = (nodes, pods, pods * 1000, sum(index % 3 for index in range(pods)))
+    if found != wanted:
+        raise BenchFailed(f"the audit found {found}, created were {wanted}")
+
+
+def _create_workload(judge: Judge, index: int) -> None:
+    where = f"namespaces/{namespace(index)}"
+    made = workload(index)
+    judge.post(f"/apis/apps/v1/{where}/deployments", made["deployments"])
+    judge.post(f"/api/v1/{where}/services", made["services"])
