@@ -115,7 +115,7 @@ def test_a_command_may_choose_its_exit_code(invoke: Invoke) -> None:
 def test_help_comes_in_headings_with_exit_codes(invoke: Invoke) -> None:
     outcome = invoke("--help")
     assert outcome.code == 0
-    assert "\nDiagnose:\n  debug " in outcome.out
+    assert "\nDiagnose:\n  kubeconfig " in outcome.out
     assert "Exit codes: 0 done, 1 failed, 2 usage" in outcome.out
 
 
