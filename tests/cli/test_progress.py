@@ -39,6 +39,26 @@ def test_a_narrow_terminal_gets_one_line() -> None:
     assert stream.getvalue().removeprefix("\r\x1b[K") == "reading per"
 
 
+def test_a_server_that_says_nothing_is_waited_for_visibly() -> None:
+    stream, clock = io.StringIO(), Clock()
+    progress = Counting(stream, 80, clock)
+    clock.now = 1.0
+    progress.show()
+    assert stream.getvalue() == "\r\x1b[Kreading ..."
+
+
+async def test_on_a_terminal_there_is_a_counter(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with counting() as progress:
+        assert progress is not None
+        progress("pods", 1)
+    assert terminal.getvalue() == ""  # it was done within the second
+
+
 def test_a_pipe_gets_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     with counting() as progress:
         assert progress is None

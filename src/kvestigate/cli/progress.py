@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -34,11 +35,16 @@ class Counting:
 
     def __call__(self, name: str, count: int) -> None:
         self._counts[name] = count
+        self.show()
+
+    def show(self) -> None:
+        """What it is at by now, unless that was shown a moment ago."""
         now = self._now()
         if now >= self._next:
             self._next = now + _PAUSE
             self._shown = True
-            said = ", ".join(f"{name} {count}" for name, count in self._counts.items() if count)
+            counts = (f"{name} {count}" for name, count in self._counts.items() if count)
+            said = ", ".join(counts) or "..."
             self._stream.write(f"{_ERASE}{self._doing} {said}"[: self._width + len(_ERASE) - 1])
             self._stream.flush()
 
@@ -57,7 +63,10 @@ def counting(doing: str = "reading") -> Iterator[Counting | None]:
     import shutil
 
     counter = Counting(sys.stderr, shutil.get_terminal_size().columns, doing=doing)
+    # A server that says nothing for a second is the very thing that people wonder about.
+    silent = asyncio.get_running_loop().call_later(_PATIENCE + _PAUSE, counter.show)
     try:
         yield counter
     finally:
+        silent.cancel()
         counter.erase()
