@@ -69,6 +69,8 @@ def _said(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> FieldSet:
         if value and child.is_divided and type(value) is dict and type(before) in _OBJECT:
             if inner := _said(before or {}, value, child):
                 said[at] = inner
+        elif before is None and type(value) is list and child.is_listed:
+            said[at] = _elements(value, child)
         else:
             found = _Found()
             _compare(at, before, value, child, found)
@@ -225,9 +227,11 @@ def _layout(shape: Shape, names: tuple[str, ...]) -> _Layout:
 
 
 def _all_elements(value: list[Any], shape: Shape) -> FieldSet:
-    if shape.is_divided:
-        return LEAF
-    node: FieldSet = {SELF: LEAF}
+    return {SELF: LEAF, **_elements(value, shape)} if shape.is_listed else LEAF
+
+
+def _elements(value: list[Any], shape: Shape) -> FieldSet:
+    node: FieldSet = {}
     element = shape.element or _UNKNOWN
     for inner in value:
         at = step(inner, shape)

@@ -7,7 +7,6 @@ from typing import Any
 
 from kvestigate.kube.apply.fieldset import value_text
 from kvestigate.kube.apply.shapes import Shape
-from kvestigate.kube.facts import Ownership
 
 _ABSENT: Any = object()
 
@@ -18,7 +17,7 @@ class Unkeyed(ValueError):
 
 def step(element: Any, shape: Shape) -> str:
     """The step to an element of a list of that shape, which is a set or keyed."""
-    return _keyed(element, shape) if shape.ownership is Ownership.KEYED else _value(element)
+    return _keyed(element, shape) if shape.is_keyed else _value(element)
 
 
 def _keyed(element: Any, shape: Shape) -> str:

@@ -41,6 +41,8 @@ class Shape:
         self.ownership = ownership
         self.is_whole = ownership is Ownership.WHOLE
         self.is_divided = ownership is Ownership.FIELDS
+        self.is_keyed = ownership is Ownership.KEYED
+        self.is_listed = self.is_keyed or ownership is Ownership.SET
         self.accepts = accepts
         """`dict`, `list` or a kind of scalar: what a value may be."""
         self.element = element
