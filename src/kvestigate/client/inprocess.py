@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 
 from kvestigate import errors
+from kvestigate.aio.turns import Turns
 from kvestigate.client.call import failure
 from kvestigate.wire.message import (
     Handler,
@@ -36,11 +37,14 @@ class InProcessTransport:
         base_path: str = "",
         headers: Sequence[tuple[str, str]] = (),
         peer: Peer | None = None,
+        turns: Turns | None = None,
     ) -> None:
+        """`turns` are shared by clients who would crowd out those that come through sockets."""
         self._handler = handler
         self._base_path = base_path.rstrip("/")
         self._headers = tuple(headers)
         self._peer = peer or Peer()
+        self._turns = turns
         self._sessions: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -81,6 +85,8 @@ class InProcessTransport:
     async def _answer(self, request: Request, timeout: float | None) -> Response | Upgrade:
         if self._closed:
             raise errors.ConnectionFailed("this client is closed")
+        if self._turns is not None:
+            await self._turns.take()
         local = Request(
             method=request.method,
             path=self._base_path + request.path,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -12,6 +12,7 @@ from functools import partial
 from msgspec import structs
 
 from kvestigate.aio.clock import WALL
+from kvestigate.aio.turns import Turns
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.controllers.registry import CONTROLLERS
@@ -34,10 +35,13 @@ from kvestigate.node.hosts.directory import DirectoryHost
 from kvestigate.node.hosts.interface import Host
 from kvestigate.node.hosts.namespace import NamespaceHost
 from kvestigate.node.hosts.simulated import SimulatedHost
+from kvestigate.plane.aggregation import Aggregation
 from kvestigate.plane.serving import Listen, ServeOptions, Serving, serving
 from kvestigate.scheduler.runtime import Scheduler
 
 _ADDRESS = "127.0.0.1"
+_EACH_ROUND = 8
+"""Calls of the cluster's own parts between two looks at what comes in from outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +59,17 @@ async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIter
     async with AsyncExitStack() as stack:
         options = ServeOptions(cluster.plane, Listen(port=shape.port))
         served = await stack.enter_async_context(serving(options))
-        await _default_storage(_api(served))
-        await _serve_metrics(served)
+        connect = _connections(served)
+        await _default_storage(connect())
+        await _serve_metrics(connect(), served.aggregation)
         if (address := own_address()) is not None:
-            await advertise(_api(served), address, _port(served))
-        await stack.enter_async_context(Manager(_api(served), _controllers(served)))
-        await stack.enter_async_context(Scheduler(_api(served)))
+            await advertise(connect(), address, _port(served))
+        await stack.enter_async_context(Manager(connect(), _controllers(served)))
+        await stack.enter_async_context(Scheduler(connect()))
         population = populated(cluster, shape)
-        await stack.enter_async_context(await _nodes(cluster, served, population))
+        await stack.enter_async_context(await _nodes(connect(), cluster, served, population))
         if population.manifests is not None and not cluster.seeded.exists():
-            await seed(_api(served), population.manifests, population.plans, WALL.now())
+            await seed(connect(), population.manifests, population.plans, WALL.now())
             cluster.seeded.touch()
         yield Running(served.url, structs.replace(shape, port=_port(served)))
 
@@ -73,13 +78,14 @@ def _port(served: Serving) -> int:
     return int(served.url.rpartition(":")[2])
 
 
-def _api(served: Serving) -> Api:
+def _connections(served: Serving) -> Callable[[], Api]:
     """A connection of its own for each part, as if it were a process of its own."""
+    turns = Turns(_EACH_ROUND)
     headers = [
         ("authorization", f"Bearer {served.token}"),
         ("user-agent", "kvestigate-local"),
     ]
-    return Api(InProcessTransport(served.handler, headers=headers))
+    return lambda: Api(InProcessTransport(served.handler, headers=headers, turns=turns))
 
 
 async def _default_storage(api: Api) -> None:
@@ -90,9 +96,8 @@ async def _default_storage(api: Api) -> None:
         pass
 
 
-async def _serve_metrics(served: Serving) -> None:
+async def _serve_metrics(api: Api, aggregation: Aggregation) -> None:
     """What nodes measure becomes an API group, for `kubectl top` and autoscalers."""
-    api = _api(served)
     services = builtins.resource("apiservices")
     try:
         await api.create(services, API_SERVICE, type=bytes)
@@ -101,7 +106,7 @@ async def _serve_metrics(served: Serving) -> None:
     status = {"status": {"conditions": [AVAILABLE]}}
     name = API_SERVICE["metadata"]["name"]
     await api.patch(services, name, status, subresource="status", type=bytes)
-    served.aggregation.serve(metrics_group(Scraper(api, WALL)))
+    aggregation.serve(metrics_group(Scraper(api, WALL)))
 
 
 def _controllers(served: Serving) -> Mapping[str, Factory]:
@@ -110,11 +115,13 @@ def _controllers(served: Serving) -> Mapping[str, Factory]:
     return {**CONTROLLERS, "root-ca-certificate-publisher-controller": publish}
 
 
-async def _nodes(cluster: ClusterDirectory, served: Serving, population: Population) -> Fleet:
+async def _nodes(
+    api: Api, cluster: ClusterDirectory, served: Serving, population: Population
+) -> Fleet:
     now = datetime.now(UTC)
     reached = (_ADDRESS, _port(served))
     return Fleet(
-        _api(served),
+        api,
         [
             (replace(plan.config, api_address=reached), await _host(cluster, plan))
             for plan in population.plans
