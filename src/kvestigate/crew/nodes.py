@@ -19,7 +19,7 @@ from kvestigate.client.informer import Change
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import ContainerStatus
 from kvestigate.node.agent import Agent
-from kvestigate.node.config import NodeConfig
+from kvestigate.node.config import SELDOM, NodeConfig
 from kvestigate.node.environment import hostname
 from kvestigate.node.feed import Feed
 from kvestigate.node.hosts.interface import Ending, Launch, Process, RunKey
@@ -28,9 +28,9 @@ from kvestigate.node.pods import Pod
 from kvestigate.node.registration import NODES
 
 ANNOTATION = "kvestigate.dev/simulate"
-_PLAIN = NodeConfig("", serves=False, workers=1, tell_starts=False)
+_PLAIN = NodeConfig("", serves=False, workers=1, tell_starts=False, heartbeat=SELDOM)
 """Without a port, with one worker, as nothing it does takes long, and without the two events a
-container that are half of what a node writes."""
+container that are half of what a node writes. Its lease is renewed in time, not more often."""
 
 
 class Nodes:

@@ -11,6 +11,10 @@ from kvestigate.wire.certificates import KeyPair
 
 VERSION = "v1.36.4-kvestigate"
 
+SELDOM = 20.0
+"""Seconds between the renewals of nodes that are many: half of what a lease lasts, as those who
+share a process are not lost one by one. Signs of life of a thousand nodes are a load otherwise."""
+
 
 @dataclass(frozen=True, slots=True)
 class NodeConfig:

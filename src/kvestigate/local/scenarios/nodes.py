@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kvestigate.errors import InputError
 from kvestigate.kube import quantities
 from kvestigate.local.scenarios.model import GpuState, HostKind, NodeGpus, NodeGroup, Scenario
 from kvestigate.local.scenarios.templates import filled
-from kvestigate.node.config import NodeConfig
+from kvestigate.node.config import SELDOM, NodeConfig
 from kvestigate.node.gpu.model import Gpu, Steady, gpu_uuid, instances
 
 _MANY = 100
-"""Simulated nodes beyond which each start of a container is no event of its own."""
+"""Nodes beyond which each start of a container is no event of its own, and each works on one
+pod at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +54,9 @@ def _plans(scenario: Scenario, group: NodeGroup, path: str) -> Iterator[NodePlan
             pods=group.pods,
             gpus=_gpus(group.gpus, name, scenario.spec.seed, path) if group.gpus else (),
             missing_images=scenario.spec.missing_images,
-            tell_starts=group.count <= _MANY,
         )
+        if group.count > _MANY:
+            config = replace(config, tell_starts=False, workers=1, heartbeat=SELDOM)
         yield NodePlan(config, group.host, group.cordoned, group.lost)
 
 
