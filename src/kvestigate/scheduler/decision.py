@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from random import Random
 
 from kvestigate.scheduler import selection
@@ -182,17 +183,12 @@ class Decider:
         names = names[start:] + names[:start]
         nodes = trial.state.nodes
         if trial.judges or trial.contested:
-            feasible, looked = [], 0
-            for name in names:
-                looked += 1
-                if trial.accepts(name):
-                    feasible.append(nodes[name])
-                    if len(feasible) >= enough:
-                        break
+            found = list(islice(filter(trial.accepts, names), enough))
         else:
-            feasible = [nodes[name] for name in names[:enough]]
-            looked = len(feasible)
-        self._start += looked
+            found = names[:enough]
+        enough_found = len(found) == enough
+        self._start += names.index(found[-1]) + 1 if enough_found else len(names)
+        feasible = [nodes[name] for name in found]
         if not feasible:
             return _no_fit(trial.state, {**recollection.rejections, **trial.rejections})
         return self._choose(trial.pod, trial.state, feasible, recollection)
