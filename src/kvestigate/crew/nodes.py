@@ -82,18 +82,24 @@ class Nodes:
         await ready.told
 
 
+MISSING_IMAGES = "kvestigate.dev/missing-images"
+"""Patterns of images that the node does not find anywhere, with commas between them."""
+
+
 def _ours(node: Node) -> bool:
     return node.metadata.annotations.get(ANNOTATION) != "false"
 
 
 def _config(node: Node) -> NodeConfig:
     metadata = node.metadata
+    missing = metadata.annotations.get(MISSING_IMAGES, "")
     return replace(
         _PLAIN,
         name=metadata.name,
         labels=metadata.labels,
         annotations=metadata.annotations,
         capacity=node.status.capacity,
+        missing_images=tuple(filter(None, missing.split(","))),
     )
 
 

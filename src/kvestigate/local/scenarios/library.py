@@ -9,6 +9,7 @@ from typing import Any
 
 from kvestigate.errors import InputError, UsageError
 from kvestigate.local.scenarios.model import Scenario, parse
+from kvestigate.local.scenarios.node_objects import node_objects
 from kvestigate.local.scenarios.nodes import nodes
 from kvestigate.local.scenarios.objects import objects
 
@@ -69,10 +70,11 @@ def checked(source: Source) -> Scenario:
 
 
 def objects_of(name: str) -> list[dict[str, Any]]:
-    """The objects of a scenario that comes with the package; never those of a file."""
+    """The nodes and objects of a scenario that comes with the package; never those of a file."""
     if name not in names():
         raise UsageError(f'there is no scenario "{name}"; there are {", ".join(names())}')
-    return objects(checked(find(name)))
+    scenario = checked(find(name))
+    return [*node_objects(scenario), *objects(scenario)]
 
 
 def _listed(scenario: Scenario) -> Listed:
