@@ -31,11 +31,11 @@ def json_value(value: Any, status: int = 200, warnings: Sequence[str] = ()) -> R
 
 def as_yaml(response: Response) -> Response:
     """The same answer for a client that asked for YAML."""
-    import yaml
+    from kvestigate.render.encode import to_yaml
 
     if not isinstance(response.body, bytes):
         return response
-    text = yaml.safe_dump(msgspec.json.decode(response.body), sort_keys=False)
+    text = to_yaml(msgspec.json.decode(response.body))
     headers = [(name, value) for name, value in response.headers if name != "content-type"]
     return Response(
         response.status, [*headers, ("content-type", "application/yaml")], text.encode()

@@ -79,10 +79,10 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
         check_preconditions(call, options.preconditions, item)
         obj = objects.read(item)
         scene = call.scene(state)
-        await _admit(call, obj, scene, dry_run=bool(call.dry_run or options.dryRun))
+        await _admit(call, obj, scene, dry_run=bool(options.dryRun))
         changed = mark(call, obj, options)
         done = writing.gone(call, obj)
-        if call.dry_run or options.dryRun:
+        if options.dryRun:
             body = objects.body(obj, call.kind)
             return writing.dry_item(call, body, item.name, item.revision, item.uid), done
         if not done and not changed:
@@ -158,6 +158,7 @@ def _finalizers(call: Call, present: list[str], options: Options) -> list[str]:
 
 
 def read_options(call: Call) -> Options:
+    """From the body or else from the query: with a body, the real server looks at no query."""
     data = call.request.body
     params = call.asked.params
     if data:
@@ -170,6 +171,8 @@ def read_options(call: Call) -> Options:
             value["propagationPolicy"] = params["propagationPolicy"]
         if "orphanDependents" in params:
             value["orphanDependents"] = call.asked.flag("orphanDependents")
+        if params.get("dryRun"):
+            value["dryRun"] = [params["dryRun"]]
     if value.get("kind") not in (None, "", "DeleteOptions"):
         version = value.get("apiVersion") or "v1"
         raise BadRequest(f'no kind "{value["kind"]}" is registered for version "{version}"')
