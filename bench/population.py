@@ -27,14 +27,21 @@ def namespace(index: int) -> str:
     return f"team-{index % NAMESPACES:03}"
 
 
+def node_name(index: int) -> str:
+    return f"node-{index:05}"
+
+
+def pod_name(index: int) -> str:
+    return f"serving-{index:06}"
+
+
 def _create_node(judge: Judge, index: int) -> None:
-    name = f"node-{index:05}"
     judge.post("/api/v1/nodes", node_body(index))
-    judge.merge(f"/api/v1/nodes/{name}/status", {"status": node_status(index)})
+    judge.merge(f"/api/v1/nodes/{node_name(index)}/status", {"status": node_status(index)})
 
 
 def node_body(index: int) -> Json:
-    name = f"node-{index:05}"
+    name = node_name(index)
     labels = {
         "kubernetes.io/hostname": name,
         "kubernetes.io/arch": "amd64",
@@ -67,7 +74,7 @@ def pod_body(index: int, nodes: int) -> Json:
     """About 7 KB once the server has added defaults and managed fields."""
     return {
         "metadata": {
-            "name": f"serving-{index:06}",
+            "name": pod_name(index),
             "labels": {
                 "app.kubernetes.io/name": "serving",
                 "app.kubernetes.io/instance": f"serving-{index % 40}",
@@ -90,7 +97,7 @@ def pod_body(index: int, nodes: int) -> Json:
             ],
         },
         "spec": {
-            "nodeName": f"node-{index % nodes:05}" if nodes else "",
+            "nodeName": node_name(index % nodes) if nodes else "",
             "terminationGracePeriodSeconds": 120,
             "containers": [_container("server", gpus=index % 3), _container("proxy", gpus=0)],
             "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}],
