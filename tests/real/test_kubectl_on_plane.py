@@ -118,6 +118,7 @@ def test_discovery_and_schemas(kubectl: Kubectl) -> None:
     assert "deployments" in kubectl("api-resources")
     assert "apps/v1" in kubectl("api-versions")
     assert "replicas" in kubectl("explain", "deployment.spec")
+    assert "enum: Always, IfNotPresent" in kubectl("explain", "pod.spec.containers")
 
 
 def test_rights(kubectl: Kubectl) -> None:

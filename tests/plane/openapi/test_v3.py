@@ -8,8 +8,10 @@ import msgspec
 import pytest
 
 from kvestigate.kube.resources import Resource
+from kvestigate.plane import types
 from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.openapi import v2, v3
+from kvestigate.plane.store.state import EMPTY
 from kvestigate.plane.types import Types
 from kvestigate.wire.message import Request, Response
 from tests.plane.conftest import Api
@@ -76,7 +78,8 @@ async def test_lists_say_how_they_are_patched(api: Api) -> None:
     assert containers["x-kubernetes-patch-merge-key"] == "name"
     assert containers["x-kubernetes-patch-strategy"] == "merge"
     assert containers["items"] == {
-        "allOf": [{"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}]
+        "allOf": [{"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"}],
+        "default": {},
     }
 
 
@@ -144,6 +147,30 @@ def test_a_custom_kind_has_its_own_schema() -> None:
     assert references(body) <= known
     patch = body["paths"]["/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"]["patch"]
     assert "application/strategic-merge-patch+json" not in patch["requestBody"]["content"]
+
+
+@pytest.mark.parametrize(
+    ("definition", "field", "said"),
+    [
+        ("Container", "imagePullPolicy", {"enum": ["Always", "IfNotPresent", "Never"]}),
+        ("ContainerPort", "protocol", {"default": "TCP", "enum": ["SCTP", "TCP", "UDP"]}),
+        ("ContainerPort", "containerPort", {"default": 0}),
+    ],
+)
+def test_what_a_field_may_be_is_told(definition: str, field: str, said: dict[str, Any]) -> None:
+    body = decoded(v3.of(types.of(EMPTY)).respond(CORE, Request("GET", "/"), ""))
+    schema = body["components"]["schemas"][f"io.k8s.api.core.v1.{definition}"]
+    assert schema["properties"][field].items() >= said.items()
+
+
+def test_a_reference_is_wrapped_only_beside_something_else() -> None:
+    body = decoded(v3.of(types.of(EMPTY)).respond(CORE, Request("GET", "/"), ""))
+    schemas = body["components"]["schemas"]
+    spec = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]
+    quantity = {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity"}
+    assert spec["overhead"]["additionalProperties"] == quantity
+    assert spec["containers"]["items"]["default"] == {}
+    assert "allOf" in spec["containers"]["items"]
 
 
 def test_version_2_leaves_out_what_it_cannot_say() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kvestigate.kube import facts
+from kvestigate.kube import choices, facts
+from kvestigate.kube.choices import Said
 from kvestigate.kube.facts import Definition, Field, Ownership, Type
 from kvestigate.plane.kinds.kind import Kind
 
@@ -72,7 +73,11 @@ def builtin(name: str, dialect: Dialect) -> Json:
     schema: Json = {"type": "object"}
     if definition.required:
         schema["required"] = list(definition.required)
-    schema["properties"] = {key: _field(field, dialect) for key, field in definition.fields.items()}
+    said = choices.of(name)
+    schema["properties"] = {
+        key: _field(field, dialect, key, said) for key, field in definition.fields.items()
+    }
+    schema.update(said.get("", {}))
     if (kinds := facts.kinds().get(name)) is not None:
         group, version, kind = kinds
         schema[GVK] = [{"group": group, "kind": kind, "version": version}]
@@ -149,15 +154,20 @@ def _lowered(schema: Any) -> Any:
     return found
 
 
-def _field(field: Field, dialect: Dialect) -> Json:
+def _field(field: Field, dialect: Dialect, path: str, said: Said) -> Json:
+    """`path` is where in the definition the field is, `said` what is known of its values."""
     if field.type is Type.DEFINED:
-        schema = dialect.inner(field.definition)
+        alone = path not in said and path.endswith(("[]", "{}"))
+        schema = (dialect.reference if alone else dialect.inner)(field.definition)
     elif field.element is None:
         schema = _scalar(field.type, dialect)
     elif field.type is Type.LIST:
-        schema = {"type": "array", "items": _field(field.element, dialect)}
+        items = _field(field.element, dialect, f"{path}[]", said)
+        schema = {"type": "array", "items": items}
     else:
-        schema = {"type": "object", "additionalProperties": _field(field.element, dialect)}
+        values = _field(field.element, dialect, f"{path}{{}}", said)
+        schema = {"type": "object", "additionalProperties": values}
+    schema.update(said.get(path, {}))
     if field.topology:
         about = "list" if field.type in (Type.LIST, Type.BYTES) else "map"
         schema[f"x-kubernetes-{about}-type"] = field.topology
