@@ -40,7 +40,7 @@ def fleet() -> None:
 @click.option("--prefix", default="", help="What the ids of members begin with; NAME- if none.")
 @click.option("--ttl", metavar="SECONDS", type=click.IntRange(min=1), help="Delete it after that.")
 @click.option("--from-plane", default="", metavar="ID", help="Members are copies of this plane.")
-@click.option("--scenario", default="", help="Members start with the objects of this scenario.")
+@click.option("--scenario", default="", help="Members start with what this scenario has.")
 @click.option(
     "--file",
     "files",
