@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import base64
-import datetime
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
-import msgspec
 import pytest
 
 from kvestigate.plane.authn.tokens import StaticTokens, digest
@@ -20,79 +15,18 @@ from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
-from kvestigate.wire.certificates import CertificateAuthority
-from kvestigate.wire.message import Request, Response
-from kvestigate.wire.server import serve
-from kvestigate.wire.tls import server_context
 from tests.plane.conftest import ADMIN, TOKEN, Api
 from tests.plane.policies.conftest import GROUP
+from tests.plane.policies.judge import NAME, Judge, Object, judging, patch
 
 MAPS = "/api/v1/namespaces/default/configmaps"
-Object = dict[str, Any]
-NAME = "hook.example.com"
 DENIED = f'admission webhook "{NAME}" denied the request'
 FAILED = f'Internal error occurred: failed calling webhook "{NAME}": '
 
 
-@dataclass
-class Judge:
-    """Answers reviews as it was told to, and remembers them."""
-
-    response: Object = field(default_factory=lambda: {"allowed": True})
-    review: Object = field(default_factory=dict)
-    """Put over the whole answer."""
-    raw: tuple[int, bytes] | None = None
-    """The answer, if it is no review."""
-    late: asyncio.Event | None = None
-    """What it waits for before it answers."""
-    asked: list[Object] = field(default_factory=list)
-    respond: Callable[[Object], Object] | None = None
-    port: int = 0
-    ca: str = ""
-
-    async def handle(self, request: Request) -> Response:
-        asked = msgspec.json.decode(request.body)
-        self.asked.append({**asked["request"], "path": request.path, "query": request.query})
-        if self.late is not None:
-            await self.late.wait()
-        if self.raw is not None:
-            return Response(self.raw[0], [], self.raw[1])
-        told = self.response if self.respond is None else self.respond(asked["request"])
-        whole: Object = {
-            "apiVersion": asked["apiVersion"],
-            "kind": "AdmissionReview",
-            "response": {"uid": asked["request"]["uid"], **told},
-            **self.review,
-        }
-        return Response(200, [("content-type", "application/json")], msgspec.json.encode(whole))
-
-    def hook(self, **fields: Any) -> Object:
-        rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"]}
-        return {
-            "name": NAME,
-            "clientConfig": {"url": f"https://127.0.0.1:{self.port}/ask", "caBundle": self.ca},
-            "rules": [{**rule, "resources": ["configmaps"]}],
-            "sideEffects": "None",
-            "admissionReviewVersions": ["v1"],
-            **fields,
-        }
-
-
-@pytest.fixture(scope="module")
-def authority() -> CertificateAuthority:
-    now = datetime.datetime.now(datetime.UTC)
-    return CertificateAuthority.create("hooks", now=now)
-
-
 @pytest.fixture
-async def judge(authority: CertificateAuthority) -> AsyncIterator[Judge]:
-    now = datetime.datetime.now(datetime.UTC)
-    pair = authority.issue_server("hook", ["127.0.0.1"], now=now)
-    found = Judge()
-    tls = server_context(certificate=pair.certificate, key=pair.key)
-    async with await serve(found.handle, tls=tls) as server:
-        found.port = server.address[1]
-        found.ca = base64.b64encode(authority.pair.certificate).decode()
+async def judge() -> AsyncIterator[Judge]:
+    async with judging() as found:
         yield found
 
 
@@ -111,11 +45,6 @@ async def register(api: Api, kind: str, *hooks: Object, name: str = "c") -> None
 
 def config(**data: str) -> Object:
     return {"metadata": {"name": "a"}, "data": data}
-
-
-def patch(*steps: Object) -> Object:
-    encoded = base64.b64encode(msgspec.json.encode(steps)).decode()
-    return {"allowed": True, "patchType": "JSONPatch", "patch": encoded}
 
 
 @pytest.mark.parametrize("kind", ["mutating", "validating"])
@@ -165,8 +94,10 @@ async def test_reviews_tell_what_is_written_and_by_whom(api: Api, judge: Judge) 
 @pytest.mark.parametrize(
     ("review", "raw", "told"),
     [
-        ({}, (500, b"oops"), "an error on the server ("),
-        ({}, (400, b'{"message": "bad one"}'), "failed to call webhook: bad one"),
+        ({}, (500, b"oops"), 'an error on the server ("oops")'),
+        ({}, (400, b'{"kind": "Status", "message": "bad one"}'), "call webhook: bad one"),
+        ({}, (404, b""), "could not find the requested resource"),
+        ({}, (302, b""), "the status code 302"),
         ({}, (200, b"what"), "json parse error"),
         ({"apiVersion": "admission.k8s.io/v9"}, None, "is registered for version"),
         ({"response": None}, None, "webhook response was absent"),

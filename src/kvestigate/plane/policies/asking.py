@@ -10,8 +10,6 @@ from base64 import b64decode
 from random import Random
 from urllib.parse import urlsplit
 
-import msgspec
-
 from kvestigate import errors
 from kvestigate.errors import ApiError, ConnectionFailed, DeadlineExceeded
 from kvestigate.kube.patches import json as json_patch
@@ -22,7 +20,7 @@ from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.policies import hooks, matching
 from kvestigate.plane.policies.hooks import MUTATING, VALIDATING, Answer, CallFailed, Hook
 from kvestigate.plane.policies.review import Review
-from kvestigate.wire.message import Headers, Request
+from kvestigate.wire.message import Headers, Incoming, Request
 
 _ANSWER_LIMIT = 3 << 20
 _OK = 200
@@ -131,26 +129,25 @@ class Asking:
             raise CallFailed(told + _unreachable(self._write, config["service"]))
         try:
             async with asyncio.timeout(seconds):
-                status, answer = await self._post(url, config.get("caBundle"), data, seconds)
+                answer = await self._post(url, config.get("caBundle"), data, seconds)
+                body = await answer.read(limit=_ANSWER_LIMIT)
         except (TimeoutError, DeadlineExceeded):
             raise CallFailed(f"{told}context deadline exceeded") from None
         except (ConnectionFailed, errors.InputError) as error:
             raise CallFailed(told + _reason(error, url)) from None
-        if status != _OK:
-            why = 'an error on the server ("unknown") has prevented the request from succeeding'
-            raise CallFailed(f"failed to call webhook: {_told(answer) or why}")
-        return hooks.understood(hook, uid, answer, mutates=mutates)
+        if answer.status != _OK:
+            media = answer.headers.get("content-type")
+            why = hooks.complaint(answer.status, media, body)
+            raise CallFailed(f"failed to call webhook: {why}")
+        return hooks.understood(hook, uid, body, mutates=mutates)
 
-    async def _post(
-        self, url: str, bundle: str | None, data: bytes, seconds: int
-    ) -> tuple[int, bytes]:
+    async def _post(self, url: str, bundle: str | None, data: bytes, seconds: int) -> Incoming:
         parts = urlsplit(url)
         ca = b64decode(bundle) if bundle else None
         client = await self._backends.client(Outside(parts.hostname or "", parts.port or 443, ca))
         query = f"timeout={seconds}s"
         request = Request("POST", parts.path or "/", query, Headers(_HEADERS), data)
-        answer = await client.send(request, timeout=None)
-        return answer.status, await answer.read(limit=_ANSWER_LIMIT)
+        return await client.send(request, timeout=None)
 
 
 def _replace(write: Write, kind: Kind, patched: Object) -> bool:
@@ -186,12 +183,3 @@ def _reason(error: errors.KvestigateError, url: str) -> str:
     if isinstance(cause, ConnectionRefusedError):
         return f"dial tcp {urlsplit(url).netloc}: connect: connection refused"
     return error.message
-
-
-def _told(answer: bytes) -> str:
-    """The message of a Status that a webhook answered with instead of a review."""
-    try:
-        status = msgspec.json.decode(answer)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return ""
-    return str(status.get("message") or "") if isinstance(status, dict) else ""

@@ -149,6 +149,34 @@ def understood(hook: Hook, uid: str, data: bytes, *, mutates: bool) -> Answer:
     )
 
 
+_COMPLAINTS = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    403: "the server does not allow access to the requested resource",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+}
+_SERVER_ERROR = 500
+
+
+def complaint(code: int, media: str, body: bytes) -> str:
+    """What to say of an answer that is no review: what it says itself, or what its code means."""
+    try:
+        status = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        status = None
+    if isinstance(status, dict) and status.get("kind") == "Status" and status.get("message"):
+        return str(status["message"])
+    if code >= _SERVER_ERROR:
+        text = not media or media.startswith("text/")
+        told = body.decode(errors="replace").strip() if text else "unknown"
+        return f'an error on the server ("{told}") has prevented the request from succeeding'
+    unclear = (
+        f"the server responded with the status code {code} but did not return more information"
+    )
+    return _COMPLAINTS.get(code, unclear)
+
+
 def _patch(response: Object, *, mutates: bool) -> Any:
     patch, kind = response.get("patch"), response.get("patchType")
     if not patch:
