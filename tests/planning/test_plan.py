@@ -169,6 +169,7 @@ ANTI = (
     "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
     "[{topologyKey: KEY, " + SELECTOR + "}]}}"
 )
+NEAR = ANTI.replace("podAntiAffinity", "podAffinity")
 SPREAD = "topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, " + SELECTOR + "}]"
 AFFINITY = (
     "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
@@ -201,6 +202,38 @@ def test_pods_that_are_there_count_for_the_rules() -> None:
     assert [it.barred for it in anti.nodes] == ["pods there repel it"] * 2 + ["", ""]
     spread = planned(zoned(), [there], **from_manifest(SPREAD, 1))
     assert placements(spread)["pack"] == {"c": 1}
+
+
+@pytest.mark.parametrize(
+    ("key", "replicas", "there", "pack"),
+    [
+        ("zone", 12, "", {"a": 8, "b": 4}),  # the first may choose, the others follow it
+        ("zone", 17, "", None),
+        ("zone", 2, "c", {"c": 2}),
+        ("zone", 3, "c", None),
+        ("zone", 1, "d", None),  # who is in no zone attracts nobody to one
+        ("kubernetes.io/hostname", 8, "", {"a": 8}),
+        ("kubernetes.io/hostname", 9, "", None),
+    ],
+)
+def test_replicas_go_where_the_pods_are_that_they_must_be_near(
+    key: str, replicas: int, there: str, pack: dict[str, int] | None
+) -> None:
+    others = [pod("db", container(), on=there)] if there else []
+    for other in others:
+        other["metadata"]["labels"] = {"app": "db"}
+    rule = NEAR.replace("KEY", key)
+    if there:
+        rule = rule.replace("app: web", "app: db")
+    plan = planned(zoned(), others, **from_manifest(rule, replicas))
+    assert placements(plan).get("pack") == pack
+
+
+def test_nothing_goes_anywhere_when_nobody_is_there_to_be_near() -> None:
+    plan = planned(zoned(), **from_manifest(NEAR.replace("app: web", "app: db"), 1))
+    assert {it.barred for it in plan.nodes} == {"no pod there that it must be near"}
+    elsewhere = NEAR.replace("topologyKey: KEY", "topologyKey: zone, namespaces: [other]")
+    assert not planned(zoned(), **from_manifest(elsewhere, 1)).fits
 
 
 def test_a_toleration_of_a_manifest_opens_nodes() -> None:
@@ -258,9 +291,9 @@ def test_options_win_over_the_manifest() -> None:
         ),
         (from_manifest(SPREAD, single_node=True), InputError, "zone, --single-node"),
         (
-            from_manifest(ANTI.replace("podAntiAffinity", "podAffinity")),
+            from_manifest(NEAR.replace("[{", "[{topologyKey: zone}, {")),
             InputError,
-            "required pod affinity is not planned with",
+            "several terms of required pod affinity are not planned with",
         ),
     ],
 )

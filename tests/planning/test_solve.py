@@ -99,6 +99,29 @@ def test_spread_constraints_admit_what_some_order_of_placing_reaches(
         assert sum(placed.values()) == best
 
 
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=6),
+    st.integers(1, 6),
+)
+def test_replicas_that_stay_together_fit_when_some_domain_takes_them_all(
+    nodes: list[tuple[int, int]], replicas: int
+) -> None:
+    rooms = rooms_of([slots for slots, _ in nodes])
+    of = {room.node: f"z{zone}" for room, (_, zone) in zip(rooms, nodes, strict=True)}
+    domains = Domains("zone", of, dict.fromkeys(of.values(), 0), together=True)
+    by_zone = [[slots if zone == chosen else 0 for slots, zone in nodes] for chosen in range(3)]
+    possible = [it for slots in by_zone for it in every_placement(slots, replicas)]
+    assert (most(rooms, replicas, domains) == replicas) == bool(possible)
+    if possible:
+        for strategy in STRATEGIES:
+            placed = place(strategy, rooms, replicas, domains)
+            assert tuple(placed.get(room.node, 0) for room in rooms) in possible
+        used = [sum(map(bool, counts)) for counts in possible]
+        assert len(place(PACK, rooms, replicas, domains)) == min(used)
+        assert len(place(SPREAD, rooms, replicas, domains)) == max(used)
+
+
 def test_domains_are_filled_through_their_nodes() -> None:
     rooms = rooms_of([2, 2, 4, 1])
     of = {"n0": "a", "n1": "a", "n2": "b"}

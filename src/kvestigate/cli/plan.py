@@ -77,8 +77,8 @@ async def plan(
 
     Free is what nodes offer minus what pods request. Amounts are those of one replica: 12 GPUs
     that may be spread are `--gpu 1 --replicas 12`. Of a manifest it honours requests, node
-    selector and affinity, tolerations, topology spread and anti-affinity. Exit code 1 when not
-    all replicas fit.
+    selector and affinity, tolerations, topology spread and pod (anti-)affinity; what it only
+    prefers is named and left out. Exit code 1 when not all replicas fit.
     """
     from kvestigate.planning.plan import PlanOptions, collect
     from kvestigate.planning.views import plan_blocks

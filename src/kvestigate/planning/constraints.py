@@ -61,5 +61,6 @@ CONSTRAINTS: tuple[Constraint, ...] = (
         _first_taint,
     ),
     Constraint("pods there repel it", lambda it: it.repelled),
+    Constraint("no pod there that it must be near", lambda it: it.lonely),
 )
 """The first that applies to a node counts."""

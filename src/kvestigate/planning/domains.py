@@ -15,6 +15,9 @@ from kvestigate.planning.model import Domains
 
 def allot(domains: Domains, slots: Mapping[str, int], replicas: int) -> dict[str, int]:
     """Domain -> replicas; together fewer than asked for where no more fit."""
+    if domains.together:
+        roomiest = max(domains.present, key=lambda name: slots.get(name, 0), default="")
+        return {roomiest: min(slots.get(roomiest, 0), replicas)}
     caps = {
         name: min(slots.get(name, 0), replicas if domains.each is None else domains.each)
         for name in domains.present

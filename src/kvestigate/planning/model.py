@@ -58,6 +58,8 @@ class Domains:
     """How much fuller a domain may be than the emptiest; None: no matter."""
     each: int | None = None
     """The most that any domain takes of the new replicas; None: no limit."""
+    together: bool = False
+    """All of the new replicas must be in one of them."""
     from_zero: bool = False
     """There are fewer domains than asked for, so the emptiest counts as empty."""
 
@@ -75,6 +77,8 @@ class Question:
     capacity: NodeCapacity
     repelled: bool
     """Pods that are there already close it to the demand."""
+    lonely: bool
+    """Pods that the demand must be near are not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +100,5 @@ class Strategy:
     """The nodes that sort first are used first."""
     fill: Callable[[Sequence[Room], int], Placement]
     """Only asked for as many replicas as there are slots."""
+    wide: bool = False
+    """Of two placements the one on more nodes is better."""

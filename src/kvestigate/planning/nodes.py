@@ -11,7 +11,8 @@ from kvestigate.observe.capacity import NodeCapacity, capacities
 from kvestigate.observe.gpus import MIG_PREFIX, SHARED, vendor_of
 from kvestigate.observe.views import Pod
 from kvestigate.planning.constraints import CONSTRAINTS
-from kvestigate.planning.model import GPU, Constraint, Demand, Question, Room
+from kvestigate.planning.model import GPU, Constraint, Question, Room
+from kvestigate.planning.rules import Rules
 
 _ORDER = (GPU, "memory", "cpu")
 
@@ -43,12 +44,10 @@ class Candidate:
         return Room(self.name, self.slots, tuple(self.free.get(name, 0) for name in _ORDER))
 
 
-def candidates(
-    demand: Demand, nodes: Sequence[Node], pods: Iterable[Pod], repelled: frozenset[str]
-) -> tuple[Candidate, ...]:
-    """Every node, in the order of the nodes; `repelled` are those that other pods close to it."""
+def candidates(rules: Rules, nodes: Sequence[Node], pods: Iterable[Pod]) -> tuple[Candidate, ...]:
+    """Every node, in the order of the nodes."""
     return tuple(
-        _candidate(demand, node, capacity, repelled)
+        _candidate(rules, node, capacity)
         for node, capacity in zip(nodes, capacities(nodes, pods), strict=True)
     )
 
@@ -60,12 +59,11 @@ def slots_in(free: Amounts, need: Amounts) -> int:
     )
 
 
-def _candidate(
-    demand: Demand, node: Node, capacity: NodeCapacity, repelled: frozenset[str]
-) -> Candidate:
+def _candidate(rules: Rules, node: Node, capacity: NodeCapacity) -> Candidate:
+    demand, name = rules.demand, node.metadata.name
     free = _free(capacity)
     slots = slots_in(free, demand.need)
-    question = Question(demand, node, capacity, node.metadata.name in repelled)
+    question = Question(demand, node, capacity, name in rules.repelled, name in rules.lonely)
     bar = next((it for it in CONSTRAINTS if it.bars(question)), None)
     return Candidate(
         node=node,

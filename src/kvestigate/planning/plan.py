@@ -120,7 +120,7 @@ def solved(
     """Pure: the plan for a cluster that is known."""
     rules = rules_of(demand, nodes, pods)
     demand, domains = rules.demand, rules.domains
-    found = candidates(demand, nodes, pods, rules.repelled)
+    found = candidates(rules, nodes, pods)
     rooms = [each.room for each in found if each.bar is None]
     fitting = most(rooms, demand.replicas, domains, single=demand.single_node)
     fits = fitting == demand.replicas

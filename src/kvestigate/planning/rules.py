@@ -1,4 +1,4 @@
-"""PURE. Topology spread and anti-affinity of a demand, as what they mean for the nodes."""
+"""PURE. Topology spread and pod affinity of a demand, as what they mean for the nodes."""
 
 from __future__ import annotations
 
@@ -28,29 +28,36 @@ class Rules:
     domains: Domains | None
     repelled: frozenset[str]
     """Nodes that pods which are there already close to the demand."""
+    lonely: frozenset[str] = frozenset()
+    """Nodes without the pods that the demand must be near."""
 
 
 def rules_of(demand: Demand, nodes: Sequence[Node], pods: Sequence[Pod]) -> Rules:
     """InputError for rules that are not planned with: none is left out silently."""
     living = [pod for pod in pods if pod.spec.node_name and not pod.finished]
     affinity = demand.spec.affinity
-    if affinity and affinity.pod_affinity and affinity.pod_affinity.required:
+    near = affinity.pod_affinity.required if affinity and affinity.pod_affinity else ()
+    if len(near) > 1:
         raise InputError(
-            "required pod affinity is not planned with",
+            "several terms of required pod affinity are not planned with",
             where="spec.affinity.podAffinity",
-            hint="name the nodes that come into question with --label, and leave it out here",
+            hint="keep the one that matters most, and leave the others out",
         )
     found: list[Domains] = []
+    lonely: frozenset[str] = frozenset()
+    for term in near:
+        lonely, together = _near(demand, term, nodes, living)
+        found += [together] if together else []
     repelled: frozenset[str] = frozenset()
     anti = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else ()
     for term in anti:
         repelled |= _repelled(demand, term, nodes, living)
-        if _matches(term.label_selector, demand.own_labels):
+        if _means_itself(demand, term):
             found.append(_apart(term, nodes))
     for constraint in demand.spec.topology_spread_constraints:
         if constraint.when_unsatisfiable != _WISH:
             found.append(_spread(demand, constraint, nodes, living))
-    return _together(demand, found, repelled)
+    return replace(_together(demand, found, repelled), lonely=lonely)
 
 
 def wishes(spec: PodSpec) -> tuple[str, ...]:
@@ -77,6 +84,8 @@ def _together(demand: Demand, found: list[Domains], repelled: frozenset[str]) ->
         alone = len(set(domains.of.values())) == len(domains.of)
         if domains.each == 1 and alone:
             demand = replace(demand, one_per_node=True)
+        elif domains.together and alone:
+            demand = replace(demand, single_node=True)
         else:
             grouping.append(domains)
     keys = [domains.key for domains in grouping]
@@ -89,25 +98,58 @@ def _together(demand: Demand, found: list[Domains], repelled: frozenset[str]) ->
     return Rules(demand, grouping[0] if grouping else None, repelled)
 
 
+def _near(
+    demand: Demand, term: PodAffinityTerm, nodes: Sequence[Node], pods: Sequence[Pod]
+) -> tuple[frozenset[str], Domains | None]:
+    """The nodes that are out of question; the first of a group that seeks itself may choose."""
+    of = _domain_of(term.topology_key, nodes)
+    there = _domains_with(demand, term, of, pods, "podAffinity")
+    if not there and _means_itself(demand, term):
+        unlabelled = frozenset(it.metadata.name for it in nodes) - of.keys()
+        present = dict.fromkeys(of.values(), 0)
+        return unlabelled, Domains(term.topology_key, of, present, together=True)
+    return frozenset(
+        it.metadata.name for it in nodes if of.get(it.metadata.name) not in there
+    ), None
+
+
 def _repelled(
     demand: Demand, term: PodAffinityTerm, nodes: Sequence[Node], pods: Sequence[Pod]
 ) -> frozenset[str]:
+    of = _domain_of(term.topology_key, nodes)
+    closed = _domains_with(demand, term, of, pods, "podAntiAffinity")
+    return frozenset(node for node, domain in of.items() if domain in closed)
+
+
+def _domains_with(
+    demand: Demand, term: PodAffinityTerm, of: dict[str, str], pods: Sequence[Pod], where: str
+) -> set[str]:
+    """Those with pods that the term means."""
     if term.namespace_selector is not None and term.namespace_selector != LabelSelector():
         raise InputError(
             "a namespaceSelector with conditions is not planned with",
-            where="spec.affinity.podAntiAffinity",
+            where=f"spec.affinity.{where}",
             hint="list the namespaces in `namespaces`",
         )
-    everywhere = term.namespace_selector is not None
-    namespaces = term.namespaces or (demand.namespace,)
-    of = _domain_of(term.topology_key, nodes)
-    closed = {
-        of.get(pod.spec.node_name)
+    return {
+        of[pod.spec.node_name]
         for pod in pods
-        if (everywhere or pod.metadata.namespace in namespaces)
+        if pod.spec.node_name in of
+        and _in_scope(demand, term, pod.metadata.namespace)
         and _matches(term.label_selector, pod.metadata.labels)
     }
-    return frozenset(node for node, domain in of.items() if domain in closed)
+
+
+def _means_itself(demand: Demand, term: PodAffinityTerm) -> bool:
+    return _in_scope(demand, term, demand.namespace) and _matches(
+        term.label_selector, demand.own_labels
+    )
+
+
+def _in_scope(demand: Demand, term: PodAffinityTerm, namespace: str) -> bool:
+    if term.namespace_selector is not None:
+        return True  # an empty one: with conditions it was refused
+    return namespace in (term.namespaces or (demand.namespace,))
 
 
 def _apart(term: PodAffinityTerm, nodes: Sequence[Node]) -> Domains:

@@ -37,6 +37,10 @@ def place(
     members: dict[str, list[Room]] = {}
     for room in ordered:
         members.setdefault(domains.of.get(room.node, ""), []).append(room)
+    if domains.together:
+        slots = _slots(rooms, domains)
+        fills = [strategy.fill(members[it], replicas) for it in slots if slots[it] >= replicas]
+        return (max if strategy.wide else min)(fills, key=len)
     placed: Placement = {}
     for name, count in allot(domains, _slots(rooms, domains), replicas).items():
         if count:

@@ -21,6 +21,7 @@ STRATEGIES: tuple[Strategy, ...] = (
         "as many nodes as possible: losing one costs least",
         lambda room: (*(-amount for amount in room.spare), room.node),
         in_turns,
+        wide=True,
     ),
     Strategy(
         "pack",
