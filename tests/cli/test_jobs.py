@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -48,17 +49,26 @@ def config(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home / "config"
 
 
-@pytest.fixture
-def cluster(home: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke) -> Iterator[None]:
-    directory = home / "state"
-    monkeypatch.setenv("XDG_STATE_HOME", str(directory))
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One cluster for all: each test has users of its own."""
+    state = tmp_path_factory.mktemp("state")
+    environ = os.environ | {"XDG_STATE_HOME": str(state), "KUBECONFIG": str(state / "kubeconfig")}
+    command = [sys.executable, "-m", "kvestigate", "up", "--nodes", "1", "--gpus", "2"]
     try:
-        up = invoke("up", "--nodes", "1", "--gpus", "2", "--host", "directory")
-        assert up.code == 0, up.err
-        yield
+        up = subprocess.run(
+            [*command, "--host", "directory"], env=environ, capture_output=True, timeout=60
+        )
+        assert up.returncode == 0, up.stderr
+        yield state
     finally:
-        for each in known(clusters_directory({"XDG_STATE_HOME": str(directory)})):
+        for each in known(clusters_directory(environ)):
             process.stop(each)
+
+
+@pytest.fixture
+def cluster(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(state))
 
 
 def ok(outcome: Outcome) -> str:
@@ -157,7 +167,7 @@ def test_one_failure_ends_the_others(invoke: Invoke, home: Path, cluster: None) 
     (home / "task.yaml").write_text(
         "num_nodes: 2\nrun: |\n  [ $NODE_RANK = 1 ] && exit 7\n  sleep 600\n"
     )
-    ok(invoke("auth", "login", "jane"))
+    ok(invoke("auth", "login", "gang@example.com"))
     outcome = invoke("jobs", "submit", "task.yaml", "--watch")
     assert outcome.code == 1
     last = outcome.out.splitlines()[-1]
@@ -204,6 +214,7 @@ def test_files_are_copied_to_a_volume_and_back(
     assert (near.code, "did you mean 'data-vol'" in near.err) == (5, True)
     smaller = invoke("volumes", "resize", "data-vol", "1Mi")
     assert (smaller.code, "is not more than the 1Gi" in smaller.err) == (2, True)
+    assert "is being resized to 2Gi" in ok(invoke("volumes", "resize", "data-vol", "2Gi"))
 
     # A volume that a task has mounted can still be looked at, and cannot be deleted.
     task = id_in(ok(invoke("jobs", "submit", "long.yaml", "--detach")))
@@ -258,17 +269,17 @@ def test_who_has_a_token_is_who_it_says(
 
 def test_a_task_that_fails_says_so(invoke: Invoke, home: Path, cluster: None) -> None:
     (home / "task.yaml").write_text(FAILING)
-    ok(invoke("auth", "login", "myuser"))
+    ok(invoke("auth", "login", "failing"))
     outcome = invoke("jobs", "submit", "task.yaml")
     assert (outcome.code, outcome.out.splitlines()[1:]) == (1, ["before"])
     task = id_in(outcome.out)
     assert outcome.err.endswith(f"Task {task} failed\n")
 
-    ok(invoke("auth", "login", "my@user"))
+    ok(invoke("auth", "login", "fail@ing"))
     assert invoke("jobs", "status", task).code == 5
     assert invoke("jobs", "cancel", task).code == 5
     assert task in ok(invoke("jobs", "list", "--all-users"))
-    ok(invoke("auth", "login", "myuser"))
+    ok(invoke("auth", "login", "failing"))
     assert ok(invoke("jobs", "cancel", task)) == f"Task {task} stopped successfully\n"
 
 
@@ -276,7 +287,7 @@ def test_a_dry_run_shows_the_manifests_and_makes_nothing(
     invoke: Invoke, home: Path, cluster: None
 ) -> None:
     (home / "task.yaml").write_text("run: x\nnum_nodes: 2\nsecrets: {TOKEN: null}\n")
-    ok(invoke("auth", "login", "myuser"))
+    ok(invoke("auth", "login", "dry@example.com"))
     shown = ok(invoke("jobs", "submit", "task.yaml", "--dry-run", "--secret", "TOKEN=hush"))
     kinds = [document["kind"] for document in yaml.safe_load_all(shown)]
     assert kinds == ["Service", "Secret", "Job", "Job"]
@@ -447,3 +458,38 @@ def test_why_a_task_does_not_run(invoke: Invoke, home: Path, cluster: None) -> N
 
     large = id_in(ok(invoke("jobs", "submit", "large.yaml", "--detach")))
     assert "pending" in ok(invoke("jobs", "why", large))
+    ok(invoke("jobs", "stop", large))
+
+
+def test_a_log_is_followed_through_a_server_that_is_restarted(
+    invoke: Invoke, home: Path, cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    enough = home / "enough"
+    (home / "task.yaml").write_text(
+        f"run: |\n  n=0\n  while [ ! -e {enough} ]; do n=$((n+1)); echo line $n; sleep 0.02; done\n"
+    )
+    ok(invoke("auth", "login", "follower"))
+    (port,) = free_ports(1)
+    serve = [sys.executable, "-c", SERVE, "serve", "--port", str(port)]
+    first = subprocess.Popen(serve, stdout=subprocess.PIPE, text=True)
+    with first:
+        assert first.stdout is not None
+        monkeypatch.setenv("K8S_CLI_API_URL", first.stdout.readline().split()[-1])
+        task = id_in(ok(invoke("jobs", "submit", "task.yaml", "--detach")))
+        follow = [sys.executable, "-c", SERVE, "jobs", "logs", task]
+        follow += ["--tail", "500", "--since", "60s"]
+        following = subprocess.Popen(follow, stdout=subprocess.PIPE, text=True)
+        assert following.stdout is not None
+        seen = [following.stdout.readline() for _ in range(20)]
+        first.kill()
+    second = subprocess.Popen(serve, stdout=subprocess.PIPE, text=True)
+    with second, following:
+        try:
+            seen += [following.stdout.readline() for _ in range(100)]
+            enough.touch()
+            seen += list(following.stdout)
+            assert following.wait(30) == 0
+        finally:
+            following.kill()
+            second.terminate()
+    assert seen == [f"line {number}\n" for number in range(1, len(seen) + 1)]
