@@ -169,3 +169,17 @@ async def test_after_the_first_list_every_failure_is_waited_out(connected: OpenT
     informer.subscribe(consumer)
     async with running(informer):
         assert (await consumer.wait(3))[1:] == [("DELETED", "shop/a@3"), ("ADDED", "shop/b@13")]
+
+
+async def test_objects_of_a_large_cache_have_equal_parts_in_common(
+    connected: OpenTransport,
+) -> None:
+    labels = {"app": "one-of-very-many"}
+    many = [pod(f"pod-{number}", labels=labels) for number in range(3000)]
+    server = Script(listed(10, *many), stream(then=forever))
+    informer = patient(await connected(server)).informer(PODS, type=PartialObject)
+    async with running(informer):
+        assert all(view.metadata.labels == labels for view in informer)
+        distinct = {id(view.metadata.labels) for view in informer}
+        assert 1 < len(distinct) < 2100, "all but the last thousand, and the first"
+        assert len({view.metadata.name for view in informer}) == 3000

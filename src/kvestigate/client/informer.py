@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -20,9 +21,14 @@ from kvestigate.client.call import Call
 from kvestigate.client.exchange import Exchange
 from kvestigate.client.listing import whole
 from kvestigate.client.watching import ChangeType, Watch, transient
+from kvestigate.kube.sharing import Pool
 from kvestigate.kube.views.meta import Metadata
 
 _log = logging.getLogger(__name__)
+
+_YOUNG = 1024
+"""Objects that are left alone after their last change. Most change a few times when they are new
+and then hardly ever: what they have in common with others is worth looking for only then."""
 
 
 class Named(Protocol):
@@ -71,6 +77,8 @@ class Informer(Generic[V]):
         self._cache: dict[Key, V] = {}
         self._handlers: list[Handler[V]] = []
         self._synced: asyncio.Event | None = None
+        self._settling: OrderedDict[Key, None] | None = None
+        self._pool: Pool | None = None
 
     @property
     def synced(self) -> asyncio.Event:
@@ -142,11 +150,28 @@ class Informer(Generic[V]):
             if self._cache.pop(key, None) is not None:
                 self._tell("DELETED", key, view, None)
         elif old is None:
-            self._cache[key] = view
+            self._keep(key, view)
             self._tell("ADDED", key, None, view)
         elif old.metadata.resource_version != view.metadata.resource_version:
-            self._cache[key] = view
+            self._keep(key, view)
             self._tell("MODIFIED", key, old, view)
+
+    def _keep(self, key: Key, view: V) -> None:
+        self._cache[key] = view
+        if len(self._cache) > _YOUNG:
+            self._settle(key)
+
+    def _settle(self, key: Key) -> None:
+        """In a large cache, let the object that has not changed for longest share its parts."""
+        if self._settling is None or self._pool is None:
+            self._settling, self._pool = OrderedDict(), Pool()
+        self._settling[key] = None
+        self._settling.move_to_end(key)
+        if len(self._settling) > _YOUNG:
+            settled, _ = self._settling.popitem(last=False)
+            view = self._cache.get(settled)
+            if view is not None:
+                self._pool.share(cast(msgspec.Struct, view))
 
     def _tell(self, type: ChangeType, key: Key, old: V | None, new: V | None) -> None:
         change = Change(type, key, old, new)

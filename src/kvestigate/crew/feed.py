@@ -20,7 +20,7 @@ from kvestigate.client.api import EVERYTHING, Api
 from kvestigate.client.call import Call, Selection, failure
 from kvestigate.client.discovery import Discovery
 from kvestigate.client.exchange import Exchange
-from kvestigate.client.informer import Informer, V
+from kvestigate.client.informer import Informer, Key, V
 from kvestigate.client.transport import Transport
 from kvestigate.kube.decode import decode
 from kvestigate.kube.field_selectors import parse_fields
@@ -54,7 +54,9 @@ class Feed:
         """Tell `informer` of what there is, and from now on of all that changes."""
         self.catch_up()
         informer.fill(self.plane.state.collection(key).items())
-        self._informers.setdefault(key, []).append(informer)
+        others = self._informers.setdefault(key, [])
+        informer.settles = all(other.view is not informer.view for other in others)
+        others.append(informer)
 
     def leave(self, informer: FedInformer[Any], key: ResourceKey) -> None:
         self._informers[key].remove(informer)
@@ -96,7 +98,9 @@ class FedInformer(Informer[V]):
         self._feed = feed
         self._resource = resource
         self._chosen = chosen
-        self._type = type
+        self.view = type
+        self.settles = True
+        """Whether nobody else looks after the views, which all who have this view share."""
         self._whole = whole
         """Whether more than metadata is looked at, which is the same in every version."""
         self._selection: selection.Selection | None = None
@@ -134,7 +138,7 @@ class FedInformer(Informer[V]):
             await asyncio.get_running_loop().create_future()
 
     def fill(self, items: Iterable[Item]) -> None:
-        kind = self._type
+        kind = self.view
         if self._convert is None:
             found = [_shared(item.data, kind) for item in items if self._selects(item)]
         else:
@@ -150,13 +154,17 @@ class FedInformer(Informer[V]):
         else:
             self._apply("MODIFIED", self._view(item, views))
 
+    def _settle(self, key: Key) -> None:
+        if self.settles:
+            super()._settle(key)
+
     def _selects(self, item: Item) -> bool:
         return self._selection is None or self._selection.has(item)
 
     def _view(self, item: Item, views: _Views) -> V:
-        view: V | None = views.get(self._type)
+        view: V | None = views.get(self.view)
         if view is None:
-            view = views[self._type] = decode(self._data(item), self._type)
+            view = views[self.view] = decode(self._data(item), self.view)
         return view
 
     def _data(self, item: Item) -> bytes:
