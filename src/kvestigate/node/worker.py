@@ -63,7 +63,8 @@ class PodWorker:
         self._station = station
         self._preparation = preparation
         self._records: dict[str, ContainerRecord] = {}
-        self._written: dict[str, Any] | None = None
+        self._written = b""
+        """The status that was written last, as JSON: of thousands of pods most never change."""
         self._stops: dict[str, Stopping] = {}
         self._probers: dict[str, Prober] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -328,15 +329,16 @@ class PodWorker:
             now,
             started_at=self.started_at,
             place=self._place(),
-            before=self._written,
+            before=msgspec.json.decode(self._written) if self._written else None,
         )
-        if status == self._written:
+        written = msgspec.json.encode(status)
+        if written == self._written:
             return
         try:
             await self._station.patch_status(self.pod, status)
         except (errors.NotFound, errors.Conflict):
             return  # deleted or replaced meanwhile: the watch will tell
-        self._written = status
+        self._written = written
 
     def _place(self) -> Place:
         begun = any(record.run is not None for record in self._records.values())

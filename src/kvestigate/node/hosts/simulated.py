@@ -40,13 +40,17 @@ class SimulatedLog:
     def __init__(self, now: Callable[[], float]) -> None:
         self._now = now
         self._lines: list[tuple[float, str]] = []
-        self._ended = asyncio.Event()
+        self._over = False
+        self._followers: list[asyncio.Future[None]] = []
 
     def write(self, line: str) -> None:
         self._lines.append((self._now(), line))
 
     def end(self) -> None:
-        self._ended.set()
+        self._over = True
+        for follower in self._followers:
+            if not follower.done():
+                follower.set_result(None)
 
     async def read(self, query: LogQuery) -> AsyncGenerator[bytes, None]:
         lines = [each for each in self._lines if query.since is None or each[0] >= query.since]
@@ -55,12 +59,17 @@ class SimulatedLog:
         for at, line in lines:
             text = f"{timestamp(at)} {line}\n" if query.timestamps else f"{line}\n"
             yield text.encode()
-        if query.follow:
-            await self._ended.wait()
+        if query.follow and not self._over:
+            follower: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._followers.append(follower)
+            try:
+                await follower
+            finally:
+                self._followers.remove(follower)
 
     def tap(self) -> Tap:
         tap = Tap(lambda _: None)
-        if self._ended.is_set():
+        if self._over:
             tap.end()
         return tap
 
