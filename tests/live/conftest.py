@@ -114,6 +114,7 @@ class Kubectl:
     """The real one, in one namespace."""
 
     def __init__(self, kubeconfig: Path, namespace: str) -> None:
+        self.namespace = namespace
         self.words = [
             binaries.find().path("kubectl"),
             f"--kubeconfig={kubeconfig}",

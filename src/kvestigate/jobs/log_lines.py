@@ -6,10 +6,20 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 
+import msgspec
+
+from kvestigate.aio.backoff import Backoff
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
-from kvestigate.client.logs import LogOptions
-from kvestigate.errors import BadRequest, DeadlineExceeded, NotFound
+from kvestigate.client.logs import LastSecond, LogOptions
+from kvestigate.errors import (
+    BadRequest,
+    ConnectionFailed,
+    DeadlineExceeded,
+    InternalError,
+    NotFound,
+    ServiceUnavailable,
+)
 from kvestigate.jobs import labels
 from kvestigate.jobs.answers import State
 from kvestigate.jobs.compile import CONTAINER
@@ -26,6 +36,9 @@ _AHEAD = 1000
 
 _END_SECONDS = 30.0
 """How long a job may take to notice that its pod has ended."""
+
+_ATTEMPTS = 15
+"""Requests for a log, one after the other, that fail: about a minute."""
 
 JOBS = builtins.resource("jobs.batch")
 _ENDS = (State.COMPLETED, State.FAILED)
@@ -150,24 +163,66 @@ class _Reader:
             why = f"{pod.status.reason or pod.status.phase}: {pod.status.message}"
             await self._queue.put(prefix + why.encode())
             return
+        try:
+            async with aclosing(self._lines(pod, index)) as lines:
+                async for line in lines:
+                    await self._queue.put(prefix + line)
+        except BadRequest as error:  # the container ended before it began: there is no log
+            await self._queue.put(prefix + (_ending(pod) or error.message).encode())
+
+    async def _lines(self, pod: Pod, index: int) -> AsyncGenerator[bytes, None]:
+        """A node's log to its end. That a stream ends does not say so: a kubelet may be restarted,
+        and the API server then ends the stream as if all had been said."""
         request = self._request
         after = request.after.get(index, "")
         options = LogOptions(
             container=CONTAINER,
             follow=request.follow,
-            timestamps=request.timestamps,
+            timestamps=True,
             tail=None if after else request.tail,
             since_seconds=None if after else request.since_seconds,
             since_time=after,
             reconnect=request.follow,
         )
-        lines = self._api.logs(pod.metadata.name, options, namespace=self._api.namespace)
-        try:
-            async with aclosing(lines):
-                async for line in lines:
-                    await self._queue.put(prefix + line)
-        except BadRequest as error:  # the container ended before it began: there is no log
-            await self._queue.put(prefix + (_ending(pod) or error.message).encode())
+        seen = LastSecond()
+        backoff = Backoff(initial=0.2, cap=5.0)
+        attempts = 0
+        while True:
+            over = not request.follow or await self._over(pod)
+            try:
+                lines = self._api.logs(pod.metadata.name, options, namespace=self._api.namespace)
+                async with aclosing(lines):
+                    async for line in lines:
+                        if seen.is_new(line):
+                            attempts = 0
+                            backoff.reset()
+                            yield line if request.timestamps else line.partition(b" ")[2]
+                if over:
+                    return
+            except (InternalError, ServiceUnavailable, ConnectionFailed):
+                attempts += 1
+                if not seen.second or attempts > _ATTEMPTS:
+                    raise
+            except NotFound:
+                if not seen.second:
+                    raise
+                return  # it was removed meanwhile
+            await asyncio.sleep(backoff.next())
+            if seen.second:
+                options = msgspec.structs.replace(
+                    options, tail=None, since_seconds=None, since_time=f"{seen.second}Z"
+                )
+                seen.replay()
+
+    async def _over(self, pod: Pod) -> bool:
+        """Whether all that the node will ever say is written."""
+        selection = Selection(self._api.namespace, fields=f"metadata.name={pod.metadata.name}")
+        found = await self._api.list(PODS, selection, type=Pod)
+        return all(
+            status.state.terminated is not None
+            for each in found.items
+            for status in each.status.container_statuses
+        )
 
 
 def pod_index(pod: Pod) -> int:
