@@ -126,3 +126,41 @@ async def test_a_full_file_makes_way(tmp_path: Path, issuer: TokenIssuer) -> Non
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--audit-log: .* cannot be written"):
         AuditLog(tmp_path / "none" / "audit")
+
+
+async def test_what_policies_want_noted_is_noted(audited: Api, tmp_path: Path) -> None:
+    group = "/apis/admissionregistration.k8s.io/v1"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
+    spec = {
+        "matchConstraints": {"resourceRules": [{**rule, "resources": ["configmaps"]}]},
+        "matchConditions": [{"name": "mine", "expression": "object.metadata.name != 'skipped'"}],
+        "validations": [{"expression": "true"}, {"expression": "false", "message": "no"}],
+        "auditAnnotations": [
+            {"key": "name", "valueExpression": "'made ' + object.metadata.name"},
+            {"key": "nothing", "valueExpression": "null"},
+        ],
+    }
+    policy = {"metadata": {"name": "p"}, "spec": spec}
+    bound = {"policyName": "p", "validationActions": ["Audit"]}
+    await audited.post(f"{group}/validatingadmissionpolicies", policy)
+    binding = {"metadata": {"name": "b"}, "spec": bound}
+    await audited.post(f"{group}/validatingadmissionpolicybindings", binding)
+    for name in ("x", "skipped"):
+        made = await audited.post(
+            "/api/v1/namespaces/default/configmaps", {"metadata": {"name": name}}
+        )
+        assert made.status == 201
+    *_, noted, skipped = lines(tmp_path / "audit")
+    failure = noted["annotations"].pop("validation.policy.admission.k8s.io/validation_failure")
+    assert json.loads(failure) == [
+        {
+            "message": "no",
+            "policy": "p",
+            "binding": "b",
+            "expressionIndex": 1,
+            "validationActions": ["Audit"],
+        }
+    ]
+    decision = {"authorization.k8s.io/decision": "allow"}
+    assert noted["annotations"] == {**decision, "p/name": "made x"}
+    assert skipped["annotations"] == decision

@@ -115,7 +115,7 @@ def event(
     found["stageTimestamp"] = micro_timestamp(now)
     if visit.user is not None:
         decision = "allow" if visit.allowed else "forbid"
-        found["annotations"] = {"authorization.k8s.io/decision": decision}
+        found["annotations"] = {"authorization.k8s.io/decision": decision, **visit.notes}
     return found
 
 

@@ -45,6 +45,8 @@ class Call(msgspec.Struct, frozen=True):
     """Asked whose a token is that somebody else was shown."""
     warnings: list[str]
     """Sent along with the answer."""
+    notes: dict[str, str]
+    """Kept in the audit log."""
 
     @property
     def kind(self) -> Kind:

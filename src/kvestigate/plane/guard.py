@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kvestigate.plane.authn import impersonation
 from kvestigate.plane.authn.interface import Authenticator
@@ -25,6 +25,8 @@ class Visit:
     acting: User | None = None
     """As whom it is made, if that is another user."""
     allowed: bool = False
+    notes: dict[str, str] = field(default_factory=dict)
+    """What admission has to say of it, for the audit log."""
 
 
 class Guard:

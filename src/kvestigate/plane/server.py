@@ -144,7 +144,7 @@ class ApiServer:
             if asked.method == "GET" and asked.path in issuer_discovery.PATHS:
                 return issuer_discovery.respond(asked.path, name, self._issuer, incoming)
             return await routes.respond(plane, self.aggregation, asked, incoming)
-        return await self._dispatch(plane, asked, user, incoming)
+        return await self._dispatch(plane, asked, user, visit, incoming)
 
     def _errand(
         self, plane: Plane, asked: Asked, user: User, visit: Visit, incoming: Request
@@ -163,7 +163,7 @@ class ApiServer:
         )
 
     async def _dispatch(
-        self, plane: Plane, asked: Asked, user: User, incoming: Request
+        self, plane: Plane, asked: Asked, user: User, visit: Visit, incoming: Request
     ) -> Response | Upgrade:
         known = self.aggregation.types(plane)
         kind = known.get(asked.group, asked.version, asked.resource)
@@ -188,6 +188,7 @@ class ApiServer:
             self._authorizer,
             self._authenticator,
             [kind.deprecation] if kind.deprecation else [],
+            visit.notes,
         )
         try:
             return await _verb(call, self.aggregation.verbs_of(kind))(call)

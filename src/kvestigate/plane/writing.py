@@ -12,7 +12,7 @@ from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.admission.registry import admit, approve, charge
 from kvestigate.plane.call import Call
 from kvestigate.plane.custom.kind import DEFINITIONS
-from kvestigate.plane.kinds.kind import Kind, Object
+from kvestigate.plane.kinds.kind import Kind, Object, Scene
 from kvestigate.plane.policies.asking import Asking
 from kvestigate.plane.store.body import fill, unfilled
 from kvestigate.plane.store.errors import Exists, Mismatch, Missing
@@ -60,9 +60,7 @@ async def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bo
     kind.default(obj)
     if not tracked:
         managed.track(call, obj, None)
-    write = Write(
-        "CREATE", kind, obj, None, call.asked, scene, call.warnings, call.served, call.dry_run
-    )
+    write = _write(call, "CREATE", kind, obj, None, scene)
     admit(write)
     asking = Asking(write, call.backends, call.random)
     await asking.mutate()
@@ -99,8 +97,32 @@ async def pass_admission(
 
 def part(call: Call, kind: Kind, obj: Object, *, dry_run: bool) -> Write:
     """The making of something that is no object of its own: a binding, an eviction."""
-    scene = call.scene(call.plane.tip)
-    return Write("CREATE", kind, obj, None, call.asked, scene, call.warnings, kind, dry_run)
+    write = _write(call, "CREATE", kind, obj, None, call.scene(call.plane.tip))
+    write.served, write.dry_run = kind, dry_run
+    return write
+
+
+def deletion(call: Call, obj: Object, scene: Scene, *, dry_run: bool) -> Write:
+    write = _write(call, "DELETE", call.kind, obj, obj, scene)
+    write.dry_run = dry_run
+    return write
+
+
+def _write(
+    call: Call, operation: str, kind: Kind, new: Object, old: Object | None, scene: Scene
+) -> Write:
+    return Write(
+        operation,
+        kind,
+        new,
+        old,
+        call.asked,
+        scene,
+        call.warnings,
+        call.served,
+        call.dry_run,
+        notes=call.notes,
+    )
 
 
 async def prepare_update(
@@ -125,9 +147,8 @@ async def prepare_update(
     kind.default(new)
     if not tracked:
         managed.track(call, new, old)
-    write = Write(
-        "UPDATE", kind, new, old, call.asked, scene, call.warnings, call.served, call.dry_run, seen
-    )
+    write = _write(call, "UPDATE", kind, new, old, scene)
+    write.seen = seen
     asking = Asking(write, call.backends, call.random)
     await asking.mutate()
     kind.on_update(new, old, scene)

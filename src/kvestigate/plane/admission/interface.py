@@ -30,6 +30,8 @@ class Write:
     dry_run: bool = False
     seen: Callable[[Object], Object] | None = None
     """What the client gets to see of an object, if that is something else: a Scale."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """For the audit log."""
     extra: list[Mutation] = field(default_factory=list)
     """Mutations to commit together with the write: a quota's new usage."""
 

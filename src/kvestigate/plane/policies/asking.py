@@ -83,8 +83,13 @@ class Asking:
             answer = await self._ask(hook, review, target, mutates=False)
         except CallFailed as why:
             return None if hook.lenient else hooks.failed(hook, why)
-        self._write.warnings.extend(answer.warnings)
+        self._note(hook, answer)
         return None if answer.allowed else hooks.denial(hook, answer.status)
+
+    def _note(self, hook: Hook, answer: Answer) -> None:
+        self._write.warnings.extend(answer.warnings)
+        for key, value in answer.notes.items():
+            self._write.notes.setdefault(f"{hook.name}/{key}", str(value))
 
     async def _mutate(self, hook: Hook) -> bool | None:
         """Whether the object is another one now; None if the webhook was not asked."""
@@ -98,7 +103,7 @@ class Asking:
             if hook.lenient:
                 return False
             raise hooks.failed(hook, why) from None
-        self._write.warnings.extend(answer.warnings)
+        self._note(hook, answer)
         if not answer.allowed:
             raise hooks.denial(hook, answer.status)
         return bool(answer.patch) and self._patch(hook, review, target[1], answer)

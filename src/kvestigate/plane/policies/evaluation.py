@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from kvestigate import errors
 from kvestigate.errors import ApiError
 from kvestigate.plane import objects
@@ -28,6 +30,8 @@ _GROUP = "admissionregistration.k8s.io"
 POLICIES = (_GROUP, "validatingadmissionpolicies")
 BINDINGS = (_GROUP, "validatingadmissionpolicybindings")
 _POLICY_SETS = 64
+_FAILED = "validation.policy.admission.k8s.io/validation_failure"
+"""Where the audit log keeps what a policy had against a request."""
 
 _REASONS: dict[str, type[ApiError]] = {
     "Forbidden": errors.Forbidden,
@@ -56,6 +60,8 @@ class Failure:
 
     message: str
     reason: str = "Invalid"
+    position: int = 0
+    """Of the expression among those of its policy."""
 
 
 def judge(write: Write) -> None:
@@ -107,8 +113,12 @@ def _refusals(policy: Policy, review: Review) -> Iterator[ApiError]:
             continue
         for param in params:
             values = conditions.values(review, target, policy.compiled.variables, param)
-            for failure in _failures(policy, values):
+            applies = _applies(policy, values)
+            failures = _failures(policy, values) if applies is True else ()
+            for failure in (applies,) if isinstance(applies, Failure) else failures:
                 yield from _acted_upon(policy, binding, review, failure)
+            for failure in _annotate(policy, review, values) if applies is True else ():
+                yield _refusal(policy, binding, review, failure)
 
 
 def _acted_upon(
@@ -122,6 +132,41 @@ def _acted_upon(
                 f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding "
                 f"'{binding['metadata']['name']}': {failure.message}"
             )
+        else:
+            told = _audited(policy, binding, failure)
+            review.write.notes.setdefault(_FAILED, told)
+
+
+def _audited(policy: Policy, binding: Object, failure: Failure) -> str:
+    told = {
+        "message": failure.message,
+        "policy": policy.name,
+        "binding": binding["metadata"]["name"],
+        "expressionIndex": failure.position,
+        "validationActions": binding["spec"]["validationActions"],
+    }
+    return msgspec.json.encode([told]).decode()
+
+
+def _annotate(policy: Policy, review: Review, values: Values) -> Iterator[Failure]:
+    """Note for the audit log what the policy wants noted; what has no value is told of."""
+    told = policy.spec.get("auditAnnotations") or ()
+    for each, expression in zip(told, policy.compiled.annotations, strict=True):
+        try:
+            value = conditions.run(expression, values)
+        except Unclear as why:
+            if not policy.lenient:
+                yield Failure(str(why))
+            continue
+        if isinstance(value, str) and (value := value.strip()):
+            _add(review.write.notes, f"{policy.name}/{each['key']}", value)
+
+
+def _add(notes: dict[str, str], key: str, value: str) -> None:
+    """Each binding may have another value: all that differ are kept."""
+    known = notes.get(key, "")
+    if value not in known.split(", "):
+        notes[key] = f"{known}, {value}" if known else value
 
 
 def _refusal(policy: Policy, binding: Object, review: Review, failure: Failure) -> ApiError:
@@ -142,13 +187,16 @@ def _refusal(policy: Policy, binding: Object, review: Review, failure: Failure) 
     )
 
 
-def _failures(policy: Policy, values: Values) -> Iterator[Failure]:
+def _applies(policy: Policy, values: Values) -> bool | Failure | None:
+    """Whether all conditions hold under which the policy wants to be asked."""
     for condition in policy.compiled.conditions:
         held = _held(policy, condition, values)
-        if isinstance(held, Failure):
-            yield held
         if held is not True:
-            return
+            return held
+    return True
+
+
+def _failures(policy: Policy, values: Values) -> Iterator[Failure]:
     told = policy.spec.get("validations") or ()
     for position, expression in enumerate(policy.compiled.validations):
         held = _held(policy, expression, values)
@@ -156,11 +204,7 @@ def _failures(policy: Policy, values: Values) -> Iterator[Failure]:
             yield held
         elif held is False:
             message = _message(told[position], policy.compiled.messages[position], values)
-            yield Failure(message, told[position].get("reason") or "Invalid")
-    for expression in policy.compiled.annotations:
-        held = _held(policy, expression, values)
-        if isinstance(held, Failure):
-            yield held
+            yield Failure(message, told[position].get("reason") or "Invalid", position)
 
 
 def _held(policy: Policy, expression: Expression, values: Values) -> bool | Failure | None:

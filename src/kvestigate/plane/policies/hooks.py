@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -57,6 +57,8 @@ class Answer:
     status: Object
     warnings: tuple[str, ...] = ()
     patch: Any = None
+    notes: Mapping[str, str] = field(default_factory=dict)
+    """For the audit log."""
 
 
 def hooks(state: PlaneState, resource: tuple[str, str]) -> tuple[Hook, ...]:
@@ -146,6 +148,7 @@ def understood(hook: Hook, uid: str, data: bytes, *, mutates: bool) -> Answer:
         response.get("status") or {},
         tuple(map(str, response.get("warnings") or ())),
         _patch(response, mutates=mutates),
+        response.get("auditAnnotations") or {},
     )
 
 

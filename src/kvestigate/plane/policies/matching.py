@@ -56,7 +56,7 @@ def _ruled(rules: Iterable[Object], policy: str, review: Review) -> Target | Non
         return own
     if policy == "Exact":
         return None
-    for address, kind in review.equivalents():
+    for address, kind in review.equivalents:
         if any(_means(rule, address, review) for rule in rules):
             return address, kind
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from kvestigate.plane import types
@@ -60,14 +61,15 @@ class Review:
         if write.old is not None:
             yield write.old
 
-    def equivalents(self) -> Iterator[tuple[Address, Kind]]:
+    @cached_property
+    def equivalents(self) -> list[tuple[Address, Kind]]:
         """Other ways to address the same object: its resource at other versions."""
-        served = self.write.served
-        for kind in types.of(self.write.scene.state):
-            resource = kind.resource
-            if kind.stored is served.stored and kind is not served:
-                part = self.address.subresource
-                yield Address(resource.group, resource.version, resource.plural, part), kind
+        served, part = self.write.served, self.address.subresource
+        return [
+            (Address(it.resource.group, it.resource.version, it.resource.plural, part), it)
+            for it in types.of(self.write.scene.state)
+            if it.stored is served.stored and it is not served
+        ]
 
     def shown(self, kind: Kind) -> tuple[Object | None, Object | None]:
         """The new and the old object at the version of a kind; none where there is none."""

@@ -9,10 +9,9 @@ from kvestigate.errors import BadRequest, Conflict, NotFound
 from kvestigate.kube import causes
 from kvestigate.kube.resources import Resource
 from kvestigate.plane import answer, forms, metadata, objects, writing
-from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.body import parse
 from kvestigate.plane.call import Call
-from kvestigate.plane.kinds.kind import Kind, Object, Scene
+from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.options import check_dry_run
 from kvestigate.plane.selection import selection
 from kvestigate.plane.store.errors import Mismatch, Missing
@@ -79,7 +78,8 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
         check_preconditions(call, options.preconditions, item)
         obj = objects.read(item)
         scene = call.scene(state)
-        await _admit(call, obj, scene, dry_run=bool(options.dryRun))
+        write = writing.deletion(call, obj, scene, dry_run=bool(options.dryRun))
+        await writing.pass_admission(call, write)
         changed = mark(call, obj, options)
         done = writing.gone(call, obj)
         if options.dryRun:
@@ -107,13 +107,6 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
         else:
             return changes[last].item, done
     raise AssertionError("unreachable")
-
-
-async def _admit(call: Call, obj: Object, scene: Scene, *, dry_run: bool) -> None:
-    write = Write(
-        "DELETE", call.kind, obj, obj, call.asked, scene, call.warnings, call.served, dry_run
-    )
-    await writing.pass_admission(call, write)
 
 
 def mark(call: Call, obj: Object, options: Options) -> bool:
