@@ -10,11 +10,11 @@ import pytest
 
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
-from kvestigate.jobs.identity import User
 from kvestigate.jobs.interface import Launcher
 from kvestigate.jobs.manage import InProcess
-from kvestigate.jobs.remote import Remote
-from kvestigate.jobs.serve import serving
+from kvestigate.jobs.remote.launcher import Remote
+from kvestigate.jobs.server.serve import serving
+from kvestigate.jobs.tasks.identity import User
 from kvestigate.plane.authn.tokens import StaticTokens, digest
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS
 from kvestigate.plane.authn.user import User as PlaneUser

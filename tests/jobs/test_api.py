@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvestigate.errors import UsageError
-from kvestigate.jobs.serve import bound
+from kvestigate.jobs.server.serve import bound
 from kvestigate.wire.message import Headers, Request
 from kvestigate.wire.pool import HttpClient
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.archive import Archive, packed
-from kvestigate.jobs.model import Upload
-from kvestigate.jobs.pieces import LARGEST_PIECE, MOST_PIECES, PIECE
+from kvestigate.jobs.files.archive import Archive, packed
+from kvestigate.jobs.files.pieces import LARGEST_PIECE, MOST_PIECES, PIECE
+from kvestigate.jobs.tasks.model import Upload
 
 
 @pytest.fixture

@@ -10,14 +10,14 @@ import pytest
 
 from kvestigate.client.api import Api
 from kvestigate.errors import Forbidden, UsageError
-from kvestigate.jobs import book, records
-from kvestigate.jobs.identity import User
+from kvestigate.jobs.accounts import book, records
+from kvestigate.jobs.accounts.quotas import Usage, read_quotas
+from kvestigate.jobs.accounts.records import MOST, Record
 from kvestigate.jobs.manage import InProcess
-from kvestigate.jobs.quotas import Usage, read_quotas
-from kvestigate.jobs.records import MOST, Record
-from kvestigate.jobs.remote import Remote
-from kvestigate.jobs.serve import serving
-from kvestigate.jobs.settings import Settings
+from kvestigate.jobs.remote.launcher import Remote
+from kvestigate.jobs.server.serve import serving
+from kvestigate.jobs.server.settings import Settings
+from kvestigate.jobs.tasks.identity import User
 from tests.jobs.tasks_of import finish, jobs_of
 
 QUOTAS = read_quotas(

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.compile import Submission, compile_companions, compile_jobs
-from kvestigate.jobs.identity import User
-from kvestigate.jobs.parse import parse_task
-from kvestigate.jobs.placement import place
-from kvestigate.jobs.script import literal
+from kvestigate.jobs.tasks.compile import Submission, compile_companions, compile_jobs
+from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.tasks.parse import parse_task
+from kvestigate.jobs.tasks.placement import place
+from kvestigate.jobs.tasks.script import literal
 from kvestigate.kube.names import label_problems, label_value_problems
 
 H100 = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvestigate.errors import Unauthorized
-from kvestigate.jobs.jwt import Expected, read_keys, read_token, verify
+from kvestigate.jobs.server.jwt import Expected, read_keys, read_token, verify
 from tests.jobs.issuer import AUDIENCE, CLAIMS, EC_KEY, ISSUER, NOW, encoded, jwks, token
 
 KEYS = read_keys(jwks())

@@ -11,14 +11,14 @@ import pytest
 
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import Api, Propagation
-from kvestigate.jobs import labels
 from kvestigate.jobs.answers import HistoryEntry, State
 from kvestigate.jobs.gang import judge, next_look, partial
-from kvestigate.jobs.identity import User
 from kvestigate.jobs.interface import Launcher
 from kvestigate.jobs.keeping import Keeper, keep
 from kvestigate.jobs.manage import InProcess
 from kvestigate.jobs.statuses import TaskJob
+from kvestigate.jobs.tasks import labels
+from kvestigate.jobs.tasks.identity import User
 from kvestigate.kube.views.meta import Condition, Metadata
 from kvestigate.kube.views.workloads import JobStatus
 from tests.jobs.conftest import LauncherOf

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.limits import Limits, read_limits, with_limits
+from kvestigate.jobs.tasks.limits import Limits, read_limits, with_limits
 
 DAY = 86400
 

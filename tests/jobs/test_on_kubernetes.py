@@ -11,12 +11,12 @@ import pytest
 from kvestigate.client.api import Api
 from kvestigate.errors import NotFound
 from kvestigate.jobs.answers import State
-from kvestigate.jobs.archive import packed
-from kvestigate.jobs.identity import User
+from kvestigate.jobs.files.archive import packed
+from kvestigate.jobs.files.uploading import put_pieces
 from kvestigate.jobs.interface import VolumeRequest
 from kvestigate.jobs.manage import InProcess
-from kvestigate.jobs.model import Upload
-from kvestigate.jobs.uploading import put_pieces
+from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.tasks.model import Upload
 from tests.real.session import connected
 from tests.upstream.cluster import UpstreamCluster
 

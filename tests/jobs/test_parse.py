@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.model import Accelerator, Amount, Task
-from kvestigate.jobs.parse import parse_task, with_variables
+from kvestigate.jobs.tasks.model import Accelerator, Amount, Task
+from kvestigate.jobs.tasks.parse import parse_task, with_variables
 from kvestigate.kube.yaml_documents import load
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.parse import parse_task
-from kvestigate.jobs.placement import Placement, accelerator_matches, needs_nodes, place
+from kvestigate.jobs.tasks.parse import parse_task
+from kvestigate.jobs.tasks.placement import Placement, accelerator_matches, needs_nodes, place
 
 NODES = [
     {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-80GB", "karpenter.sh/capacity-type": "spot"},

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from kvestigate.errors import ConnectionFailed, NotFound
-from kvestigate.jobs.identity import User
 from kvestigate.jobs.interface import LogRequest
-from kvestigate.jobs.remote import Remote
-from kvestigate.jobs.resuming import unbroken
+from kvestigate.jobs.remote.launcher import Remote
+from kvestigate.jobs.remote.resuming import unbroken
+from kvestigate.jobs.tasks.identity import User
 
 Line = bytes | Exception
 REQUEST = LogRequest(tail=5)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kvestigate.jobs.archive import packed
-from kvestigate.jobs.model import Task, Upload
-from kvestigate.jobs.script import FILES, script
+from kvestigate.jobs.files.archive import packed
+from kvestigate.jobs.tasks.model import Task, Upload
+from kvestigate.jobs.tasks.script import FILES, script
 
 
 @pytest.fixture

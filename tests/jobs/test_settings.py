@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from kvestigate.errors import Forbidden, UsageError
-from kvestigate.jobs.callers import Caller, Role
-from kvestigate.jobs.identity import User
-from kvestigate.jobs.parse import parse_task
-from kvestigate.jobs.quotas import Quota, Usage, check, demand, read_quotas
-from kvestigate.jobs.settings import Oidc, read_settings
+from kvestigate.jobs.accounts.quotas import Quota, Usage, check, demand, read_quotas
+from kvestigate.jobs.server.callers import Caller, Role
+from kvestigate.jobs.server.settings import Oidc, read_settings
+from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.tasks.parse import parse_task
 
 DIGEST = "ab" * 32
 CPU = 10**9

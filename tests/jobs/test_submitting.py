@@ -8,10 +8,10 @@ import pytest
 
 from kvestigate.client.api import Api
 from kvestigate.errors import InputError
-from kvestigate.jobs.identity import User
-from kvestigate.jobs.limits import with_limits
 from kvestigate.jobs.manage import InProcess
 from kvestigate.jobs.submitting import QUEUES
+from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.tasks.limits import with_limits
 from kvestigate.kube import builtins
 from tests.jobs.tasks_of import jobs_of
 

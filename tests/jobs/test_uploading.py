@@ -15,12 +15,12 @@ import pytest
 from kvestigate.client.streams import Channel, Output, Session
 from kvestigate.errors import Conflict, ConnectionFailed, KvestigateError
 from kvestigate.jobs.answers import NodeView, State, TaskMetadata, TaskStatus, TaskView
-from kvestigate.jobs.archive import Archive, packed
+from kvestigate.jobs.files.archive import Archive, packed
+from kvestigate.jobs.files.pieces import PIECE, Files
+from kvestigate.jobs.files.uploading import send_parts
 from kvestigate.jobs.interface import ExecRequest, Launcher
-from kvestigate.jobs.model import Upload
-from kvestigate.jobs.pieces import PIECE, Files
-from kvestigate.jobs.script import DONE, FILES
-from kvestigate.jobs.uploading import send_parts
+from kvestigate.jobs.tasks.model import Upload
+from kvestigate.jobs.tasks.script import DONE, FILES
 
 TASK = "abc12345"
 NEVER = 1 << 40

@@ -34,7 +34,7 @@ async def login(options: GlobalOptions, username: str | None, with_token: bool) 
     With --token the token is read from standard input, checked with the server of
     $K8S_CLI_API_URL, and kept in a file that only you can read.
     """
-    from kvestigate.jobs.login import log_in
+    from kvestigate.jobs.remote.login import log_in
 
     token = _read_token() if with_token else ""
     if token and os.environ.get(API_URL):
@@ -50,7 +50,7 @@ async def login(options: GlobalOptions, username: str | None, with_token: bool) 
 @command("logout", into=auth, examples=("kvestigate auth logout",))
 def logout(options: GlobalOptions) -> None:
     """Forget who is logged in, and the token."""
-    from kvestigate.jobs.login import log_out
+    from kvestigate.jobs.remote.login import log_out
 
     log_out(os.environ)
     click.echo("logged out")
@@ -59,7 +59,7 @@ def logout(options: GlobalOptions) -> None:
 @command("whoami", into=auth, examples=("kvestigate auth whoami",))
 async def whoami(options: GlobalOptions) -> None:
     """Show who is logged in; with a token, whom the server takes you for."""
-    from kvestigate.jobs.login import logged_in, stored_token
+    from kvestigate.jobs.remote.login import logged_in, stored_token
 
     url, token = os.environ.get(API_URL), stored_token(os.environ)
     if url and token:
@@ -90,8 +90,8 @@ def token(options: GlobalOptions, username: str, role: str) -> None:
     The token is printed once, to standard error; the entry, which holds its SHA-256, to standard
     output, for the list `tokens` of the file that `serve --config` reads.
     """
-    from kvestigate.jobs.authn import new_token, token_digest
-    from kvestigate.jobs.identity import User
+    from kvestigate.jobs.server.authn import new_token, token_digest
+    from kvestigate.jobs.tasks.identity import User
     from kvestigate.render.encode import to_yaml
 
     made = new_token()
@@ -110,7 +110,7 @@ def _read_token() -> str:
 
 
 async def _known(url: str, token: str) -> str:
-    from kvestigate.jobs.remote import Remote
+    from kvestigate.jobs.remote.launcher import Remote
 
     async with Remote(url, None, token) as remote:
         return (await remote.whoami()).username

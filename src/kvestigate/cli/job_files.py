@@ -14,8 +14,8 @@ import click
 from kvestigate.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from kvestigate.jobs.archive import Archive
-    from kvestigate.jobs.model import Task
+    from kvestigate.jobs.files.archive import Archive
+    from kvestigate.jobs.tasks.model import Task
 
 _WIDTH = 24
 
@@ -54,7 +54,7 @@ def packed_files(task: Task) -> Iterator[Archive | None]:
     if not task.uploads:
         yield None
         return
-    from kvestigate.jobs.archive import packed
+    from kvestigate.jobs.files.archive import packed
 
     with packed(task.uploads, Path.cwd()) as archive:
         yield archive

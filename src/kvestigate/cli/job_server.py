@@ -15,7 +15,7 @@ from kvestigate.cli.parameters import whole_number
 from kvestigate.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from kvestigate.jobs.settings import Settings
+    from kvestigate.jobs.server.settings import Settings
 
 F = TypeVar("F")
 
@@ -53,7 +53,7 @@ async def serve_launcher(
 ) -> None:
     from kvestigate.cli.cluster import access_of
     from kvestigate.client.connect import connect
-    from kvestigate.jobs.serve import bound, run
+    from kvestigate.jobs.server.serve import bound, run
 
     settings = _settings(config)
     with bound(host, _port() if port is None else port, settings) as listening:
@@ -62,7 +62,7 @@ async def serve_launcher(
 
 
 def _settings(file: str | None) -> Settings | None:
-    from kvestigate.jobs.settings import read_settings
+    from kvestigate.jobs.server.settings import read_settings
     from kvestigate.kube.yaml_documents import load
 
     if file is None:

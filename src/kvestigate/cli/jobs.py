@@ -20,7 +20,7 @@ from kvestigate.cli.parameters import duration, whole_number
 from kvestigate.errors import EXIT_FAILED, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
-    from kvestigate.jobs.archive import Archive
+    from kvestigate.jobs.files.archive import Archive
     from kvestigate.jobs.interface import Launcher, LogRequest
 
 F = TypeVar("F")
@@ -76,8 +76,8 @@ async def submit(
     ttl: float | None,
 ) -> int:
     """Start a task from a SkyPilot YAML file (`-` for standard input) and follow its log."""
-    from kvestigate.jobs.limits import with_limits
-    from kvestigate.jobs.parse import parse_task, with_variables
+    from kvestigate.jobs.tasks.limits import with_limits
+    from kvestigate.jobs.tasks.parse import parse_task, with_variables
 
     given = {"envs": pairs("--env", envs), "secrets": pairs("--secret", secrets)}
     document = with_variables(read_document(file), **given)
@@ -99,7 +99,7 @@ async def submit(
 async def _submit(
     launcher: Launcher, document: dict[str, Any], archive: Archive | None, nodes: int
 ) -> str:
-    from kvestigate.jobs.uploading import put_pieces, send_parts
+    from kvestigate.jobs.files.uploading import put_pieces, send_parts
 
     if archive is None:
         submitted = await launcher.submit(document)

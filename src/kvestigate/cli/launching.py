@@ -20,8 +20,8 @@ API_URL = "K8S_CLI_API_URL"
 async def in_process(options: GlobalOptions) -> AsyncIterator[InProcess]:
     from kvestigate.cli.cluster import access_of
     from kvestigate.client.connect import connect
-    from kvestigate.jobs.login import logged_in
     from kvestigate.jobs.manage import InProcess
+    from kvestigate.jobs.remote.login import logged_in
 
     user = logged_in(os.environ)
     async with connect(access_of(options)) as api:
@@ -35,8 +35,8 @@ async def launcher_of(options: GlobalOptions) -> AsyncIterator[Launcher]:
         async with in_process(options) as launcher:
             yield launcher
         return
-    from kvestigate.jobs.login import logged_in, stored_token
-    from kvestigate.jobs.remote import Remote
+    from kvestigate.jobs.remote.launcher import Remote
+    from kvestigate.jobs.remote.login import logged_in, stored_token
 
     token = stored_token(os.environ)
     async with Remote(url, None if token else logged_in(os.environ), token) as remote:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
-from kvestigate.jobs import labels
 from kvestigate.jobs.explain import Evidence
 from kvestigate.jobs.log_lines import JOBS, pod_index
 from kvestigate.jobs.statuses import TaskJob, node_index, task_status
+from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.volumes import CLAIMS
 from kvestigate.kube import builtins
 from kvestigate.kube.views.core import Event

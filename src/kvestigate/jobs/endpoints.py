@@ -5,7 +5,7 @@ from __future__ import annotations
 from kvestigate.client.api import Api
 from kvestigate.errors import NotFound
 from kvestigate.jobs.answers import Endpoint, EndpointResponse
-from kvestigate.jobs.compile import ports_name
+from kvestigate.jobs.tasks.compile import ports_name
 from kvestigate.kube import builtins
 from kvestigate.kube.views.network import Service
 

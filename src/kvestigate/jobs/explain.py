@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kvestigate.jobs import labels
 from kvestigate.jobs.answers import State, TaskStatus
 from kvestigate.jobs.statuses import TaskJob, node_index
+from kvestigate.jobs.tasks import labels
 from kvestigate.kube.views.core import Event
 from kvestigate.kube.views.pods import ContainerState, Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim

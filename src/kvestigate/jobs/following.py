@@ -8,11 +8,12 @@ from typing import Any
 
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
-from kvestigate.jobs import labels, records
+from kvestigate.jobs.accounts import records
 from kvestigate.jobs.answers import TaskView
 from kvestigate.jobs.keeping import JOBS, keep_quietly
 from kvestigate.jobs.liveview import node_views
 from kvestigate.jobs.statuses import TaskJob, node_index, task_status
+from kvestigate.jobs.tasks import labels
 from kvestigate.kube.views.pods import Pod
 
 

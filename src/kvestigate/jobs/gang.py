@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kvestigate.jobs import labels
 from kvestigate.jobs.answers import State
-from kvestigate.jobs.limits import GATHER_SECONDS, Limits
 from kvestigate.jobs.statuses import TaskJob, node_ended, node_index, node_state
+from kvestigate.jobs.tasks import labels
+from kvestigate.jobs.tasks.limits import GATHER_SECONDS, Limits
 
 
 @dataclass(frozen=True, slots=True)

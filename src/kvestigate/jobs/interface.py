@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kvestigate.jobs import answers
 from kvestigate.jobs.explain import Explanation
-from kvestigate.jobs.pieces import Files
+from kvestigate.jobs.files.pieces import Files
 
 if TYPE_CHECKING:
     from kvestigate.client.streams import Session

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from kvestigate.jobs import labels
 from kvestigate.jobs.answers import NodeView, State
-from kvestigate.jobs.compile import GPU
 from kvestigate.jobs.explain import pod_causes
 from kvestigate.jobs.log_lines import pod_index
 from kvestigate.jobs.statuses import TaskJob, node_index, node_state, stamp
+from kvestigate.jobs.tasks import labels
+from kvestigate.jobs.tasks.compile import GPU
 from kvestigate.kube.views.pods import Pod
 
 _PHASES = {

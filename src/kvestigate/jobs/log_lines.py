@@ -20,11 +20,11 @@ from kvestigate.errors import (
     NotFound,
     ServiceUnavailable,
 )
-from kvestigate.jobs import labels
 from kvestigate.jobs.answers import State
-from kvestigate.jobs.compile import CONTAINER
 from kvestigate.jobs.interface import LogRequest
 from kvestigate.jobs.statuses import TaskJob, node_index, node_state
+from kvestigate.jobs.tasks import labels
+from kvestigate.jobs.tasks.compile import CONTAINER
 from kvestigate.kube import builtins
 from kvestigate.kube.views.pods import Pod
 

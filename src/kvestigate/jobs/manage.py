@@ -12,31 +12,22 @@ from typing import TYPE_CHECKING, Any
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, KvestigateError, NotFound
-from kvestigate.jobs import (
-    answers,
-    book,
-    endpoints,
-    following,
-    labels,
-    log_lines,
-    records,
-    sessions,
-    staging,
-    volume_files,
-    volumes,
-)
-from kvestigate.jobs.callers import Role
+from kvestigate.jobs import answers, endpoints, following, log_lines, sessions, volumes
+from kvestigate.jobs.accounts import book, records
+from kvestigate.jobs.accounts.quotas import Quotas
 from kvestigate.jobs.collecting import evidence
-from kvestigate.jobs.compile import compile_companions, compile_jobs
 from kvestigate.jobs.explain import Explanation, explain
-from kvestigate.jobs.identity import User
-from kvestigate.jobs.ids import is_id, new_id
+from kvestigate.jobs.files import staging, volume_files
+from kvestigate.jobs.files.pieces import Files
 from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
 from kvestigate.jobs.keeping import JOBS, keep_quietly, utc_now
-from kvestigate.jobs.pieces import Files
-from kvestigate.jobs.quotas import Quotas
+from kvestigate.jobs.server.callers import Role
 from kvestigate.jobs.statuses import TaskJob, task_status, task_statuses
 from kvestigate.jobs.submitting import delete_job, prepare, start
+from kvestigate.jobs.tasks import labels
+from kvestigate.jobs.tasks.compile import compile_companions, compile_jobs
+from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.tasks.ids import is_id, new_id
 
 if TYPE_CHECKING:
     from kvestigate.client.streams import Session

@@ -11,9 +11,9 @@ from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.jobs import answers
 from kvestigate.jobs.explain import Explanation
-from kvestigate.jobs.identity import User
 from kvestigate.jobs.interface import LogRequest, VolumeRequest
 from kvestigate.jobs.manage import InProcess
+from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.waiting import queued
 from kvestigate.operation import Effect, Operation
 

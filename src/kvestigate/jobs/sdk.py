@@ -21,14 +21,14 @@ from kvestigate.client.connect import connect
 from kvestigate.client.streams import Completed
 from kvestigate.errors import UsageError
 from kvestigate.jobs import answers
-from kvestigate.jobs.archive import packed
 from kvestigate.jobs.explain import Explanation
-from kvestigate.jobs.identity import User
+from kvestigate.jobs.files.archive import packed
+from kvestigate.jobs.files.uploading import Progress, put_pieces, send_parts
 from kvestigate.jobs.interface import ExecRequest, Launcher, LogRequest, VolumeRequest
 from kvestigate.jobs.manage import InProcess
-from kvestigate.jobs.parse import parse_task
-from kvestigate.jobs.remote import Remote
-from kvestigate.jobs.uploading import Progress, put_pieces, send_parts
+from kvestigate.jobs.remote.launcher import Remote
+from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.tasks.parse import parse_task
 from kvestigate.jobs.waiting import queued
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
 from kvestigate.errors import Conflict, NotFound
-from kvestigate.jobs import labels
-from kvestigate.jobs.compile import CONTAINER
 from kvestigate.jobs.interface import ExecRequest
+from kvestigate.jobs.tasks import labels
+from kvestigate.jobs.tasks.compile import CONTAINER
 from kvestigate.kube.views.pods import Pod
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from kvestigate.jobs import labels
 from kvestigate.jobs.answers import State, TaskMetadata, TaskStatus, VolumeMetadata, VolumeStatus
+from kvestigate.jobs.tasks import labels
 from kvestigate.kube.views.meta import Metadata, View
 from kvestigate.kube.views.storage import PersistentVolumeClaim
 from kvestigate.kube.views.workloads import Job, JobStatus

@@ -9,15 +9,17 @@ from typing import Any
 from kvestigate.client.api import Api, Propagation
 from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, InputError, NotFound
-from kvestigate.jobs import book, staging, volumes
-from kvestigate.jobs.compile import Submission, compile_companions, compile_jobs
-from kvestigate.jobs.identity import User
-from kvestigate.jobs.ids import new_id
-from kvestigate.jobs.parse import parse_task
-from kvestigate.jobs.pieces import Files
-from kvestigate.jobs.placement import needs_nodes, place
-from kvestigate.jobs.quotas import Quotas, demand
-from kvestigate.jobs.records import new_record, stamp
+from kvestigate.jobs import volumes
+from kvestigate.jobs.accounts import book
+from kvestigate.jobs.accounts.quotas import Quotas, demand
+from kvestigate.jobs.accounts.records import new_record, stamp
+from kvestigate.jobs.files import staging
+from kvestigate.jobs.files.pieces import Files
+from kvestigate.jobs.tasks.compile import Submission, compile_companions, compile_jobs
+from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.tasks.ids import new_id
+from kvestigate.jobs.tasks.parse import parse_task
+from kvestigate.jobs.tasks.placement import needs_nodes, place
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Node

@@ -8,12 +8,13 @@ from collections.abc import Iterable
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
 from kvestigate.errors import Conflict, InputError, NotFound
-from kvestigate.jobs import answers, labels
-from kvestigate.jobs.compile import object_name
-from kvestigate.jobs.identity import User
-from kvestigate.jobs.ids import is_id
+from kvestigate.jobs import answers
 from kvestigate.jobs.interface import ACCESS_MODES, VolumeRequest
 from kvestigate.jobs.statuses import volume_status
+from kvestigate.jobs.tasks import labels
+from kvestigate.jobs.tasks.compile import object_name
+from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.tasks.ids import is_id
 from kvestigate.kube import builtins, quantities
 from kvestigate.kube.names import SUBDOMAIN_MAX
 from kvestigate.kube.views.pods import Pod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from kvestigate.jobs.identity import User
+from kvestigate.jobs.tasks.identity import User
 
 
 class Role(StrEnum):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvestigate.client.streams import Session
-from kvestigate.jobs.failures import failure
+from kvestigate.jobs.server.failures import failure
 from kvestigate.wire.message import Request, WebSocket
 from kvestigate.wire.pool import HttpClient, UpgradeRefused
 

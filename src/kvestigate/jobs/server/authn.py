@@ -9,11 +9,11 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 
 from kvestigate.errors import Unauthorized, UsageError
-from kvestigate.jobs.callers import Caller, Role
-from kvestigate.jobs.identity import User
-from kvestigate.jobs.jwt import Expected, read_token, verify
-from kvestigate.jobs.keys import IssuerKeys
-from kvestigate.jobs.settings import Oidc, Settings
+from kvestigate.jobs.server.callers import Caller, Role
+from kvestigate.jobs.server.jwt import Expected, read_token, verify
+from kvestigate.jobs.server.keys import IssuerKeys
+from kvestigate.jobs.server.settings import Oidc, Settings
+from kvestigate.jobs.tasks.identity import User
 
 _WAY_IN = "k8s-cli auth login --token, with the token that you were given"
 

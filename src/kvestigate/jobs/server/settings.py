@@ -9,10 +9,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.callers import Caller, Role
-from kvestigate.jobs.identity import User
-from kvestigate.jobs.quotas import Quotas, read_quotas
-from kvestigate.jobs.strict import known_fields, listed, mapping, text
+from kvestigate.jobs.accounts.quotas import Quotas, read_quotas
+from kvestigate.jobs.server.callers import Caller, Role
+from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.tasks.strict import known_fields, listed, mapping, text
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.model import Accelerator, Amount
+from kvestigate.jobs.tasks.model import Accelerator, Amount
 from kvestigate.kube import quantities
 
 _PLAIN = re.compile(r"\d+(?:\.\d+)?")

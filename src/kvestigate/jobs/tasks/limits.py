@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.strict import known_fields, mapping
+from kvestigate.jobs.tasks.strict import known_fields, mapping
 from kvestigate.kube.names import subdomain_problems
 
 _DAY = 24 * 3600

@@ -16,9 +16,9 @@ from kvestigate.errors import (
     KvestigateError,
     ServiceUnavailable,
 )
-from kvestigate.jobs.archive import Archive
+from kvestigate.jobs.files.archive import Archive
 from kvestigate.jobs.interface import ExecRequest, Launcher
-from kvestigate.jobs.script import DONE, READY, RECEIVE
+from kvestigate.jobs.tasks.script import DONE, READY, RECEIVE
 
 Progress = Callable[[int, int], None]
 """Told how many pieces of how many are there."""

@@ -11,8 +11,8 @@ import msgspec
 
 from kvestigate import __version__
 from kvestigate.errors import KvestigateError, ServiceUnavailable
-from kvestigate.jobs.jwt import Key, read_keys
-from kvestigate.jobs.settings import Oidc
+from kvestigate.jobs.server.jwt import Key, read_keys
+from kvestigate.jobs.server.settings import Oidc
 from kvestigate.wire.message import Headers, Request
 from kvestigate.wire.pool import HttpClient
 from kvestigate.wire.tls import client_context

@@ -14,11 +14,11 @@ from kvestigate import __version__, errors
 from kvestigate.client.lines import Lines
 from kvestigate.jobs import answers
 from kvestigate.jobs.explain import Explanation
-from kvestigate.jobs.failures import failure
-from kvestigate.jobs.identity import User
+from kvestigate.jobs.files.pieces import Files
 from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
-from kvestigate.jobs.pieces import Files
-from kvestigate.jobs.resuming import unbroken
+from kvestigate.jobs.remote.resuming import unbroken
+from kvestigate.jobs.server.failures import failure
+from kvestigate.jobs.tasks.identity import User
 from kvestigate.wire.message import Headers, Incoming, Request
 from kvestigate.wire.pool import HttpClient
 from kvestigate.wire.tls import client_context
@@ -124,7 +124,7 @@ class Remote:
                 yield line
 
     async def session(self, task_id: str, request: ExecRequest) -> Session:
-        from kvestigate.jobs.remote_session import RemoteSession
+        from kvestigate.jobs.remote.session import RemoteSession
 
         asked = [("node", str(request.node)), *(("command", word) for word in request.command)]
         asked += [("stdin", "true")] * request.stdin + [("tty", "true")] * request.tty

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from kvestigate.jobs.accounts.quotas import Usage
 from kvestigate.jobs.answers import HistoryEntry, State, TaskStatus
-from kvestigate.jobs.quotas import Usage
 
 MOST = 400
 """Records of one user; with the longest names and reasons well below what a ConfigMap holds."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 from kvestigate.errors import InputError
-from kvestigate.jobs import amounts
-from kvestigate.jobs.limits import read_limits
-from kvestigate.jobs.model import Resources, Task, Upload
-from kvestigate.jobs.strict import known_fields, mapping
+from kvestigate.jobs.tasks import amounts
+from kvestigate.jobs.tasks.limits import read_limits
+from kvestigate.jobs.tasks.model import Resources, Task, Upload
+from kvestigate.jobs.tasks.strict import known_fields, mapping
 from kvestigate.kube.names import env_name_problems, label_value_problems, qualified_name_problems
 
 TASK_FIELDS = frozenset(

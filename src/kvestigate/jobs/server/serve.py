@@ -12,9 +12,9 @@ import uvicorn
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import Api
 from kvestigate.errors import UsageError
-from kvestigate.jobs.api import application
 from kvestigate.jobs.keeping import Keeper
-from kvestigate.jobs.settings import Settings
+from kvestigate.jobs.server.api import application
+from kvestigate.jobs.server.settings import Settings
 
 _BACKLOG = 512
 _GRACE_SECONDS = 5

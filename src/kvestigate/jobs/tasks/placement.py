@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import product
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.model import Resources, Task
+from kvestigate.jobs.tasks.model import Resources, Task
 
 Labels = Mapping[str, str]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kvestigate.jobs.limits import Limits
+from kvestigate.jobs.tasks.limits import Limits
 
 DEFAULT_IMAGE = "python:3.13-slim"
 

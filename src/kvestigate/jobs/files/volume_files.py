@@ -15,11 +15,11 @@ from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
 from kvestigate.client.streams import Channel, Session
 from kvestigate.errors import DeadlineExceeded, InputError, KvestigateError, NotFound
-from kvestigate.jobs import labels
 from kvestigate.jobs.answers import VolumeFiles
-from kvestigate.jobs.identity import User
-from kvestigate.jobs.ids import new_id
-from kvestigate.jobs.model import DEFAULT_IMAGE
+from kvestigate.jobs.tasks import labels
+from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.tasks.ids import new_id
+from kvestigate.jobs.tasks.model import DEFAULT_IMAGE
 from kvestigate.jobs.volumes import claim_of, pods_with
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod

@@ -19,13 +19,13 @@ from pydantic import StringConstraints
 from kvestigate import __version__, errors
 from kvestigate.client.api import Api
 from kvestigate.jobs import answers
-from kvestigate.jobs.authn import authenticator
-from kvestigate.jobs.bridge import bridge
 from kvestigate.jobs.explain import Explanation
+from kvestigate.jobs.files.pieces import MOST_PIECES, Files, files_of
 from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
 from kvestigate.jobs.manage import InProcess
-from kvestigate.jobs.pieces import MOST_PIECES, Files, files_of
-from kvestigate.jobs.settings import Settings
+from kvestigate.jobs.server.authn import authenticator
+from kvestigate.jobs.server.bridge import bridge
+from kvestigate.jobs.server.settings import Settings
 
 _LARGEST = 1 << 20
 """Bytes of a request: about what Kubernetes takes for an object."""

@@ -1,0 +1,1 @@
+"""What a user has, had and may have: the book, its records, quotas."""

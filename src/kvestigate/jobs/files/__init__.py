@@ -1,0 +1,1 @@
+"""Local files on their way into tasks and volumes."""

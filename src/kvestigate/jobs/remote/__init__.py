@@ -1,0 +1,1 @@
+"""The launcher through its server: the same interface, from another machine."""
