@@ -20,6 +20,10 @@ from tests.plane.kubelet.conftest import NODE, PODS, Kubelet, ask
 SERVICES = "/api/v1/namespaces/default/services"
 
 
+def _here(port: int) -> tuple[str, int]:
+    return "127.0.0.1", port
+
+
 class Forwarding(Kubelet):
     """A node that forwards ports as our own agent does."""
 
@@ -28,7 +32,7 @@ class Forwarding(Kubelet):
             return await super().handle(request)
         self.forwarded.append(request.path)
         port = int(request.query.removeprefix("port="))
-        return Upgrade(lambda socket: channels(socket, lambda at: ("127.0.0.1", at), [port]), CHANNELS)
+        return Upgrade(lambda socket: channels(socket, _here, [port]), CHANNELS)
 
     forwarded: ClassVar[list[str]] = []
 
