@@ -28,8 +28,7 @@ from kvestigate.errors import UsageError
 from kvestigate.kube import builtins
 from kvestigate.kube.yaml_documents import load
 from kvestigate.wire.message import Request, Response
-from tests.cli.conftest import Invoke, Start, kubeconfig
-from tests.cli.test_plane import Served
+from tests.cli.conftest import Invoke, Served, Start, kubeconfig
 from tests.collect.conftest import deployment
 
 PROGRAM = "from kvestigate.cli.main import k8s_collect; k8s_collect()"
