@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,20 +41,27 @@ class Dialect:
     """Goes before the name in a reference."""
     wraps: bool
     """A reference inside another schema is wrapped in `allOf`."""
+    defaults: bool
+    """Version 2 tells none: old clients took them for what they have to send."""
     unions: dict[Type, Json]
     """Scalars of more than one type, which version 2 cannot say."""
 
     def reference(self, name: str) -> Json:
         return {"$ref": self.base + name}
 
+    def told(self, said: Mapping[str, Any]) -> Json:
+        """What is known of a field's values, as far as this version tells it."""
+        return {key: value for key, value in said.items() if self.defaults or key != "default"}
+
     def inner(self, name: str) -> Json:
         return {"allOf": [self.reference(name)]} if self.wraps else self.reference(name)
 
 
-V2 = Dialect("#/definitions/", wraps=False, unions={})
+V2 = Dialect("#/definitions/", wraps=False, defaults=False, unions={})
 V3 = Dialect(
     "#/components/schemas/",
     wraps=True,
+    defaults=True,
     unions={
         Type.QUANTITY: {"oneOf": [{"type": "string"}, {"type": "number"}]},
         Type.INT_OR_STRING: {
@@ -77,7 +84,7 @@ def builtin(name: str, dialect: Dialect) -> Json:
     schema["properties"] = {
         key: _field(field, dialect, key, said) for key, field in definition.fields.items()
     }
-    schema.update(said.get("", {}))
+    schema.update(dialect.told(said.get("", {})))
     if (kinds := facts.kinds().get(name)) is not None:
         group, version, kind = kinds
         schema[GVK] = [{"group": group, "kind": kind, "version": version}]
@@ -167,7 +174,7 @@ def _field(field: Field, dialect: Dialect, path: str, said: Said) -> Json:
     else:
         values = _field(field.element, dialect, f"{path}{{}}", said)
         schema = {"type": "object", "additionalProperties": values}
-    schema.update(said.get(path, {}))
+    schema.update(dialect.told(said.get(path, {})))
     if field.topology:
         about = "list" if field.type in (Type.LIST, Type.BYTES) else "map"
         schema[f"x-kubernetes-{about}-type"] = field.topology
