@@ -100,6 +100,14 @@ async def test_after_a_break_no_line_is_lost_or_doubled(connected: OpenTransport
     assert server.asked(2) == again | {"sinceTime": "2026-01-01T00:00:03Z"}
 
 
+async def test_after_a_break_a_tail_does_not_grow_backwards(connected: OpenTransport) -> None:
+    tail = b"2026-01-01T00:00:02.15Z third\n"
+    whole = b"2026-01-01T00:00:02Z first\n2026-01-01T00:00:02.1Z second\n" + tail
+    more = b"2026-01-01T00:00:02.2Z fourth\n"
+    server = Script(stream(tail, then=break_off), stream(whole + more))
+    assert await lines(patient(await connected(server)), FOLLOW) == [b"third", b"fourth"]
+
+
 async def test_a_pod_that_is_gone_after_a_break_ends_the_log(connected: OpenTransport) -> None:
     gone = status(404, "NotFound", "gone", details={"name": "web"})
     server = Script(stream(b"2026-01-01T00:00:01Z a\n", then=break_off), gone)

@@ -115,11 +115,13 @@ class LastSecond:
     """The lines of the newest second, to know them again when the server repeats it.
 
     A multiset, not the last line: two streams of a container may be out of order by a little,
-    and a program may write the same line twice in one second.
+    and a program may write the same line twice in one second. What lies before the first line
+    was not asked for: a tail may begin in the middle of a second.
     """
 
     def __init__(self) -> None:
         self.second = ""
+        self._first = b""
         self._seen: Counter[bytes] = Counter()
         self._repeated: Counter[bytes] = Counter()
 
@@ -127,6 +129,11 @@ class LastSecond:
         if self._repeated[line] > 0:
             self._repeated[line] -= 1
             return False
+        # Without the zone's letter, because a shorter fraction is the earlier moment.
+        moment = line.partition(b" ")[0].rstrip(b"Z")
+        if moment < self._first:
+            return False
+        self._first = self._first or moment
         second = line[:_SECOND].decode("ascii", "replace")
         if second > self.second:
             self.second = second
