@@ -6,16 +6,15 @@ whatever is written meanwhile, and nothing is parsed.
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
-
 from kvestigate.plane import answer, objects
 from kvestigate.plane.environment.errand import Errand
-from kvestigate.plane.environment.trimming import locate, trim
+from kvestigate.plane.environment.texts import Texts
+from kvestigate.plane.environment.trimming import trim
 from kvestigate.plane.environment.visible import Visible, visible
 from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.metadata import micro_timestamp
 from kvestigate.plane.store.model import ResourceKey
-from kvestigate.plane.store.state import Collection, PlaneState
+from kvestigate.plane.store.state import EMPTY_COLLECTION, Collection, PlaneState
 from kvestigate.wire.message import Response
 
 
@@ -33,7 +32,7 @@ async def snapshot(errand: Errand) -> Response:
         ("x-snapshot-time", time),
     ]
     # Compressing would take longer than everything else together.
-    return Response(200, headers, b"".join(pieces), compress=False)
+    return Response(200, headers, pieces, compress=False)
 
 
 def document(
@@ -51,9 +50,11 @@ def document(
     pieces = [answer.encode(head)[:-1], b',"resources":[']
     first = True
     for key, kind in seen.kinds.items():
-        collection = state.collection(key)
-        if not len(collection) and not include_empty:
-            continue
+        collection = state.collections.get(key)
+        if collection is None:
+            if not include_empty:
+                continue
+            collection = EMPTY_COLLECTION
         if not first:
             pieces.append(b",")
         first = False
@@ -65,46 +66,17 @@ def document(
 def _resource(key: ResourceKey, kind: Kind, collection: Collection) -> list[bytes]:
     group, plural = key
     head = {"group": group, "resource": plural, "synced": True, "itemCount": len(collection)}
-    return [answer.encode(head)[:-1], b',"items":[', _items(kind, collection), b"]}"]
+    return [answer.encode(head)[:-1], b',"items":[', *_items(kind, collection), b"]}"]
 
 
-def _items(kind: Kind, collection: Collection) -> bytes:
-    """The objects with commas between them: made once for all states that have the collection."""
-    if not kind.shown_as_stored:
-        return b",".join([trim(objects.shown(item, kind)) for item in collection.items()])
-    return _KNOWN.get(collection) or _KNOWN.keep(collection, _joined(collection))
+def _items(kind: Kind, collection: Collection) -> list[bytes]:
+    """The objects, with commas between them."""
+    if kind.shown_as_stored:
+        texts = [_TEXTS.of(collection.buckets[name]) for name in collection.namespaces()]
+        parts = [segment for text in texts for segment in text.segments]
+    else:
+        parts = [trim(objects.shown(item, kind)) for item in collection.items()]
+    return [piece for part in parts for piece in (part, b",")][:-1]
 
 
-def _joined(collection: Collection) -> bytes:
-    parts: list[bytes] = []
-    for item in collection.items():
-        data = item.data
-        start, end = item.cut or locate(item)
-        if start == end:
-            parts += (data, b",")
-        else:
-            parts += (data[:start], data[end:], b",")
-    return b"".join(parts[:-1])
-
-
-class _Known:
-    """What was joined, for as long as the collections live and there is room."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._size = 0
-        self._joined: WeakKeyDictionary[Collection, bytes] = WeakKeyDictionary()
-
-    def get(self, collection: Collection) -> bytes | None:
-        return self._joined.get(collection)
-
-    def keep(self, collection: Collection, joined: bytes) -> bytes:
-        self._size += len(joined)  # of those that have gone, too: that only clears too early
-        if self._size > self._limit:
-            self._joined.clear()
-            self._size = len(joined)
-        self._joined[collection] = joined
-        return joined
-
-
-_KNOWN = _Known(64 * 2**20)
+_TEXTS = Texts()

@@ -26,13 +26,17 @@ class Visible:
     """Left out because the user may not list them, though nobody asked to leave them out."""
 
 
-def stored_kinds(state: PlaneState) -> Mapping[ResourceKey, Kind]:
-    """Every resource of a plane that has objects or could have, by group and plural."""
-    return _stored(types.of(state))
+def stored_kinds(*states: PlaneState) -> Mapping[ResourceKey, Kind]:
+    """Every resource of a plane that has objects or could have, by group and plural, sorted."""
+    first, *more = dict.fromkeys(map(types.of, states))
+    kinds = _stored(first)
+    for known in more:
+        kinds = {**kinds, **_stored(known)}
+    return {key: kinds[key] for key in sorted(kinds)} if more else kinds
 
 
 @lru_cache(maxsize=1024)
-def _stored(known: Types) -> dict[ResourceKey, Kind]:
+def _stored(known: Types) -> Mapping[ResourceKey, Kind]:
     kinds = {
         kind.key: kind.stored
         for kind in known
@@ -46,10 +50,7 @@ def visible(errand: Errand, *states: PlaneState) -> Visible:
 
     The parameter `resource` has plurals with commas between them, `deployments.apps` too.
     """
-    kinds: dict[ResourceKey, Kind] = {}
-    for state in states:
-        kinds.update(stored_kinds(state))
-    kinds = {key: kinds[key] for key in sorted(kinds)}
+    kinds = stored_kinds(*states)
     told = errand.asked.params.get("resource", "")
     if told:
         kinds = _chosen(kinds, told)

@@ -10,13 +10,14 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from itertools import islice
+from weakref import ref
 
 from immutables import Map
 
 from kvestigate.plane.store.model import Item, ResourceKey
 
 _DRIFT = 64
-"""Keys that may come and go before sorting anew is cheaper than patching the old order."""
+"""Names that may come, go or change before beginning anew is cheaper than patching."""
 
 
 class Bucket:
@@ -24,10 +25,10 @@ class Bucket:
 
     Lists are ordered by name. The order is computed when first asked for, shared with the
     buckets that follow while the names stay the same, and patched rather than sorted anew
-    when a few have come or gone.
+    when a few have come or gone. What readers make of the objects is handed on like that, too.
     """
 
-    __slots__ = ("_drift", "_order", "items")
+    __slots__ = ("_drift", "_order", "derived", "items", "touched")
 
     def __init__(
         self,
@@ -39,11 +40,15 @@ class Bucket:
         self._order = order
         self._drift = drift
         """Names that came or went since `_order` was right."""
+        self.derived: ref[object] | None = None
+        """For whoever makes something of all the objects: where it is, if it is still there, and
+        in `touched` the names that came, went or changed since."""
+        self.touched: tuple[str, ...] = ()
 
     def put(self, item: Item) -> Bucket:
         items = self.items.set(item.name, item)
         if len(items) == len(self.items):
-            return Bucket(items, self._order, self._drift)
+            return self._followed(Bucket(items, self._order, self._drift), item.name)
         return self._drifted(items, item.name)
 
     def remove(self, name: str) -> Bucket:
@@ -51,8 +56,14 @@ class Bucket:
 
     def _drifted(self, items: Map[str, Item], name: str) -> Bucket:
         if self._order is None or len(self._drift) >= _DRIFT:
-            return Bucket(items)
-        return Bucket(items, self._order, (*self._drift, name))
+            return self._followed(Bucket(items), name)
+        return self._followed(Bucket(items, self._order, (*self._drift, name)), name)
+
+    def _followed(self, bucket: Bucket, name: str) -> Bucket:
+        if self.derived is not None and len(self.touched) < _DRIFT:
+            bucket.derived = self.derived
+            bucket.touched = (*self.touched, name)
+        return bucket
 
     def names(self) -> tuple[str, ...]:
         """All names, sorted."""
