@@ -108,6 +108,31 @@ async def test_deletion_is_answered(api: Api) -> None:
         await until_gone(api, "p")
 
 
+@pytest.mark.parametrize(
+    ("terse", "finalizers", "told"),
+    [(False, [], True), (True, [], False), (True, ["example.com/hold"], True)],
+)
+async def test_the_end_of_a_deleted_pod_is_told_where_somebody_reads_it(
+    api: Api, terse: bool, finalizers: list[str], told: bool
+) -> None:
+    phases = []
+    async with Agent(api, SimulatedHost(WALL), NodeConfig("here", terse=terse)):
+        body = pod("p", {"image": "nginx"})
+        body["metadata"]["finalizers"] = finalizers
+        await api.create(PODS, body)
+        await until(api, "p", is_ready)
+        async with api.watch(PODS) as watch:
+            await api.delete(PODS, "p")
+            async for event in watch:
+                phases.append(event.object["status"]["phase"])
+                if event.type == "DELETED" or phases[-1] == "Failed":
+                    break
+        if finalizers:
+            await api.patch(PODS, "p", {"metadata": {"finalizers": None}})
+        await until_gone(api, "p")
+    assert ("Failed" in phases) == told
+
+
 async def test_scripted_commands_answer(api: Api) -> None:
     gpus = node_gpus("here", 2, "L4", (Load.BUSY,))
     async with Agent(api, SimulatedHost(WALL), NodeConfig("here", gpus=gpus)) as agent:

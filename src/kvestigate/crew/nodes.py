@@ -28,9 +28,9 @@ from kvestigate.node.pods import Pod
 from kvestigate.node.registration import NODES
 
 ANNOTATION = "kvestigate.dev/simulate"
-_PLAIN = NodeConfig("", serves=False, workers=1, tell_starts=False, heartbeat=SELDOM)
-"""Without a port, with one worker, as nothing it does takes long, and without the two events a
-container that are half of what a node writes. Its lease is renewed in time, not more often."""
+_PLAIN = NodeConfig("", serves=False, workers=1, terse=True, heartbeat=SELDOM)
+"""Without a port, with one worker, as nothing it does takes long, and without what would be more
+than half of what a node writes. Its lease is renewed in time, not more often."""
 
 
 class Nodes:

@@ -22,20 +22,31 @@ class Stopping:
         self._since = clock.now()
         self._grace = grace
         self._shortened = asyncio.Event()
+        self._signalled = False
 
     def shorten(self, grace: float) -> None:
         if grace < self._grace:
             self._grace = grace
             self._shortened.set()
 
+    def begin(self, process: Process) -> bool:
+        """Send the signal, unless a hook comes first; whether that was the end already."""
+        if self._container.lifecycle.pre_stop is None or self._grace <= 0:
+            self._signal(process)
+        return process.ended.done()
+
+    def _signal(self, process: Process) -> None:
+        self._signalled = True
+        process.signal(stop_signal(self._container))
+
     async def run(self, process: Process) -> None:
-        """Returns when the container has ended."""
+        """Goes on after `begin`; returns when the container has ended."""
         hook = self._container.lifecycle.pre_stop
-        if hook is not None and self._grace > 0:
+        if hook is not None and not self._signalled:
             work = asyncio.ensure_future(self._hooks.run(self._container, process, hook))
             await self._within_grace(process, work)
             work.cancel()
-        process.signal(stop_signal(self._container))
+            self._signal(process)
         await self._within_grace(process)
         if not process.ended.done():
             process.kill()

@@ -200,7 +200,7 @@ class PodWorker:
         run = Run(container_id(process.key), process.started_at)
         self._records[name] = lifecycle.started(record, run, initial_health(container))
         process.ended.add_done_callback(partial(self._on_end, name, process))
-        if self._station.config.tell_starts:
+        if not self._station.config.terse:
             self._tell("Normal", "Created", f"Container created: {name}", container=name)
             self._tell("Normal", "Started", f"Container started: {name}", container=name)
         hook = container.lifecycle.post_start
@@ -251,7 +251,7 @@ class PodWorker:
             self._station.wake(self.key)
 
     def _on_end(self, name: str, process: Process, _: asyncio.Future[Ending]) -> None:
-        if self.processes.get(name) is process:
+        if self.processes.get(name) is process and self._records[name].running:
             self._note_end(name, process)
             self._station.wake(self.key)
 
@@ -303,10 +303,15 @@ class PodWorker:
         container = self.pod.container(name)
         assert container is not None
         self._records[name] = msgspec.structs.replace(self._records[name], stopping=True)
-        self._tell("Normal", "Killing", action.why, container=name)
+        if not (self.pod.terminating and self._station.config.terse):
+            self._tell("Normal", "Killing", action.why, container=name)
+        process = self.processes[name]
         stopping = Stopping(self._station.clock, self._hooks, container, action.grace)
-        self._stops[name] = stopping
-        self._spawn(stopping.run(self.processes[name]))
+        if stopping.begin(process):
+            self._note_end(name, process)
+        else:
+            self._stops[name] = stopping
+            self._spawn(stopping.run(process))
 
     def _hurry(self) -> None:
         """A second request to delete may leave less time than the first."""
@@ -347,9 +352,15 @@ class PodWorker:
     async def _finish(self) -> None:
         # First, as others are placed where its devices are from the moment the report is read.
         self._preparation.free(self.pod)
-        await self._report()
+        if not self._goes_unseen():
+            await self._report()
         self.finished = True
         await self._delete_if_asked()
+
+    def _goes_unseen(self) -> bool:
+        """Whether its end would be read by nobody: without finalizers it is gone with our word."""
+        pod = self.pod
+        return self._station.config.terse and pod.terminating and not pod.metadata.finalizers
 
     async def _delete_if_asked(self) -> None:
         """The API server waits for the node's word before a pod really goes."""

@@ -56,7 +56,7 @@ def _plans(scenario: Scenario, group: NodeGroup, path: str) -> Iterator[NodePlan
             missing_images=scenario.spec.missing_images,
         )
         if group.count > _MANY:
-            config = replace(config, tell_starts=False, workers=1, heartbeat=SELDOM)
+            config = replace(config, terse=True, workers=1, heartbeat=SELDOM)
         yield NodePlan(config, group.host, group.cordoned, group.lost)
 
 
