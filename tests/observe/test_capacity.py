@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kvestigate.observe.capacity import capacities
+from kvestigate.observe.capacity import capacities, requested_by_node
 from tests.observe.objects import Object, as_node, as_pod, container, node, pod
 
 SIDECAR: Any = {**container("proxy", cpu="100m"), "restartPolicy": "Always"}
@@ -44,7 +44,7 @@ SIDECAR: Any = {**container("proxy", cpu="100m"), "restartPolicy": "Always"}
     ],
 )
 def test_requests_of_a_node(pods: list[Object], requested: dict[str, int]) -> None:
-    (found,) = capacities([as_node(node("n", cpu="8"))], map(as_pod, pods))
+    (found,) = capacities([as_node(node("n", cpu="8"))], requested_by_node(map(as_pod, pods)))
     assert found.requested == requested
 
 
@@ -53,7 +53,8 @@ def test_what_is_left_and_who_may_use_it() -> None:
     lost = node("c", cpu="4")
     lost["status"]["conditions"] = [{"type": "Ready", "status": "Unknown"}]
     nodes = map(as_node, [node("a", cpu="4", memory="1Gi"), cordoned, lost])
-    found = capacities(nodes, [as_pod(pod("p", container(cpu="5", memory="1Mi"), on="a"))])
+    pods = [as_pod(pod("p", container(cpu="5", memory="1Mi"), on="a"))]
+    found = capacities(nodes, requested_by_node(pods))
     assert [(it.name, it.ready, it.schedulable) for it in found] == [
         ("a", True, True),
         ("b", True, False),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kvestigate.node.gpu import model as embedded
+from kvestigate.observe.capacity import requested_by_node
 from kvestigate.observe.exporters import GpuReading
 from kvestigate.observe.gpus import Device, devices, ledger
 from tests.observe.objects import as_node, as_pod, container, node, pod
@@ -79,28 +80,29 @@ def test_what_a_node_tells(
 ) -> None:
     body = node("n", labels=labels)
     body["status"]["allocatable"] = {"cpu": "8", **offered}
-    (found,) = ledger([as_node(body)], []).nodes
+    (found,) = ledger([as_node(body)], [], {}).nodes
     assert {name: getattr(found, name) for name in facts} == facts
 
 
 def test_devices_that_are_all_unhealthy_are_still_there() -> None:
     body = node("n", labels=H100, gpu="0")
-    (found,) = ledger([as_node(body)], []).nodes
+    (found,) = ledger([as_node(body)], [], {}).nodes
     assert (found.count, found.allocatable) == (8, {"nvidia.com/gpu": 0})
 
 
 def test_a_node_without_gpus_is_left_out() -> None:
-    assert ledger([as_node(node("n", cpu="8")), as_node(node("m", gpu="0"))], []).nodes == ()
+    assert ledger([as_node(node("n", cpu="8")), as_node(node("m", gpu="0"))], [], {}).nodes == ()
 
 
 def test_consumers_are_containers_and_ended_pods_are_none() -> None:
-    pods = [
+    bodies = [
         pod("b", container("x", gpu="2"), container("y", gpu="1"), on="n"),
         pod("a", container("z", gpu="4"), phase="Pending"),
         pod("done", container("x", gpu="8"), on="n", phase="Succeeded"),
         pod("none", container("x", cpu="1"), on="n"),
     ]
-    found = ledger([as_node(node("n", gpu="8"))], map(as_pod, pods))
+    pods = [as_pod(body) for body in bodies]
+    found = ledger([as_node(node("n", gpu="8"))], pods, requested_by_node(pods))
     assert [(it.pod, it.container, it.node, it.amount) for it in found.consumers] == [
         ("a", "z", "", 4),
         ("b", "x", "n", 2),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kvestigate.kube.requests import PODS, Amounts, amounts, requests_of
 from kvestigate.kube.views.core import Node
+from kvestigate.observe import listings
+from kvestigate.observe.snapshot import Snapshot
 from kvestigate.observe.views import Pod
 
 
@@ -27,9 +29,8 @@ class NodeCapacity:
         return self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
 
 
-def capacities(nodes: Iterable[Node], pods: Iterable[Pod]) -> tuple[NodeCapacity, ...]:
+def capacities(nodes: Iterable[Node], asked: Mapping[str, Amounts]) -> tuple[NodeCapacity, ...]:
     """Every node with what is asked for on it, in the order of the nodes."""
-    asked = requested_by_node(pods)
     return tuple(
         NodeCapacity(
             name=node.metadata.name,
@@ -42,6 +43,11 @@ def capacities(nodes: Iterable[Node], pods: Iterable[Pod]) -> tuple[NodeCapacity
     )
 
 
+def requested(snapshot: Snapshot) -> dict[str, Amounts]:
+    """For `Snapshot.derived`: several reports add up the same pods."""
+    return requested_by_node(snapshot.of(listings.PODS))
+
+
 def requested_by_node(pods: Iterable[Pod]) -> dict[str, Amounts]:
     """Node -> the sum over its pods, as the scheduler counts it."""
     asked: dict[str, Amounts] = {}
@@ -50,11 +56,20 @@ def requested_by_node(pods: Iterable[Pod]) -> dict[str, Amounts]:
     for pod in pods:
         spec = pod.spec
         if spec.node_name and not pod.finished:
-            parts = (spec.containers, spec.init_containers, spec.overhead, spec.resources)
-            key = tuple(map(id, parts))
-            if key not in known:
-                known[key] = {**requests_of(spec), PODS: 1}
-            add(asked.setdefault(spec.node_name, {}), known[key])
+            key = (
+                id(spec.containers),
+                id(spec.init_containers),
+                id(spec.overhead),
+                id(spec.resources),
+            )
+            own = known.get(key)
+            if own is None:
+                own = known[key] = {**requests_of(spec), PODS: 1}
+            total = asked.get(spec.node_name)
+            if total is None:
+                asked[spec.node_name] = dict(own)
+            else:
+                add(total, own)
     return asked
 
 

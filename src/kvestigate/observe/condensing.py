@@ -6,17 +6,29 @@ what nothing here asks about (moments, addresses, conditions that hold) is not k
 
 from __future__ import annotations
 
-from typing import TypeVar, cast
+from typing import Generic, TypeVar
 
 import msgspec
-from msgspec import structs
 
-from kvestigate.kube.views.pods import ContainerState, RunningState
-from kvestigate.observe.views import ContainerStatus, Pod, PodMeta, PodSpec, PodStatus
+from kvestigate.kube.views.meta import Condition
+from kvestigate.kube.views.pods import ResourceRequirements
+from kvestigate.observe.views import (
+    Container,
+    Owner,
+    Pod,
+    PodMeta,
+    PodSpec,
+    PodStatus,
+    Volume,
+)
 
 T = TypeVar("T")
 
-_RUNNING = ContainerState(running=RunningState())
+_Work = tuple[
+    tuple[Container, ...], tuple[Container, ...], dict[str, str], ResourceRequirements | None
+]
+"""Containers, init containers, overhead and the pod's own resources: what a template says."""
+
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -24,8 +36,12 @@ class PodCondenser:
     """For the pods of one reading."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[type, bytes], object] = {}
         self._names: dict[str, str] = {}
+        self._labels = _Shared[dict[str, str]]()
+        self._owners = _Shared[tuple[Owner, ...]]()
+        self._work = _Shared[_Work]()
+        self._volumes = _Shared[tuple[Volume, ...]]()
+        self._statuses = _Shared[PodStatus]()
 
     def __call__(self, pod: Pod) -> Pod:
         return Pod(self._meta(pod.metadata), self._spec(pod.spec), self._status(pod.status))
@@ -34,43 +50,55 @@ class PodCondenser:
         return PodMeta(
             name=meta.name,
             namespace=self._name(meta.namespace),
-            labels=self._shared(meta.labels),
+            labels=self._labels.of(meta.labels),
             deletion_timestamp=meta.deletion_timestamp,
-            owner_references=self._shared(meta.owner_references),
+            owner_references=self._owners.of(meta.owner_references),
         )
 
     def _spec(self, spec: PodSpec) -> PodSpec:
-        claims = tuple(it for it in spec.volumes if it.persistent_volume_claim or it.ephemeral)
+        containers, init_containers, overhead, resources = self._work.of(
+            (spec.containers, spec.init_containers, spec.overhead, spec.resources)
+        )
         return PodSpec(
-            containers=self._shared(spec.containers),
-            init_containers=self._shared(spec.init_containers),
+            containers=containers,
+            init_containers=init_containers,
             node_name=self._name(spec.node_name),
-            overhead=self._shared(spec.overhead),
-            resources=self._shared(spec.resources),
-            volumes=self._shared(claims),
+            overhead=overhead,
+            resources=resources,
+            volumes=self._claims(spec.volumes),
         )
 
+    def _claims(self, volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:
+        found = tuple([it for it in volumes if it.persistent_volume_claim or it.ephemeral])
+        return self._volumes.of(found) if found else ()
+
     def _status(self, status: PodStatus) -> PodStatus:
-        return self._shared(
+        return self._statuses.of(
             PodStatus(
                 phase=status.phase,
                 reason=status.reason,
                 message=status.message,
-                conditions=tuple(it for it in status.conditions if it.status != "True"),
-                container_statuses=tuple(map(_timeless, status.container_statuses)),
-                init_container_statuses=tuple(map(_timeless, status.init_container_statuses)),
+                conditions=_that_do_not_hold(status.conditions),
+                container_statuses=status.container_statuses,
+                init_container_statuses=status.init_container_statuses,
             )
         )
-
-    def _shared(self, value: T) -> T:
-        """The first that was equal to this one."""
-        return cast("T", self._known.setdefault((type(value), _encode(value)), value))
 
     def _name(self, name: str) -> str:
         return self._names.setdefault(name, name)
 
 
-def _timeless(status: ContainerStatus) -> ContainerStatus:
-    if status.state.running is None:
-        return status
-    return structs.replace(status, state=_RUNNING)
+class _Shared(Generic[T]):
+    """The first of each of a number of values that are equal."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, T] = {}
+
+    def of(self, value: T) -> T:
+        return self._known.setdefault(_encode(value), value)
+
+
+def _that_do_not_hold(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    return tuple([it for it in conditions if it.status != "True"])

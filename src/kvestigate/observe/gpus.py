@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from kvestigate.kube import quantities
 from kvestigate.kube.requests import Amounts, amounts
 from kvestigate.kube.views.core import Node
-from kvestigate.observe.capacity import requested_by_node
 from kvestigate.observe.exporters import GpuReading
 from kvestigate.observe.views import Pod
 
@@ -42,6 +41,10 @@ _MODEL_LABELS = (
     "gpu.intel.com/product",
 )
 _MEMORY_LABEL = "nvidia.com/gpu.memory"
+
+
+Ask = tuple[str, str, int]
+"""A container, a resource and how much of it the container asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +126,11 @@ def gpus_only(found: Mapping[str, int]) -> Amounts:
     return {name: amount for name, amount in found.items() if vendor_of(name)}
 
 
-def ledger(nodes: Iterable[Node], pods: Iterable[Pod]) -> Ledger:
-    """Every node with GPUs, and every container that holds or waits for some."""
-    pods = tuple(pods)
-    asked = requested_by_node(pods)
+def ledger(nodes: Iterable[Node], pods: Iterable[Pod], asked: Mapping[str, Amounts]) -> Ledger:
+    """Every node with GPUs, and every container that holds or waits for some.
+
+    `asked` is what the pods ask for by node, as `capacity` has it.
+    """
     found = (node_gpus(node, asked.get(node.metadata.name, {})) for node in nodes)
     return Ledger(
         nodes=tuple(gpus for gpus in found if gpus is not None),
@@ -136,10 +140,18 @@ def ledger(nodes: Iterable[Node], pods: Iterable[Pod]) -> Ledger:
 
 def consumers(pods: Iterable[Pod]) -> tuple[Consumer, ...]:
     """Every container that holds or waits for GPUs, by node and name."""
-    found = (consumer for pod in pods if not pod.finished for consumer in _consumers(pod))
-    return tuple(
-        sorted(found, key=lambda it: (it.node, it.namespace, it.pod, it.container, it.resource))
-    )
+    found: list[Consumer] = []
+    pods = tuple(pods)  # they must stay: what replicas share is known by where it is
+    known: dict[tuple[int, int], tuple[Ask, ...]] = {}
+    for pod in pods:
+        key = (id(pod.spec.containers), id(pod.spec.init_containers))
+        asks = known.get(key)
+        if asks is None:
+            asks = known[key] = tuple(asked_for(pod))
+        if asks and not pod.finished:
+            found += _consumers(pod, asks)
+    found.sort(key=lambda it: (it.node, it.namespace, it.pod, it.container, it.resource))
+    return tuple(found)
 
 
 def node_gpus(node: Node, requested: Amounts) -> NodeGpus | None:
@@ -172,8 +184,8 @@ def node_gpus(node: Node, requested: Amounts) -> NodeGpus | None:
     )
 
 
-def asked_for(pod: Pod) -> Iterator[tuple[str, str, int]]:
-    """Container, resource and amount, for each GPU resource that a container asks for."""
+def asked_for(pod: Pod) -> Iterator[Ask]:
+    """For each GPU resource that a container asks for."""
     for container in (*pod.spec.init_containers, *pod.spec.containers):
         for resource, written in container.resources.requests.items():
             # Most containers ask for CPU and memory only: these need not be parsed here.
@@ -181,8 +193,8 @@ def asked_for(pod: Pod) -> Iterator[tuple[str, str, int]]:
                 yield container.name, resource, amount
 
 
-def _consumers(pod: Pod) -> Iterator[Consumer]:
-    for container, resource, amount in asked_for(pod):
+def _consumers(pod: Pod, asks: Iterable[Ask]) -> Iterator[Consumer]:
+    for container, resource, amount in asks:
         yield Consumer(
             namespace=pod.metadata.namespace,
             pod=pod.metadata.name,

@@ -12,9 +12,10 @@ from kvestigate.kube.views import network, policy, workloads
 from kvestigate.kube.views.meta import Condition, Metadata, View
 from kvestigate.kube.views.pods import (
     ClaimSource,
-    ContainerState,
     OtherSource,
     ResourceRequirements,
+    TerminatedState,
+    WaitingState,
 )
 
 
@@ -54,6 +55,16 @@ class PodSpec(View, frozen=True):
     overhead: dict[str, str] = field(default_factory=dict)
     resources: ResourceRequirements | None = None
     volumes: tuple[Volume, ...] = ()
+
+
+class Running(View, frozen=True):
+    """That it runs: since when tells replicas apart, and no report asks."""
+
+
+class ContainerState(View, frozen=True):
+    waiting: WaitingState | None = None
+    running: Running | None = None
+    terminated: TerminatedState | None = None
 
 
 class ContainerStatus(View, frozen=True):

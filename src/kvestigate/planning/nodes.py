@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kvestigate.kube.requests import Amounts
 from kvestigate.kube.views.core import Node
-from kvestigate.observe.capacity import NodeCapacity, capacities
+from kvestigate.observe.capacity import NodeCapacity, capacities, requested_by_node
 from kvestigate.observe.gpus import MIG_PREFIX, SHARED, vendor_of
 from kvestigate.observe.views import Pod
 from kvestigate.planning.constraints import CONSTRAINTS
@@ -48,7 +48,7 @@ def candidates(rules: Rules, nodes: Sequence[Node], pods: Iterable[Pod]) -> tupl
     """Every node, in the order of the nodes."""
     return tuple(
         _candidate(rules, node, capacity)
-        for node, capacity in zip(nodes, capacities(nodes, pods), strict=True)
+        for node, capacity in zip(nodes, capacities(nodes, requested_by_node(pods)), strict=True)
     )
 
 

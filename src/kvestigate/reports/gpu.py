@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvestigate.observe import listings
+from kvestigate.observe.capacity import requested
 from kvestigate.observe.gpus import Consumer, Device, NodeGpus, devices, ledger
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
@@ -27,14 +28,15 @@ class GpuReport:
 
 
 def collect(snapshot: Snapshot) -> GpuReport:
-    found = ledger(snapshot.of(listings.NODES), snapshot.of(listings.PODS))
+    nodes, pods = snapshot.of(listings.NODES), snapshot.of(listings.PODS)
+    found = ledger(nodes, pods, snapshot.derived(requested))
     return GpuReport(
         allocatable=sum(sum(node.allocatable.values()) for node in found.nodes),
         requested=sum(sum(node.requested.values()) for node in found.nodes),
         waiting=sum(it.amount for it in found.consumers if not it.node),
         nodes=tuple(sorted(found.nodes, key=lambda it: it.node)),
         consumers=found.consumers,
-        devices=devices(snapshot.of(listings.NODES), snapshot.of(listings.GPU_READINGS)),
+        devices=devices(nodes, snapshot.of(listings.GPU_READINGS)),
     )
 
 

@@ -179,9 +179,9 @@ def _is(port: ServicePort, wanted: IngressServiceBackend) -> bool:
     return port.port == wanted.port.number
 
 
-def _policies(policies: Iterable[NetworkPolicy], pods: Iterable[Pod]) -> tuple[PolicyRow, ...]:
+def _policies(policies: Sequence[NetworkPolicy], pods: Iterable[Pod]) -> tuple[PolicyRow, ...]:
     labels: dict[str, list[Mapping[str, str]]] = {}
-    for pod in pods:
+    for pod in pods if policies else ():
         if not pod.finished:
             labels.setdefault(pod.metadata.namespace, []).append(pod.metadata.labels)
     found = []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
 from kvestigate.observe import listings
-from kvestigate.observe.capacity import NodeCapacity, capacities
+from kvestigate.observe.capacity import NodeCapacity, capacities, requested
 from kvestigate.observe.gpus import gpus_only
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone
@@ -47,7 +47,7 @@ class NodesReport:
 
 
 def collect(snapshot: Snapshot) -> NodesReport:
-    found = capacities(snapshot.of(listings.NODES), snapshot.of(listings.PODS))
+    found = capacities(snapshot.of(listings.NODES), snapshot.derived(requested))
     rows = tuple(_row(it) for it in sorted(found, key=lambda it: it.name))
     return NodesReport(rows, _total(rows))
 

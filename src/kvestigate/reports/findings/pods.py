@@ -111,6 +111,8 @@ def pending(snapshot: Snapshot) -> Iterator[Finding]:
 def never_ready(snapshot: Snapshot) -> Iterator[Finding]:
     """Only where all containers run: why others do not has a finding of its own."""
     for pod in snapshot.of(listings.PODS):
+        if not pod.status.conditions:
+            continue  # those that hold are not kept
         statuses = pod.status.container_statuses
         if pod.metadata.deletion_timestamp or not all(it.state.running for it in statuses):
             continue
@@ -135,12 +137,17 @@ def never_ready(snapshot: Snapshot) -> Iterator[Finding]:
 def without_requests(snapshot: Snapshot) -> Iterator[Finding]:
     """One finding a workload: its pods are all alike."""
     seen: set[Subject] = set()
+    asking: set[int] = set()
     for pod in snapshot.of(listings.PODS):
-        if pod.finished or pod.spec.resources is not None:
+        containers = pod.spec.containers
+        if id(containers) in asking or pod.finished or pod.spec.resources is not None:
             continue
-        bare = [it.name for it in pod.spec.containers if not it.resources.requests]
+        bare = [it.name for it in containers if not it.resources.requests]
+        if not bare:
+            asking.add(id(containers))
+            continue
         owner = owner_of(pod)
-        if bare and owner not in seen:
+        if owner not in seen:
             seen.add(owner)
             yield Finding(
                 rule="no-requests",
@@ -182,10 +189,23 @@ def owner_of(pod: Pod) -> Subject:
     return subject(pod)
 
 
-def _statuses(snapshot: Snapshot) -> Iterator[tuple[Pod, ContainerStatus]]:
+def _statuses(snapshot: Snapshot) -> tuple[tuple[Pod, ContainerStatus], ...]:
+    """Of containers that do not run, or did not always."""
+    return snapshot.derived(_troubled)
+
+
+def _troubled(snapshot: Snapshot) -> tuple[tuple[Pod, ContainerStatus], ...]:
+    """Most pods are well, and share the status that says so: it is looked at once."""
+    found: list[tuple[Pod, ContainerStatus]] = []
+    known: dict[int, tuple[ContainerStatus, ...]] = {}
     for pod in snapshot.of(listings.PODS):
-        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
-            yield pod, status
+        told = known.get(id(pod.status))
+        if told is None:
+            each = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+            told = tuple(it for it in each if not it.state.running or it.last_state.terminated)
+            known[id(pod.status)] = told
+        found += ((pod, status) for status in told)
+    return tuple(found)
 
 
 def _memory_limit(pod: Pod, name: str) -> str:
