@@ -53,6 +53,11 @@ class Decision:
     forget: tuple[ReplicaSet, ...] = ()
     pause: float | None = None
 
+    @property
+    def moves(self) -> bool:
+        """Whether a ReplicaSet gets something to do."""
+        return self.create is not None or any("spec" in patch for _, patch in self.patches)
+
 
 def decide(
     deployment: Deployment, replica_sets: Sequence[ReplicaSet], pods: Sequence[Pod], now: float
@@ -287,7 +292,10 @@ class DeploymentController:
             annotations = {rollout.REVISION: decision.revision}
             patch = {"metadata": {"annotations": annotations}}
             await self._context.patch(DEPLOYMENTS, key.plane, deployment, patch)
-        await self._context.put_status(DEPLOYMENTS, key.plane, deployment, decision.status)
+        if not decision.moves:
+            # A ReplicaSet that is new or has a new size reports, and that brings us back to a
+            # status that is worth writing.
+            await self._context.put_status(DEPLOYMENTS, key.plane, deployment, decision.status)
         return decision.pause
 
     async def _claimed(self, key: Key, deployment: Deployment) -> Sequence[ReplicaSet]:
