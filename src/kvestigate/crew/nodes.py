@@ -72,11 +72,11 @@ class Nodes:
 
     async def _found(self, node: Node) -> None:
         if node.metadata.name not in self._agents and _ours(node):
-            await self._begin(_config(node))
+            await self._begin(_config(node), node)
 
-    async def _begin(self, config: NodeConfig) -> None:
+    async def _begin(self, config: NodeConfig, found: Node | None = None) -> None:
         host = RecalledHost(self._clock, self._feed, config.name)
-        agent = Agent(self._api, host, config, clock=self._clock, feed=self._feed)
+        agent = Agent(self._api, host, config, clock=self._clock, feed=self._feed, found=found)
         ready: Ready[Agent] = Ready()
         self._agents[config.name] = self._supervisor.spawn(config.name, agent.run(ready))
         await ready.told

@@ -21,6 +21,7 @@ from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.aio.workqueue import WorkQueue
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.informer import Key, key_of
+from kvestigate.kube.views.core import Node
 from kvestigate.node import registration
 from kvestigate.node.addresses import Addresses, network_of
 from kvestigate.node.config import NodeConfig
@@ -58,9 +59,10 @@ class Agent:
         feed: Feed | None = None,
         network: ClusterNetwork | None = None,
         tls: ssl.SSLContext | None = None,
+        found: Node | None = None,
     ) -> None:
         """`feed`, `network` and `tls` are given where many nodes share them; feed and network
-        then run already."""
+        then run already. `found` is the Node that an earlier agent left, where that is known."""
         self.config = config
         self.workers: dict[str, PodWorker] = {}
         """By the pod's uid."""
@@ -73,6 +75,7 @@ class Agent:
         self._shared_network = network
         self._network: NodeNetwork | None = None
         self._shared_tls = tls
+        self._found = found
         self._by_key: dict[Key, str] = {}
         self._supervisor = Supervisor(f"node {config.name}")
         self._server: Server | None = None
@@ -146,7 +149,7 @@ class Agent:
             port=self._server.address[1] if self._server is not None else 0,
         )
         self._supervisor.spawn("events", recorder.run())
-        await presence.register()
+        await presence.register(self._found)
         if self._feed_is_ours:
             await self._feed.services.start(self._supervisor, "services")
             await self._feed.pods.start(self._supervisor, "pods")

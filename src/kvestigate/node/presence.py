@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvestigate import errors
 from kvestigate.aio.clock import Clock
 from kvestigate.client.api import Api, PatchType
+from kvestigate.kube.views.core import Node
 from kvestigate.node import registration
 from kvestigate.node.config import NodeConfig
 from kvestigate.node.hosts.interface import Facts
@@ -25,8 +26,15 @@ class Presence:
         self._since = clock.now()
         self._uid = ""
 
-    async def register(self) -> None:
-        """Create the Node, status included, or take over the one that is there."""
+    async def register(self, found: Node | None = None) -> None:
+        """Create the Node, status included, or take over the one that is there.
+
+        `found` is what is there, if that is known.
+        """
+        if found is not None and registration.is_current(found, self._config, self._facts):
+            self._uid = found.metadata.uid
+            await self._renew()
+            return
         node = registration.node_object(self._config, self._facts)
         try:
             created = await self._api.create(NODES, node | {"status": self._status()})

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.core import Node
 from kvestigate.node.config import VERSION, NodeConfig
 from kvestigate.node.gpu.model import gpu_annotations, gpu_capacity, node_labels
 from kvestigate.node.hosts.interface import Facts
@@ -63,6 +64,17 @@ def capacity(config: NodeConfig, facts: Facts) -> dict[str, str]:
         **gpu_capacity(config.gpus),
         **config.capacity,
     }
+
+
+def is_current(node: Node, config: NodeConfig, facts: Facts) -> bool:
+    """Whether a Node says all that the agent would, so that only its lease has to be renewed."""
+    told = {one.type: one.status for one in node.status.conditions}
+    return (
+        labels(config, facts).items() <= node.metadata.labels.items()
+        and node.status.capacity == node.status.allocatable == capacity(config, facts)
+        and all(told.get(name) == status for name, status, *_ in _CONDITIONS)
+        and not config.serves  # else the port is another one each time
+    )
 
 
 def node_status(
