@@ -7,6 +7,7 @@ that a slow minute of the machine hits all contenders alike.
 from __future__ import annotations
 
 import json
+import signal
 import statistics
 import subprocess
 import sys
@@ -15,16 +16,25 @@ from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
 # A child's peak memory starts from that of the process it was forked from, so the commands
-# are started by this small one instead of by us.
+# are started by this small one instead of by us. It also ends those that take too long.
 _STOPWATCH = """
-import json, os, sys, time
+import json, os, signal, sys, time
+late = []
+def give_up(*_):
+    late.append(True)
+    os.kill(pid, signal.SIGKILL)
+signal.signal(signal.SIGALRM, give_up)
 started = time.perf_counter()
-pid = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ)
+pid = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)
+signal.setitimer(signal.ITIMER_REAL, float(sys.argv[1]))
 _, status, usage = os.wait4(pid, 0)
 wall = time.perf_counter() - started
 code = os.waitstatus_to_exitcode(status)
-print(json.dumps([code, wall, usage.ru_utime, usage.ru_stime, usage.ru_maxrss]), file=sys.stderr)
+figures = [wall, usage.ru_utime, usage.ru_stime, usage.ru_maxrss / 1024]
+print(json.dumps([code, bool(late), figures]), file=sys.stderr)
 """
+_GRACE = 60.0
+"""For the stopwatch itself, beyond what it grants a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,12 @@ class Contender:
     environment: Mapping[str, str] = field(default_factory=dict)
     answers: bool = False
     """Prints one line that must be the same for all contenders that do."""
+    runs: int | None = None
+    """At most so many, of one that takes minutes."""
+    patience: float = 600.0
+    """Seconds after which a run is ended, and has failed."""
+    may_fail: bool = False
+    """That it fails is a result, not the end of the race: a peer that needs too much memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +71,8 @@ class Row:
     system: float
     peak: float
     runs: int
+    failed: str = ""
+    """How it ended, if not well: the figures are then what it had used by then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +107,10 @@ class Result:
             ]
             cells.append(f"{row.peak:8.0f} {ratios['peak']:5.1f}x")
             lines.append(f"  {row.name:{width}}  " + "  ".join(cells))
+            if row.failed:
+                lines.append(
+                    f"  {'':{width}}  which {row.failed}: this is what it had used by then"
+                )
         return "\n".join(lines)
 
 
@@ -105,43 +127,85 @@ class BenchFailed(Exception):
     pass
 
 
+class ContenderFailed(BenchFailed):
+    def __init__(self, name: str, how: str, sample: Sample, complaints: str) -> None:
+        super().__init__(f"{name} {how}:\n{complaints}")
+        self.how = how
+        self.sample = sample
+        """What it had used by then."""
+
+
 Progress = Callable[[str], None]
 
 
 def race(contenders: Sequence[Contender], runs: int, progress: Progress) -> list[Row]:
     samples: dict[str, list[Sample]] = {contender.name: [] for contender in contenders}
+    failed: dict[str, ContenderFailed] = {}
     answers: dict[str, str] = {}
     for run in range(runs):
         for contender in contenders:
-            sample, output = measure(contender)
-            progress(f"run {run + 1}/{runs} {contender.name}: {sample.wall:.2f} s")
-            samples[contender.name].append(sample)
+            name = contender.name
+            if name in failed or (contender.runs is not None and run >= contender.runs):
+                continue
+            try:
+                sample, output = measure(contender)
+            except ContenderFailed as failure:
+                if not contender.may_fail:
+                    raise
+                failed[name] = failure
+                progress(f"run {run + 1}/{runs} {failure}")
+                continue
+            progress(f"run {run + 1}/{runs} {name}: {sample.wall:.2f} s")
+            samples[name].append(sample)
             if contender.answers:
-                answers[contender.name] = output
+                answers[name] = output
     if len(set(answers.values())) > 1:
         raise BenchFailed(f"the contenders disagree about what they read: {answers}")
-    return [_median(name, taken) for name, taken in samples.items()]
+    return [
+        _median(name, [failed[name].sample], failed[name].how)
+        if name in failed
+        else _median(name, taken)
+        for name, taken in samples.items()
+    ]
 
 
 def measure(contender: Contender) -> tuple[Sample, str]:
     """One run, and what it printed if it answers."""
     done = subprocess.run(
-        [sys.executable, "-I", "-S", "-c", _STOPWATCH, *contender.command],
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            _STOPWATCH,
+            str(contender.patience),
+            *contender.command,
+        ],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE if contender.answers else subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env=dict(contender.environment) or None,
         text=True,
-        timeout=600,
+        timeout=contender.patience + _GRACE,
     )
     *complaints, last = done.stderr.strip().splitlines()
-    code, wall, user, system, peak = json.loads(last)
+    code, late, figures = json.loads(last)
+    sample = Sample(*figures)
     if code:
-        raise BenchFailed(f"{contender.name} ended with {code}:\n" + "\n".join(complaints))
-    return Sample(wall, user, system, peak / 1024), (done.stdout or "").strip()
+        how = _how(contender, code, late=late)
+        raise ContenderFailed(contender.name, how, sample, "\n".join(complaints))
+    return sample, (done.stdout or "").strip()
 
 
-def _median(name: str, samples: Sequence[Sample]) -> Row:
+def _how(contender: Contender, code: int, *, late: bool) -> str:
+    if late:
+        return f"was ended after {contender.patience:.0f} s"
+    if code == -signal.SIGKILL:
+        return "was killed, as the kernel does when memory is used up"
+    return f"ended with {code}"
+
+
+def _median(name: str, samples: Sequence[Sample], failed: str = "") -> Row:
     return Row(
         name,
         statistics.median(sample.wall for sample in samples),
@@ -149,6 +213,7 @@ def _median(name: str, samples: Sequence[Sample]) -> Row:
         statistics.median(sample.system for sample in samples),
         statistics.median(sample.peak for sample in samples),
         len(samples),
+        failed,
     )
 
 

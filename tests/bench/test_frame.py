@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -43,6 +44,36 @@ def test_contenders_that_read_different_things_are_no_contest() -> None:
 def test_a_failing_contender_fails_the_bench_with_its_words() -> None:
     with pytest.raises(BenchFailed, match=r"(?s)broken ended with 3.*no luck"):
         measure(_python("broken", "import sys; print('no luck', file=sys.stderr); sys.exit(3)"))
+
+
+_DYING = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+
+
+@pytest.mark.parametrize(
+    ("peer", "how"),
+    [
+        (_python("peer", _DYING), "killed, as the kernel does when memory is used up"),
+        (_python("peer", "raise SystemExit(3)"), "ended with 3"),
+        (
+            replace(_python("peer", "import signal; signal.pause()"), patience=0.2),
+            "ended after 0 s",
+        ),
+    ],
+)
+def test_a_peer_that_may_fail_is_reported_and_not_run_again(peer: Contender, how: str) -> None:
+    lines: list[str] = []
+    ours = _python("ours", "pass")
+    rows = race([ours, replace(peer, may_fail=True)], 2, lines.append)
+    turns = [line.split()[2].rstrip(":") for line in lines if line.startswith("run")]
+    assert turns == ["ours", "peer", "ours"]
+    assert [row.runs for row in rows] == [2, 1]
+    assert how in rows[1].failed
+    assert rows[1].failed in Result("audit", "how", {"Python": "3"}, rows).render()
+
+
+def test_a_slow_peer_is_run_less_often() -> None:
+    rows = race([_python("ours", "pass"), replace(_python("peer", "pass"), runs=1)], 3, _ignore)
+    assert [(row.name, row.runs) for row in rows] == [("ours", 3), ("peer", 1)]
 
 
 def test_ratios_are_of_the_others_to_ours() -> None:
