@@ -176,3 +176,28 @@ def test_nothing_is_taken_after_a_request_that_closes() -> None:
     closing = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
     requests, refused = take(closing + b"GET /more HTTP/1.1\r\n" + HOST + b"\r\n", b"junk")
     assert ([path for _, path, _, _, _ in requests], refused) == (["/"], None)
+
+
+LINES = st.one_of(
+    st.from_regex(rb"(GET|HEAD|DELETE) /[!-~]{0,8} HTTP/1\.[01]", fullmatch=True),
+    st.binary(max_size=20),
+    st.builds(
+        b"%bGET /%b HTTP/1.1".__mod__, st.tuples(st.binary(max_size=2), st.binary(max_size=5))
+    ),
+)
+FIELDS = st.sampled_from(
+    [
+        HOST,
+        HOST + b"A: b\r\n",
+        b"",
+        HOST + b"Content-Length: 0\r\n",
+        HOST + b"Connection: close\r\n",
+    ]
+)
+
+
+@given(st.lists(st.tuples(LINES, FIELDS), max_size=5))
+def test_repeating_the_fields_does_not_matter(requests: list[tuple[bytes, bytes]]) -> None:
+    whole = [line + b"\r\n" + fields + b"\r\n" for line, fields in requests]
+    bytewise = [bytes([byte]) for byte in b"".join(whole)]
+    assert take(*whole) == take(*bytewise)

@@ -7,6 +7,7 @@ import time
 import zlib
 from collections.abc import Sequence
 from email.utils import formatdate
+from functools import lru_cache
 
 from kvestigate.wire.message import Request
 
@@ -17,6 +18,10 @@ _STATUS_LINES = {
 _FRAMING = frozenset(("content-length", "transfer-encoding", "connection", "date"))
 
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+CLOSE = b"connection: close\r\n"
+KEEP_ALIVE = b"connection: keep-alive\r\n"
+UPGRADE = b"connection: Upgrade\r\n"
+CHUNKED = b"transfer-encoding: chunked\r\n"
 LAST_CHUNK = b"0\r\n\r\n"
 
 
@@ -29,13 +34,13 @@ class Dates:
 
     def __init__(self) -> None:
         self._second = 0
-        self._field = ""
+        self._field = b""
 
-    def field(self) -> str:
+    def field(self) -> bytes:
         second = int(time.time())
         if second != self._second:
             self._second = second
-            self._field = f"date: {formatdate(second, usegmt=True)}\r\n"
+            self._field = f"date: {formatdate(second, usegmt=True)}\r\n".encode()
         return self._field
 
 
@@ -47,20 +52,24 @@ def head(
     status: int,
     fields: Sequence[tuple[str, str]],
     *,
-    framing: str,
-    connection: str = "",
-    date: str = "",
+    framing: bytes,
+    connection: bytes = b"",
+    date: bytes = b"",
 ) -> bytes:
-    """The header, `framing` being the finished field that says how long the body is."""
+    """The header; `framing`, which says how long the body is, and the others are whole fields."""
+    return b"%b%b%b%b\r\n" % (_start(status, tuple(fields)), framing, connection, date)
+
+
+# Answers differ in their lengths and bodies far more than in these.
+@lru_cache(maxsize=256)
+def _start(status: int, fields: tuple[tuple[str, str], ...]) -> bytes:
     lines = [f"{name}: {value}\r\n" for name, value in fields if name.lower() not in _FRAMING]
     own = "".join(lines)
     if own.count("\n") != len(lines) or own.count("\r") != len(lines):
         raise BadField("a response's header field has a line break")
     line = _STATUS_LINES.get(status) or f"HTTP/1.1 {status} Unknown\r\n"
-    if connection:
-        connection = f"connection: {connection}\r\n"
     try:
-        return f"{line}{own}{framing}{connection}{date}\r\n".encode("latin-1")
+        return f"{line}{own}".encode("latin-1")
     except UnicodeEncodeError as failure:
         raise BadField("a response's header field is not Latin-1") from failure
 

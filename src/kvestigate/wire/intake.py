@@ -2,11 +2,15 @@
 
 llhttp is strict about what smuggling needs (two lengths, bare line feeds, folded fields, bad
 chunks); what it lets through, HTTP/0.9 and stacked transfer codings among it, is refused here.
+
+Clients repeat themselves: a read whose header fields are, byte for byte, those of the read
+before it is known by comparing them, and only its request line is looked at.
 """
 
 from __future__ import annotations
 
 import enum
+import re
 from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,6 +20,8 @@ import httptools
 from kvestigate.wire.limits import Limits
 from kvestigate.wire.message import Headers, Peer, Request
 
+_READ = re.compile(rb"GET (/[!-~]*) HTTP/1\.1")
+_END = b"\r\n\r\n"
 _FRAMING = frozenset(("host", "content-length", "transfer-encoding", "expect"))
 
 
@@ -69,6 +75,9 @@ class Intake:
         """Whether the client holds its body back until it is told to go on."""
         self.tail = b""
         """What came behind a request to upgrade."""
+        self._repeated = b""
+        """The fields of the last read, from the end of its request line on."""
+        self._repeated_headers = Headers()
         self.on_message_begin()
         self.phase = Phase.NOTHING
 
@@ -76,6 +85,9 @@ class Intake:
         if self.upgrading:
             self.tail += data
         if self.ended or self.refusal is not None:
+            return
+        fresh = self.phase is Phase.NOTHING
+        if fresh and self._repeated and data.endswith(self._repeated) and self._repeats(data):
             return
         before = len(self.ready)
         try:
@@ -92,6 +104,25 @@ class Intake:
                 self._waiting += len(data)
                 if self._waiting > self._limits.header_bytes:
                     self.refusal = Refusal(431, "the header is too large")
+            elif fresh and len(self.ready) == before + 1:
+                self._remember(data, self.ready[-1])
+
+    def _repeats(self, data: bytes) -> bool:
+        line = _READ.fullmatch(data, 0, len(data) - len(self._repeated))
+        if line is None or len(data) > self._limits.header_bytes:
+            return False
+        path, _, query = line[1].decode("ascii").partition("?")
+        request = Request("GET", path, query, self._repeated_headers, b"", self._peer)
+        self.ready.append(Arrival(request, True, False, False))
+        return True
+
+    def _remember(self, data: bytes, arrival: Arrival) -> None:
+        """The fields of a read that came in one piece and asks for nothing of the connection."""
+        line = _READ.match(data)
+        bare = not (self._length or self._coding or self._expect or self.ended)
+        if line is not None and bare and self.phase is Phase.NOTHING and data[-4:] == _END:
+            self._repeated = data[line.end() :]
+            self._repeated_headers = arrival.request.headers
 
     def _refuse(self, failure: httptools.HttpParserError) -> None:
         cause = failure.__context__

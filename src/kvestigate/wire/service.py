@@ -1,7 +1,9 @@
 """One client's connection to a server: requests in order, answers in the same order.
 
 One task serves a connection from its opening to its end and runs the handler itself, so a
-client that leaves cancels the handler and closes the stream it was sent.
+client that leaves cancels the handler and closes the stream it was sent. A request that finds
+the connection idle is begun on the spot, in the name of that task; only if its answer has to
+wait for something is the task woken to go on with it.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from typing import TYPE_CHECKING, cast
 from kvestigate.wire import answer, handshake, websocket
 from kvestigate.wire.intake import Arrival, Intake, Phase, Refusal
 from kvestigate.wire.message import Peer, Request, Response, Upgrade
+from kvestigate.wire.resume import Begun, begin
 
 if TYPE_CHECKING:
     from kvestigate.wire.server import Server
@@ -51,12 +54,15 @@ class Service(asyncio.Protocol):
         self._loop = asyncio.get_running_loop()
         self._activity = Activity.WAITING
         self._wakeup: asyncio.Future[None] | None = None
+        self._begun: Begun[bool] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._deadline = math.inf
         self._paused = False
         self._half_closed = False
         self._ending = False
         self._served = False
+        self._last = False
+        """Whether the connection ends with what has been answered."""
         self._websocket: websocket.WebSocketConnection | None = None
 
     # asyncio.Protocol.
@@ -80,9 +86,12 @@ class Service(asyncio.Protocol):
         before = intake.phase
         intake.feed(data)
         if intake.ready or intake.refusal:
-            self._wake()
             if len(intake.ready) > self._limits.pipeline or intake.upgrading:
                 self._pause()
+            if intake.ready and self._wakeup is not None and not self._wakeup.done():
+                self._begin(self._wakeup)
+            else:
+                self._wake()
         elif self._activity is Activity.WAITING and intake.phase is not before:
             self._expect_more()
 
@@ -166,12 +175,30 @@ class Service(asyncio.Protocol):
 
     # The loop.
 
+    def _begin(self, wakeup: asyncio.Future[None]) -> None:
+        """Answer the request that came, as far as that needs no waiting."""
+        try:
+            outcome = begin(self.task, self._answer(self._intake.ready.popleft()))
+        except BaseException as failure:  # noqa: BLE001  the task's to deal with
+            wakeup.set_exception(failure)
+            return
+        if isinstance(outcome, Begun):
+            self._begun = outcome
+        elif outcome and not self._intake.ready and self._intake.refusal is None:
+            self._expect_request()
+            return
+        else:
+            self._last = not outcome
+        wakeup.set_result(None)
+
     async def _serve(self) -> None:
         try:
-            while not self._transport.is_closing():
-                if self._intake.ready:
-                    if not await self._answer(self._intake.ready.popleft()):
-                        break
+            while not self._last and not self._transport.is_closing():
+                if self._begun is not None:
+                    begun, self._begun = self._begun, None
+                    self._last = not await begun
+                elif self._intake.ready:
+                    self._last = not await self._answer(self._intake.ready.popleft())
                 elif self._intake.refusal is not None:
                     await self._refuse(self._intake.refusal)
                     break
@@ -192,25 +219,42 @@ class Service(asyncio.Protocol):
                 self._server.services.discard(self)
 
     async def _wait(self) -> None:
+        self._expect_request()
+        self._wakeup = self._loop.create_future()
+        try:
+            await self._wakeup
+        except asyncio.CancelledError:
+            if self._begun is not None:
+                await self._begun.abandon()
+            raise
+        finally:
+            self._wakeup = None
+
+    def _expect_request(self) -> None:
         self._activity = Activity.WAITING
         if self._intake.phase is Phase.NOTHING:
             if self._served:
                 self._deadline = self._loop.time() + self._limits.idle_timeout
         else:
             self._expect_more()
-        self._resume()
-        self._wakeup = self._loop.create_future()
-        try:
-            await self._wakeup
-        finally:
-            self._wakeup = None
+        if self._paused:
+            self._resume()
 
     async def _answer(self, arrival: Arrival) -> bool:
         """Answer one request; whether the connection can take another."""
         self._activity = Activity.HANDLING
         self._deadline = math.inf
         self._served = True
-        result = await self._handle(arrival.request)
+        try:
+            result = await self._server.handler(arrival.request)
+            if not isinstance(result, _RESULTS):
+                raise TypeError(f"the handler returned {result!r}")
+        except asyncio.CancelledError:
+            if self.task.cancelling():
+                raise
+            result = _broken(arrival.request)
+        except Exception:  # noqa: BLE001  the top level of a request: the client gets an answer
+            result = _broken(arrival.request)
         if isinstance(result, Upgrade):
             return await self._upgrade(arrival, result)
         keep_alive = arrival.keep_alive and not arrival.upgrade and not self._ending
@@ -219,23 +263,8 @@ class Service(asyncio.Protocol):
                 return await self._send_stream(arrival, result, keep_alive)
             await self._send_whole(arrival, result, keep_alive)
         except (answer.BadField, TypeError):  # pieces or fields of a wrong kind
-            _log.exception("%s %s failed", arrival.request.method, arrival.request.path)
-            await self._send_whole(arrival, _plain(500, "internal error"), keep_alive)
+            await self._send_whole(arrival, _broken(arrival.request), keep_alive)
         return keep_alive
-
-    async def _handle(self, request: Request) -> Response | Upgrade:
-        try:
-            result = await self._server.handler(request)
-            if not isinstance(result, _RESULTS):
-                raise TypeError(f"the handler returned {result!r}")
-            return result
-        except asyncio.CancelledError:
-            if self.task.cancelling():
-                raise
-            _log.exception("%s %s was cancelled by its handler", request.method, request.path)
-        except Exception:  # noqa: BLE001  the top level of a request: the client gets an answer
-            _log.exception("%s %s failed", request.method, request.path)
-        return _plain(500, "internal error")
 
     async def _refuse(self, refusal: Refusal) -> None:
         response = _plain(refusal.status, refusal.reason)
@@ -243,8 +272,8 @@ class Service(asyncio.Protocol):
         head = answer.head(
             refusal.status,
             response.headers,
-            framing=f"content-length: {len(body)}\r\n",
-            connection="close",
+            framing=b"content-length: %d\r\n" % len(body),
+            connection=answer.CLOSE,
             date=self._server.dates.field(),
         )
         self._activity = Activity.CLOSING
@@ -271,7 +300,7 @@ class Service(asyncio.Protocol):
             pieces = (await asyncio.to_thread(answer.gzipped, pieces),)
             length = len(pieces[0])
         bodiless = not answer.has_body(response.status)
-        framing = "" if bodiless else f"content-length: {length}\r\n"
+        framing = b"" if bodiless else b"content-length: %d\r\n" % length
         head = self._head(arrival, response.status, fields, framing, keep_alive)
         if bodiless or arrival.request.method == "HEAD":
             self._transport.write(head)
@@ -286,7 +315,7 @@ class Service(asyncio.Protocol):
         stream = cast(AsyncIterator[bytes], response.body)
         chunked = not arrival.http_1_0
         keep_alive = keep_alive and chunked
-        framing = "transfer-encoding: chunked\r\n" if chunked else ""
+        framing = answer.CHUNKED if chunked else b""
         self._activity = Activity.STREAMING
         try:
             head = self._head(arrival, response.status, response.headers, framing, keep_alive)
@@ -331,12 +360,12 @@ class Service(asyncio.Protocol):
         arrival: Arrival,
         status: int,
         fields: Sequence[tuple[str, str]],
-        framing: str,
+        framing: bytes,
         keep_alive: bool,
     ) -> bytes:
-        connection = "" if keep_alive else "close"
+        connection = b"" if keep_alive else answer.CLOSE
         if keep_alive and arrival.http_1_0:
-            connection = "keep-alive"
+            connection = answer.KEEP_ALIVE
         date = self._server.dates.field()
         return answer.head(status, fields, framing=framing, connection=connection, date=date)
 
@@ -347,7 +376,7 @@ class Service(asyncio.Protocol):
         except ValueError as failure:
             await self._send_whole(arrival, _plain(400, str(failure)), keep_alive=False)
             return False
-        self._transport.write(answer.head(101, fields[1:], framing="", connection="Upgrade"))
+        self._transport.write(answer.head(101, fields[1:], framing=b"", connection=answer.UPGRADE))
         self._activity = Activity.WEBSOCKET
         self._websocket = channel = websocket.take_over(
             self._transport,
@@ -397,6 +426,12 @@ async def _close_stream(stream: AsyncIterator[bytes]) -> None:
     close = getattr(stream, "aclose", None)
     if close is not None:
         await close()
+
+
+def _broken(request: Request) -> Response:
+    """For an exception that nobody expected, which is being handled."""
+    _log.exception("%s %s failed", request.method, request.path)
+    return _plain(500, "internal error")
 
 
 def _plain(status: int, text: str) -> Response:

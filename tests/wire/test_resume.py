@@ -1,0 +1,135 @@
+"""A coroutine begun outside of its task is, to itself, run by that task from the start."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from kvestigate.wire.resume import Begun, begin
+
+
+class Sleeper:
+    """A task that sleeps until it has something to go on with."""
+
+    def __init__(self) -> None:
+        self._begun: asyncio.Future[Begun[Any]] = asyncio.get_running_loop().create_future()
+        self.task = asyncio.create_task(self._run())
+
+    async def _run(self) -> Any:
+        begun = await self._begun
+        return await begun
+
+    async def start(self, coroutine: Any) -> Any:
+        """What `begin` returns, called as a callback of the loop."""
+        loop = asyncio.get_running_loop()
+        outcome = loop.create_future()
+
+        def call() -> None:
+            try:
+                outcome.set_result(begin(self.task, coroutine))
+            except Exception as failure:  # noqa: BLE001 - handed on
+                outcome.set_exception(failure)
+
+        loop.call_soon(call)
+        return await outcome
+
+    def go_on(self, begun: Begun[Any]) -> None:
+        self._begun.set_result(begun)
+
+
+@pytest.fixture
+async def sleeper() -> AsyncIterator[Sleeper]:
+    sleeper = Sleeper()
+    await asyncio.sleep(0)
+    yield sleeper
+    sleeper.task.cancel()
+    await asyncio.gather(sleeper.task, return_exceptions=True)
+
+
+async def test_what_needs_no_waiting_is_done_at_once(sleeper: Sleeper) -> None:
+    async def work() -> object:
+        return asyncio.current_task()
+
+    assert await sleeper.start(work()) is sleeper.task
+
+
+async def test_a_failure_is_the_callers(sleeper: Sleeper) -> None:
+    async def work() -> None:
+        raise ValueError("bad")
+
+    with pytest.raises(ValueError, match="bad"):
+        await sleeper.start(work())
+
+
+async def _sleeps() -> None:
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+
+
+async def _times_out() -> None:
+    async with asyncio.timeout(0.001):
+        await asyncio.Event().wait()
+
+
+async def _swallows_its_timeout() -> None:
+    try:
+        await _times_out()
+    except TimeoutError:
+        await _sleeps()
+
+
+@pytest.mark.parametrize(
+    ("wait", "outcome"),
+    [(_sleeps, "done"), (_times_out, "TimeoutError"), (_swallows_its_timeout, "done")],
+)
+async def test_what_waits_is_gone_on_with(
+    sleeper: Sleeper, wait: Callable[[], Awaitable[None]], outcome: str
+) -> None:
+    async def work() -> str:
+        try:
+            await wait()
+        except TimeoutError as error:
+            return type(error).__name__
+        assert asyncio.current_task() is sleeper.task
+        return "done"
+
+    begun = await sleeper.start(work())
+    assert isinstance(begun, Begun)
+    sleeper.go_on(begun)
+    assert await sleeper.task == outcome
+
+
+async def test_cancelling_the_task_reaches_it(sleeper: Sleeper) -> None:
+    seen: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await _sleeps()
+            seen.append("cleaned up")
+
+    sleeper.go_on(await sleeper.start(work()))
+    await asyncio.sleep(0)
+    sleeper.task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await sleeper.task
+    assert seen == ["cleaned up"]
+
+
+async def test_abandoning_waits_for_its_end(sleeper: Sleeper) -> None:
+    seen: list[str] = []
+
+    async def work() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            await _sleeps()
+            seen.append("cleaned up")
+
+    begun = await sleeper.start(work())
+    await begun.abandon()
+    assert seen == ["cleaned up"]
