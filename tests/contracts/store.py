@@ -513,3 +513,16 @@ class StoreContract:
         assert later.revision == 2
         assert len(plane.state) == 2
         await asyncio.gather(writing, return_exceptions=True)
+
+    async def test_a_refusal_waits_for_a_write_that_its_writer_no_longer_waits_for(
+        self, plane: Plane
+    ) -> None:
+        writing = asyncio.create_task(plane.write(put("a")))
+        await asyncio.sleep(0)
+        refused = asyncio.create_task(plane.write(put("a")))
+        await asyncio.sleep(0)
+        writing.cancel()
+        with pytest.raises(Exists):
+            await refused
+        assert plane.state.get(PODS, "default", "a") is not None
+        await asyncio.gather(writing, return_exceptions=True)

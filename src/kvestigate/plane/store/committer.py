@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import TypeAlias
+
+import msgspec
 
 from kvestigate.plane.store.errors import StoreError, StoreFailed
 from kvestigate.plane.store.interface import NO_REFUSALS, Appended, Backend, Refusals, Step
@@ -14,8 +15,7 @@ _COMMITS = 64
 """Cleaning waits for a pause in the writing, but not for more than this many commits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(msgspec.Struct, frozen=True):
     """A step that the writers after it build upon, and that nobody else can see yet."""
 
     step: Step
@@ -49,7 +49,10 @@ class Committer:
         self._home = asyncio.get_running_loop()
 
     def submit(self, decision: Decision) -> asyncio.Future[None] | None:
-        """None: it is settled already; else the future says when, or raises StoreFailed."""
+        """None: it is settled already; else the future says when, or raises StoreFailed.
+
+        It is the caller's alone: who cancels it stops waiting, not the write.
+        """
         if self._closing:
             decision.revert()
             raise StoreFailed("the store is closed")
@@ -73,7 +76,7 @@ class Committer:
         """Submit and wait. Who stops waiting does not stop the write."""
         done = self.submit(decision)
         if done is not None:
-            await asyncio.shield(done)
+            await done
 
     def note(self, step: Step) -> None:
         """Pass on a step that changes nothing anybody can see, and that nobody waits for."""
@@ -95,9 +98,12 @@ class Committer:
             self._curious.append(settled)
             await settled
 
-    def last(self) -> asyncio.Future[None] | None:
-        """The newest decision that is not settled."""
-        return self._queue[-1][1] if self._queue else None
+    async def so_far(self) -> None:
+        """Wait until nothing of what is decided now is still to be settled or given up."""
+        if self._queue:
+            last = self._queue[-1]
+            while any(each is last for each in self._queue):
+                await self.progress()
 
     async def idle(self) -> None:
         """Wait until everything decided is durable and everything to clean is clean."""

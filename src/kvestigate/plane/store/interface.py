@@ -16,6 +16,8 @@ from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, TypeAlias
 
+import msgspec
+
 from kvestigate.plane.store.errors import StoreError
 from kvestigate.plane.store.model import Change
 from kvestigate.plane.store.state import PlaneState
@@ -41,8 +43,7 @@ class Deleted:
     plane: str
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(msgspec.Struct, frozen=True):
     plane: str
     changes: Sequence[Change]
 

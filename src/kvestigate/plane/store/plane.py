@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from kvestigate.plane.store import transition
 from kvestigate.plane.store.committer import Committer, Decision
@@ -17,7 +18,6 @@ from kvestigate.plane.store.errors import (
     NoPlane,
     Overtaken,
     Refused,
-    StoreFailed,
 )
 from kvestigate.plane.store.history import History, Journal
 from kvestigate.plane.store.interface import Appended, Loaded, Pinned, Step, Trimmed, Unpinned
@@ -101,10 +101,12 @@ class Plane:
                     raise
                 continue
             if changes:
-                try:
-                    await self._append(changes, state)
-                except Overtaken:
-                    continue
+                done = self._append(changes, state)
+                if done is not None:
+                    try:
+                        await done
+                    except Overtaken:
+                        continue
             return changes
 
     async def write(self, mutation: Mutation, actor: str = "") -> Change:
@@ -275,12 +277,13 @@ class Plane:
             pins[name] = state
         self._pins = pins or None
 
-    async def _append(self, changes: Sequence[Change], state: PlaneState) -> None:
+    def _append(self, changes: Sequence[Change], state: PlaneState) -> asyncio.Future[None] | None:
+        """None: it is durable already."""
         self._tip = state
-        await self._submit(
-            Appended(self.name, changes),
-            settle=lambda: self.ingest(changes, state),
-            revert=self._revert,
+        return self._committer.submit(
+            Decision(
+                Appended(self.name, changes), partial(self.ingest, changes, state), self._revert
+            )
         )
 
     def _revert(self) -> None:
@@ -293,25 +296,15 @@ class Plane:
         if ahead:
             self.follow(ahead)
 
-    async def _submit(
-        self,
-        step: Step,
-        *,
-        settle: Callable[[], None] = lambda: None,
-        revert: Callable[[], None],
-    ) -> None:
-        await self._committer.settled(Decision(step, settle, revert))
+    async def _submit(self, step: Step, revert: Callable[[], None]) -> None:
+        await self._committer.settled(Decision(step, lambda: None, revert))
 
     async def _stands(self) -> bool:
         """Whether a refusal rests on what is durable, and on all of it."""
-        last = None if self._tip is self.state else self._committer.last()
-        if last is None:
+        if self._tip is self.state:
             newer = self._committer.newer(self.name, self.state.revision)
             return newer is None or not await newer
         before = self._setbacks
-        try:
-            await asyncio.shield(last)
-        except StoreFailed:
-            return False
+        await self._committer.so_far()
         # What is written was written on top of everything, so there was nothing newer.
         return self._setbacks == before
