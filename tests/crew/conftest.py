@@ -14,7 +14,8 @@ import pytest
 from kvestigate.aio.clock import WALL, Clock
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
-from kvestigate.crew.crew import CONTROLLER_MANAGER, KUBELETS, SCHEDULER, CrewShape
+from kvestigate.crew.crew import CrewShape
+from kvestigate.crew.door import Door
 from kvestigate.crew.keeper import Crews
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
@@ -35,8 +36,6 @@ JOBS = builtins.resource("jobs")
 PODS = builtins.resource("pods")
 NODES = builtins.resource("nodes")
 
-_USERS = ("admin", CONTROLLER_MANAGER, SCHEDULER, KUBELETS)
-
 
 @dataclass(frozen=True, slots=True)
 class World:
@@ -54,19 +53,20 @@ class World:
         return await self.api.planes.create(name), self.client(name)
 
     def client(self, plane: str, user: str = "admin") -> Api:
-        return Api(door(self.api, plane, user))
+        headers = [("authorization", f"Bearer {user}"), ("user-agent", user)]
+        base = tenancy.root_path(plane)
+        return Api(InProcessTransport(self.api.handle, base_path=base, headers=headers))
 
 
-def door(api: ApiServer, plane: str, user: str) -> InProcessTransport:
-    headers = [("authorization", f"Bearer {user}"), ("user-agent", user)]
-    return InProcessTransport(api.handle, base_path=tenancy.root_path(plane), headers=headers)
+def door(api: ApiServer, plane: str, user: str) -> Door:
+    return Door(api, plane, User(user, (MASTERS, AUTHENTICATED)))
 
 
 @asynccontextmanager
 async def world(
     backend: Backend, *, nodes: int = 2, clock: Clock = WALL, on_wall_clock: bool = True
 ) -> AsyncIterator[World]:
-    users = {digest(name): User(name, (MASTERS, AUTHENTICATED)) for name in _USERS}
+    users = {digest("admin"): User("admin", (MASTERS, AUTHENTICATED))}
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(Store(backend))
         api = ApiServer(store, StaticTokens(users), Rbac(), clock=clock)

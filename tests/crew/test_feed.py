@@ -9,8 +9,7 @@ from kvestigate import errors
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.call import Selection
 from kvestigate.client.informer import Change, Key
-from kvestigate.client.inprocess import InProcessTransport
-from kvestigate.crew.feed import FedApi, Feed, NearExchange
+from kvestigate.crew.feed import FedApi, Feed
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.meta import PartialObject
@@ -21,7 +20,6 @@ from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.history import Retention
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
-from kvestigate.wire.message import Request, Response
 from tests.crew.conftest import door
 
 MAPS = builtins.resource("configmaps")
@@ -141,21 +139,3 @@ async def test_discovery_knows_what_asking_would_tell(fed: tuple[FedApi, Feed]) 
     for place, resource in asked.items():
         assert set(known[place].verbs) == set(resource.verbs), place
         assert known[place].kind == resource.kind
-
-
-async def test_a_refusal_is_an_error_and_one_for_now_is_asked_again() -> None:
-    answers = [
-        Response(429, [("retry-after", "0")], b"{}"),
-        Response(429, [("retry-after", "0")], b"{}"),
-        Response(200, [], b"done"),
-        Response(404, [], b'{"kind":"Status","reason":"NotFound","message":"gone"}'),
-    ]
-
-    async def handle(_: Request) -> Response:
-        return answers.pop(0)
-
-    near = NearExchange(InProcessTransport(handle))
-    assert await near.body(Request("GET", "/")) == b"done"
-    with pytest.raises(errors.NotFound, match="gone"):
-        await near.body(Request("GET", "/"))
-    assert not answers

@@ -16,7 +16,7 @@ JSON = "application/json"
 CONTINUE = "continue"
 """Where `details` of an `Expired` keep the token with which a list goes on from a newer state."""
 
-_METHODS = {
+METHODS = {
     "get": "GET",
     "list": "GET",
     "watch": "GET",
@@ -27,6 +27,7 @@ _METHODS = {
     "delete": "DELETE",
     "deletecollection": "DELETE",
 }
+"""The HTTP method of each verb."""
 
 
 class Call(msgspec.Struct, frozen=True):
@@ -49,7 +50,7 @@ class Call(msgspec.Struct, frozen=True):
         if self.body:
             fields.append(("content-type", self.content_type))
         return Request(
-            method=_METHODS[self.verb],
+            method=METHODS[self.verb],
             path=self.resource.path(
                 namespace=self.namespace, name=self.name, subresource=self.subresource
             ),

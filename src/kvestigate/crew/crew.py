@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from kvestigate.aio.stepped import LoopClock, SteppedLoop
-from kvestigate.client.transport import Transport
 from kvestigate.controllers.registry import CONTROLLERS
 from kvestigate.controllers.runtime import Factory, Manager
+from kvestigate.crew.door import Door
 from kvestigate.crew.feed import FedApi, Feed
 from kvestigate.crew.nodes import Nodes
 from kvestigate.plane.store.plane import Plane
@@ -31,7 +31,7 @@ KUBELETS = "system:nodes"
 _HOST = "crew"
 """Where they say they run: not on this machine, as a run can be repeated on another."""
 
-Door = Callable[[str, str], Transport]
+Doors = Callable[[str, str], Door]
 """(plane, user) -> the way to that plane's API as that user."""
 
 
@@ -53,7 +53,7 @@ class Crew:
         self,
         plane: Plane,
         shape: CrewShape,
-        door: Door,
+        doors: Doors,
         *,
         now: float,
         seed: int | None = None,
@@ -66,7 +66,7 @@ class Crew:
         self.busy_at = now
         """When something last changed in the plane."""
         self._shape = shape
-        self._door = door
+        self._doors = doors
         self._random = Random(seed)
         self._feed = Feed(plane)
         self._apis: list[FedApi] = []
@@ -128,6 +128,6 @@ class Crew:
             _log.exception("the crew of plane %s broke down", self.plane.name)
 
     def _api(self, user: str) -> FedApi:
-        api = FedApi(self._door(self.plane.name, user), self._feed)
+        api = FedApi(self._doors(self.plane.name, user), self._feed)
         self._apis.append(api)
         return api

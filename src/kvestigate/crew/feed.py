@@ -17,11 +17,11 @@ from typing import Any
 from kvestigate import errors
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.client.api import EVERYTHING, Api
-from kvestigate.client.call import Call, Selection, failure
+from kvestigate.client.call import Call, Selection
 from kvestigate.client.discovery import Discovery
-from kvestigate.client.exchange import Exchange
 from kvestigate.client.informer import Informer, Key, V
-from kvestigate.client.transport import Transport
+from kvestigate.client.typed import T, decoded
+from kvestigate.crew.door import Door, NearExchange, Query
 from kvestigate.kube.decode import decode
 from kvestigate.kube.field_selectors import parse_fields
 from kvestigate.kube.resources import Registry, Resource
@@ -32,7 +32,6 @@ from kvestigate.plane.store.errors import Compacted
 from kvestigate.plane.store.model import Change, ChangeType, Item, ResourceKey
 from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.types import Types
-from kvestigate.wire.message import Request
 
 _ROUTINE: frozenset[ResourceKey] = frozenset(
     {("coordination.k8s.io", "leases"), ("kvestigate.dev", "clocks")}
@@ -195,32 +194,12 @@ def _registry(known: Types) -> Registry:
     return Registry(kind.resource for kind in known)
 
 
-class NearExchange(Exchange):
-    """Requests to a server in this process, whose answers take none of the loop's time.
-
-    So there is nothing that a deadline could end, and few answers that are to be asked for again.
-    """
-
-    async def body(
-        self, what: Call | Request, request: Request | None = None, *, timeout: float | None = None
-    ) -> bytes:
-        if request is None:
-            request = what.request() if isinstance(what, Call) else what
-        incoming = await self.transport.send(request, timeout=None)
-        await asyncio.sleep(0)  # or who writes a lot would do so in one go, while others wait
-        if 200 <= incoming.status < 300:
-            return await incoming.read()
-        if incoming.headers.get("retry-after"):
-            return await super().body(what, request, timeout=timeout)
-        raise failure(what, incoming.status, await incoming.read())
-
-
 class FedApi(Api):
     """The API of a plane in this process: what its informers know comes from a feed."""
 
-    def __init__(self, transport: Transport, feed: Feed) -> None:
-        super().__init__(transport)
-        self.exchange = NearExchange(transport)
+    def __init__(self, door: Door, feed: Feed) -> None:
+        super().__init__(door)
+        self.exchange: NearExchange = NearExchange(door)
         self._feed = feed
 
     def informer(
@@ -235,3 +214,6 @@ class FedApi(Api):
 
     def discovery(self) -> Discovery:
         return FedDiscovery(self, self._feed)
+
+    async def _typed(self, call: Call, type: type[T], query: Query = ()) -> T:
+        return decoded(await self.exchange.ask(call, query), type, where=str(call))

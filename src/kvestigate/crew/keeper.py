@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from kvestigate import errors
 from kvestigate.aio.clock import WALL, Clock, Timer
-from kvestigate.crew.crew import Crew, CrewShape, Door
+from kvestigate.crew.crew import Crew, CrewShape, Doors
 from kvestigate.crew.step import Step
 from kvestigate.plane import timing
 from kvestigate.plane.planes import Planes
@@ -34,7 +34,7 @@ class Crews:
     def __init__(
         self,
         planes: Planes,
-        door: Door,
+        doors: Doors,
         shape: CrewShape,
         *,
         clock: Clock = WALL,
@@ -46,7 +46,7 @@ class Crews:
         `quiet` is how many seconds a crew waits for more before it goes.
         """
         self._planes = planes
-        self._door = door
+        self._doors = doors
         self._shape = shape
         self._clock = clock
         self._on_wall_clock = on_wall_clock
@@ -140,7 +140,7 @@ class Crews:
         return crew
 
     def _new(self, plane: Plane, now: float, seed: int | None, woken: Callable[[], None]) -> Crew:
-        return Crew(plane, self._shape, self._door, now=now, seed=seed, woken=woken)
+        return Crew(plane, self._shape, self._doors, now=now, seed=seed, woken=woken)
 
     # -- crews on the wall's time ------------------------------------------------------------
 

@@ -100,15 +100,17 @@ class ApiServer:
         self._authenticator = authenticator
         self._guard = Guard(self.planes, authenticator, authorizer)
 
-    async def handle(self, incoming: Request) -> Response | Upgrade:
+    async def handle(self, incoming: Request, visit: Visit | None = None) -> Response | Upgrade:
+        """`visit`: what is known of a request that comes from within this process."""
         began = time.perf_counter()
         received = self._clock.now()
-        visit = Visit()
+        visit = visit or Visit()
         response: Response | Upgrade
         try:
-            visit.plane, path = tenancy.split(incoming.path)
-            asked = visit.asked = request.parse(incoming.method, path, incoming.query)
-            response = await self._answer(visit, asked, incoming)
+            if visit.asked is None:
+                visit.plane, path = tenancy.split(incoming.path)
+                visit.asked = request.parse(incoming.method, path, incoming.query)
+            response = await self._answer(visit, visit.asked, incoming)
         except errors.ApiError as error:
             response = answer.failure(error)
         except StoreFailed as error:

@@ -96,11 +96,11 @@ class Listen:
         return f"[{self.reachable}]" if ":" in self.reachable else self.reachable
 
 
-Hiring: TypeAlias = Callable[[ApiServer, CertificateAuthority], AbstractAsyncContextManager[object]]
+Hiring: TypeAlias = Callable[[ApiServer], AbstractAsyncContextManager[object]]
 """Makes the workforce of a server, there for the length of the context."""
 
 
-def nobody(api: ApiServer, authority: CertificateAuthority) -> AbstractAsyncContextManager[object]:
+def nobody(api: ApiServer) -> AbstractAsyncContextManager[object]:
     return nullcontext()
 
 
@@ -196,7 +196,7 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
         leadership = None if options.etcd is None else Leadership(calls, WALL)
         fleets = FleetController(api.planes, calls, WALL, options.scenarios, leadership)
         async with (
-            options.hire(api, authority),
+            options.hire(api),
             fleets.running(),
             await _listening(api.handle, options.listen, tls) as server,
         ):
