@@ -85,6 +85,50 @@ def test_bodies_of_every_size_come_back(ground: Ground, size: int, accept: str) 
     ground.run(scenario)
 
 
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        [10, 70_000],
+        [1] * 100_000,
+        [64 * 1024] * 40,
+        [0, 300_000, 5, 0, 1_000_000, 1, 64 * 1024, 7],
+    ],
+    ids=["two", "crumbs", "even", "uneven"],
+)
+def test_pieces_of_every_size_arrive_in_order(ground: Ground, sizes: list[int]) -> None:
+    pieces = [os.urandom(size) for size in sizes]
+
+    async def handler(request: Request) -> Response:
+        return Response(200, body=pieces)
+
+    async def scenario() -> None:
+        async with ground.pair(handler) as (client, _):
+            for _ in range(2):
+                answer = await client.send(Request("GET", "/"), timeout=SECONDS)
+                assert await answer.read() == b"".join(pieces)
+
+    ground.run(scenario)
+
+
+def test_an_answer_that_breaks_off_is_no_whole_one(
+    ground: Ground, caplog: pytest.LogCaptureFixture
+) -> None:
+    broken: list[Any] = [bytes(100_000)] * 50 + ["text"]
+
+    async def handler(request: Request) -> Response:
+        return Response(200, body=broken)
+
+    async def scenario() -> None:
+        async with ground.pair(handler) as (client, _):
+            answer = await client.send(Request("GET", "/"), timeout=SECONDS)
+            if answer.status == 200:
+                with pytest.raises(errors.KvestigateError):
+                    await answer.read()
+
+    ground.run(scenario)
+    assert "failed" in caplog.text
+
+
 def test_many_requests_at_once_each_get_their_own_answer(ground: Ground) -> None:
     async def handler(request: Request) -> Response:
         if int(request.body) % 3 == 0:

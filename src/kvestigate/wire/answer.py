@@ -5,7 +5,7 @@ from __future__ import annotations
 import http
 import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from email.utils import formatdate
 from functools import lru_cache
 
@@ -89,3 +89,16 @@ def gzipped(pieces: Sequence[bytes]) -> bytes:
     parts = [deflater.compress(piece) for piece in pieces]
     parts.append(deflater.flush())
     return b"".join(parts)
+
+
+def slices(pieces: Sequence[bytes], length: int, size: int) -> Iterator[bytes | memoryview]:
+    """The pieces, which have `length` bytes, in parts of about `size`."""
+    step = max(1, len(pieces) * size // length)
+    for start in range(0, len(pieces), step):
+        part = b"".join(pieces[start : start + step])
+        if len(part) < 2 * size:
+            yield part
+            continue
+        view = memoryview(part)
+        for at in range(0, len(part), size):
+            yield view[at : at + size]
