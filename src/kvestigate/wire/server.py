@@ -13,6 +13,8 @@ from kvestigate.wire.service import Service
 
 _BACKLOG = 1024
 
+_READ_BYTES = 64 * 1024
+
 _FAREWELL = 0.5
 """Seconds for a client that has asked for nothing to answer the end of its connection."""
 
@@ -25,6 +27,8 @@ class Server:
         self.limits = limits
         self.services: set[Service] = set()
         self.dates = Dates()
+        self.received = memoryview(bytearray(_READ_BYTES))
+        """What any connection receives, until it takes it out in the very next step."""
         self.closing = False
         self._listener: asyncio.Server
         self.address = ("", 0)
