@@ -13,7 +13,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -80,7 +80,7 @@ class _Object:
         self._name = name
         self._plan: dict[str, Normalise | None] | None = None
         self._droppable: frozenset[str] = frozenset()
-        self._present: tuple[tuple[str, bool, _Zero], ...] = ()
+        self._present: tuple[tuple[str, bool, Zero], ...] = ()
         """What is always written, whether it is a list or map, and what it is by default."""
 
     def __call__(self, value: dict[str, Any]) -> dict[str, Any]:
@@ -112,14 +112,11 @@ class _Object:
 
     def _prepare(self) -> dict[str, Normalise | None]:
         fields = facts.definition(self._name).fields
-        declared = _declared().get(self._name, _Declared())
-        present, kept = declared.present.split(), declared.kept.split()
-        self._present = tuple((name, _lists(fields[name]), _Zero(fields[name])) for name in present)
-        self._droppable = frozenset(
-            name
-            for name, field in fields.items()
-            if name not in present and name not in kept and _type(field) in _DROPPED
+        declared = declaration(self._name)
+        self._present = tuple(
+            (name, _lists(fields[name]), Zero(fields[name])) for name in declared.present
         )
+        self._droppable = declared.droppable
         self._plan = {name: _normaliser(field) for name, field in fields.items()}
         return self._plan
 
@@ -138,6 +135,28 @@ class _Declared(msgspec.Struct, frozen=True):
     """Behind a pointer: written whenever it was sent."""
 
 
+class Declaration(NamedTuple):
+    """What Go does with the fields of one definition when it writes."""
+
+    present: tuple[str, ...]
+    """Always written."""
+    droppable: frozenset[str]
+    """Left out when there is nothing in them."""
+
+
+@cache
+def declaration(name: str) -> Declaration:
+    declared = _declared().get(name, _Declared())
+    present, kept = declared.present.split(), declared.kept.split()
+    fields = facts.definition(name).fields
+    droppable = frozenset(
+        name
+        for name, field in fields.items()
+        if name not in present and name not in kept and type_of(field) in _DROPPED
+    )
+    return Declaration(tuple(present), droppable)
+
+
 @cache
 def _declared() -> dict[str, _Declared]:
     table = Path(__file__).with_name("zeros.json").read_bytes()
@@ -149,7 +168,8 @@ def _object(name: str) -> _Object:
     return _Object(name)
 
 
-def _type(field: Field) -> Type:
+def type_of(field: Field) -> Type:
+    """The type, seen through definitions that only name a scalar."""
     if field.type is not Type.DEFINED:
         return field.type
     return facts.definition(field.definition).scalar or Type.DEFINED
@@ -161,13 +181,13 @@ def _lists(field: Field) -> bool:
 
 def _normaliser(field: Field) -> Normalise | None:
     if field.element is not None:
-        each, zero = _normaliser(field.element), _Zero(field.element)
+        each, zero = _normaliser(field.element), Zero(field.element)
         return partial(_list if field.type is Type.LIST else _map, each, zero)
-    scalar = _type(field)
+    scalar = type_of(field)
     return _object(field.definition) if scalar is Type.DEFINED else _SCALARS.get(scalar)
 
 
-class _Zero:
+class Zero:
     """What Go makes of a value that is not there: null for lists, maps and times."""
 
     __slots__ = ("_encoded", "_field")
@@ -183,13 +203,13 @@ class _Zero:
         return _decode(self._encoded)
 
     def _make(self) -> Any:
-        type_ = _type(self._field)
+        type_ = type_of(self._field)
         if type_ is Type.DEFINED:
             return empty(facts.definition(self._field.definition))
         return _ZEROS.get(type_)
 
 
-def _list(each: Normalise | None, zero: _Zero, value: list[Any]) -> list[Any]:
+def _list(each: Normalise | None, zero: Zero, value: list[Any]) -> list[Any]:
     if each is None:
         if None not in value:
             return value
@@ -203,7 +223,7 @@ def _list(each: Normalise | None, zero: _Zero, value: list[Any]) -> list[Any]:
     return kept
 
 
-def _map(each: Normalise | None, zero: _Zero, value: dict[str, Any]) -> dict[str, Any]:
+def _map(each: Normalise | None, zero: Zero, value: dict[str, Any]) -> dict[str, Any]:
     if each is None:
         if None not in value.values():
             return value

@@ -19,21 +19,21 @@ from kvestigate.kube.facts import Type
 _int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 _int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
-_BYTES = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+BYTES = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
 _QUANTITY = r"^[0-9]{1,15}(?:\.[0-9]{1,9})?(?:[numkMGTPE]|[KMGTPE]i)?$"
 _DAY = (
     r"(?:(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])"
     r"|(?:0[13-9]|1[0-2])-(?:29|30)|(?:0[13578]|1[02])-31)"
 )
-_MOMENT = rf"^[0-9]{{4}}-{_DAY}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+MOMENT = rf"^[0-9]{{4}}-{_DAY}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 
 # The patterns are narrower than the API, which also takes `1 ` for a quantity, an array of
 # numbers for bytes and a leap day: a no is looked into again, but a yes must be certain.
-_SCALARS: dict[Type, Any] = {
+SCALARS: dict[Type, Any] = {
     Type.STRING: str,
-    Type.BYTES: Annotated[str, msgspec.Meta(pattern=_BYTES)],
-    Type.TIME: Annotated[str, msgspec.Meta(pattern=rf"{_MOMENT}(?:\.[0-9]+)?Z$")],
-    Type.MICROTIME: Annotated[str, msgspec.Meta(pattern=rf"{_MOMENT}\.[0-9]{{6}}Z$")],
+    Type.BYTES: Annotated[str, msgspec.Meta(pattern=BYTES)],
+    Type.TIME: Annotated[str, msgspec.Meta(pattern=rf"{MOMENT}(?:\.[0-9]+)?Z$")],
+    Type.MICROTIME: Annotated[str, msgspec.Meta(pattern=rf"{MOMENT}\.[0-9]{{6}}Z$")],
     Type.BOOLEAN: bool,
     Type.QUANTITY: Annotated[str, msgspec.Meta(pattern=_QUANTITY)] | int,
     Type.INT32: _int32,
@@ -57,7 +57,7 @@ def fits(value: Any, definition: facts.Definition) -> bool:
     return True
 
 
-class _Recursive(Exception):
+class Recursive(Exception):
     """A definition holds itself, which no Struct made this way can."""
 
 
@@ -65,7 +65,7 @@ class _Recursive(Exception):
 def _struct(name: str) -> Any:
     try:
         return _type(name, ())
-    except _Recursive:
+    except Recursive:
         return None
 
 
@@ -74,7 +74,7 @@ _types: dict[str, Any] = {}
 
 def _type(name: str, inside: tuple[str, ...]) -> Any:
     if name in inside:
-        raise _Recursive(name)
+        raise Recursive(name)
     if name not in _types:
         _types[name] = _make(facts.definition(name), (*inside, name))
     return _types[name]
@@ -82,7 +82,7 @@ def _type(name: str, inside: tuple[str, ...]) -> Any:
 
 def _make(definition: facts.Definition, inside: tuple[str, ...]) -> Any:
     if definition.scalar is not None:
-        return _SCALARS[definition.scalar]
+        return SCALARS[definition.scalar]
     # The API's names may be Python's keywords, so the attributes are only numbered.
     return msgspec.defstruct(
         definition.name.rsplit(".", 1)[1],
@@ -103,6 +103,6 @@ def _field_type(field: facts.Field, inside: tuple[str, ...]) -> Any:
     if field.type is Type.DEFINED:
         return _type(field.definition, inside)
     if field.element is None:
-        return _SCALARS[field.type]
+        return SCALARS[field.type]
     element = _field_type(field.element, inside) | None
     return list[element] if field.type is Type.LIST else dict[str, element]  # type: ignore[valid-type] # made at run time

@@ -186,6 +186,8 @@ def _goes_on(obj: Object, known: Object) -> bool:
 
 
 def _fit(obj: Object, call: Call, repeated: Repeated) -> Object:
+    if repeated is ONCE and (tidy := call.served.tidied(obj)) is not None:
+        return tidy
     found = call.served.problems(obj)
     if found.mistyped:
         raise Misfit(found.mistyped)

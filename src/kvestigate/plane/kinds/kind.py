@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from kvestigate.kube import facts, names, normal, schema
+from kvestigate.kube import facts, names, normal, schema, tidy
 from kvestigate.kube.causes import Cause
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.schema import Problems
@@ -111,6 +111,10 @@ class Kind:
     def normalised(self, obj: Object) -> Object:
         """The object as decoding it into its type and back leaves it; `problems` come first."""
         return obj if self.type is None else normal.normalised(obj, self.type)
+
+    def tidied(self, obj: Object) -> Object | None:
+        """The same, if at a glance there are no problems; else both must be asked for."""
+        return None if self.type is None else tidy.tidied(obj, self.type)
 
     def to_stored(self, obj: Object) -> Object:
         """An object of this version, in its normal form, as one of the stored version."""
