@@ -47,6 +47,8 @@ class Aggregation:
 
     def verbs_of(self, kind: Kind) -> Verbs | None:
         """What answers for a kind; None if the plane does itself."""
+        if not self._served:
+            return None
         return next((each.verbs for each in self._served if each.kind is kind), None)
 
     def types(self, plane: Plane) -> Types:

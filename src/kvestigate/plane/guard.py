@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kvestigate.plane.authn import impersonation
-from kvestigate.plane.authn.interface import Authenticator, Shown
+from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz.interface import Authorizer
 from kvestigate.plane.planes import Planes, missing
@@ -46,8 +46,11 @@ class Guard:
         """
         name = visit.plane
         # Strangers must not make us load a plane, nor anybody make one by what they may not do.
-        shown = visit.user or self._recognise(name, incoming)
-        plane = await self._planes.find(name)
+        plane = self._planes.store.loaded(name)
+        clock = self._planes.times.clock(plane)
+        shown = visit.user or self._authenticator.authenticate(incoming, name, clock)
+        if plane is None:
+            plane = await self._planes.find(name)
         state = self._planes.template if plane is None else plane.state
         user = visit.user = shown if isinstance(shown, User) else shown.redeem(state)
         if (target := impersonation.wanted(incoming.headers)) is not None:
@@ -61,7 +64,3 @@ class Guard:
                 raise missing(name)
             plane = await self._planes.open(name)
         return plane, user
-
-    def _recognise(self, plane: str, incoming: Request) -> Shown:
-        now = self._planes.times.clock(self._planes.store.loaded(plane)).now()
-        return self._authenticator.authenticate(incoming, plane, now)

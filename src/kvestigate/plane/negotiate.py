@@ -41,7 +41,7 @@ def alternatives(accept: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 
 @lru_cache(maxsize=256)
-def negotiate(accept: str, *, collective: bool = False) -> Representation:
+def negotiate(accept: str, collective: bool = False) -> Representation:
     """The first alternative of an Accept header that we can serve.
 
     `collective` when a list is asked for: the refusal then names the forms of watches, too.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from urllib.parse import parse_qsl, unquote
 
 import msgspec
@@ -18,6 +19,9 @@ from kvestigate.errors import BadRequest
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _INT64 = range(-(2**63), 2**63)
 _NAMED = re.compile(r"(?:^|,)metadata\.name={1,2}([^,=!]+)(?:,|$)")
+
+_MEMORABLE = 512
+"""Characters: longer requests are read anew each time, so that nobody can fill the memory."""
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
@@ -72,6 +76,12 @@ def parse_query(query: str) -> dict[str, str]:
 
 def parse(method: str, path: str, query: str) -> Asked:
     """Read a request's intent; `path` is percent-encoded and relative to the plane's root."""
+    if len(path) + len(query) > _MEMORABLE:
+        return _read(method, path, query)
+    return _remembered(method, path, query)
+
+
+def _read(method: str, path: str, query: str) -> Asked:
     params = parse_query(query)
     path = unquote(path) if "%" in path else path
     segments = [part for part in path.split("/") if part]
@@ -113,6 +123,9 @@ def parse(method: str, path: str, query: str) -> Asked:
         params,
     )
 
+
+# Clients ask for the same again and again.
+_remembered = lru_cache(maxsize=2048)(_read)
 
 _COLLECTIVE = ("list", "watch", "deletecollection")
 

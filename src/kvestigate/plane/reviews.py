@@ -94,13 +94,13 @@ async def token_review(call: Call) -> Response:
 
 def _whose(call: Call, token: str, audience: str) -> User:
     """Whose token this is, if it is meant for the audience; Unauthorized if it is nobody's."""
-    name, now = call.plane.name, call.clock.now()
+    name, clock = call.plane.name, call.clock
     shown: Shown
     if call.issuer.mine(token):
-        shown = call.issuer.recognise(token, name, now, audience)
+        shown = call.issuer.recognise(token, name, clock.now(), audience)
     elif audience == call.issuer.issuer(name):  # handed-out tokens are for this server
         headers = Headers([("authorization", f"Bearer {token}")])
-        shown = call.authenticator.authenticate(Request("GET", "/", headers=headers), name, now)
+        shown = call.authenticator.authenticate(Request("GET", "/", headers=headers), name, clock)
     else:
         raise Unauthorized("Unauthorized")
     return shown if isinstance(shown, User) else shown.redeem(call.plane.state)

@@ -130,23 +130,24 @@ class ApiServer:
         return response
 
     async def _answer(self, visit: Visit, asked: Asked, incoming: Request) -> Response | Upgrade:
+        if asked.resource:
+            plane, user = await self._guard.admit(visit, asked, incoming)
+            return await self._dispatch(plane, asked, user, visit, incoming)
         name = visit.plane
         if name == tenancy.ROOT and contract.owns(asked):
             return contract.respond(asked, incoming)
-        whole = not asked.resource and environment.owns(asked.path)
+        whole = environment.owns(asked.path)
         makes = not whole or name == tenancy.ROOT
         plane, user = await self._guard.admit(visit, asked, incoming, makes=makes)
         if whole:
             return await environment.respond(self._errand(plane, asked, user, visit, incoming))
-        if not asked.resource:
-            if name == tenancy.ROOT and asked.path == metrics.PATH:
-                return self._metrics.respond(self.planes.store)
-            if name == tenancy.ROOT and clusters.owns(asked.path):
-                return await clusters.respond(self.planes, asked, incoming)
-            if asked.method == "GET" and asked.path in issuer_discovery.PATHS:
-                return issuer_discovery.respond(asked.path, name, self._issuer, incoming)
-            return await routes.respond(plane, self.aggregation, asked, incoming)
-        return await self._dispatch(plane, asked, user, visit, incoming)
+        if name == tenancy.ROOT and asked.path == metrics.PATH:
+            return self._metrics.respond(self.planes.store)
+        if name == tenancy.ROOT and clusters.owns(asked.path):
+            return await clusters.respond(self.planes, asked, incoming)
+        if asked.method == "GET" and asked.path in issuer_discovery.PATHS:
+            return issuer_discovery.respond(asked.path, name, self._issuer, incoming)
+        return await routes.respond(plane, self.aggregation, asked, incoming)
 
     def _errand(
         self, plane: Plane, asked: Asked, user: User, visit: Visit, incoming: Request
@@ -208,7 +209,7 @@ def _form(asked: Asked, incoming: Request) -> Representation:
     if asked.subresource in PASSED_THROUGH:
         return Representation()  # the one behind us answers, in whatever form
     collective = asked.verb in ("list", "watch")
-    return negotiate.negotiate(incoming.headers.get("accept"), collective=collective)
+    return negotiate.negotiate(incoming.headers.get("accept"), collective)
 
 
 def _verb(call: Call, aggregated: Verbs | None) -> Verb:

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from kvestigate.aio.clock import WALL
+from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.loops import fast_loop
 from kvestigate.errors import UsageError
 from kvestigate.plane.aggregation import Aggregation
@@ -320,5 +320,5 @@ class _Everyone:
     def __init__(self, owner: User) -> None:
         self._owner = owner
 
-    def authenticate(self, request: Request, plane: str, now: float) -> User:
+    def authenticate(self, request: Request, plane: str, clock: Clock) -> User:
         return self._owner

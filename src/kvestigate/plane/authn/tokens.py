@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 
+from kvestigate.aio.clock import Clock
 from kvestigate.errors import Unauthorized
 from kvestigate.plane.authn.user import User
 from kvestigate.wire.message import Request
@@ -21,7 +22,7 @@ class StaticTokens:
     def __init__(self, users: Mapping[str, User]) -> None:
         self._users = dict(users)
 
-    def authenticate(self, request: Request, plane: str, now: float) -> User:
+    def authenticate(self, request: Request, plane: str, clock: Clock) -> User:
         scheme, _, token = request.headers.get("authorization").partition(" ")
         user = self._users.get(digest(token.strip())) if scheme.lower() == "bearer" else None
         if user is None:

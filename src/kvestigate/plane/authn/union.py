@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 
+from kvestigate.aio.clock import Clock
 from kvestigate.errors import Unauthorized
 from kvestigate.plane.authn.interface import Shown
 from kvestigate.plane.authn.service_accounts import TokenIssuer
@@ -28,7 +29,7 @@ class Credentials:
         self._anonymous = anonymous
         self._subjects: OrderedDict[bytes, User] = OrderedDict()
 
-    def authenticate(self, request: Request, plane: str, now: float) -> Shown:
+    def authenticate(self, request: Request, plane: str, clock: Clock) -> Shown:
         scheme, _, token = request.headers.get("authorization").partition(" ")
         token = token.strip()
         if scheme.lower() == "bearer" and token:
@@ -36,7 +37,7 @@ class Credentials:
             if user is not None:
                 return user
             if self._issuer.mine(token):
-                return self._issuer.recognise(token, plane, now)
+                return self._issuer.recognise(token, plane, clock.now())
             raise Unauthorized("Unauthorized")
         if request.peer.certificate is not None:
             return self._subject(request.peer.certificate)

@@ -19,9 +19,11 @@ from kvestigate.plane.authn.user import MASTERS, User
 from kvestigate.plane.authz.rules import Rule, Subject
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.model import Item
-from kvestigate.plane.store.state import Collection, PlaneState
+from kvestigate.plane.store.state import EMPTY_COLLECTION, Collection, PlaneState
 
 GROUP = "rbac.authorization.k8s.io"
+_ROLES, _CLUSTER_ROLES = (GROUP, "roles"), (GROUP, "clusterroles")
+_BINDINGS, _CLUSTER_BINDINGS = (GROUP, "rolebindings"), (GROUP, "clusterrolebindings")
 _INDEXES = 256
 _DECISIONS = 4096
 
@@ -160,11 +162,12 @@ _index = lru_cache(maxsize=_INDEXES)(Index)
 
 
 def index(state: PlaneState) -> Index:
+    get = state.collections.get
     return _index(
-        state.collection((GROUP, "roles")),
-        state.collection((GROUP, "clusterroles")),
-        state.collection((GROUP, "rolebindings")),
-        state.collection((GROUP, "clusterrolebindings")),
+        get(_ROLES, EMPTY_COLLECTION),
+        get(_CLUSTER_ROLES, EMPTY_COLLECTION),
+        get(_BINDINGS, EMPTY_COLLECTION),
+        get(_CLUSTER_BINDINGS, EMPTY_COLLECTION),
     )
 
 
