@@ -10,13 +10,14 @@ import pytest
 
 from kvestigate.errors import InputError, UsageError
 from kvestigate.kube import facts, schema
+from kvestigate.kube.views.meta import Metadata
 from kvestigate.local.population import shape_of
 from kvestigate.local.scenarios.library import Source, checked, find, listed, names
 from kvestigate.local.scenarios.nodes import NodePlan, nodes
 from kvestigate.local.scenarios.objects import objects, resource_of
 from kvestigate.node.gpu.allocation import Allocation
 from kvestigate.node.gpu.model import Load, Reading, gpu_capacity, reading
-from kvestigate.node.pods import Container
+from kvestigate.node.pods import Container, Pod
 
 HEAD = "apiVersion: kvestigate.dev/v1\nkind: Scenario\nmetadata: {name: mine}\n"
 
@@ -75,7 +76,8 @@ def _fleet_readings() -> dict[str, list[Reading]]:
             limits = {"nvidia.com/gpu": "1"}
             value = {"name": "main", "resources": {"limits": limits}}
             container = msgspec.convert(value, Container)
-            allocation.variables(f"pod-{number}", container)
+            meta = Metadata(name=f"pod-{number}", namespace="ml", uid=f"pod-{number}")
+            allocation.variables(Pod(metadata=meta), container)
         found[plan.config.name] = [reading(gpu, 1e9) for gpu in allocation.gpus]
     assert sum(placed.values()) == 48
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from kvestigate.kube.views.meta import Metadata
 from kvestigate.node.gpu.allocation import Allocation, NoDevices
 from kvestigate.node.gpu.model import (
     Gpu,
@@ -18,7 +19,7 @@ from kvestigate.node.gpu.model import (
     reading,
 )
 from kvestigate.node.gpu.smi import answer, visible
-from kvestigate.node.pods import Container
+from kvestigate.node.pods import Container, Pod
 
 GPUS = node_gpus("n1", 4, "H100", (Load.BUSY,))
 IDLE = node_gpus("n1", 2, "A100")
@@ -35,6 +36,10 @@ def wants(count: int, name: str = "main") -> Container:
     return msgspec.convert({"name": name, "resources": {"limits": limits}}, Container)
 
 
+def pod(name: str) -> Pod:
+    return Pod(metadata=Metadata(name=name, namespace="ml", uid=name))
+
+
 def test_uuids_are_the_nodes_own_and_stay() -> None:
     again, other = node_gpus("n1", 4, "H100"), node_gpus("n2", 4, "H100")
     assert [gpu.uuid for gpu in again] == [gpu.uuid for gpu in GPUS]
@@ -44,25 +49,29 @@ def test_uuids_are_the_nodes_own_and_stay() -> None:
 def test_each_gpu_is_given_to_one_container_until_its_pod_goes() -> None:
     told: list[tuple[Gpu, ...]] = []
     allocation = Allocation(GPUS, changed=told.append)
-    first = allocation.variables("pod-a", wants(3))["NVIDIA_VISIBLE_DEVICES"].split(",")
-    assert allocation.variables("pod-a", wants(3))["NVIDIA_VISIBLE_DEVICES"].split(",") == first
-    (last,) = allocation.variables("pod-b", wants(1))["NVIDIA_VISIBLE_DEVICES"].split(",")
+    first = allocation.variables(pod("pod-a"), wants(3))["NVIDIA_VISIBLE_DEVICES"].split(",")
+    assert (
+        allocation.variables(pod("pod-a"), wants(3))["NVIDIA_VISIBLE_DEVICES"].split(",") == first
+    )
+    (last,) = allocation.variables(pod("pod-b"), wants(1))["NVIDIA_VISIBLE_DEVICES"].split(",")
     assert sorted([*first, last]) == sorted(gpu.uuid for gpu in GPUS)
     with pytest.raises(NoDevices, match=r"2 of nvidia.com/gpu asked for, 0 are free"):
-        allocation.variables("pod-c", wants(2))
+        allocation.variables(pod("pod-c"), wants(2))
     allocation.release("pod-a")
-    assert len(allocation.variables("pod-c", wants(2))["NVIDIA_VISIBLE_DEVICES"].split(",")) == 2
+    assert (
+        len(allocation.variables(pod("pod-c"), wants(2))["NVIDIA_VISIBLE_DEVICES"].split(",")) == 2
+    )
     assert [sum(bool(gpu.user) for gpu in gpus) for gpus in told] == [3, 4, 1, 3]
 
 
 def test_a_container_that_asks_for_none_gets_no_variable() -> None:
-    assert Allocation(GPUS).variables("p", Container(name="main")) == {}
+    assert Allocation(GPUS).variables(pod("p"), Container(name="main")) == {}
 
 
 def test_an_earlier_agents_allocation_is_recalled() -> None:
     allocation = Allocation(GPUS)
-    allocation.recall("p", "main", f"{GPUS[2].uuid},unknown")
-    given = allocation.variables("q", wants(3, "other"))["NVIDIA_VISIBLE_DEVICES"]
+    allocation.recall(pod("p"), "main", f"{GPUS[2].uuid},unknown")
+    given = allocation.variables(pod("q"), wants(3, "other"))["NVIDIA_VISIBLE_DEVICES"]
     assert GPUS[2].uuid not in given
 
 
@@ -186,7 +195,7 @@ def test_what_is_said_of_work_does_not_hold_at_rest() -> None:
     gpu = Gpu(0, "GPU-x", "H100", Load.BUSY, steady=Steady(memory_mib=500))
     allocation = Allocation([gpu])
     assert reading(allocation.gpus[0], 0.0).memory_mib == 4
-    allocation.variables("p", wants(1))
+    allocation.variables(pod("p"), wants(1))
     assert reading(allocation.gpus[0], 0.0).memory_mib == 500
 
 
@@ -210,7 +219,7 @@ def test_instances_are_given_and_seen_one_by_one() -> None:
     allocation = Allocation(DIVIDED)
     limits = {"nvidia.com/mig-3g.40gb": "1", "nvidia.com/mig-1g.10gb": "1"}
     container = msgspec.convert({"name": "main", "resources": {"limits": limits}}, Container)
-    given = allocation.variables("p", container)["NVIDIA_VISIBLE_DEVICES"]
+    given = allocation.variables(pod("p"), container)["NVIDIA_VISIBLE_DEVICES"]
     assert given == f"{DIVIDED[0].instances[0].uuid},{DIVIDED[0].instances[2].uuid}"
     (seen,) = visible(allocation.gpus, given)
     assert answer(["-L"], [seen], 0.0)[1].splitlines() == [

@@ -168,6 +168,22 @@ OLD_REQUEST = {
 
 Given = Mapping[Any, Sequence[Any]]
 
+
+def haunted(
+    *, memory: float = 0, utilization: float = 0, taken: str = "1", users: int = 1
+) -> Given:
+    """A node of whose 8 GPUs one, which the exporter gives to no pod, shows this."""
+    used = GpuReading("GPU-0", "n", "0", 90, "default", "p", "main", 4096)
+    ghost = GpuReading("GPU-1", "n", "1", utilization, "", "", "", memory)
+    return {
+        listings.NODES: [
+            node("n", labels={"nvidia.com/gpu.replicas": str(users)}, cpu="4", gpu="8")
+        ],
+        listings.PODS: [pod("p", container(cpu="1", gpu=taken), on="n")],
+        listings.GPU_READINGS: [used, ghost],
+    }
+
+
 FAULTS: list[tuple[str, str, str, Given]] = [
     ("crash-loop", "critical", "4 times: exit code 1 (Error): no config",
      {listings.PODS: [status(CRASHING, FAILED)]}),
@@ -208,6 +224,10 @@ FAULTS: list[tuple[str, str, str, Given]] = [
      computing(cpu="3m")),
     ("gpu-idle", "warning", "a pod of it has 2 GPUs, and the GPU exporter saw 0% utilization",
      computing(cpu="3m", busy=(0, 0))),
+    ("gpu-held-by-nobody", "warning", "GPU 1 (GPU-1) at 0% with 2.0 GiB taken",
+     haunted(memory=2048)),
+    ("gpu-held-by-nobody", "warning", "no pod was given it: GPU 1 (GPU-1) at 40%",
+     haunted(utilization=40)),
     ("deprecated-manifest", "warning", "helm (on 2024-05-01) wrote it as extensions/v1beta1, which "
      "Kubernetes 1.22 no longer serves; it is networking.k8s.io/v1 now",
      {listings.INGRESSES: [written("extensions/v1beta1")]}),
@@ -219,6 +239,9 @@ FAULTS: list[tuple[str, str, str, Given]] = [
 
 WELL: list[Given] = [
     {},
+    haunted(memory=4),
+    haunted(memory=2048, taken="8"),  # the exporter does not tell whose it is
+    haunted(memory=2048, users=4),
     using("89Mi"),
     {listings.NODES: [node("n", cpu="4", gpu="8")],
      listings.PODS: [pod("p", container(cpu="1", gpu="2"), on="n")]},

@@ -28,6 +28,7 @@ from kvestigate.node.config import NodeConfig
 from kvestigate.node.events import Recorder
 from kvestigate.node.feed import Feed
 from kvestigate.node.gpu.allocation import Allocation
+from kvestigate.node.gpu.exporter import GpuFigures
 from kvestigate.node.gpu.model import VARIABLE
 from kvestigate.node.hosts.interface import Host, Process
 from kvestigate.node.kubelet_api import KubeletApi
@@ -81,6 +82,7 @@ class Agent:
         self._server: Server | None = None
         self._leave: Callable[[], None] = lambda: None
         self._devices = Allocation(config.gpus, changed=host.show_gpus)
+        self._figures = GpuFigures(config.name, self._devices, clock)
 
     async def __aenter__(self) -> Agent:
         await self._supervisor.__aenter__()
@@ -106,6 +108,7 @@ class Agent:
                 worker.release()
             if self._server is not None:
                 await self._server.close(grace=_GOODBYE)
+            await self._figures.aclose()
             await self._host.close(keep=self.config.keep_pods)
             if self._network is not None:
                 self._network.close()
@@ -137,6 +140,7 @@ class Agent:
             addresses=Addresses(self._prefix()),
             network=self._network,
             services=self._feed.services,
+            figures=self._figures,
             allocatable=registration.capacity(self.config, facts),
             wake=self._queue.add,
         )
@@ -180,8 +184,8 @@ class Agent:
             return self._network.prefix
         return network_of(self.config.name)
 
-    def _dial(self, process: Process, port: int) -> tuple[str, int]:
-        return self._station.dial(process, port)
+    async def _dial(self, process: Process, port: int) -> tuple[str, int]:
+        return await self._station.dial(process, port)
 
     def _prepare(self) -> Preparation:
         root = self._host.volumes_root
@@ -229,7 +233,7 @@ class Agent:
                 continue
             worker = self._new_worker(pod)
             for process in processes:
-                self._devices.recall(uid, process.key.container, process.env.get(VARIABLE, ""))
+                self._devices.recall(pod, process.key.container, process.env.get(VARIABLE, ""))
                 self._preparation.adopt(pod, process)
                 worker.adopt(process)
 

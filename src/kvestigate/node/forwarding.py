@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from kvestigate import errors
 from kvestigate.wire.message import WebSocket
@@ -15,7 +15,7 @@ CHANNELS = "v4.channel.k8s.io"
 """Two channels a port, data and error: one connection a port."""
 PROTOCOLS = (TUNNELLED, CHANNELS)
 
-Dial = Callable[[int], tuple[str, int]]
+Dial = Callable[[int], Awaitable[tuple[str, int]]]
 """Where one of the pod's ports is reached."""
 
 _PIECE = 32 * 1024
@@ -45,7 +45,7 @@ class _Tunnel:
         del self._waiting[request]
         port = int(stream.headers.get("port", "0"))
         try:
-            reader, writer = await asyncio.open_connection(*self._dial(port))
+            reader, writer = await asyncio.open_connection(*await self._dial(port))
         except OSError as failure:
             await complaint.write(refusal(port, failure).encode())
             await complaint.finish()
@@ -88,7 +88,7 @@ async def channels(socket: WebSocket, dial: Dial, ports: Sequence[int]) -> None:
             await socket.send(bytes((2 * index,)) + greeting)
             await socket.send(bytes((2 * index + 1,)) + greeting)
             try:
-                reader, writer = await asyncio.open_connection(*dial(port))
+                reader, writer = await asyncio.open_connection(*await dial(port))
             except OSError as failure:
                 text = refusal(port, failure).encode()
                 await socket.send(bytes((2 * index + 1,)) + text)

@@ -71,7 +71,7 @@ class Hooks:
         self, container: Container, process: Process, action: HttpAction, seconds: float
     ) -> None:
         port = port_number(container, action.port)
-        host, port = self._station.dial(process, port, host=action.host)
+        host, port = await self._station.dial(process, port, host=action.host)
         path, _, query = action.path.partition("?")
         fields = [("user-agent", "kube-probe/1.36"), ("accept", "*/*")]
         fields += [(header.name, header.value) for header in action.http_headers]
@@ -91,9 +91,8 @@ class Hooks:
     async def connect(self, container: Container, process: Process, action: TcpAction) -> None:
         port = port_number(container, action.port)
         try:
-            _, writer = await asyncio.open_connection(
-                *self._station.dial(process, port, host=action.host)
-            )
+            host, port = await self._station.dial(process, port, host=action.host)
+            _, writer = await asyncio.open_connection(host, port)
         except OSError as failure:
             raise ActionFailed(str(failure)) from failure
         writer.close()

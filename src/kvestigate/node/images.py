@@ -25,6 +25,9 @@ _COMMANDS: dict[str, tuple[str, ...]] = {
     "ubuntu": ("/bin/bash",),
 }
 
+# Images that just wait: the node does what they are there for.
+_WAITING = ("pause", "dcgm-exporter")
+
 UNKNOWN = "ImageEntrypointUnknown"
 PULL_BACK_OFF = "ImagePullBackOff"
 
@@ -48,7 +51,7 @@ def argv(image: str, command: Sequence[str], args: Sequence[str]) -> tuple[str, 
     if command:
         return (*command, *args)
     name = short_name(image)
-    if name == "pause":
+    if name in _WAITING:
         return _FOREVER
     if name in _COMMANDS:
         return tuple(args) or _COMMANDS[name]
@@ -56,6 +59,11 @@ def argv(image: str, command: Sequence[str], args: Sequence[str]) -> tuple[str, 
         f'image "{image}" is not pulled on this node and its entrypoint is unknown: '
         "set command in the container's spec"
     )
+
+
+def is_gpu_exporter(image: str, command: Sequence[str]) -> bool:
+    """Whether a container is NVIDIA's DCGM exporter, run as its image has it."""
+    return not command and short_name(image) == "dcgm-exporter"
 
 
 def short_name(image: str) -> str:

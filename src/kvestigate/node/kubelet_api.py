@@ -66,7 +66,7 @@ class KubeletApi:
         host: Host,
         clock: Clock,
         workers: Mapping[str, PodWorker],
-        dial: Callable[[Process, int], tuple[str, int]],
+        dial: Callable[[Process, int], Awaitable[tuple[str, int]]],
     ) -> None:
         """`dial` tells where a port of a container is reached from here."""
         self._config = config

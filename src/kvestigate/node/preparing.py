@@ -71,7 +71,7 @@ class RealPreparation:
             except MissingReference as missing:
                 raise NotMounted(*missing.args) from missing
             self._made[pod.metadata.uid] = made
-        devices = self._devices.variables(pod.metadata.uid, container)
+        devices = self._devices.variables(pod, container)
         prepared = launch(pod, container, key, around, made, self._message(key), devices)
         network = self._station.network
         if network is None:
@@ -123,7 +123,7 @@ class SimulatedPreparation:
 
     async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
         env = {variable.name: variable.value for variable in container.env if variable.value}
-        devices = self._devices.variables(pod.metadata.uid, container)
+        devices = self._devices.variables(pod, container)
         return Launch(
             key=key,
             argv=(*container.command, *container.args),

@@ -25,6 +25,9 @@ from kvestigate.node.environment import (
     Surroundings,
 )
 from kvestigate.node.events import Recorder
+from kvestigate.node.gpu import exporter
+from kvestigate.node.gpu.exporter import GpuFigures
+from kvestigate.node.gpu.model import EXPORTS
 from kvestigate.node.hosts.interface import Host, Process
 from kvestigate.node.net.network import NodeNetwork
 from kvestigate.node.pods import Pod, TokenSource
@@ -48,6 +51,7 @@ class Station:
     allocatable: dict[str, str]
     network: NodeNetwork | None
     """None: pods share the machine's."""
+    figures: GpuFigures
     wake: Callable[[Key], None]
     """Ask for a pod to be looked at again."""
 
@@ -81,8 +85,10 @@ class Station:
         if self.network is not None:
             self.network.forget(pod.metadata.uid)
 
-    def dial(self, process: Process, port: int, *, host: str = "") -> tuple[str, int]:
+    async def dial(self, process: Process, port: int, *, host: str = "") -> tuple[str, int]:
         """Where this process reaches a port of a container, or of a `host` that its spec names."""
+        if port == exporter.PORT and EXPORTS in process.env and not host:
+            return await self.figures.address()
         if self.network is None:
             return host or self.host.dial_address(process), port
         if host:

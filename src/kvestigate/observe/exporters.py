@@ -23,6 +23,10 @@ SELECTORS = (
 )
 PORT = 9400
 UTILIZATION = "DCGM_FI_DEV_GPU_UTIL"
+ACTIVITY = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+"""The share of time that counts as work where a GPU is divided: the other is of whole ones."""
+MEMORY = "DCGM_FI_DEV_FB_USED"
+_INSTANCE = "GPU_I_ID"
 _TOGETHER = 16
 _PATIENCE = 5.0
 
@@ -30,6 +34,7 @@ _PATIENCE = 5.0
 @dataclass(frozen=True, slots=True)
 class GpuReading:
     uuid: str
+    """`GPU-...`; of an instance (MIG) with its number behind a slash."""
     node: str
     index: str
     """`0`; the GPU's number on its node."""
@@ -39,6 +44,8 @@ class GpuReading:
     """Of the pod that has it; empty if none has, or the exporter does not say."""
     pod: str
     container: str
+    memory_mib: float | None = None
+    """In use; None if that is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +98,31 @@ async def _exposed(api: Api, pod: Pod) -> bytes:
 
 def readings(exposed: bytes, node: str) -> Iterator[GpuReading]:
     """PURE. One for each GPU, or instance of one, in what an exporter on `node` said."""
-    for sample in samples(exposed, UTILIZATION):
-        labels = sample.labels
+    memory = {_uuid(it.labels): it.value for it in samples(exposed, MEMORY)}
+    for labels, utilization in _utilizations(exposed):
+        uuid = _uuid(labels)
         yield GpuReading(
-            uuid=labels.get("UUID", ""),
+            uuid=uuid,
             node=node or labels.get("Hostname", ""),
             index=labels.get("gpu", ""),
-            utilization=sample.value,
+            utilization=utilization,
+            memory_mib=memory.get(uuid) if uuid else None,
             namespace=labels.get("namespace", ""),
             pod=labels.get("pod", ""),
             container=labels.get("container", ""),
         )
+
+
+def _utilizations(exposed: bytes) -> Iterator[tuple[dict[str, str], float]]:
+    """Labels and percent."""
+    for sample in samples(exposed, UTILIZATION):
+        if _INSTANCE not in sample.labels:
+            yield sample.labels, sample.value
+    for sample in samples(exposed, ACTIVITY):
+        if _INSTANCE in sample.labels:
+            yield sample.labels, sample.value * 100
+
+
+def _uuid(labels: dict[str, str]) -> str:
+    whole, instance = labels.get("UUID", ""), labels.get(_INSTANCE, "")
+    return f"{whole}/{instance}" if instance else whole

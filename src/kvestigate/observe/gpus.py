@@ -105,6 +105,8 @@ class Device:
     """`namespace/pod/container`; empty if nobody has it, None if that is not told."""
     utilization: float | None = None
     """Percent; None if that is not told."""
+    memory_mib: float | None = None
+    """In use; None if that is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +218,16 @@ def devices(nodes: Iterable[Node], readings: Iterable[GpuReading]) -> tuple[Devi
     for it in readings:
         user = "/".join(part for part in (it.namespace, it.pod, it.container) if part)
         if it.uuid:
-            found[it.uuid] = Device(it.uuid, it.node, it.index, user, it.utilization)
-    return tuple(sorted(found.values(), key=lambda it: (it.node, len(it.index), it.index)))
+            found[it.uuid] = Device(it.uuid, it.node, it.index, user, it.utilization, it.memory_mib)
+            divided = it.uuid.partition("/")
+            if divided[1]:
+                found.pop(divided[0], None)  # its instances are what can be had
+    return tuple(sorted(found.values(), key=_place))
+
+
+def _place(device: Device) -> tuple[str, int, str, int, str]:
+    """By node, then as people count: 2 before 10."""
+    return device.node, len(device.index), device.index, len(device.uuid), device.uuid
 
 
 def _mig_strategy(labels: Mapping[str, str]) -> str:

@@ -120,6 +120,7 @@ def _devices(devices: Sequence[Device]) -> Table:
         Column("gpu", number=True),
         Column("uuid"),
         Column("utilization", number=True),
+        Column("memory", number=True),
         Column("used by"),
     )
     rows = [
@@ -128,7 +129,8 @@ def _devices(devices: Sequence[Device]) -> Table:
             it.index,
             it.uuid,
             "-" if it.utilization is None else f"{it.utilization:.0f}%",
-            "-" if it.user is None else it.user or "nobody",
+            "-" if it.memory_mib is None else size(int(it.memory_mib) * 1024 * 1024),
+            "-" if it.user is None else it.user or "no pod",
         ]
         for it in devices
     ]

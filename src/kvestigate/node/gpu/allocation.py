@@ -7,8 +7,17 @@ from collections.abc import Callable, Iterable, Iterator
 from msgspec import structs
 
 from kvestigate.kube import quantities
-from kvestigate.node.gpu.model import MIG_RESOURCE, RESOURCE, VARIABLE, Gpu, Load, Steady
-from kvestigate.node.pods import Container
+from kvestigate.node.gpu.model import (
+    EXPORTS,
+    MIG_RESOURCE,
+    RESOURCE,
+    VARIABLE,
+    Gpu,
+    Load,
+    Steady,
+)
+from kvestigate.node.images import is_gpu_exporter
+from kvestigate.node.pods import Container, Pod
 
 
 class NoDevices(Exception):
@@ -28,41 +37,46 @@ class Allocation:
             self._devices.setdefault(resource, []).append(device)
         self._holders: dict[tuple[str, str], tuple[str, ...]] = {}
         """(pod uid, container) -> uuids"""
+        self._names: dict[str, str] = {}
+        """Pod uid -> `namespace/pod`, of those that hold any."""
         self._changed = changed
 
     @property
     def gpus(self) -> tuple[Gpu, ...]:
         """With their users; those that nobody has are idle, whatever their scenario says."""
         users = {
-            each: f"{pod}/{container}"
-            for (pod, container), given in self._holders.items()
+            each: f"{self._names[uid]}/{container}"
+            for (uid, container), given in self._holders.items()
             for each in given
         }
         return tuple(_used(gpu, users) for gpu in self._gpus)
 
-    def variables(self, pod_uid: str, container: Container) -> dict[str, str]:
+    def variables(self, pod: Pod, container: Container) -> dict[str, str]:
         """What the container's environment gets; its GPUs stay its own until `release`."""
+        if self._gpus and is_gpu_exporter(container.image, container.command):
+            return {EXPORTS: "true"}
         limits = container.resources.limits
         wanted = {name: quantities.whole(limits[name]) for name in self._devices if name in limits}
         if not any(wanted.values()):
             return {}
-        given = self._holders.get((pod_uid, container.name))
+        given = self._holders.get((pod.metadata.uid, container.name))
         if given is None:
             given = tuple(each for it in wanted.items() for each in self._free(*it))
-            self._give(pod_uid, container.name, given)
+            self._give(pod, container.name, given)
         return {VARIABLE: ",".join(given)}
 
-    def recall(self, pod_uid: str, container: str, value: str) -> None:
+    def recall(self, pod: Pod, container: str, value: str) -> None:
         """A container of an earlier agent has these."""
         known = {each for devices in self._devices.values() for each in devices}
         given = tuple(each for each in value.split(",") if each in known)
         if given:
-            self._give(pod_uid, container, given)
+            self._give(pod, container, given)
 
     def release(self, pod_uid: str) -> None:
         held = [key for key in self._holders if key[0] == pod_uid]
         for key in held:
             del self._holders[key]
+        self._names.pop(pod_uid, None)
         if held:
             self._tell()
 
@@ -73,8 +87,10 @@ class Allocation:
             raise NoDevices(f"{count} of {resource} asked for, {len(free)} are free")
         return free[:count]
 
-    def _give(self, pod_uid: str, container: str, given: tuple[str, ...]) -> None:
-        self._holders[pod_uid, container] = given
+    def _give(self, pod: Pod, container: str, given: tuple[str, ...]) -> None:
+        meta = pod.metadata
+        self._names[meta.uid] = f"{meta.namespace}/{meta.name}"
+        self._holders[meta.uid, container] = given
         self._tell()
 
     def _tell(self) -> None:

@@ -19,6 +19,8 @@ UUIDS = "kvestigate.dev/gpu-uuids"
 """The annotation of a node with its GPUs' uuids, in the order of their indices."""
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 """Tells a container which GPUs are its own."""
+EXPORTS = "KVESTIGATE_EXPORTS_GPUS"
+"""Marks a container of the GPU exporter, in whose place its node answers."""
 
 _NAMESPACE = uuid.UUID("7a1f3c5e-9b64-4e0a-8a5d-1f0c6b2d4e90")
 _BURST_SECONDS = 60.0
@@ -91,6 +93,12 @@ class Instance(msgspec.Struct, frozen=True):
     """`1g.10gb`"""
     user: str = ""
 
+    @property
+    def memory_mib(self) -> int:
+        """As the profile has it."""
+        size = self.profile.rpartition(".")[2].partition("gb")[0]
+        return int(size) * 1024 if size.isdigit() else 0
+
 
 class Gpu(msgspec.Struct, frozen=True):
     """One GPU of one node."""
@@ -153,6 +161,16 @@ def reading(gpu: Gpu, now: float) -> Reading:
         return shown
     told = {name: value for name, value in structs.asdict(gpu.steady).items() if value is not None}
     return structs.replace(shown, **told) if told else shown
+
+
+def bus(gpu: Gpu) -> str:
+    """Where it is plugged in."""
+    return f"00000000:{0x07 + 8 * gpu.index:02X}:00.0"
+
+
+def clock_mhz(now: Reading) -> int:
+    """Of its processors."""
+    return 1410 if now.utilization else 210
 
 
 def _of_load(gpu: Gpu, load: Load, now: float) -> Reading:

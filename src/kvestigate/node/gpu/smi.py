@@ -15,7 +15,16 @@ from pathlib import Path
 import msgspec
 from msgspec import structs
 
-from kvestigate.node.gpu.model import MODELS, VARIABLE, Gpu, Load, Reading, reading
+from kvestigate.node.gpu.model import (
+    MODELS,
+    VARIABLE,
+    Gpu,
+    Load,
+    Reading,
+    bus,
+    clock_mhz,
+    reading,
+)
 
 FILE = "KVESTIGATE_GPUS"
 STATE = ".gpus.json"
@@ -35,8 +44,8 @@ _GPU_FIELDS: dict[str, tuple[str, _Field]] = {
     "name": ("", lambda gpu, _: MODELS[gpu.model].name),
     "gpu_name": ("", lambda gpu, _: MODELS[gpu.model].name),
     "serial": ("", lambda gpu, _: f"16{gpu.index:011d}"),
-    "pci.bus_id": ("", lambda gpu, _: _bus(gpu)),
-    "gpu_bus_id": ("", lambda gpu, _: _bus(gpu)),
+    "pci.bus_id": ("", lambda gpu, _: bus(gpu)),
+    "gpu_bus_id": ("", lambda gpu, _: bus(gpu)),
     "driver_version": ("", lambda *_: DRIVER),
     "compute_cap": ("", lambda gpu, _: MODELS[gpu.model].capability),
     "pstate": ("", lambda _, now: "P0" if now.utilization else "P8"),
@@ -53,14 +62,14 @@ _GPU_FIELDS: dict[str, tuple[str, _Field]] = {
     "power.limit": ("W", lambda gpu, _: f"{MODELS[gpu.model].watts:.2f}"),
     "enforced.power.limit": ("W", lambda gpu, _: f"{MODELS[gpu.model].watts:.2f}"),
     "fan.speed": ("%", lambda _, now: str(now.fan)),
-    "clocks.sm": ("MHz", lambda _, now: "1410" if now.utilization else "210"),
+    "clocks.sm": ("MHz", lambda _, now: str(clock_mhz(now))),
     "clocks.mem": ("MHz", lambda *_: "1593"),
     "ecc.errors.uncorrected.volatile.total": ("", lambda *_: "0"),
 }
 _APP_FIELDS: dict[str, tuple[str, _Field]] = {
     "gpu_uuid": ("", lambda gpu, _: gpu.uuid),
     "gpu_name": ("", lambda gpu, _: MODELS[gpu.model].name),
-    "gpu_bus_id": ("", lambda gpu, _: _bus(gpu)),
+    "gpu_bus_id": ("", lambda gpu, _: bus(gpu)),
     "pid": ("", lambda gpu, _: str(_pid(gpu))),
     "process_name": ("", lambda *_: "python3"),
     "name": ("", lambda *_: "python3"),
@@ -161,7 +170,7 @@ def _screen(readings: Sequence[tuple[Gpu, Reading]], now: float) -> str:
         used = f"{shown.memory_mib:>6}MiB / {model.memory_mib:>6}MiB"
         mig = "Enabled" if gpu.mig else "Disabled"
         lines += [
-            _row(f"{gpu.index:>3}  {model.name[:25]:<25}     On", f"{_bus(gpu)} Off", "0"),
+            _row(f"{gpu.index:>3}  {model.name[:25]:<25}     On", f"{bus(gpu)} Off", "0"),
             _row(
                 f"N/A  {shown.temperature:>3}C    {state}  {power:>22}",
                 used,
@@ -194,10 +203,6 @@ def _listed(gpu: Gpu) -> str:
     for number, each in enumerate(gpu.instances):
         lines.append(f"  MIG {each.profile:<11} Device {number:>2}: (UUID: {each.uuid})\n")
     return "".join(lines)
-
-
-def _bus(gpu: Gpu) -> str:
-    return f"00000000:{0x07 + 8 * gpu.index:02X}:00.0"
 
 
 def _undivided(gpu: Gpu, percent: int) -> str:

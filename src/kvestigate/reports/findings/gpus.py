@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from kvestigate.kube import quantities
 from kvestigate.observe import listings
+from kvestigate.observe.exporters import GpuReading
 from kvestigate.observe.gpus import asked_for
 from kvestigate.observe.snapshot import Snapshot
+from kvestigate.render.human import size
 from kvestigate.reports import gpu
 from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
 from kvestigate.reports.findings.pods import owner_of
@@ -16,6 +18,8 @@ from kvestigate.reports.findings.pods import owner_of
 _IDLE_MILLIS = 10
 """Feeding a GPU takes more CPU than this."""
 _IDLE_PERCENT = 1
+_HELD_MIB = 1024
+"""A GPU that nobody uses has far less of its memory taken."""
 
 
 def not_offered(snapshot: Snapshot) -> Iterator[Finding]:
@@ -42,6 +46,8 @@ def not_offered(snapshot: Snapshot) -> Iterator[Finding]:
 class _Idle:
     pods: int = 0
     gpus: int = 0
+    memory_mib: float = 0.0
+    """Taken on them, as far as that is told."""
     first: str = ""
     """One of the pods, to look at."""
 
@@ -56,25 +62,47 @@ def idle_by_their_own_figures(snapshot: Snapshot) -> Iterator[Finding]:
         for pod in snapshot.of(listings.PODS)
         if not pod.finished
     }
-    busy: set[tuple[str, str]] = set()
-    idle: dict[tuple[str, str], int] = {}
+    by_pod: dict[tuple[str, str], list[GpuReading]] = {}
     for reading in readings:
         key = (reading.namespace, reading.pod)
-        if key not in owners:
-            continue
-        if reading.utilization >= _IDLE_PERCENT:
-            busy.add(key)
-        idle[key] = idle.get(key, 0) + 1
+        if key in owners:
+            by_pod.setdefault(key, []).append(reading)
     found: dict[Subject, _Idle] = {}
-    for (namespace, name), gpus in idle.items():
-        if (namespace, name) not in busy:
-            _note(found, owners[namespace, name], name, gpus)
-    for owner, held in found.items():
+    for (namespace, name), seen in by_pod.items():
+        if all(it.utilization < _IDLE_PERCENT for it in seen):
+            held = _note(found, owners[namespace, name], name, len(seen))
+            held.memory_mib += sum(it.memory_mib or 0.0 for it in seen)
+    for owner, held in _largest_first(found):
+        taken = f", with {_memory(held.memory_mib)} of memory taken" if held.memory_mib else ""
+        where = "it" if held.gpus == 1 else "all of them"
         yield _finding(
             owner,
             held,
             Severity.WARNING,
-            f"{_said(held)}, and the GPU exporter saw 0% utilization on all of them",
+            f"{_said(held)}, and the GPU exporter saw 0% utilization on {where}{taken}",
+        )
+
+
+def held_by_nobody(snapshot: Snapshot) -> Iterator[Finding]:
+    """GPUs in use that no pod was given: a process beside Kubernetes, or one that was left."""
+    unexplained: dict[str, list[GpuReading]] = {}
+    for reading in snapshot.of(listings.GPU_READINGS):
+        at_work = reading.utilization >= _IDLE_PERCENT or (reading.memory_mib or 0) >= _HELD_MIB
+        if at_work and not reading.pod:
+            unexplained.setdefault(reading.node, []).append(reading)
+    for node in snapshot.derived(gpu.collect).nodes:
+        seen = unexplained.get(node.node, [])
+        # Where more are in use than are free, the exporter just does not tell whose they are.
+        if not seen or node.sharing or len(seen) > node.free:
+            continue
+        each = "; ".join(f"GPU {it.index} ({it.uuid}) at {_use(it)}" for it in seen)
+        yield Finding(
+            rule="gpu-held-by-nobody",
+            severity=Severity.WARNING,
+            subject=Subject("Node", node.node),
+            evidence=f"in use, and no pod was given it: {each}",
+            why="the scheduler takes it for free, and whoever gets it finds it occupied",
+            command=f"kvestigate describe node {node.node}",
         )
 
 
@@ -97,7 +125,7 @@ def idle_by_cpu(snapshot: Snapshot) -> Iterator[Finding]:
         gpus = sum(amount for _, _, amount in asked_for(pod))
         if gpus:
             _note(found, owner_of(pod), pod.metadata.name, gpus)
-    for owner, held in found.items():
+    for owner, held in _largest_first(found):
         yield _finding(
             owner,
             held,
@@ -107,10 +135,24 @@ def idle_by_cpu(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
-def _note(found: dict[Subject, _Idle], owner: Subject, pod: str, gpus: int) -> None:
+def _note(found: dict[Subject, _Idle], owner: Subject, pod: str, gpus: int) -> _Idle:
     held = found.setdefault(owner, _Idle(first=pod))
     held.pods += 1
     held.gpus += gpus
+    return held
+
+
+def _use(reading: GpuReading) -> str:
+    taken = f" with {_memory(reading.memory_mib)} taken" if reading.memory_mib else ""
+    return f"{reading.utilization:.0f}%{taken}"
+
+
+def _memory(mib: float) -> str:
+    return size(int(mib) * 1024 * 1024)
+
+
+def _largest_first(found: dict[Subject, _Idle]) -> list[tuple[Subject, _Idle]]:
+    return sorted(found.items(), key=lambda it: (-it[1].gpus, it[0].namespace, it[0].name))
 
 
 def _said(held: _Idle) -> str:
@@ -124,7 +166,7 @@ def _finding(owner: Subject, held: _Idle, severity: Severity, evidence: str) -> 
         severity=severity,
         subject=owner,
         evidence=evidence,
-        why="nobody else can have them while it does",
+        why="nobody else can have what it holds and does not use",
         command=f"kvestigate exec {held.first} -n {owner.namespace} -- nvidia-smi",
     )
 
@@ -141,6 +183,12 @@ RULES = (
         "A workload has GPUs and does not use them.",
         (listings.PODS, listings.GPU_READINGS),
         idle_by_their_own_figures,
+    ),
+    Rule(
+        "gpu-held-by-nobody",
+        "A GPU is in use, and no pod has it.",
+        gpu.REPORT.needs,
+        held_by_nobody,
     ),
     Rule(
         "gpu-idle-hint",
