@@ -14,7 +14,11 @@ from kvestigate.client.api import PODS, Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.node.config import NodeConfig
 from kvestigate.node.fleet import Fleet
+from kvestigate.node.gpu.model import Load, gpu_uuid, node_gpus
 from kvestigate.node.hosts.directory import DirectoryHost
+from kvestigate.node.hosts.interface import Host
+from kvestigate.node.hosts.simulated import SimulatedHost
+from kvestigate.observe.exporters import GpuExporters
 from kvestigate.plane.authn.tokens import StaticTokens, digest
 from kvestigate.plane.authn.user import MASTERS, User
 from kvestigate.plane.authz.interface import AllowAll
@@ -26,6 +30,12 @@ from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.tls import client_context
 from tests.node.conftest import LONG, PYTHON, SHOUT, is_ready, pod, says, shell, until
 from tests.node.kubelet import Kubelet
+
+GPU = "nvidia.com/gpu"
+
+
+def _with_gpu(name: str) -> NodeConfig:
+    return NodeConfig(name, gpus=node_gpus(name, 1, "L4", (Load.BUSY,)))
 
 
 @pytest.fixture
@@ -42,7 +52,10 @@ async def fleet(tmp_path: Path) -> AsyncIterator[tuple[Api, Fleet]]:
         server = ApiServer(store, tokens, AllowAll(), backends=backends)
         transport = InProcessTransport(server.handle, headers=[("authorization", "Bearer admin")])
         api = Api(transport)
-        nodes = [(NodeConfig("here"), DirectoryHost(tmp_path / "here", now=WALL.now))]
+        nodes: list[tuple[NodeConfig, Host]] = [
+            (_with_gpu("here"), DirectoryHost(tmp_path / "here", now=WALL.now)),
+            (_with_gpu("there"), SimulatedHost(WALL)),
+        ]
         serving = authority.issue_server("system:node", ["127.0.0.1"], now=now)
         async with Fleet(
             api, nodes, serving=serving, client_ca=authority.pair.certificate
@@ -70,7 +83,24 @@ async def test_logs_exec_and_ports_reach_the_pod(fleet: tuple[Api, Fleet]) -> No
             assert await stream.read() == b"HELLO\n"
 
 
+async def test_gpus_are_measured_on_nodes_of_any_kind(fleet: tuple[Api, Fleet]) -> None:
+    api, _ = fleet
+    wanted = {"image": "a", "command": ["sleep", "3600"], "resources": {"limits": {GPU: "1"}}}
+    probe = {"httpGet": {"path": "/health", "port": 9400}}
+    exporter = {"image": "nvcr.io/nvidia/k8s/dcgm-exporter:4", "readinessProbe": probe}
+    for node in ("here", "there"):
+        body = pod(f"exporter-{node}", exporter, nodeName=node)
+        body["metadata"]["labels"] = {"app": "nvidia-dcgm-exporter"}
+        for each in (pod(f"train-{node}", wanted, nodeName=node), body):
+            await api.create(PODS, each)
+            await until(api, each["metadata"]["name"], is_ready)
+    seen = await GpuExporters().read(api, "", None)
+    assert {(it.node, it.uuid, it.pod, it.utilization > 80) for it in seen} == {
+        (node, gpu_uuid(node, 0), f"train-{node}", True) for node in ("here", "there")
+    }
+
+
 async def test_a_caller_without_a_certificate_is_refused(fleet: tuple[Api, Fleet]) -> None:
-    (agent,) = fleet[1].agents
+    agent, *_ = fleet[1].agents
     async with Kubelet(agent) as stranger:
         assert (await stranger.get("/pods"))[0] == 401
