@@ -32,7 +32,9 @@ from kvestigate.kube.json_syntax import complaint
         ("1.x", "invalid character 'x' after decimal point in numeric literal"),
         ("1ex", "invalid character 'x' in exponent of numeric literal"),
         ("'", r"invalid character '\'' looking for beginning of value"),
-        ("[" * 100_000, "unexpected end of JSON input"),
+        ("[" * 10_000, "unexpected end of JSON input"),
+        ("[" * 10_001, "invalid character '[' exceeded max depth"),
+        ('{"a":' * 10_001, "invalid character '{' exceeded max depth"),
         ('{"a":[{"b":null},true],"c":{}}', ""),
     ],
 )

@@ -6,12 +6,19 @@ fast decoder; this one only looks for the first mistake of a text that one has r
 
 from __future__ import annotations
 
-_BLANK = " \t\r\n"
+import re
+
+_BLANKS = re.compile(r"[ \t\r\n]*")
+_PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
+"""What stands for itself in a string."""
 _DIGITS = "0123456789"
+_DECIMAL = re.compile("[0-9]*")
 _HEX = "0123456789abcdefABCDEF"
 _LITERALS = {"t": "true", "f": "false", "n": "null"}
 _ESCAPES = 'bfnrt\\/"'
-_END = "unexpected end of JSON input"
+END = "unexpected end of JSON input"
+_DEPTH = 10_000
+"""Objects and lists inside one another that Go puts up with."""
 
 
 class _Wrong(Exception):
@@ -57,6 +64,8 @@ class _Search:
         if char not in "{[":
             self._scalar(char)
             return False
+        if len(open_) >= _DEPTH:
+            raise self._unexpected("exceeded max depth", back=1)
         end = "}" if char == "{" else "]"
         if self._closes(end):
             return False
@@ -107,11 +116,14 @@ class _Search:
                 raise self._unexpected(f"in literal {word} (expecting '{expected}')", back=1)
 
     def _string(self) -> None:
-        while (char := self._take()) != '"':
-            if char == "\\":
-                self._escape()
-            elif char < " ":
+        while True:
+            self._skip(_PLAIN)
+            char = self._take()
+            if char == '"':
+                return
+            if char != "\\":
                 raise self._unexpected("in string literal", back=1)
+            self._escape()
 
     def _escape(self) -> None:
         char = self._take()
@@ -145,15 +157,14 @@ class _Search:
         return char
 
     def _digits(self) -> None:
-        while self._peek() in (*_DIGITS,):
-            self._at += 1
+        self._skip(_DECIMAL)
 
     def _peek(self) -> str:
         return self._text[self._at : self._at + 1]
 
     def _take(self) -> str:
         if self._at >= len(self._text):
-            raise _Wrong(_END)
+            raise _Wrong(END)
         self._at += 1
         return self._text[self._at - 1]
 
@@ -163,8 +174,12 @@ class _Search:
         return self._take()
 
     def _skip_blanks(self) -> None:
-        while self._peek() in (*_BLANK,):
-            self._at += 1
+        self._skip(_BLANKS)
+
+    def _skip(self, pattern: re.Pattern[str]) -> None:
+        match = pattern.match(self._text, self._at)
+        if match is not None:
+            self._at = match.end()
 
     def _unexpected(self, where: str, back: int = 0) -> _Wrong:
         return _Wrong(f"invalid character {_quoted(self._text[self._at - back])} {where}")

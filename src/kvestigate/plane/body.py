@@ -221,10 +221,19 @@ def _json(data: bytes, kind: Kind) -> tuple[Any, Repeated]:
 
 def json_complaint(data: bytes, error: Exception) -> str:
     """What is wrong with bytes that the decoder refused."""
-    from kvestigate.kube.json_syntax import complaint
+    from kvestigate.kube.json_syntax import END, complaint
 
     # Go looks at bytes, and shows each as the character of that number.
-    return complaint(data.decode("latin-1")) or str(error)
+    found = complaint(data[:_EXAMINED].decode("latin-1"))
+    if found == END and len(data) > _EXAMINED and str(error) != _TRUNCATED:
+        return str(error)
+    return found or str(error)
+
+
+_EXAMINED = 16 * 1024
+"""Bytes in which a mistake is looked for: to go through megabytes would hold up everybody."""
+_TRUNCATED = "Input data was truncated"
+"""The decoder's words for a text that ends too early."""
 
 
 def _yaml(data: bytes, kind: Kind) -> tuple[Any, Repeated]:
