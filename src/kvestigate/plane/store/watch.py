@@ -1,7 +1,9 @@
-"""Watching a plane: changes reach every subscriber in batches, once a turn of the event loop.
+"""Watching a plane: changes reach every subscriber in batches.
 
 No task and no queue exists for a plane that nobody watches. For one that is watched, all
-changes of a turn are grouped by resource once, and each subscriber is handed the same tuple.
+changes of a turn of the event loop are grouped by resource once, and each subscriber is handed
+the same list. Telling many takes long, so there is a pause before many are told again, and
+then they are told more at once.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from kvestigate.plane.store.model import Change, ResourceKey
 BUFFER = 10_000
 """Changes that may wait for a subscriber before it is cut: a few MB, nearly all of it shared."""
 
+PAUSE, LONGEST_PAUSE = 50e-6, 0.01
+"""Seconds between two deliveries: for each who was told, and for however many."""
+
 Batch: TypeAlias = Sequence[Change]
 
 
@@ -30,7 +35,18 @@ class Subscription:
     slow, and NoPlane when the plane is deleted. One reader at a time.
     """
 
-    __slots__ = ("_batches", "_error", "_hub", "_limit", "_reached", "_size", "_waiter", "resource")
+    __slots__ = (
+        "_batches",
+        "_error",
+        "_hub",
+        "_limit",
+        "_reached",
+        "_reminded",
+        "_reminder",
+        "_size",
+        "_waiter",
+        "resource",
+    )
 
     def __init__(
         self, hub: Hub, resource: ResourceKey | None, since: int, backlog: Batch, limit: int
@@ -43,6 +59,8 @@ class Subscription:
         self._reached = since
         """Changes up to here were handed out or were not asked for."""
         self._waiter: asyncio.Future[None] | None = None
+        self._reminder: asyncio.TimerHandle | None = None
+        self._reminded = False
         self._error: StoreError | None = None
 
     @property
@@ -69,7 +87,7 @@ class Subscription:
         return self
 
     async def __anext__(self) -> Batch:
-        while not self._batches:
+        while not self._batches and not self._reminded:
             if self._error is not None:
                 raise self._error
             if self._hub is None:
@@ -79,13 +97,28 @@ class Subscription:
                 await self._waiter
             finally:
                 self._waiter = None
+        if self._reminded:
+            self._reminded = False
+            return ()
         batches, self._batches, self._size = self._batches, [], 0
         changes = batches[0] if len(batches) == 1 else [each for some in batches for each in some]
         self._reached = max(self._reached, changes[-1].revision)
         return changes
 
+    def remind(self, seconds: float) -> None:
+        """Have the reader get an empty batch then, whatever else there is to get."""
+        if self._reminder is not None:
+            self._reminder.cancel()
+        self._reminder = asyncio.get_running_loop().call_later(seconds, self._remind)
+
+    def _remind(self) -> None:
+        self._reminded = True
+        self._wake()
+
     def close(self) -> None:
         self.end(None)
+        if self._reminder is not None:
+            self._reminder.cancel()
 
     def end(self, error: StoreError | None) -> None:
         """Stop: with an error at once, else after what is waiting has been read."""
@@ -119,7 +152,7 @@ class Subscription:
 class Hub:
     """The subscribers of one plane; exists only while there are any."""
 
-    __slots__ = ("_keeps", "_members", "_pending", "delivered")
+    __slots__ = ("_keeps", "_members", "_paused_until", "_pending", "delivered")
 
     def __init__(self, revision: int, plane: object) -> None:
         self._keeps = plane
@@ -129,6 +162,7 @@ class Hub:
         self._members: dict[ResourceKey | None, dict[Subscription, int]] = {}
         """Each with the revision it started from."""
         self._pending: list[Change] = []
+        self._paused_until = 0.0
 
     def __bool__(self) -> bool:
         return bool(self._members)
@@ -146,9 +180,14 @@ class Hub:
             self._members.pop(subscription.resource, None)
 
     def publish(self, changes: Batch) -> None:
-        """Hand on, together with whatever else is published in this turn of the loop."""
+        """Hand on, together with whatever else is published in this turn or until a pause ends."""
         if not self._pending:
-            asyncio.get_running_loop().call_soon(self._deliver)
+            loop = asyncio.get_running_loop()
+            pause = self._paused_until - loop.time()
+            if pause > 0:
+                loop.call_later(pause, self._deliver)
+            else:
+                loop.call_soon(self._deliver)
         self._pending.extend(changes)
 
     def end(self, error: StoreError | None) -> None:
@@ -170,7 +209,12 @@ class Hub:
         by_resource: dict[ResourceKey | None, list[Change]] = {None: changes}
         for change in changes:
             by_resource.setdefault(change.resource, []).append(change)
+        told = 0
         for resource, batch in by_resource.items():
-            for subscription, covered in list(self._members.get(resource, {}).items()):
+            members = list(self._members.get(resource, {}).items())
+            told += len(members)
+            for subscription, covered in members:
                 subscription.deliver(batch, covered)
         self.delivered = changes[-1].revision  # last: who is cut above has not had these
+        pause = min(told * PAUSE, LONGEST_PAUSE)
+        self._paused_until = asyncio.get_running_loop().time() + pause

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
@@ -71,21 +70,21 @@ async def _stream(
             yield first
         if call.asked.flag("sendInitialEvents") and bookmarks:
             yield framer.bookmark(since, {INITIAL_EVENTS_END: "true"})
-        while (left := deadline - call.clock.now()) > 0:
-            try:
-                async with asyncio.timeout(min(left, BOOKMARK_SECONDS)):
-                    changes = await anext(subscription)
-            except TimeoutError:
+        subscription.remind(min(deadline - call.clock.now(), BOOKMARK_SECONDS))
+        try:
+            async for changes in subscription:
+                if changes:
+                    if frames := framer.changes(changes):
+                        yield frames
+                    continue
+                left = deadline - call.clock.now()
+                if left <= 0:
+                    return
+                subscription.remind(min(left, BOOKMARK_SECONDS))
                 if bookmarks:
                     yield framer.bookmark(subscription.progress, {})
-            except StopAsyncIteration:
-                return
-            except StoreError as error:
-                yield _error(errors.Expired(error.message))
-                return
-            else:
-                if frames := framer.changes(changes):
-                    yield frames
+        except StoreError as error:
+            yield _error(errors.Expired(error.message))
 
 
 def _duration(call: Call) -> float:
