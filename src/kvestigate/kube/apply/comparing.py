@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from kvestigate.kube.apply.elements import step
 from kvestigate.kube.apply.fieldset import LEAF, SELF, FieldSet, union, without
-from kvestigate.kube.apply.shapes import Shape
+from kvestigate.kube.apply.shapes import Layout, Shape
 from kvestigate.kube.facts import Ownership
 
 _ABSENT: Any = object()
@@ -188,46 +187,44 @@ def _all_fields(value: dict[str, Any], shape: Shape) -> FieldSet:
     """Of an object with something in it. New objects come through here, object by object."""
     if not shape.is_divided:
         return LEAF
-    names = tuple(value)
-    layout = _layout(shape, names) if len(names) <= _REMEMBERED else _Layout(shape, names)
+    layout = shape.layouts.get(tuple(value)) or _layout(shape, tuple(value))
     if not layout.divided:
         return layout.leaves
     node = layout.leaves.copy()
     for name, at, child in layout.divided:
-        if inner := value[name]:
-            node[at] = _all_fields(inner, child) if type(inner) is dict else _all(inner, child)
+        inner = value[name]
+        if not inner:
+            continue
+        kind = type(inner)
+        if kind is dict:
+            node[at] = _all_fields(inner, child)
+        elif kind is list:
+            node[at] = _all_elements(inner, child)
     return node
 
 
-_REMEMBERED = 64
+def _layout(shape: Shape, names: tuple[str, ...]) -> Layout:
+    """Objects of one type are alike: most have one of a few sets of names."""
+    layout = Layout(shape, names)
+    if len(names) <= _WIDEST:
+        if len(shape.layouts) >= _LAYOUTS:
+            shape.layouts.clear()
+        shape.layouts[names] = layout
+    return layout
+
+
+_WIDEST = 64
 """How many names an object may have whose layout is worth the memory."""
-
-
-class _Layout:
-    """What objects of a shape have in common that have the same names in them."""
-
-    __slots__ = ("divided", "leaves")
-
-    def __init__(self, shape: Shape, names: tuple[str, ...]) -> None:
-        fields, element = shape.fields, shape.element or _UNKNOWN
-        self.leaves: FieldSet = {SELF: LEAF, **{f"f:{name}": LEAF for name in names}}
-        """The set, as long as there is nothing in the fields; not to be changed."""
-        self.divided = tuple(
-            (name, f"f:{name}", child)
-            for name in names
-            if not (child := fields.get(name, element)).is_whole
-        )
-        """The fields in which there may be something that has owners of its own."""
-
-
-# Objects of one type are alike: most have one of a few sets of names.
-@lru_cache(maxsize=4096)
-def _layout(shape: Shape, names: tuple[str, ...]) -> _Layout:
-    return _Layout(shape, names)
+_LAYOUTS = 64
+"""Layouts of one shape that are remembered."""
 
 
 def _all_elements(value: list[Any], shape: Shape) -> FieldSet:
-    return {SELF: LEAF, **_elements(value, shape)} if shape.is_listed else LEAF
+    if not shape.is_listed:
+        return LEAF
+    node = _elements(value, shape)
+    node[SELF] = LEAF
+    return node
 
 
 def _elements(value: list[Any], shape: Shape) -> FieldSet:
@@ -235,5 +232,10 @@ def _elements(value: list[Any], shape: Shape) -> FieldSet:
     element = shape.element or _UNKNOWN
     for inner in value:
         at = step(inner, shape)
-        node[at] = LEAF if at in node else _all(inner, element)
+        if at in node:
+            node[at] = LEAF
+        elif type(inner) is dict and inner:
+            node[at] = _all_fields(inner, element)
+        else:
+            node[at] = _all(inner, element)
     return node

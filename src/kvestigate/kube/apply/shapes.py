@@ -12,6 +12,7 @@ from functools import cache, cached_property
 from typing import Any
 
 from kvestigate.kube import facts, normal
+from kvestigate.kube.apply.fieldset import LEAF, SELF, FieldSet
 from kvestigate.kube.facts import KEY_DEFAULTS, Definition, Field, Ownership, Type
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -50,6 +51,8 @@ class Shape:
         self.keys = tuple(sorted(keys))
         self.defaults = defaults or {}
         """What a key means that an element leaves out."""
+        self.layouts: dict[tuple[str, ...], Layout] = {}
+        """What walks have learnt of objects with some names in them."""
         self._make_fields = fields
         self._make_empty = empty
 
@@ -62,6 +65,24 @@ class Shape:
     def fields(self) -> dict[str, Shape]:
         """The fields that the type names."""
         return {} if self._make_fields is None else self._make_fields()
+
+
+class Layout:
+    """What objects of a shape have in common that have the same names in them."""
+
+    __slots__ = ("divided", "leaves")
+
+    def __init__(self, shape: Shape, names: tuple[str, ...]) -> None:
+        self.leaves: FieldSet = {SELF: LEAF, **{f"f:{name}": LEAF for name in names}}
+        """The set, as long as there is nothing in the fields; not to be changed."""
+        fields, element = shape.fields, shape.element
+        children = ((name, fields.get(name, element)) for name in names)
+        self.divided = tuple(
+            (name, f"f:{name}", child)
+            for name, child in children
+            if child is not None and not child.is_whole
+        )
+        """The fields in which there may be something that has owners of its own."""
 
 
 def _anything() -> Shape:
