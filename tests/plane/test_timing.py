@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 from kvestigate.aio.clock import VirtualClock
@@ -52,6 +54,13 @@ def test_what_is_drawn_depends_on_seed_and_revision_only(
     seed, revision = other
     first = chance(Timing(1), 10).getrandbits(128)
     assert (chance(Timing(seed), revision).getrandbits(128) == first) is same
+
+
+def test_what_is_drawn_does_not_depend_on_how_it_is_asked_for() -> None:
+    letters, late, early = "bcdf", chance(Timing(1), 10), Random("1/10")
+    assert late.choices(letters, k=5) == early.choices(letters, k=5)
+    assert late.getrandbits(128) == early.getrandbits(128)
+    assert late.uniform(1, 2) == early.uniform(1, 2)
 
 
 async def test_without_crews_nothing_can_be_stepped() -> None:

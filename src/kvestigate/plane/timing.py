@@ -8,6 +8,7 @@ seed and the revision: the same actions draw the same uids and names again.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from random import Random
 
 import msgspec
@@ -46,7 +47,12 @@ def timing_of(state: PlaneState) -> Timing | None:
     if CLOCKS not in state.collections:  # nearly always, and every request asks
         return None
     item = _item(state)
-    return None if item is None else _DECODER.decode(item.data).timing
+    return None if item is None else _read(item.data)
+
+
+@lru_cache(maxsize=1024)
+def _read(data: bytes) -> Timing:
+    return _DECODER.decode(data).timing
 
 
 def put(state: PlaneState, timing: Timing) -> Put:
@@ -62,7 +68,27 @@ def put(state: PlaneState, timing: Timing) -> Put:
 
 def chance(timing: Timing, revision: int) -> Random:
     """The source of uids and names for the write that follows `revision`."""
-    return Random(f"{timing.seed}/{revision}")
+    return _Chance(f"{timing.seed}/{revision}")
+
+
+class _Chance(Random):
+    """Seeded when it is first drawn from: most writes draw nothing, and seeding takes a while."""
+
+    def __init__(self, seed: str) -> None:
+        self._late = seed
+
+    def random(self) -> float:
+        self._begin()
+        return super().random()
+
+    def getrandbits(self, k: int, /) -> int:
+        self._begin()
+        return super().getrandbits(k)
+
+    def _begin(self) -> None:
+        if self._late:
+            self.seed(self._late)
+            self._late = ""
 
 
 class Frozen:
@@ -115,4 +141,5 @@ class Times:
         timing = timing_of(plane.state)
         if timing is None:
             return self.wall, random
-        return self.clock(plane), chance(timing, plane.tip.revision)
+        clock = self.moving.get(plane.name) or Frozen(timing.now)
+        return clock, chance(timing, plane.tip.revision)
