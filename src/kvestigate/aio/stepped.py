@@ -19,7 +19,7 @@ import math
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextvars import Context
+from contextvars import Context, copy_context
 from time import perf_counter
 from typing import Any, TypeVarTuple, Unpack
 
@@ -80,7 +80,7 @@ class SteppedLoop(asyncio.BaseEventLoop):
             self._left -= 1
             count += 1
             handle = self._callbacks.popleft()
-            if not handle.cancelled():
+            if not handle._cancelled:
                 handle._run()
             if perf_counter() >= stop:
                 break
@@ -149,7 +149,7 @@ class SteppedLoop(asyncio.BaseEventLoop):
         *args: *_Ts,
         context: Context | None = None,
     ) -> asyncio.Handle:
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = _Soon(callback, args, self, context)
         self._callbacks.append(handle)
         if not self._inside:
             self._woken()
@@ -196,6 +196,27 @@ class SteppedLoop(asyncio.BaseEventLoop):
 
     def default_exception_handler(self, context: dict[str, Any]) -> None:
         _log.error("%s", context.get("message"), exc_info=context.get("exception"))
+
+
+class _Soon(asyncio.Handle):
+    """A handle that is made without asking the loop whether it is debugged: it never is."""
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        callback: Callable[..., object],
+        args: tuple[Any, ...],
+        loop: asyncio.AbstractEventLoop,
+        context: Context | None,
+    ) -> None:
+        self._callback = callback
+        self._args = args
+        self._loop = loop
+        self._context = copy_context() if context is None else context
+        self._cancelled = False
+        self._repr = None
+        self._source_traceback = None
 
 
 class _Timers:

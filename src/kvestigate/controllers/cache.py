@@ -8,8 +8,7 @@ them in order, so once it has passed a version, it has told of everything before
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from typing import Any, Generic, NamedTuple, cast
 
@@ -36,8 +35,7 @@ class Key(NamedTuple):
         return Key(self.plane, "", name)
 
 
-@dataclass(frozen=True, slots=True)
-class Change(Generic[V]):
+class Change(msgspec.Struct, Generic[V], frozen=True):
     """What happened to one object."""
 
     key: Key
@@ -53,7 +51,7 @@ class Change(Generic[V]):
 
 
 Handler = Callable[[Change[V]], None]
-Values = Callable[[V], Iterable[str]]
+Values = Callable[[V], tuple[str, ...]]
 
 
 _PLANE = ""
@@ -77,6 +75,15 @@ class _Index(Generic[V]):
     def put(self, key: Key, view: V) -> None:
         for value in self._values(view):
             self._found.setdefault((key.plane, value), {})[key] = view
+
+    def replace(self, key: Key, old: V, view: V) -> None:
+        values = self._values(view)
+        if values != self._values(old):
+            self.drop(key, old)
+            self.put(key, view)
+        else:
+            for value in values:
+                self._found[key.plane, value][key] = view
 
     def drop(self, key: Key, view: V) -> None:
         for value in self._values(view):
@@ -194,9 +201,10 @@ class Cache(Generic[V]):
         old = self._objects.get(key)
         self._objects[key] = view
         for index in self._indexes.values():
-            if old is not None:
-                index.drop(key, old)
-            index.put(key, view)
+            if old is None:
+                index.put(key, view)
+            else:
+                index.replace(key, old, view)
         self._tell(Change(key, old, view))
 
     def _drop(self, key: Key, old: V) -> None:

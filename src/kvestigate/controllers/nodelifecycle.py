@@ -91,7 +91,7 @@ class NodeLifecycleController:
                 )
 
 
-def _node_names(pod: Pod) -> Iterable[str]:
+def _node_names(pod: Pod) -> tuple[str, ...]:
     return (pod.spec.node_name,) if pod.spec.node_name else ()
 
 

@@ -31,8 +31,8 @@ def claims_of(pod: Pod) -> list[str]:
     return named + made
 
 
-def _places(pod: Pod) -> Iterable[str]:
-    return (f"{pod.metadata.namespace}/{name}" for name in claims_of(pod))
+def _places(pod: Pod) -> tuple[str, ...]:
+    return tuple(f"{pod.metadata.namespace}/{name}" for name in claims_of(pod))
 
 
 class ClaimProtectionController:

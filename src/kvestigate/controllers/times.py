@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
 def stamp(now: float) -> datetime:
@@ -12,6 +13,11 @@ def stamp(now: float) -> datetime:
 
 def text(now: float) -> str:
     """`2026-03-01T12:00:00Z`"""
+    return _written(int(now))
+
+
+@lru_cache(maxsize=64)
+def _written(now: int) -> str:
     return stamp(now).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

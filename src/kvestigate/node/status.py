@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from kvestigate.kube.views.pods import ResourceRequirements
@@ -118,7 +119,12 @@ def _amounts(resources: ResourceRequirements) -> dict[str, dict[str, str]]:
 
 def stamp(seconds: float) -> str:
     """`2006-01-02T15:04:05Z`"""
-    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _written(int(seconds))
+
+
+@lru_cache(maxsize=256)
+def _written(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _is_ready(pod: Pod, container: Container, record: ContainerRecord) -> bool:
