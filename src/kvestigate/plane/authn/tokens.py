@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 
 from kvestigate.aio.clock import Clock
 from kvestigate.errors import Unauthorized
@@ -11,6 +12,8 @@ from kvestigate.plane.authn.user import User
 from kvestigate.wire.message import Request
 
 
+# Every request shows one, and hashing it takes longer than finding it.
+@lru_cache(maxsize=1024)
 def digest(token: str) -> str:
     """The form in which tokens are kept: sha256, hexadecimal."""
     return hashlib.sha256(token.encode()).hexdigest()
