@@ -137,8 +137,8 @@ async def test_what_is_exposed_is_what_the_audit_reads() -> None:
         "train-0",
         "main",
     )
-    assert (first.utilization, first.memory_mib) == (97, 70000)
-    assert (second.utilization, second.memory_mib, second.pod) == (0, 4, "")
+    assert (first.utilization, first.memory_used_mib) == (97, 70000)
+    assert (second.utilization, second.memory_used_mib, second.pod) == (0, 4, "")
 
 
 async def test_it_listens_once_it_is_asked_where() -> None:

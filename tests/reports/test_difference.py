@@ -10,6 +10,7 @@ import pytest
 
 from kvestigate.errors import InputError
 from kvestigate.observe import listings
+from kvestigate.observe.exporters import GpuReading
 from kvestigate.render.encode import to_json
 from kvestigate.render.plain import to_text
 from kvestigate.reports.audit import examine
@@ -22,6 +23,7 @@ Given = Mapping[Any, Sequence[Any]]
 NODE = node("n", cpu="4", pods="110", gpu="2")
 POD = pod("p", container(cpu="1"), on="n")
 TRAINING = pod("t", container(cpu="1", gpu="2"), on="n")
+LARGE = pod("l", container(cpu="1500m", memory="3Gi"), on="n")
 LOST = {**NODE, "status": {**NODE["status"], "conditions": [{"type": "Ready", "status": "False"}]}}
 
 
@@ -67,6 +69,43 @@ def test_a_change_is_told(before: Given, after: Given, change: tuple[str, ...]) 
         for it in between(before, after).changes
     ]
     assert change in found
+
+
+def gpus(*users: str, percent: float = 50) -> Given:
+    """One GPU for each, by the name of the pod that has it."""
+    return {
+        listings.GPU_READINGS: [
+            GpuReading(f"GPU-{index}", "n", str(index), percent, "ml", user, "main", percent * 10)
+            for index, user in enumerate(users)
+        ]
+    }
+
+
+def test_each_gpu_is_followed_by_its_uuid() -> None:
+    (change,) = between(gpus("a", "b", "c"), gpus("a", "x", "c")).changes
+    assert (change.subject, change.field) == ("GPU-1", "user")
+    assert (change.before, change.after) == ("ml/b/main", "ml/x/main")
+
+
+def test_what_gpus_do_at_the_moment_is_no_change() -> None:
+    assert between(gpus("a", percent=3), gpus("a", percent=97)).changes == ()
+
+
+def test_audits_of_two_servers_are_called_that() -> None:
+    here, there = (
+        parse(to_json(examine(snapshot({}), f"https://{name}.test")), "file") for name in "ab"
+    )
+    assert "of two servers: https://a.test and https://b.test" in to_text(
+        blocks(difference(here, there))
+    )
+    assert "two servers" not in to_text(blocks(difference(here, here)))
+
+
+def test_numbers_are_shown_as_people_read_them() -> None:
+    before, after = {listings.NODES: [NODE]}, {listings.NODES: [NODE], listings.PODS: [LARGE]}
+    shown = to_text(blocks(between(before, after)))
+    assert "0 CPUs   1.5 CPUs" in shown
+    assert "0 B      3.0 GiB" in shown
 
 
 def test_findings_come_and_go() -> None:

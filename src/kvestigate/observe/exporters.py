@@ -44,8 +44,8 @@ class GpuReading:
     """Of the pod that has it; empty if none has, or the exporter does not say."""
     pod: str
     container: str
-    memory_mib: float | None = None
-    """In use; None if that is not told."""
+    memory_used_mib: float | None = None
+    """None if that is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def readings(exposed: bytes, node: str) -> Iterator[GpuReading]:
             node=node or labels.get("Hostname", ""),
             index=labels.get("gpu", ""),
             utilization=utilization,
-            memory_mib=memory.get(uuid) if uuid else None,
+            memory_used_mib=memory.get(uuid) if uuid else None,
             namespace=labels.get("namespace", ""),
             pod=labels.get("pod", ""),
             container=labels.get("container", ""),

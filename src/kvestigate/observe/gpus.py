@@ -105,8 +105,8 @@ class Device:
     """`namespace/pod/container`; empty if nobody has it, None if that is not told."""
     utilization: float | None = None
     """Percent; None if that is not told."""
-    memory_mib: float | None = None
-    """In use; None if that is not told."""
+    memory_used_mib: float | None = None
+    """None if that is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +218,9 @@ def devices(nodes: Iterable[Node], readings: Iterable[GpuReading]) -> tuple[Devi
     for it in readings:
         user = "/".join(part for part in (it.namespace, it.pod, it.container) if part)
         if it.uuid:
-            found[it.uuid] = Device(it.uuid, it.node, it.index, user, it.utilization, it.memory_mib)
+            found[it.uuid] = Device(
+                it.uuid, it.node, it.index, user, it.utilization, it.memory_used_mib
+            )
             divided = it.uuid.partition("/")
             if divided[1]:
                 found.pop(divided[0], None)  # its instances are what can be had

@@ -15,11 +15,14 @@ import msgspec
 
 from kvestigate.errors import InputError
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
+from kvestigate.render.human import cores, size
 from kvestigate.reports.audit import SCHEMA
 
 Document = dict[str, Any]
 
 _LIVE = "metrics"
+_LIVE_FIELDS = {"utilization", "memory_used_mib"}
+"""Of GPUs."""
 
 # What tells the rows of a list apart: the first of these sets of fields that a row has.
 _IDENTITIES = (
@@ -27,6 +30,7 @@ _IDENTITIES = (
     ("namespace", "name"),
     ("name",),
     ("namespace", "pod", "container", "resource"),
+    ("uuid",),
     ("node",),
     ("host", "path"),
 )
@@ -63,6 +67,8 @@ class AuditDifference:
     before: str
     """When the first audit was made."""
     after: str
+    servers: tuple[str, ...]
+    """The one that was audited, or the two."""
     new_findings: tuple[FindingLine, ...]
     gone_findings: tuple[FindingLine, ...]
     changes: tuple[Change, ...]
@@ -78,7 +84,7 @@ def parse(data: bytes, where: str) -> Document:
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != SCHEMA or not isinstance(document.get("reports"), dict):
         raise InputError(f"schema is {schema!r}, not {SCHEMA!r}", where=where, hint=hint)
-    return {"findings": [], "captured_at": "", **document}
+    return {"findings": [], "captured_at": "", "server": "", **document}
 
 
 def difference(before: Document, after: Document) -> AuditDifference:
@@ -86,6 +92,7 @@ def difference(before: Document, after: Document) -> AuditDifference:
     return AuditDifference(
         before=str(before["captured_at"]),
         after=str(after["captured_at"]),
+        servers=tuple(dict.fromkeys((str(before["server"]), str(after["server"])))),
         new_findings=tuple(new[key] for key in new if key not in old),
         gone_findings=tuple(old[key] for key in old if key not in new),
         changes=tuple(_reports(before["reports"], after["reports"])),
@@ -116,6 +123,8 @@ def _values(report: str, subject: str, field: str, before: Any, after: Any) -> I
         yield from _rows(report, subject, before, after)
     elif isinstance(before, dict) and isinstance(after, dict):
         for key in [*before, *(it for it in after if it not in before)]:
+            if key in _LIVE_FIELDS:
+                continue
             inner = f"{field}.{key}" if field else key
             yield from _values(report, subject, inner, before.get(key), after.get(key))
     else:
@@ -160,6 +169,8 @@ def _shown(value: Any) -> str:
 
 def blocks(found: AuditDifference) -> Sequence[Block]:
     made: list[Block] = [Facts([("before", found.before), ("after", found.after)])]
+    if len(found.servers) > 1:
+        made.append(text(f"of two servers: {' and '.join(found.servers)}", Tone.WARN))
     if not (found.new_findings or found.gone_findings or found.changes):
         return [*made, text("nothing changed", Tone.GOOD)]
     for title, tone, lines in (
@@ -190,7 +201,22 @@ def _changes(changes: Sequence[Change]) -> Table:
         Column("after"),
     )
     rows = [
-        [it.report, it.subject or "-", it.field or it.what.value, it.before or "-", it.after or "-"]
+        [
+            it.report,
+            it.subject or "-",
+            it.field or it.what.value,
+            _readable(it.field, it.before) or "-",
+            _readable(it.field, it.after) or "-",
+        ]
         for it in changes
     ]
     return Table(columns, rows)
+
+
+def _readable(field: str, value: str) -> str:
+    """`2.3 TiB`: the field says what its number counts."""
+    if value.isdigit() and "bytes" in field:
+        return size(int(value))
+    if value.isdigit() and "cpu_millis" in field:
+        return f"{cores(int(value) / 1000)} CPUs"
+    return value

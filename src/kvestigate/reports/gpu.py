@@ -129,7 +129,7 @@ def _devices(devices: Sequence[Device]) -> Table:
             it.index,
             it.uuid,
             "-" if it.utilization is None else f"{it.utilization:.0f}%",
-            "-" if it.memory_mib is None else size(int(it.memory_mib) * 1024 * 1024),
+            "-" if it.memory_used_mib is None else size(int(it.memory_used_mib) * 1024 * 1024),
             "-" if it.user is None else it.user or "no pod",
         ]
         for it in devices

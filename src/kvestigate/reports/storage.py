@@ -163,11 +163,15 @@ def _claims(claims: Sequence[ClaimRow]) -> Table:
             it.storage_class or "-",
             it.volume or "-",
             size(it.bytes),
-            "?" if it.used_by is None else f"{it.used_by} pods",
+            "?" if it.used_by is None else _pods(it.used_by),
         ]
         for it in claims
     ]
     return Table(columns, rows, empty="no PersistentVolumeClaims")
+
+
+def _pods(count: int) -> str:
+    return "1 pod" if count == 1 else f"{count} pods"
 
 
 def _volumes(volumes: Sequence[VolumeRow]) -> Table:

@@ -71,7 +71,7 @@ def idle_by_their_own_figures(snapshot: Snapshot) -> Iterator[Finding]:
     for (namespace, name), seen in by_pod.items():
         if all(it.utilization < _IDLE_PERCENT for it in seen):
             held = _note(found, owners[namespace, name], name, len(seen))
-            held.memory_mib += sum(it.memory_mib or 0.0 for it in seen)
+            held.memory_mib += sum(it.memory_used_mib or 0.0 for it in seen)
     for owner, held in _largest_first(found):
         taken = f", with {_memory(held.memory_mib)} of memory taken" if held.memory_mib else ""
         where = "it" if held.gpus == 1 else "all of them"
@@ -87,7 +87,9 @@ def held_by_nobody(snapshot: Snapshot) -> Iterator[Finding]:
     """GPUs in use that no pod was given: a process beside Kubernetes, or one that was left."""
     unexplained: dict[str, list[GpuReading]] = {}
     for reading in snapshot.of(listings.GPU_READINGS):
-        at_work = reading.utilization >= _IDLE_PERCENT or (reading.memory_mib or 0) >= _HELD_MIB
+        at_work = (
+            reading.utilization >= _IDLE_PERCENT or (reading.memory_used_mib or 0) >= _HELD_MIB
+        )
         if at_work and not reading.pod:
             unexplained.setdefault(reading.node, []).append(reading)
     for node in snapshot.derived(gpu.collect).nodes:
@@ -143,7 +145,7 @@ def _note(found: dict[Subject, _Idle], owner: Subject, pod: str, gpus: int) -> _
 
 
 def _use(reading: GpuReading) -> str:
-    taken = f" with {_memory(reading.memory_mib)} taken" if reading.memory_mib else ""
+    taken = f" with {_memory(reading.memory_used_mib)} taken" if reading.memory_used_mib else ""
     return f"{reading.utilization:.0f}%{taken}"
 
 
