@@ -31,9 +31,15 @@ def test_a_file_is_replaced_and_the_old_one_stays_whole_for_its_readers(tmp_path
     assert path.read_bytes() == b"new"
 
 
+def test_directories_on_the_way_are_made(tmp_path: Path) -> None:
+    write_whole(tmp_path / "2026" / "05" / "f", b"kept")
+    assert (tmp_path / "2026" / "05" / "f").read_bytes() == b"kept"
+
+
 def test_a_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"missing/f: cannot write the file: No such file"):
-        write_whole(tmp_path / "missing" / "f", b"")
+    (tmp_path / "file").touch()
+    with pytest.raises(InputError, match=r"file/f: cannot write the file: Not a directory"):
+        write_whole(tmp_path / "file" / "f", b"")
 
 
 def test_a_directory_in_the_way_leaves_no_litter(tmp_path: Path) -> None:

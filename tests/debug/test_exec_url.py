@@ -142,17 +142,21 @@ async def test_an_unknown_container_is_named(reach: Reach) -> None:
         (as_json({"items": [{"metadata": {"name": "web-0"}}]}), "did you mean 'web-0'?"),
         (
             as_json({"items": [{"metadata": {"name": "zzz"}}]}),
-            "namespace 'shop' has 1 pod(s), none with a similar name; name another with -n",
+            "namespace 'shop' has 1 pod, none with a similar name; try another -n",
         ),
-        (as_json({"items": []}), "namespace 'shop' has no pods; name another with -n"),
-        (as_json({}, 403), "`kubectl get pods -n shop` lists the pods there"),
+        (as_json({"items": []}), "namespace 'shop' has no pods; try another -n"),
+        (as_json({}, 403), None),
     ],
     ids=["near", "far", "none", "forbidden"],
 )
-async def test_a_missing_pod_comes_with_a_way_out(reach: Reach, pods: Response, hint: str) -> None:
+async def test_a_missing_pod_comes_with_a_way_out(
+    reach: Reach, pods: Response, hint: str | None
+) -> None:
     async def handle(request: Request) -> Response:
-        if request.path.endswith("/pods"):
+        if request.path.endswith("/namespaces/shop/pods"):
             return pods
+        if request.path.endswith("/pods"):
+            return as_json({"items": []})
         status = {"kind": "Status", "reason": "NotFound", "message": "no", "details": {"name": "x"}}
         return as_json(status, 404)
 

@@ -35,12 +35,17 @@ def keep_json(path: Path | None, result: object) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Replace `path` by `content` at once: a reader sees the old file or the new one."""
+    """Replace `path` by `content` at once: a reader sees the old file or the new one.
+
+    Directories on the way are made: what was worked out should not be lost for want of one.
+    """
     try:
+        if not path.parent.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, content, mode=None if path.exists() else 0o644)
     except OSError as error:
         raise InputError(
             f"cannot write the file: {error.strerror}",
             where=str(path),
-            hint="give a path in a directory that exists and that you may write to",
+            hint="give a path in a directory that you may write to",
         ) from error

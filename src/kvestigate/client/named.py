@@ -24,15 +24,32 @@ async def get_named(api: Api, resource: Resource, name: str, type: type[Any]) ->
 async def _near(api: Api, resource: Resource, name: str) -> str | None:
     """What was probably meant, if we may know."""
     where = api.namespace if resource.namespaced else None
+    if where is not None and (elsewhere := await _elsewhere(api, resource, name)):
+        return f"there is one in {elsewhere}"
     try:
         page = await api.list(resource, Selection(where), type=PartialObject)
     except KvestigateError:
         return None
     names = [it.metadata.name for it in page.items]
+    what = resource.kind.lower() if len(names) == 1 else resource.plural
     near = difflib.get_close_matches(name, names, n=1)
     if near:
         return f"did you mean {near[0]!r}?"
     if where is None:
-        return f"there are {len(names)} {resource.plural}, none with a similar name"
-    count = f"{len(names)} {resource.plural}, none with a similar name"
+        return f"the cluster has {len(names)} {what}, none with a similar name"
+    count = f"{len(names)} {what}, none with a similar name"
     return f"namespace {where!r} has {count if names else f'no {resource.plural}'}; try another -n"
+
+
+async def _elsewhere(api: Api, resource: Resource, name: str) -> str:
+    """`namespace 'shop': add -n shop`; empty if no other has one, or we may not know."""
+    try:
+        everywhere = Selection(fields=f"metadata.name={name}")
+        page = await api.list(resource, everywhere, type=PartialObject)
+    except KvestigateError:
+        return ""
+    found = sorted(it.metadata.namespace for it in page.items if it.metadata.name == name)
+    if not found:
+        return ""
+    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+    return f"namespace {found[0]!r}{more}: add -n {found[0]}"

@@ -14,11 +14,10 @@ import msgspec
 
 from kvestigate.client.access import Access
 from kvestigate.client.api import PODS, Api
-from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
+from kvestigate.client.named import get_named
 from kvestigate.client.streams import V4, V5, Channel
-from kvestigate.errors import KvestigateError, NotFound, UsageError
-from kvestigate.kube.views.meta import Metadata, View
+from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.kube.views.pods import Pod
 from kvestigate.operation import Effect, Operation
 from kvestigate.wire.message import Request, WebSocket
@@ -62,10 +61,6 @@ class ExecUrlReport:
         return any(handshake.accepted for handshake in self.handshakes)
 
 
-class _Named(View, frozen=True):
-    metadata: Metadata = Metadata()
-
-
 async def collect(access: Access, options: ExecUrlOptions) -> ExecUrlReport:
     async with connect(access) as api:
         return await _report(access, api, options)
@@ -73,7 +68,7 @@ async def collect(access: Access, options: ExecUrlOptions) -> ExecUrlReport:
 
 async def _report(access: Access, api: Api, options: ExecUrlOptions) -> ExecUrlReport:
     namespace = access.namespace
-    pod = await _pod(api, namespace, options.pod)
+    pod: Pod = await get_named(api, PODS, options.pod, Pod)
     container = _container(pod, options.container)
     path = PODS.path(namespace=namespace, name=options.pod, subresource="exec")
     query = urlencode(
@@ -93,28 +88,6 @@ async def _report(access: Access, api: Api, options: ExecUrlOptions) -> ExecUrlR
             await _attempt(api, Request("GET", path, query), V4),
         ),
     )
-
-
-async def _pod(api: Api, namespace: str, name: str) -> Pod:
-    try:
-        return await api.get(PODS, name, type=Pod)
-    except NotFound as missing:
-        missing.hint = missing.hint or await _near(api, namespace, name)
-        raise
-
-
-async def _near(api: Api, namespace: str, name: str) -> str:
-    """The pod that was probably meant, if we may know."""
-    try:
-        pods = await api.list(PODS, Selection(namespace), type=_Named)
-    except KvestigateError:
-        return f"`kubectl get pods -n {namespace}` lists the pods there"
-    names = [pod.metadata.name for pod in pods.items]
-    near = difflib.get_close_matches(name, names, n=1)
-    if near:
-        return f"did you mean {near[0]!r}?"
-    count = f"{len(names)} pod(s), none with a similar name" if names else "no pods"
-    return f"namespace {namespace!r} has {count}; name another with -n"
 
 
 def _container(pod: Pod, wanted: str) -> str:

@@ -124,7 +124,9 @@ class Registry:
             choices = [self._by_name[name][0].plural for name in close]
         return UsageError(
             f'there is no resource type "{name}"',
-            hint=f"did you mean {' or '.join(dict.fromkeys(choices))}?" if choices else None,
+            hint=f"did you mean {' or '.join(dict.fromkeys(choices))}?"
+            if choices
+            else "`kubectl api-resources` lists those that there are",
         )
 
 
