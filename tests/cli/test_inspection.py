@@ -139,6 +139,7 @@ def test_describe(invoke: Invoke, cluster: Path, web: str) -> None:
     pod = invoke("describe", "pod", web, *config).out
     assert "status:            Running" in pod
     assert "Successfully assigned" in pod
+    assert "status:            Running" in invoke("describe", f"pod/{web}", *config).out
     deployment = invoke("describe", "deploy", "web", *config).out
     assert "2 desired, 2 updated, 2 ready, 2 available" in deployment
     assert web in deployment
@@ -157,6 +158,15 @@ def test_describe(invoke: Invoke, cluster: Path, web: str) -> None:
     [
         (("describe", "deployment", "wbe"), 5, "not found", "did you mean 'web'?"),
         (("describe", "deploiment", "web"), 2, "no resource type", "did you mean deployments"),
+        (("describe", "wibble", "web"), 2, "no resource type", "kubectl api-resources"),
+        (("describe", "pod"), 2, "missing argument 'NAME'", "`pod/web-0`"),
+        (("describe", "pod/"), 2, "missing argument 'NAME'", "`pod/web-0`"),
+        (
+            ("describe", "svc/web", "-n", "kube-public"),
+            5,
+            "not found",
+            "there is one in namespace 'default': add -n default",
+        ),
         (("describe", "node", "zzz"), 5, "not found", "none with a similar name"),
         (("logs", "web"), 5, "not found", "namespace 'default' has 5 pods"),
         (("logs", "configmap/kube-root-ca.crt"), 2, "selects no pods", "name a pod"),

@@ -9,7 +9,7 @@ from kvestigate.cli.confirm import Confirmation, Consequence, writes
 from kvestigate.cli.group import command
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
-from kvestigate.cli.parameters import duration, whole_number
+from kvestigate.cli.parameters import duration, kind_and_name, whole_number
 from kvestigate.cli.progress import counting
 from kvestigate.errors import EXIT_OK, EXIT_TIMEOUT
 
@@ -23,7 +23,7 @@ from kvestigate.errors import EXIT_OK, EXIT_TIMEOUT
     ),
 )
 @click.argument("kind")
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option(
     "--cascade",
     type=click.Choice(["background", "foreground", "orphan"]),
@@ -49,7 +49,7 @@ from kvestigate.errors import EXIT_OK, EXIT_TIMEOUT
 async def delete(
     options: GlobalOptions,
     kind: str,
-    name: str,
+    name: str | None,
     cascade: str,
     grace_period: int | None,
     timeout: float,
@@ -57,14 +57,16 @@ async def delete(
 ) -> int:
     """Delete one object, and show what goes with it.
 
-    KIND is any type that the server has: pod, deploy, widgets.example.org. Exits with 7 if it
-    is not gone in time; the finalizers that it waits for are named.
+    KIND is any type that the server has: pod, deploy, widgets.example.org; KIND/NAME is
+    understood, too. Exits with 7 if it is not gone in time; the finalizers that it waits for are
+    named.
     """
     from kvestigate.client.api import Propagation
     from kvestigate.manifests.delete import LEAVING, DeleteOptions
     from kvestigate.manifests.delete import delete as collect
     from kvestigate.manifests.views import deletion_blocks
 
+    kind, name = kind_and_name(kind, name)
     wanted = DeleteOptions(
         kind=kind,
         name=name,

@@ -8,6 +8,7 @@ from kvestigate.cli.cluster import access_of
 from kvestigate.cli.group import command
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
+from kvestigate.cli.parameters import kind_and_name
 
 
 @command(
@@ -19,14 +20,15 @@ from kvestigate.cli.output import emit
     ),
 )
 @click.argument("kind")
-@click.argument("name")
-async def describe(options: GlobalOptions, kind: str, name: str) -> None:
+@click.argument("name", required=False)
+async def describe(options: GlobalOptions, kind: str, name: str | None) -> None:
     """Show one object in full, and what happened to it.
 
-    KIND is any type that the cluster has: pod, svc, deploy, node, widgets.example.org. The
-    values of Secrets are not shown.
+    KIND is any type that the cluster has: pod, svc, deploy, node, widgets.example.org; KIND/NAME
+    is understood, too. The values of Secrets are not shown.
     """
     from kvestigate.inspection.describe import DescribeOptions, collect
     from kvestigate.inspection.describing import blocks
 
-    emit(options, await collect(access_of(options), DescribeOptions(kind, name)), blocks)
+    wanted = DescribeOptions(*kind_and_name(kind, name))
+    emit(options, await collect(access_of(options), wanted), blocks)

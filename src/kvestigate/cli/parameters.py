@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 import click
 
+from kvestigate.errors import UsageError
+
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _WHOLE = re.compile(rf"(?:{_PART.pattern})+")
@@ -20,6 +22,18 @@ def duration(value: str) -> float:
     if not _WHOLE.fullmatch(value):
         raise click.BadParameter(f"{value!r} is not a duration; write 30s, 1m30s or 500ms")
     return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(value))
+
+
+def kind_and_name(kind: str, name: str | None) -> tuple[str, str]:
+    """Of an object that was named as `pod web-0` or `pod/web-0`."""
+    if name is None:
+        kind, slash, name = kind.partition("/")
+        if not (kind and slash and name):
+            raise UsageError(
+                "missing argument 'NAME'",
+                hint="write KIND NAME or KIND/NAME: `pod web-0` or `pod/web-0`",
+            )
+    return kind, name
 
 
 def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
