@@ -36,6 +36,12 @@ def placements(plan: Plan) -> dict[str, dict[str, int]]:
     return {it.strategy: it.placement for it in plan.proposals}
 
 
+@pytest.mark.parametrize(("option", "written"), [("cpu", "many"), ("memory", "12Q")])
+def test_an_amount_that_is_none_is_named_with_its_option(option: str, written: str) -> None:
+    with pytest.raises(InputError, match=rf"^--{option}: quantity '{written}'"):
+        planned([gpu_node("a")], None, **{option: written})
+
+
 def test_the_strategies_stand_side_by_side() -> None:
     taken = pod("p", container(gpu="6"), on="b")
     plan = planned([gpu_node("a"), gpu_node("b")], [taken], gpu=1, replicas=4)
@@ -55,7 +61,8 @@ def test_the_strategies_stand_side_by_side() -> None:
     [
         (
             {"gpu": 12},
-            "no node has 12 GPUs: the largest free block is 7 on b",
+            "no node has 12 GPUs: the largest free block is 7 on b, "
+            "and even an empty node has only 8",
             (),
         ),
         (
@@ -87,7 +94,7 @@ def test_the_strategies_stand_side_by_side() -> None:
         ),
         (
             {"gpu": 1, "labels": ("pool=x",)},
-            "none of the 3 nodes may be used: 3 labels do not match",
+            "none of the 3 nodes may be used: labels do not match (3)",
             ("1 more would fit if nodes with other labels were used",),
         ),
         (

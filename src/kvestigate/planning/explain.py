@@ -36,7 +36,7 @@ def problem(
         return "the cluster has no nodes"
     if not usable:
         counts = Counter(each.bar.name for each in found if each.bar is not None)
-        said = ", ".join(f"{count} {bar}" for bar, count in counts.items())
+        said = ", ".join(f"{bar} ({count})" for bar, count in counts.items())
         return f"none of the {len(found)} nodes may be used: {said}"
     if not any(each.slots for each in usable):
         return _too_big(demand.need, usable)
@@ -81,6 +81,9 @@ def _too_big(need: Amounts, usable: Sequence[Candidate]) -> str:
         largest = max(best.free.get(resource, 0), 0)
         if largest < wanted:
             block = f"the largest free block is {largest_words(resource, largest)} on {best.name}"
+            offered = max(each.offered.get(resource, 0) for each in usable)
+            if largest < offered < wanted:
+                block += f", and even an empty node has only {largest_words(resource, offered)}"
             none = f"and the {len(usable)} usable nodes have none free"
             short.append(f"no node has {amount(resource, wanted)}: {block if largest else none}")
     if short:

@@ -22,6 +22,8 @@ class Candidate:
     """A node, whether it may be used or not."""
 
     node: Node
+    offered: Amounts
+    """What it has, taken or not."""
     free: Amounts
     slots: int
     """Replicas that its free resources take, barred or not."""
@@ -61,12 +63,13 @@ def slots_in(free: Amounts, need: Amounts) -> int:
 
 def _candidate(rules: Rules, node: Node, capacity: NodeCapacity) -> Candidate:
     demand, name = rules.demand, node.metadata.name
-    free = _free(capacity)
+    free = _counted({name: capacity.free(name) for name in capacity.allocatable})
     slots = slots_in(free, demand.need)
     question = Question(demand, node, capacity, name in rules.repelled, name in rules.lonely)
     bar = next((it for it in CONSTRAINTS if it.bars(question)), None)
     return Candidate(
         node=node,
+        offered=_counted(capacity.allocatable),
         free=free,
         slots=min(slots, 1) if demand.one_per_node else slots,
         bar=bar,
@@ -74,10 +77,10 @@ def _candidate(rules: Rules, node: Node, capacity: NodeCapacity) -> Candidate:
     )
 
 
-def _free(capacity: NodeCapacity) -> Amounts:
-    free = {name: capacity.free(name) for name in capacity.allocatable}
-    whole = [amount for name, amount in free.items() if _is_whole_gpu(name)]
-    return {**free, GPU: max(whole, default=0)}
+def _counted(resources: Amounts) -> Amounts:
+    """With whole GPUs under one name, whoever made them."""
+    whole = [amount for name, amount in resources.items() if _is_whole_gpu(name)]
+    return {**resources, GPU: max(whole, default=0)}
 
 
 def _is_whole_gpu(resource: str) -> bool:

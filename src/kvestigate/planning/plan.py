@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
-from kvestigate.errors import Forbidden, UsageError
+from kvestigate.errors import Forbidden, InputError, UsageError
 from kvestigate.kube import quantities
 from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
 from kvestigate.kube.selectors import parse_labels
@@ -186,15 +186,22 @@ def demand_of(options: PlanOptions, namespace: str) -> Demand:
 def _need(options: PlanOptions, workload: Workload | None) -> Amounts:
     need = dict(workload.need) if workload else {}
     if options.cpu:
-        need[CPU] = quantities.millis(options.cpu)
+        need[CPU] = _amount("cpu", options.cpu, quantities.millis)
     if options.memory:
-        need[MEMORY] = quantities.whole(options.memory)
+        need[MEMORY] = _amount("memory", options.memory, quantities.whole)
     if options.gpu is not None:
         need[GPU] = options.gpu
     negative = [name for name, count in need.items() if count < 0]
     if negative:
         raise UsageError(f"the amount of {negative[0]} is negative", hint="give what is needed")
     return need
+
+
+def _amount(name: str, written: str, count: Callable[[str], int]) -> int:
+    try:
+        return count(written)
+    except InputError as error:
+        raise InputError(error.message, where=f"--{name}", hint=error.hint) from error
 
 
 def _complete(snapshot: Snapshot) -> None:
