@@ -67,8 +67,8 @@ async def deploy(
     with counting("deploying") as progress:
         result = await collect(access_of(options), wanted, progress)
     emit(options, result, deployment_blocks)
-    confirmation.require()
     if not result.failed:
+        confirmation.require()
         return EXIT_OK
     bad = {it.outcome for it in result.objects if not it.outcome.good}
     return EXIT_CONFLICT if bad == {Outcome.CONFLICT} else EXIT_FAILED
