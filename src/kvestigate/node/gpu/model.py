@@ -22,6 +22,10 @@ VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 EXPORTS = "KVESTIGATE_EXPORTS_GPUS"
 """Marks a container of the GPU exporter, in whose place its node answers."""
 
+DRIVER = "580.95.05"
+CUDA = "13.0"
+"""The newest that the driver supports."""
+
 _NAMESPACE = uuid.UUID("7a1f3c5e-9b64-4e0a-8a5d-1f0c6b2d4e90")
 _BURST_SECONDS = 60.0
 
@@ -204,8 +208,25 @@ def node_labels(gpus: tuple[Gpu, ...]) -> dict[str, str]:
         "nvidia.com/gpu.compute.minor": minor,
         "nvidia.com/gpu.replicas": "1",
         "nvidia.com/mig.capable": "true" if model.architecture in _DIVISIBLE else "false",
-        "nvidia.com/cuda.driver.major": "550",
+        **_version_labels(),
         **_mig_labels(gpus),
+    }
+
+
+def _version_labels() -> dict[str, str]:
+    """Whole and in parts, under the names of today and of before."""
+    driver = dict(zip(("major", "minor", "revision"), DRIVER.split("."), strict=True))
+    runtime = dict(zip(("major", "minor"), CUDA.split("."), strict=True))
+    return {
+        "nvidia.com/cuda.driver-version.full": DRIVER,
+        "nvidia.com/cuda.runtime-version.full": CUDA,
+        **{f"nvidia.com/cuda.driver-version.{part}": text for part, text in driver.items()},
+        **{f"nvidia.com/cuda.runtime-version.{part}": text for part, text in runtime.items()},
+        "nvidia.com/cuda.driver.major": driver["major"],
+        "nvidia.com/cuda.driver.minor": driver["minor"],
+        "nvidia.com/cuda.driver.rev": driver["revision"],
+        "nvidia.com/cuda.runtime.major": runtime["major"],
+        "nvidia.com/cuda.runtime.minor": runtime["minor"],
     }
 
 

@@ -16,6 +16,8 @@ import msgspec
 from msgspec import structs
 
 from kvestigate.node.gpu.model import (
+    CUDA,
+    DRIVER,
     MODELS,
     VARIABLE,
     Gpu,
@@ -29,8 +31,6 @@ from kvestigate.node.gpu.model import (
 FILE = "KVESTIGATE_GPUS"
 STATE = ".gpus.json"
 DEFAULT_FILE = f"/var/lib/kvestigate/volumes/{STATE}"
-DRIVER = "550.90.07"
-CUDA = "12.4"
 
 _UNKNOWN = 2
 _NONE = "[N/A]"
