@@ -179,7 +179,7 @@ def test_nothing_is_taken_after_a_request_that_closes() -> None:
 
 
 LINES = st.one_of(
-    st.from_regex(rb"(GET|HEAD|DELETE) /[!-~]{0,8} HTTP/1\.[01]", fullmatch=True),
+    st.from_regex(rb"(GET|HEAD|DELETE|POST) /[!-~]{0,8} HTTP/1\.[01]", fullmatch=True),
     st.binary(max_size=20),
     st.builds(
         b"%bGET /%b HTTP/1.1".__mod__, st.tuples(st.binary(max_size=2), st.binary(max_size=5))
@@ -190,14 +190,23 @@ FIELDS = st.sampled_from(
         HOST,
         HOST + b"A: b\r\n",
         b"",
-        HOST + b"Content-Length: 0\r\n",
+        HOST + b"Content-Length: %d\r\n",
+        b"content-length: %d\r\n" + HOST,
+        HOST + b"content-length: 0%d\r\n",
+        HOST + b"content-length: %d\r\nContent-Length: 1\r\n",
         HOST + b"Connection: close\r\n",
     ]
 )
+BODIES = st.sampled_from([b"", b"a", b"ab", b"0123456789", b"too long for it"])
 
 
-@given(st.lists(st.tuples(LINES, FIELDS), max_size=5))
-def test_repeating_the_fields_does_not_matter(requests: list[tuple[bytes, bytes]]) -> None:
-    whole = [line + b"\r\n" + fields + b"\r\n" for line, fields in requests]
+@given(st.lists(st.tuples(LINES, FIELDS, BODIES, st.sampled_from([0, 0, 0, 1])), max_size=5))
+def test_repeating_the_fields_does_not_matter(
+    requests: list[tuple[bytes, bytes, bytes, int]],
+) -> None:
+    whole = []
+    for line, fields, body, wrong in requests:
+        told = fields.replace(b"%d", b"%d" % (len(body) + wrong))
+        whole.append(line + b"\r\n" + told + b"\r\n" + body)
     bytewise = [bytes([byte]) for byte in b"".join(whole)]
     assert take(*whole) == take(*bytewise)

@@ -2,15 +2,11 @@
 
 llhttp is strict about what smuggling needs (two lengths, bare line feeds, folded fields, bad
 chunks); what it lets through, HTTP/0.9 and stacked transfer codings among it, is refused here.
-
-Clients repeat themselves: a read whose header fields are, byte for byte, those of the read
-before it is known by comparing them, and only its request line is looked at.
 """
 
 from __future__ import annotations
 
 import enum
-import re
 from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,9 +15,8 @@ import httptools
 
 from kvestigate.wire.limits import Limits
 from kvestigate.wire.message import Headers, Peer, Request
+from kvestigate.wire.repeats import Fields
 
-_READ = re.compile(rb"GET (/[!-~]*) HTTP/1\.1")
-_END = b"\r\n\r\n"
 _FRAMING = frozenset(("host", "content-length", "transfer-encoding", "expect"))
 
 
@@ -75,9 +70,9 @@ class Intake:
         """Whether the client holds its body back until it is told to go on."""
         self.tail = b""
         """What came behind a request to upgrade."""
-        self._repeated = b""
-        """The fields of the last read, from the end of its request line on."""
-        self._repeated_headers = Headers()
+        self._read: Fields | None = None
+        self._write: Fields | None = None
+        """The fields of the last requests without and with a body."""
         self.on_message_begin()
         self.phase = Phase.NOTHING
 
@@ -87,7 +82,7 @@ class Intake:
         if self.ended or self.refusal is not None:
             return
         fresh = self.phase is Phase.NOTHING
-        if fresh and self._repeated and data.endswith(self._repeated) and self._repeats(data):
+        if fresh and self._repeats(data):
             return
         before = len(self.ready)
         try:
@@ -108,21 +103,24 @@ class Intake:
                 self._remember(data, self.ready[-1])
 
     def _repeats(self, data: bytes) -> bool:
-        line = _READ.fullmatch(data, 0, len(data) - len(self._repeated))
-        if line is None or len(data) > self._limits.header_bytes:
+        known = self._read if data.startswith(b"GET ") else self._write
+        if known is None or len(data) > self._limits.header_bytes:
             return False
-        path, _, query = line[1].decode("ascii").partition("?")
-        request = Request("GET", path, query, self._repeated_headers, b"", self._peer)
+        request = known.repeated_by(data, self._peer)
+        if request is None or len(request.body) > self._limits.body_bytes:
+            return False
         self.ready.append(Arrival(request, True, False, False))
         return True
 
     def _remember(self, data: bytes, arrival: Arrival) -> None:
-        """The fields of a read that came in one piece and asks for nothing of the connection."""
-        line = _READ.match(data)
-        bare = not (self._length or self._coding or self._expect or self.ended)
-        if line is not None and bare and self.phase is Phase.NOTHING and data[-4:] == _END:
-            self._repeated = data[line.end() :]
-            self._repeated_headers = arrival.request.headers
+        """The fields of a request that came whole and asks for nothing of the connection."""
+        if self.phase is not Phase.NOTHING or self.ended or self._coding or self._expect:
+            return
+        fields = Fields.of(data, arrival.request.headers)
+        if arrival.request.method == "GET":
+            self._read = fields
+        else:
+            self._write = fields
 
     def _refuse(self, failure: httptools.HttpParserError) -> None:
         cause = failure.__context__

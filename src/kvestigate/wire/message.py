@@ -37,6 +37,10 @@ class Headers:
     def get_all(self, name: str) -> list[str]:
         return [value for key, value in self._fields if key == name]
 
+    def with_value(self, name: str, value: str) -> Headers:
+        """The same but for one field, whose name must be lower-case."""
+        return self.parsed([(key, value if key == name else old) for key, old in self._fields])
+
     def add(self, name: str, value: str) -> None:
         self._fields.append((name.lower(), value))
 
