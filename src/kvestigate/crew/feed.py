@@ -48,6 +48,12 @@ class Feed:
         self.plane = plane
         self._revision = plane.state.revision
         self._informers: dict[ResourceKey, list[FedInformer[Any]]] = {}
+        self._answers: dict[bytes, Any] = {}
+        """What own writes were answered, as it was decoded: they are the next to be told of."""
+
+    def note(self, answer: bytes, view: object) -> None:
+        """The server answered with this, which was decoded to a view."""
+        self._answers[answer] = view
 
     def join(self, informer: FedInformer[Any], key: ResourceKey) -> None:
         """Tell `informer` of what there is, and from now on of all that changes."""
@@ -63,6 +69,7 @@ class Feed:
     def catch_up(self) -> bool:
         """Tell of all that changed since the last time; whether any of it was work."""
         if self.plane.state.revision == self._revision:
+            self._answers.clear()
             return False
         try:
             changes = self.plane.events_since(self._revision)
@@ -72,10 +79,12 @@ class Feed:
         self._revision = self.plane.state.revision
         for change in changes:
             self._tell(change)
+        self._answers.clear()
         return any(change.resource not in _ROUTINE for change in changes)
 
     def _tell(self, change: Change) -> None:
-        views: _Views = {}
+        view = self._answers.get(change.item.data) if self._answers else None
+        views: _Views = {} if view is None else {type(view): view}
         for informer in list(self._informers.get(change.resource, ())):
             informer.hear(change, views)
 
@@ -216,4 +225,8 @@ class FedApi(Api):
         return FedDiscovery(self, self._feed)
 
     async def _typed(self, call: Call, type: type[T], query: Query = ()) -> T:
-        return decoded(await self.exchange.ask(call, query), type, where=str(call))
+        body = await self.exchange.ask(call, query)
+        view = decoded(body, type, where=str(call))
+        if type is not bytes:
+            self._feed.note(body, view)
+        return view
