@@ -180,7 +180,9 @@ class TestDeployment:
             bed = Bed(api, fate=lambda pod: None)
             async with running(bed, RS, DEPLOYMENT, clock=clock):
                 await bed.create("deployments", deployment(progressDeadlineSeconds=30))
-                await bed.until("deployments", status_is("web", unavailableReplicas=3))
+                await bed.until(
+                    "deployments", status_is("web", updatedReplicas=3, unavailableReplicas=3)
+                )
                 await clock.sleeper()
                 clock.advance(60)
                 found = await bed.until(

@@ -192,10 +192,15 @@ async def slow_start(work: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
     size = 1
     while len(done) < len(work):
         batch = work[len(done) : len(done) + size]
-        results = await asyncio.gather(*(each() for each in batch), return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException):
-                raise result
-            done.append(result)
+        done += [await batch[0]()] if len(batch) == 1 else await _together(batch)
         size *= 2
+    return done
+
+
+async def _together(work: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
+    done: list[T] = []
+    for result in await asyncio.gather(*(each() for each in work), return_exceptions=True):
+        if isinstance(result, BaseException):
+            raise result
+        done.append(result)
     return done

@@ -3,8 +3,8 @@
     async with Manager(api, CONTROLLERS) as manager: ...
 
 Entering waits until every cache is filled; leaving lets the work in hand finish. Workers come
-when a queue has something for them and go when it is empty, so what it costs to be idle is one
-watch for each resource.
+when a queue has something for them and go when it is empty, but for one or two who wait for the
+next: so what it costs to be idle is one watch for each resource.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ _log = logging.getLogger(__name__)
 
 WORKERS = 4
 """Objects that one controller works on at a time: enough to hide a server's latency."""
+_WAITING = 2
+"""Workers that are kept though there is nothing to do right now."""
 _FAREWELL = 5.0
 """Seconds that work in hand has to finish."""
 
@@ -69,6 +71,8 @@ class Manager:
         self._controllers: dict[str, Controller] = {}
         self._contexts: list[Context] = []
         self._working: set[asyncio.Task[None]] = set()
+        self._waiting: list[asyncio.Future[Context]] = []
+        """Workers who have nothing to do, the last one at the end."""
         self._workers_of: dict[str, int] = {}
         """How many workers each controller has that will look at its queue again."""
         self._pace = pace
@@ -150,6 +154,8 @@ class Manager:
         self._open = False
         for context in self._contexts:
             context.queue.close()
+        for waiting in self._waiting:
+            waiting.cancel()
         if self._working:
             await asyncio.wait(self._working, timeout=_FAREWELL)
         await self._stack.__aexit__(kind, error, traceback)
@@ -187,9 +193,20 @@ class Manager:
     def _employ(self, context: Context) -> None:
         if self._open and self._workers_of[context.name] < self._workers:
             self._workers_of[context.name] += 1
-            task = self._supervisor.spawn(context.name, self._work(context))
-            self._working.add(task)
-            task.add_done_callback(self._working.discard)
+            if self._waiting:
+                self._waiting.pop().set_result(context)
+            else:
+                task = self._supervisor.spawn("worker", self._work_for(context))
+                self._working.add(task)
+                task.add_done_callback(self._working.discard)
+
+    async def _work_for(self, context: Context) -> None:
+        """For one controller, and then for whoever has something to do."""
+        await self._work(context)
+        while self._open and len(self._waiting) < _WAITING:
+            waiting: asyncio.Future[Context] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            await self._work(await waiting)
 
     async def _work(self, context: Context) -> None:
         queue, controller = context.queue, self._controllers[context.name]
