@@ -71,7 +71,7 @@ class _NodeMetrics:
             for item in chosen
             if item.name in usages
         ]
-        return forms.many(call, made, {})
+        return await forms.many(call, made, {})
 
 
 class _PodMetrics:
@@ -96,7 +96,7 @@ class _PodMetrics:
             for item, node in placed
             if node in usages and (item.namespace, item.name) in usages[node].pods
         ]
-        return forms.many(call, made, {})
+        return await forms.many(call, made, {})
 
 
 def _selected(call: Call, kind: Kind) -> Iterator[Item]:

@@ -24,7 +24,7 @@ async def snapshot(errand: Errand) -> Response:
     state = errand.plane.state
     time = micro_timestamp(errand.clock.now())
     seen = visible(errand, state)
-    pieces = document(errand.plane.name, time, state, seen, include_empty=include_empty)
+    pieces = await document(errand.plane.name, time, state, seen, include_empty=include_empty)
     headers = [
         ("cache-control", "no-cache, private"),
         ("content-type", "application/json"),
@@ -35,10 +35,10 @@ async def snapshot(errand: Errand) -> Response:
     return Response(200, headers, pieces, compress=False)
 
 
-def document(
+async def document(
     cluster: str, time: str, state: PlaneState, seen: Visible, *, include_empty: bool
 ) -> list[bytes]:
-    """The pieces of the answer. Pure."""
+    """The pieces of the answer."""
     head = {
         "cluster": cluster,
         "snapshotTime": time,
@@ -58,21 +58,21 @@ def document(
         if not first:
             pieces.append(b",")
         first = False
-        pieces += _resource(key, kind, collection)
+        pieces += await _resource(key, kind, collection)
     pieces.append(b"]}")
     return pieces
 
 
-def _resource(key: ResourceKey, kind: Kind, collection: Collection) -> list[bytes]:
+async def _resource(key: ResourceKey, kind: Kind, collection: Collection) -> list[bytes]:
     group, plural = key
     head = {"group": group, "resource": plural, "synced": True, "itemCount": len(collection)}
-    return [answer.encode(head)[:-1], b',"items":[', *_items(kind, collection), b"]}"]
+    return [answer.encode(head)[:-1], b',"items":[', *await _items(kind, collection), b"]}"]
 
 
-def _items(kind: Kind, collection: Collection) -> list[bytes]:
+async def _items(kind: Kind, collection: Collection) -> list[bytes]:
     """The objects, with commas between them."""
     if kind.shown_as_stored:
-        texts = [_TEXTS.of(collection.buckets[name]) for name in collection.namespaces()]
+        texts = [await _TEXTS.of(collection.buckets[name]) for name in collection.namespaces()]
         parts = [segment for text in texts for segment in text.segments]
     else:
         parts = [trim(objects.shown(item, kind)) for item in collection.items()]

@@ -6,6 +6,7 @@ others are shared with the text before, and so with those of forks and of past s
 
 from __future__ import annotations
 
+import asyncio
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -16,6 +17,8 @@ from kvestigate.plane.store.state import Bucket
 
 SPAN = 32
 """Objects of a new segment: some 64 KB of pods."""
+_TURN = 8
+"""Segments that are made at once: what takes half a millisecond."""
 _LIMIT = 64 * 2**20
 
 
@@ -41,16 +44,17 @@ class Texts:
         """As if nothing was shared between them: the truth is less."""
         self._kept: OrderedDict[Text, None] = OrderedDict()
 
-    def of(self, bucket: Bucket) -> Text:
+    async def of(self, bucket: Bucket) -> Text:
+        """The text of a bucket. While a long one is made, others have their turn."""
         known = None if bucket.derived is None else bucket.derived()
         if not isinstance(known, Text):
-            text = _whole(bucket)
+            text = Text(*await _segments(bucket, bucket.names()))
         else:
             if known in self._kept:
                 self._kept.move_to_end(known)
             if not bucket.touched:
                 return known
-            text = _patched(known, bucket)
+            text = await _patched(known, bucket)
         bucket.derived, bucket.touched = ref(text), ()
         self._keep(text)
         return text
@@ -63,11 +67,7 @@ class Texts:
             self._size -= oldest.size
 
 
-def _whole(bucket: Bucket) -> Text:
-    return Text(*_segments(bucket, bucket.names()))
-
-
-def _patched(text: Text, bucket: Bucket) -> Text:
+async def _patched(text: Text, bucket: Bucket) -> Text:
     """The text of a bucket that stems from the one of `text`."""
     names, bounds = bucket.names(), text.firsts
     firsts, segments = list(bounds), list(text.segments)
@@ -75,16 +75,20 @@ def _patched(text: Text, bucket: Bucket) -> Text:
     for index in sorted(dirty, reverse=True):  # so that those still to come stay in their places
         start = bisect_left(names, bounds[index]) if index else 0
         end = bisect_left(names, bounds[index + 1]) if index + 1 < len(bounds) else len(names)
-        fresh = _segments(bucket, names[start:end])
+        fresh = await _segments(bucket, names[start:end])
         firsts[index : index + 1], segments[index : index + 1] = fresh
     return Text(firsts, segments)
 
 
-def _segments(bucket: Bucket, names: Sequence[str]) -> tuple[list[str], list[bytes]]:
+async def _segments(bucket: Bucket, names: Sequence[str]) -> tuple[list[str], list[bytes]]:
     """One after the other; a few objects more do not make another."""
     span = len(names) if len(names) < 2 * SPAN else SPAN
     starts = range(0, len(names), span or 1)
-    segments = [_joined(bucket, names[start : start + span]) for start in starts]
+    segments: list[bytes] = []
+    for start in starts:
+        segments.append(_joined(bucket, names[start : start + span]))
+        if len(segments) % _TURN == 0:
+            await asyncio.sleep(0)
     return [names[start] for start in starts], segments
 
 

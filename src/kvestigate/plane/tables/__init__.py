@@ -1,5 +1,5 @@
 """Server-side Tables: the columns that kubectl prints."""
 
-from kvestigate.plane.tables.table import blank, table
+from kvestigate.plane.tables.table import blank, rows, table
 
-__all__ = ["blank", "table"]
+__all__ = ["blank", "rows", "table"]

@@ -32,14 +32,21 @@ def table(
         cause = invalid("includeObject", include, "must be 'Metadata', 'Object', 'None', or empty")
         raise BadRequest(f"Unable to convert to Table as requested: {cause}")
     columns = columns_of(kind)
-    rows = [_row(kind, columns, objects.read(item), now, include, api_version) for item in items]
     return {
         "kind": "Table",
         "apiVersion": api_version,
         "metadata": {},
         "columnDefinitions": _definitions(columns) if headers else None,
-        "rows": rows or columns.empty_rows,
+        "rows": rows(kind, items, api_version, now, include) or columns.empty_rows,
     }
+
+
+def rows(
+    kind: Kind, items: Sequence[Item], api_version: str, now: float, include: str = ""
+) -> list[dict[str, Any]]:
+    """The rows of some of a Table's objects."""
+    columns = columns_of(kind)
+    return [_row(kind, columns, objects.read(item), now, include, api_version) for item in items]
 
 
 def blank(kind: Kind, metadata: Object, api_version: str, *, headers: bool) -> dict[str, Any]:

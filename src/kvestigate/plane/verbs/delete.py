@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import suppress
+
 import msgspec
 from msgspec.structs import replace
 
@@ -20,6 +23,9 @@ from kvestigate.wire.message import Response
 
 # Those of custom resources too come in any form that built-in kinds have.
 DELETE_OPTIONS = Kind(Resource("", "v1", "deleteoptions", "DeleteOptions"))
+
+_AT_ONCE = 4
+"""Objects of a collection that are deleted without a pause: what takes half a millisecond."""
 
 ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"
 _POLICY_FINALIZERS = {ORPHAN: "orphan", FOREGROUND: "foregroundDeletion"}
@@ -61,13 +67,13 @@ async def delete_collection(call: Call) -> Response:
         for item in state.collection(call.kind.key).items(chosen.namespace or None)
         if chosen.has(item)
     ]
-    for item in found:
+    for number, item in enumerate(found, start=1):
         asked = replace(call.asked, name=item.name, namespace=item.namespace)
-        try:
+        with suppress(NotFound):
             await remove(replace(call, asked=asked), options)
-        except NotFound:
-            continue
-    return forms.many(call, found, {"resourceVersion": str(state.revision)})
+        if number % _AT_ONCE == 0:
+            await asyncio.sleep(0)  # others have waited long enough
+    return await forms.many(call, found, {"resourceVersion": str(state.revision)})
 
 
 async def remove(call: Call, options: Options) -> tuple[Item, bool]:

@@ -71,7 +71,7 @@ async def list_(call: Call) -> Response:
             metadata["remainingItemCount"] = collection.count_after(
                 chosen.namespace or None, (last.namespace, last.name)
             )
-    return forms.many(call, items, metadata)
+    return await forms.many(call, items, metadata)
 
 
 def _start(call: Call) -> tuple[PlaneState, tuple[str, str] | None]:
