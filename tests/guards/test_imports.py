@@ -12,7 +12,6 @@ HEAVY = {
     "cryptography",
     "httptools",
     "msgspec",
-    "rich",
     "ssl",
     "urllib.request",
     "uvloop",

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, printable, text
 from kvestigate.render.plain import to_text
-from kvestigate.render.terminal import to_terminal
+from kvestigate.render.terminal import fitted, to_terminal
 
 PODS = Table(
     columns=(Column("name"), Column("restarts", number=True), Column("node", wide=True)),
@@ -62,7 +62,49 @@ def test_a_narrow_terminal_folds_and_loses_nothing() -> None:
     assert "".join(shown.split()) == f"N{name}"
 
 
-def test_rich_markup_in_data_is_only_text() -> None:
+def test_numbers_are_right_aligned_on_a_terminal() -> None:
+    shown = uncolored(to_terminal([PODS], width=80))
+    assert shown.splitlines() == [
+        "NAME        RESTARTS",
+        "web-0             12",
+        "database-0         0",
+    ]
+
+
+def test_a_cell_that_is_folded_stays_in_its_column() -> None:
+    table = Table((Column("a"), Column("message")), (("x", "the quick brown fox"), ("y", "jumps")))
+    shown = uncolored(to_terminal([table], width=14))
+    assert shown.splitlines() == ["A  MESSAGE", "x  the quick", "   brown fox", "y  jumps"]
+
+
+def test_a_value_that_is_folded_stays_beside_its_name() -> None:
+    facts = Facts((("name", "web"), ("says", Cell("one two three", Tone.BAD))))
+    shown = uncolored(to_terminal([facts], width=16))
+    assert shown.splitlines() == ["name:  web", "says:  one two", "       three"]
+
+
+@pytest.mark.parametrize(
+    ("natural", "room", "widths"),
+    [
+        ([3, 10, 20], 40, [3, 10, 20]),
+        ([3, 10, 20], 33, [3, 10, 20]),
+        ([3, 10, 20], 30, [3, 10, 17]),
+        ([3, 30, 20], 30, [3, 14, 13]),
+        ([3, 30, 20], 5, [3, 8, 8]),
+    ],
+)
+def test_the_widest_columns_make_room(natural: list[int], room: int, widths: list[int]) -> None:
+    assert fitted(natural, room) == widths
+
+
+def test_wide_characters_count_twice() -> None:
+    table = Table((Column("a"), Column("b")), (("日本", "x"), ("abcd", "y")))
+    assert uncolored(to_terminal([table], width=80)).splitlines()[1:] == ["日本  x", "abcd  y"]
+    narrow = uncolored(to_terminal([Table((Column("a"),), (("日本語日本語",),))], width=8))
+    assert narrow.splitlines()[1:] == ["日本語日", "本語"]
+
+
+def test_markup_in_data_is_only_text() -> None:
     shown = to_terminal([Facts((("label", "[red]x[/red] :smile:"),)), text("[bold]y")], width=80)
     assert "[red]x[/red] :smile:" in shown
     assert "[bold]y" in shown

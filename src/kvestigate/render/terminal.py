@@ -1,78 +1,147 @@
-"""Blocks as coloured text for a terminal. The only module that needs Rich."""
+"""Blocks as coloured text for a terminal: columns made to fit, nothing cut off."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Sequence
+import bisect
+import textwrap
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
-import rich.table
-from rich.console import Console, RenderableType
-from rich.text import Text as RichText
+from kvestigate.render.blocks import (
+    Block,
+    Cell,
+    Column,
+    Facts,
+    Table,
+    Text,
+    Tone,
+    as_cell,
+    one_line,
+)
 
-from kvestigate.render.blocks import Block, Cell, Facts, Table, Text, Tone, as_cell, one_line
-
-_STYLES = {
+_CODES = {
     Tone.PLAIN: "",
-    Tone.STRONG: "bold",
-    Tone.DIM: "dim",
-    Tone.GOOD: "green",
-    Tone.WARN: "yellow",
-    Tone.BAD: "bold red",
+    Tone.STRONG: "1",
+    Tone.DIM: "2",
+    Tone.GOOD: "32",
+    Tone.WARN: "33",
+    Tone.BAD: "1;31",
 }
+_GAP = "  "
+_NARROWEST = 8
+"""Columns that a column is left, however narrow the terminal is."""
 
 
 def to_terminal(blocks: Sequence[Block], *, width: int, wide: bool = False) -> str:
-    """The blocks with colour codes, folded to `width` columns."""
-    console = Console(
-        file=io.StringIO(),
-        force_terminal=True,
-        color_system="standard",
-        width=width,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        legacy_windows=False,
-        # An empty environment: what to colour has been decided before we are called.
-        _environ={},
-    )
-    for index, block in enumerate(blocks):
-        if index:
-            console.print()
-        console.print(_block(block, wide=wide), soft_wrap=isinstance(block, Text))
-    output = console.file
-    assert isinstance(output, io.StringIO)
-    return output.getvalue()
+    """The blocks with colour codes, separated by empty lines, folded to `width` columns."""
+    return "\n".join("".join(_lines(block, width, wide=wide)) for block in blocks)
 
 
-def _block(block: Block, *, wide: bool) -> RenderableType:
+def _lines(block: Block, width: int, *, wide: bool) -> Iterator[str]:
     if isinstance(block, Text):
-        return _text(as_cell(block.cell))
-    if isinstance(block, Facts):
-        return _facts(block)
-    return _table(block, wide=wide)
+        cell = as_cell(block.cell)
+        yield f"{_coloured(cell.text, cell.tone)}\n"
+    elif isinstance(block, Facts):
+        yield from _facts(block, width)
+    elif not block.rows and block.empty:
+        yield f"{block.empty}\n"
+    else:
+        yield from _table(block, width, wide=wide)
 
 
-def _facts(facts: Facts) -> RenderableType:
-    grid = rich.table.Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for name, value in facts.pairs:
-        grid.add_row(f"{name}:", _text(as_cell(value)))
-    return grid
+def _facts(facts: Facts, width: int) -> Iterator[str]:
+    named = [(f"{name}:", as_cell(value)) for name, value in facts.pairs]
+    indent = max((_columns(name) for name, _ in named), default=0) + len(_GAP)
+    room = max(width - indent, _NARROWEST)
+    for name, value in named:
+        folded = [piece for line in value.text.split("\n") for piece in _folded(line, room)]
+        for index, piece in enumerate(folded):
+            start = _coloured(name, Tone.DIM) if index == 0 else ""
+            gap = " " * (indent - (_columns(name) if index == 0 else 0))
+            yield f"{start}{gap}{_coloured(piece, value.tone)}".rstrip() + "\n"
 
 
-def _table(table: Table, *, wide: bool) -> RenderableType:
-    if not table.rows and table.empty:
-        return RichText(table.empty)
+def _table(table: Table, width: int, *, wide: bool) -> Iterator[str]:
     columns, rows = table.visible(wide=wide)
-    grid = rich.table.Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for column in columns:
-        justify = "right" if column.number else "left"
-        grid.add_column(column.title.upper(), justify=justify, overflow="fold")  # type: ignore[arg-type]  # Rich wants a Literal
-    for row in rows:
-        grid.add_row(*(_text(Cell(one_line(cell.text), cell.tone)) for cell in row))
-    return grid
+    header = [Cell(column.title.upper(), Tone.STRONG) for column in columns]
+    flat = [header, *([_flat(cell) for cell in row] for row in rows)]
+    natural = [max(_columns(cell.text) for cell in each) for each in zip(*flat, strict=True)]
+    widths = fitted(natural, width - len(_GAP) * (len(columns) - 1))
+    cramped = widths != natural
+    for row in flat:
+        if cramped:
+            yield from _folded_row(row, columns, widths)
+        else:
+            yield _line(row, columns, widths)
 
 
-def _text(cell: Cell) -> RichText:
-    return RichText(cell.text, style=_STYLES[cell.tone])
+def _flat(cell: Cell) -> Cell:
+    if "\n" in cell.text or "\t" in cell.text:
+        return Cell(one_line(cell.text).replace("\t", " "), cell.tone)
+    return cell
+
+
+def fitted(natural: Sequence[int], room: int) -> list[int]:
+    """Widths that add up to `room`, if that can be: the widest are cut to one measure."""
+    if sum(natural) <= room:
+        return list(natural)
+
+    def total(level: int) -> int:
+        return sum(min(each, level) for each in natural)
+
+    levels = range(_NARROWEST, max(natural) + 1)
+    level = _NARROWEST + max(bisect.bisect_right(levels, room, key=total) - 1, 0)
+    widths = [min(each, level) for each in natural]
+    cut = [index for index, each in enumerate(natural) if each > level]
+    for index in cut[: max(room - sum(widths), 0)]:
+        widths[index] += 1
+    return widths
+
+
+def _folded_row(row: list[Cell], columns: list[Column], widths: list[int]) -> Iterator[str]:
+    pieces = [_folded(cell.text, width) for cell, width in zip(row, widths, strict=True)]
+    for line in zip_longest(*pieces, fillvalue=""):
+        cells = [Cell(piece, cell.tone) for piece, cell in zip(line, row, strict=True)]
+        yield _line(cells, columns, widths)
+
+
+def _line(row: list[Cell], columns: list[Column], widths: list[int]) -> str:
+    shown = []
+    for cell, column, width in zip(row, columns, widths, strict=True):
+        blank = " " * (width - _columns(cell.text))
+        words = _coloured(cell.text, cell.tone)
+        shown.append(f"{blank}{words}" if column.number else f"{words}{blank}")
+    return _GAP.join(shown).rstrip() + "\n"
+
+
+def _folded(words: str, width: int) -> list[str]:
+    """Lines of at most `width` columns, broken at spaces where there are any."""
+    if _columns(words) <= width:
+        return [words]
+    if words.isascii():
+        return textwrap.wrap(words, width, break_on_hyphens=False) or [""]
+    lines = [""]
+    for character in words:
+        if _columns(lines[-1] + character) > width:
+            lines.append("")
+        lines[-1] += character
+    return lines
+
+
+def _coloured(words: str, tone: Tone) -> str:
+    code = _CODES[tone]
+    return f"\x1b[{code}m{words}\x1b[0m" if code and words else words
+
+
+def _columns(words: str) -> int:
+    """How much room a terminal gives it: twice as much for ideographs, none for accents."""
+    if words.isascii():
+        return len(words)
+    return sum(_room_of(character) for character in words)
+
+
+def _room_of(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
