@@ -10,6 +10,7 @@ import sys
 import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -37,27 +38,34 @@ def etcd_binary() -> str:
 class Etcd:
     """One member. It keeps its address and its data when it is stopped and started."""
 
-    def __init__(self, directory: Path, flags: Sequence[str] = ()) -> None:
+    def __init__(self, directory: Path, flags: Sequence[str] = (), name: str = "default") -> None:
         """`flags` are those for TLS, if any."""
         self._directory = directory
-        self._client, self._peer = free_ports(2)
+        client, peer = free_ports(2)
         self._flags = flags
+        self._name = name
         scheme = "https" if flags else "http"
-        self.url = f"{scheme}://127.0.0.1:{self._client}"
+        self.url = f"{scheme}://127.0.0.1:{client}"
+        self._peer = f"http://127.0.0.1:{peer}"
+        self.cluster = [self]
+        """All members, this one among them."""
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Returns when etcd takes requests: it says so as it would to systemd."""
-        peer = f"http://127.0.0.1:{self._peer}"
+        self._directory.mkdir(exist_ok=True)
+        everyone = ",".join(f"{each._name}={each._peer}" for each in self.cluster)
         with tempfile.TemporaryDirectory() as short, _listening(f"{short}/notify") as told:
             with (self._directory / "etcd.log").open("ab") as log:
                 self._process = subprocess.Popen(
                     [
                         etcd_binary(),
-                        *("--data-dir", str(self._directory / "data")),
+                        *("--name", self._name, "--data-dir", str(self._directory / "data")),
                         *("--listen-client-urls", self.url, "--advertise-client-urls", self.url),
-                        *("--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer),
-                        *("--initial-cluster", f"default={peer}"),
+                        *("--listen-peer-urls", self._peer),
+                        *("--initial-advertise-peer-urls", self._peer),
+                        *("--initial-cluster", everyone),
+                        *("--heartbeat-interval", "50", "--election-timeout", "500"),
                         *("--log-level", "error", "--unsafe-no-fsync", *self._flags),
                     ],
                     stdout=log,
@@ -99,6 +107,22 @@ def own_etcd(tmp_path: Path) -> Iterator[Etcd]:
     """One to be stopped and paused."""
     with running_etcd(tmp_path) as etcd:
         yield etcd
+
+
+@pytest.fixture
+def three_etcds(tmp_path: Path) -> Iterator[list[Etcd]]:
+    """A cluster that outlives any one of its members."""
+    members = [Etcd(tmp_path / name, name=name) for name in ("a", "b", "c")]
+    for member in members:
+        member.cluster = members
+    try:
+        # None of them is ready before most of them are.
+        with ThreadPoolExecutor() as threads:
+            list(threads.map(Etcd.start, members))
+        yield members
+    finally:
+        for member in members:
+            member.stop()
 
 
 @pytest.fixture

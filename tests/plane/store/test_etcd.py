@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -65,6 +66,58 @@ async def until(store: Store, name: str, revision: int) -> Plane:
             while plane.state.revision < revision:
                 await anext(watch)
     return plane
+
+
+async def test_whichever_member_dies_nothing_acknowledged_is_lost(
+    three_etcds: list[Etcd], prefix: str
+) -> None:
+    urls = [member.url for member in three_etcds]
+    acknowledged: list[str] = []
+    news: asyncio.Queue[str] = asyncio.Queue()
+    over = asyncio.Event()
+
+    async def write(plane: Plane, server: str) -> None:
+        for number in itertools.count():
+            if over.is_set():
+                return
+            name = f"{server}-{number}"
+            # What became of a write that failed is open: it is written again.
+            with contextlib.suppress(StoreFailed, Exists):
+                await plane.write(put(name))
+                acknowledged.append(name)
+                news.put_nowait(name)
+
+    async with (
+        Store(EtcdBackend(urls, prefix=prefix)) as one,
+        Store(EtcdBackend(urls[::-1], prefix=prefix)) as other,
+    ):
+        await one.create("shared")
+        planes = [await store.plane("shared") for store in (one, other)]
+        with planes[1].subscribe(PODS) as watch:
+            writers = [
+                asyncio.create_task(write(plane, server))
+                for plane, server in zip(planes, ("one", "other"), strict=True)
+            ]
+            for member in three_etcds:  # one of them leads
+                await asyncio.to_thread(member.stop)
+                while not news.empty():
+                    news.get_nowait()
+                for _ in range(20):  # the other two are enough to go on with
+                    await asyncio.wait_for(news.get(), 30)
+                await asyncio.to_thread(member.start)
+            over.set()
+            await asyncio.gather(*writers)
+            last = max(plane.state.revision for plane in planes)
+            await until(one, "shared", last)
+            await until(other, "shared", last)
+            seen: list[int] = []
+            while not seen or seen[-1] < last:
+                seen += [change.revision for change in await anext(watch)]
+        for plane in planes:
+            present = {item.name for _, item in plane.state}
+            assert set(acknowledged) <= present
+        assert seen == sorted(set(seen))
+        assert len(seen) == len(present)
 
 
 async def test_planes_made_on_one_server_are_on_the_other(shared_etcd: Etcd, prefix: str) -> None:
