@@ -9,6 +9,7 @@ from kvestigate.cli.group import command
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import kind_and_name
+from kvestigate.cli.progress import counting
 
 
 @command(
@@ -31,4 +32,6 @@ async def describe(options: GlobalOptions, kind: str, name: str | None) -> None:
     from kvestigate.inspection.describing import blocks
 
     wanted = DescribeOptions(*kind_and_name(kind, name))
-    emit(options, await collect(access_of(options), wanted), blocks)
+    with counting() as progress:
+        found = await collect(access_of(options), wanted, progress)
+    emit(options, found, blocks)

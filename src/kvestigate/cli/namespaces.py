@@ -6,6 +6,7 @@ from kvestigate.cli.cluster import access_of
 from kvestigate.cli.group import command
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
+from kvestigate.cli.progress import counting
 
 
 @command("namespaces", examples=("kvestigate namespaces", "kvestigate namespaces -o json"))
@@ -17,5 +18,6 @@ async def namespaces(options: GlobalOptions) -> None:
         namespaces_blocks,
     )
 
-    found = await list_namespaces(access_of(options), NamespacesOptions())
+    with counting() as progress:
+        found = await list_namespaces(access_of(options), NamespacesOptions(), progress)
     emit(options, found, namespaces_blocks)

@@ -8,6 +8,7 @@ from kvestigate.cli.cluster import access_of
 from kvestigate.cli.group import command
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
+from kvestigate.cli.progress import counting
 
 
 @command(
@@ -27,5 +28,7 @@ async def pods(options: GlobalOptions, selector: str) -> None:
     from kvestigate.kube.selectors import parse_labels
 
     parse_labels(selector)  # here a mistake is shown by the character
-    found = await list_pods(access_of(options), PodsOptions(options.namespace, selector))
+    wanted = PodsOptions(options.namespace, selector)
+    with counting() as progress:
+        found = await list_pods(access_of(options), wanted, progress)
     emit(options, found, pods_blocks)

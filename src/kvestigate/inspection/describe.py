@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,13 +19,14 @@ from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Event
 from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Snapshot, take
+from kvestigate.observe.source import Listing, Progress, Source
 from kvestigate.operation import Effect, Operation
 
 _EVENTS = builtins.resource("events")
 
 # What else has to be seen to describe an object of a kind.
-_BESIDES = {
-    "nodes": (listings.NODES, listings.PODS_IN_FULL),
+_BESIDES: dict[str, tuple[Listing[Any], ...]] = {
+    "nodes": (listings.PODS_IN_FULL,),
     "services": (listings.ENDPOINT_SLICES,),
     "deployments": (listings.PODS_IN_FULL,),
 }
@@ -38,19 +39,31 @@ class DescribeOptions:
     name: str
 
 
-async def collect(access: Access, options: DescribeOptions) -> Description:
+async def collect(
+    access: Access, options: DescribeOptions, progress: Progress | None = None
+) -> Description:
     async with connect(access) as api:
         resource = await Discovery(api).resolve(options.kind)
         body = await get_named(api, resource, options.name, dict[str, Any])
-        besides = await _besides(api, resource)
+        besides = await _besides(api, resource, body["metadata"], progress)
         described = describe(resource, body, besides)
         section = events_section(await _events(api, resource, body), datetime.now(UTC))
     return described if section is None else described.with_section(section)
 
 
-async def _besides(api: Api, resource: Resource) -> Snapshot:
+async def _besides(
+    api: Api, resource: Resource, metadata: dict[str, Any], progress: Progress | None
+) -> Snapshot:
+    """What is in the object's namespace, or on it if it is a node: not all that a cluster has."""
     wanted = () if resource.group not in ("", "apps") else _BESIDES.get(resource.plural, ())
-    return await take(api, wanted)
+    fields = f"spec.nodeName={metadata['name']}" if resource.plural == "nodes" else ""
+    asked: dict[Source[Any], Source[Any]] = {replace(it, fields=fields): it for it in wanted}
+    found = await take(api, asked, progress, namespace=metadata.get("namespace", ""))
+    return replace(
+        found,
+        listed={asked[each]: items for each, items in found.listed.items()},
+        gaps={asked[each]: gap for each, gap in found.gaps.items()},
+    )
 
 
 async def _events(api: Api, resource: Resource, body: dict[str, Any]) -> tuple[Event, ...]:

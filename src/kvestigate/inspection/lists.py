@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -13,6 +14,7 @@ from kvestigate.client.connect import connect
 from kvestigate.inspection.status import ready_of, restarts_of, status_of
 from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Gap, take
+from kvestigate.observe.source import Progress
 from kvestigate.observe.views import Pod
 from kvestigate.operation import Effect, Operation
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
@@ -69,10 +71,12 @@ class Pods:
     pods: tuple[PodRow, ...]
 
 
-async def list_namespaces(access: Access, options: NamespacesOptions) -> Namespaces:
+async def list_namespaces(
+    access: Access, options: NamespacesOptions, progress: Progress | None = None
+) -> Namespaces:
     wanted = (listings.NAMESPACES, listings.PODS)
     async with connect(access) as api:
-        snapshot = await take(api, wanted)
+        snapshot = await take(api, wanted, progress)
     pods = snapshot.of(listings.PODS)
     counts = Counter(pod.metadata.namespace for pod in pods)
     running = Counter(pod.metadata.namespace for pod in pods if pod.status.phase == "Running")
@@ -89,12 +93,16 @@ async def list_namespaces(access: Access, options: NamespacesOptions) -> Namespa
     return Namespaces(rows, snapshot.missing(wanted))
 
 
-async def list_pods(access: Access, options: PodsOptions) -> Pods:
+async def list_pods(access: Access, options: PodsOptions, progress: Progress | None = None) -> Pods:
     selection = Selection(options.namespace or None, labels=options.selector)
-    async with connect(access) as api:
-        page = await api.list(listings.PODS.resource, selection, type=Pod)
-    now = datetime.now(UTC)
-    return Pods(options.namespace, tuple(_pod(it, now) for it in page.items))
+    resource, now = listings.PODS.resource, datetime.now(UTC)
+    rows: list[PodRow] = []
+    async with connect(access) as api, aclosing(api.pages(resource, selection, type=Pod)) as pages:
+        async for page in pages:
+            rows += (_pod(it, now) for it in page.items)
+            if progress is not None:
+                progress(resource.plural, len(rows))
+    return Pods(options.namespace, tuple(rows))
 
 
 def _pod(pod: Pod, now: datetime) -> PodRow:
