@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import os
 import shutil
 import socket
@@ -11,7 +13,7 @@ import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -77,6 +79,14 @@ class Etcd:
             except TimeoutError:
                 said = (self._directory / "etcd.log").read_text()[-2000:]
                 pytest.fail(f"etcd did not start: {said}")
+
+    @property
+    def leads(self) -> bool:
+        address = self.url.removeprefix("http://")
+        with closing(http.client.HTTPConnection(address, timeout=PATIENCE)) as connection:
+            connection.request("POST", "/v3/maintenance/status", b"{}")
+            status = json.load(connection.getresponse())
+        return bool(status["leader"] == status["header"]["member_id"])
 
     def stop(self) -> None:
         if self._process is not None:
