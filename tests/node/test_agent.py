@@ -11,10 +11,10 @@ import pytest
 
 from kvestigate.aio.clock import WallClock
 from kvestigate.client.api import PODS, Api, PatchType
+from kvestigate.client.recorder import EVENTS
 from kvestigate.kube.resources import Resource
 from kvestigate.node.agent import Agent
 from kvestigate.node.config import NodeConfig
-from kvestigate.node.events import EVENTS
 from kvestigate.node.gpu.model import node_gpus
 from kvestigate.node.registration import LEASE_NAMESPACE, LEASES, NODES
 from tests.node.conftest import (

@@ -8,10 +8,10 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.call import Selection
+from kvestigate.client.recorder import WARNING
 from kvestigate.controllers import conditions, owners
 from kvestigate.controllers.cache import Change, Key
 from kvestigate.controllers.context import Context
-from kvestigate.controllers.events import WARNING
 from kvestigate.controllers.kinds import AUTOSCALERS, PODS
 from kvestigate.controllers.scaling import Past, Proposal, Usage, limited, propose
 from kvestigate.controllers.times import stamp

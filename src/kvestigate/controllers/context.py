@@ -13,8 +13,8 @@ from kvestigate.aio.clock import Clock
 from kvestigate.aio.workqueue import WorkQueue
 from kvestigate.client.api import Api, PatchType, Propagation
 from kvestigate.client.informer import Named, V
+from kvestigate.client.recorder import NORMAL, News, Recorder, Reference
 from kvestigate.controllers.cache import Cache, Change, Key
-from kvestigate.controllers.events import NORMAL, News, Recorder, reference
 from kvestigate.controllers.inventory import Inventory
 from kvestigate.controllers.kinds import Kind
 from kvestigate.controllers.times import stamp
@@ -33,10 +33,11 @@ class Sources(Protocol):
     """Where caches and connections come from: the manager."""
 
     clock: Clock
-    recorder: Recorder
     inventory: Inventory
 
     def api(self, plane: str) -> Api: ...
+
+    def recorder(self, plane: str) -> Recorder: ...
 
     def cache(self, kind: Kind[V]) -> Cache[V]: ...
 
@@ -179,8 +180,21 @@ class Context:
         type: str = NORMAL,
     ) -> None:
         """Record an event about an object."""
-        about = reference(kind, view)
-        self._sources.recorder.tell(News(plane, about, self.name, type, reason, message))
+        news = News(_reference(kind, view), self.name, type, reason, message)
+        self._sources.recorder(plane).tell(news)
+
+
+def _reference(kind: Kind[Any], view: Named) -> Reference:
+    metadata = view.metadata
+    found = {
+        "kind": kind.resource.kind,
+        "namespace": metadata.namespace,
+        "name": metadata.name,
+        "uid": metadata.uid,
+        "apiVersion": kind.resource.api_version,
+        "resourceVersion": metadata.resource_version,
+    }
+    return tuple((key, value) for key, value in found.items() if value)
 
 
 async def slow_start(work: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:

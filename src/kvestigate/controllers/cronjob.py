@@ -11,10 +11,10 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.api import Propagation
+from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.controllers import conditions, cron, owners
 from kvestigate.controllers.cache import Key
 from kvestigate.controllers.context import Context
-from kvestigate.controllers.events import NORMAL, WARNING
 from kvestigate.controllers.job_rules import COMPLETE, FAILED, is_finished_job
 from kvestigate.controllers.kinds import CRON_JOBS, JOBS
 from kvestigate.controllers.pods import by_age

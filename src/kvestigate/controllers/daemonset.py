@@ -11,10 +11,10 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
+from kvestigate.client.recorder import WARNING
 from kvestigate.controllers import owners, placement, revisions
 from kvestigate.controllers.cache import Change, Key, key_of
 from kvestigate.controllers.context import Context, slow_start
-from kvestigate.controllers.events import WARNING
 from kvestigate.controllers.kinds import DAEMON_SETS, NODES, PODS, REVISIONS
 from kvestigate.controllers.pods import (
     by_age,

@@ -10,10 +10,10 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
+from kvestigate.client.recorder import WARNING
 from kvestigate.controllers import conditions, owners, progress, rollout
 from kvestigate.controllers.cache import Change, Key
 from kvestigate.controllers.context import Context
-from kvestigate.controllers.events import WARNING
 from kvestigate.controllers.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from kvestigate.controllers.pods import is_finished
 from kvestigate.controllers.rollout import Sets, Sizes

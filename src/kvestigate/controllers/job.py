@@ -8,10 +8,10 @@ from typing import Any
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
+from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.controllers import conditions, indexes, owners, podfailures
 from kvestigate.controllers.cache import Change, Key
 from kvestigate.controllers.context import Context, slow_start
-from kvestigate.controllers.events import NORMAL, WARNING
 from kvestigate.controllers.job_rules import (
     COMPLETE,
     FAILED,

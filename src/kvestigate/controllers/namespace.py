@@ -9,10 +9,10 @@ from typing import Any
 from kvestigate import errors
 from kvestigate.client.api import Propagation
 from kvestigate.client.call import Selection
+from kvestigate.client.recorder import EVENTS
 from kvestigate.controllers import conditions, owners
 from kvestigate.controllers.cache import Change, Key
 from kvestigate.controllers.context import Context
-from kvestigate.controllers.events import EVENTS
 from kvestigate.controllers.kinds import NAMESPACES
 from kvestigate.controllers.times import stamp
 from kvestigate.controllers.views import Namespace, NamespaceStatus

@@ -14,7 +14,8 @@ from kvestigate.controllers.context import Context
 from kvestigate.controllers.kinds import LEASES, NODES, PODS
 from kvestigate.controllers.nodehealth import Decision, decide, time_to_stay, written
 from kvestigate.controllers.pods import condition, is_finished, is_leaving, is_ready
-from kvestigate.controllers.times import earliest, text
+from kvestigate.controllers.times import earliest
+from kvestigate.kube.times import text
 from kvestigate.kube.views.core import Lease, Node
 from kvestigate.kube.views.pods import Pod
 

@@ -10,10 +10,10 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
+from kvestigate.client.recorder import WARNING
 from kvestigate.controllers import conditions, owners
 from kvestigate.controllers.cache import Key
 from kvestigate.controllers.context import Context, slow_start
-from kvestigate.controllers.events import WARNING
 from kvestigate.controllers.kinds import PODS, REPLICA_SETS
 from kvestigate.controllers.owners import Claim
 from kvestigate.controllers.pods import (

@@ -22,9 +22,9 @@ from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import Api
 from kvestigate.client.informer import Change as Heard
 from kvestigate.client.informer import Informer, V
+from kvestigate.client.recorder import Recorder
 from kvestigate.controllers.cache import Cache, Key
 from kvestigate.controllers.context import Context, Controller
-from kvestigate.controllers.events import Recorder
 from kvestigate.controllers.inventory import Inventory
 from kvestigate.controllers.kinds import Kind
 from kvestigate.kube.resources import Resource
@@ -61,7 +61,7 @@ class Manager:
         The rank of a controller is its place among `controllers`.
         """
         self.clock = clock
-        self.recorder = Recorder(self.api, clock)
+        self._recorder = Recorder(api, clock)
         self._api = api
         self._workers = workers
         self.inventory = Inventory(self, api)
@@ -94,6 +94,9 @@ class Manager:
     def api(self, plane: str) -> Api:
         """The way to a plane; with one API server there is just one."""
         return self._api
+
+    def recorder(self, plane: str) -> Recorder:
+        return self._recorder
 
     def cache(self, kind: Kind[V]) -> Cache[V]:
         """The cache of a resource, made when it is first asked for."""
@@ -168,7 +171,7 @@ class Manager:
         await asyncio.gather(*starting)
         if self.inventory.wanted:
             await self._supervisor.start("inventory", self.inventory.run)
-        self._supervisor.spawn("events", self.recorder.run())
+        self._supervisor.spawn("events", self._recorder.run())
         self._open = True
         for context in self._contexts:
             for _ in range(len(context.queue)):

@@ -8,10 +8,10 @@ from typing import Any
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
+from kvestigate.client.recorder import WARNING
 from kvestigate.controllers import owners, revisions
 from kvestigate.controllers.cache import Key
 from kvestigate.controllers.context import Context, slow_start
-from kvestigate.controllers.events import WARNING
 from kvestigate.controllers.kinds import CLAIMS, PODS, REVISIONS, STATEFUL_SETS
 from kvestigate.controllers.ordinals import Decision, Revisions, decide, ordinal_of
 from kvestigate.controllers.revisions import HASH, History

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 import msgspec
 
 from kvestigate import errors
+from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.controllers import owners, volumes
 from kvestigate.controllers.cache import Change, Key
 from kvestigate.controllers.context import Context
-from kvestigate.controllers.events import NORMAL, WARNING
 from kvestigate.controllers.kinds import CLAIMS, NODES, STORAGE_CLASSES, VOLUMES
 from kvestigate.controllers.views import Claim
 from kvestigate.kube.views.core import Node

@@ -21,11 +21,11 @@ from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.aio.workqueue import WorkQueue
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.informer import Key, key_of
+from kvestigate.client.recorder import Recorder
 from kvestigate.kube.views.core import Node
 from kvestigate.node import registration
 from kvestigate.node.addresses import Addresses, network_of
 from kvestigate.node.config import NodeConfig
-from kvestigate.node.events import Recorder
 from kvestigate.node.feed import Feed
 from kvestigate.node.gpu.allocation import Allocation
 from kvestigate.node.gpu.exporter import GpuFigures
@@ -130,7 +130,7 @@ class Agent:
             await self._host.install_gpus(self._devices.gpus)
         await self._join_network()
         facts = self._host.facts()
-        recorder = Recorder(self._api, self._clock, node=self.config.name)
+        recorder = Recorder(self._api, self._clock)
         self._station = Station(
             api=self._api,
             host=self._host,

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kvestigate.aio.clock import Clock
+from kvestigate.kube.times import text
 from kvestigate.node.hosts.interface import Host, Process, Usage
-from kvestigate.node.status import stamp
 from kvestigate.node.worker import PodWorker
 
 
@@ -42,17 +42,17 @@ class Metrics:
             pods.append(
                 {
                     "podRef": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
-                    "startTime": stamp(worker.started_at),
+                    "startTime": text(worker.started_at),
                     "containers": containers,
-                    "cpu": {"time": stamp(now), "usageNanoCores": used},
-                    "memory": {"time": stamp(now), "workingSetBytes": held},
+                    "cpu": {"time": text(now), "usageNanoCores": used},
+                    "memory": {"time": text(now), "workingSetBytes": held},
                 }
             )
         node = {
             "nodeName": self._node,
-            "startTime": stamp(now),
-            "cpu": {"time": stamp(now), "usageNanoCores": cpu},
-            "memory": {"time": stamp(now), "workingSetBytes": memory},
+            "startTime": text(now),
+            "cpu": {"time": text(now), "usageNanoCores": cpu},
+            "memory": {"time": text(now), "workingSetBytes": memory},
         }
         return {"node": node, "pods": pods}
 
@@ -104,14 +104,14 @@ class Metrics:
         self._before[process.key.id] = (now, usage.cpu_seconds)
         return {
             "name": process.key.container,
-            "startTime": stamp(process.started_at),
+            "startTime": text(process.started_at),
             "cpu": {
-                "time": stamp(now),
+                "time": text(now),
                 "usageNanoCores": int(max(usage.cpu_seconds - seconds, 0.0) / elapsed * 1e9),
                 "usageCoreNanoSeconds": int(usage.cpu_seconds * 1e9),
             },
             "memory": {
-                "time": stamp(now),
+                "time": text(now),
                 "workingSetBytes": usage.memory_bytes,
                 "usageBytes": usage.memory_bytes,
                 "rssBytes": usage.memory_bytes,

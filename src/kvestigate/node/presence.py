@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvestigate import errors
 from kvestigate.aio.clock import Clock
 from kvestigate.client.api import Api, PatchType
+from kvestigate.kube.times import micro_text
 from kvestigate.kube.views.core import Node
 from kvestigate.node import registration
 from kvestigate.node.config import NodeConfig
@@ -87,7 +88,7 @@ class Presence:
             await self._renew()
 
     async def _renew(self) -> None:
-        change = {"spec": {"renewTime": registration.micro_stamp(self._clock.now())}}
+        change = {"spec": {"renewTime": micro_text(self._clock.now())}}
         try:
             await self._api.patch(
                 LEASES, self._config.name, change, namespace=LEASE_NAMESPACE, type=bytes

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 from kvestigate.kube.resources import Resource
+from kvestigate.kube.times import micro_text, text
 from kvestigate.kube.views.core import Node
 from kvestigate.node.config import VERSION, NodeConfig
 from kvestigate.node.gpu.model import gpu_annotations, gpu_capacity, node_labels
 from kvestigate.node.hosts.interface import Facts
-from kvestigate.node.status import stamp
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
@@ -108,8 +107,8 @@ def node_status(
                 "status": status,
                 "reason": reason,
                 "message": message + (limits if name == "Ready" else ""),
-                "lastHeartbeatTime": stamp(now),
-                "lastTransitionTime": stamp(since),
+                "lastHeartbeatTime": text(now),
+                "lastTransitionTime": text(since),
             }
             for name, status, reason, message in _CONDITIONS
         ],
@@ -130,11 +129,6 @@ def lease_object(config: NodeConfig, now: float, node_uid: str) -> dict[str, Any
         "spec": {
             "holderIdentity": config.name,
             "leaseDurationSeconds": config.lease_seconds,
-            "renewTime": micro_stamp(now),
+            "renewTime": micro_text(now),
         },
     }
-
-
-def micro_stamp(seconds: float) -> str:
-    """`2006-01-02T15:04:05.000000Z`"""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

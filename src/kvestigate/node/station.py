@@ -12,6 +12,7 @@ from kvestigate import errors
 from kvestigate.aio.clock import Clock
 from kvestigate.client.api import PODS, Api, PatchType
 from kvestigate.client.informer import Informer, Key
+from kvestigate.client.recorder import News, Recorder
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.network import Service
 from kvestigate.node.addresses import Addresses
@@ -24,7 +25,6 @@ from kvestigate.node.environment import (
     Reference,
     Surroundings,
 )
-from kvestigate.node.events import Recorder
 from kvestigate.node.gpu import exporter
 from kvestigate.node.gpu.exporter import GpuFigures
 from kvestigate.node.gpu.model import EXPORTS
@@ -57,7 +57,7 @@ class Station:
 
     def tell(self, pod: Pod, type: str, reason: str, message: str, *, container: str = "") -> None:
         """An event about a pod, or one of its containers."""
-        about: dict[str, Any] = {
+        about = {
             "apiVersion": "v1",
             "kind": "Pod",
             "namespace": pod.metadata.namespace,
@@ -72,7 +72,9 @@ class Station:
             elif any(one.name == container for one in pod.spec.ephemeral_containers):
                 kind = "ephemeralContainers"
             about["fieldPath"] = f"spec.{kind}{{{container}}}"
-        self.recorder.record(about, type, reason, message)
+        self.recorder.tell(
+            News(tuple(about.items()), "kubelet", type, reason, message, host=self.config.name)
+        )
 
     def pod_ip(self, pod: Pod) -> str:
         if pod.spec.host_network:

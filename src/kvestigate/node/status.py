@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
+from kvestigate.kube.times import text
 from kvestigate.kube.views.pods import ResourceRequirements
 from kvestigate.node import lifecycle
 from kvestigate.node.lifecycle import Records
@@ -43,7 +42,7 @@ def pod_status(
     current = phase(pod, records, now, started_at)
     status: dict[str, Any] = {
         "phase": current,
-        "startTime": pod.status.start_time or stamp(started_at),
+        "startTime": pod.status.start_time or text(started_at),
         "qosClass": pod.status.qos_class or qos_class(pod.spec),
         "conditions": _conditions(
             pod, records, now, current, _since(pod, before), ready_to_start=bool(place.pod_ip)
@@ -117,16 +116,6 @@ def _amounts(resources: ResourceRequirements) -> dict[str, dict[str, str]]:
     return {name: found for name, found in amounts.items() if found}
 
 
-def stamp(seconds: float) -> str:
-    """`2006-01-02T15:04:05Z`"""
-    return _written(int(seconds))
-
-
-@lru_cache(maxsize=256)
-def _written(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 def _is_ready(pod: Pod, container: Container, record: ContainerRecord) -> bool:
     init = any(one.name == container.name for one in pod.spec.init_containers)
     if init and not is_sidecar(container):
@@ -143,7 +132,7 @@ def _states(
     previous = _terminated(record.previous) if record.previous else {}
     if record.stage is Stage.RUNNING:
         assert record.run is not None
-        return {"running": {"startedAt": stamp(record.run.started_at)}}, previous
+        return {"running": {"startedAt": text(record.run.started_at)}}, previous
     if record.stage is Stage.EXITED:
         assert record.run is not None
         assert record.run.exit is not None
@@ -183,8 +172,8 @@ def _terminated(run: Run) -> dict[str, Any]:
     ended: dict[str, Any] = {
         "exitCode": ending.code,
         "reason": ending.reason or ("Completed" if ending.code == 0 else "Error"),
-        "startedAt": stamp(run.started_at),
-        "finishedAt": stamp(ending.at),
+        "startedAt": text(run.started_at),
+        "finishedAt": text(ending.at),
         "containerID": run.id,
     }
     if ending.message:
@@ -291,7 +280,7 @@ def _condition(
         "type": type,
         "status": word,
         "lastProbeTime": None,
-        "lastTransitionTime": since.get((type, word)) or stamp(now),
+        "lastTransitionTime": since.get((type, word)) or text(now),
         "reason": reason or None,
         "message": message or None,
     }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime
 from typing import Any
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock
 from kvestigate.client.api import PODS, Api, PatchType
 from kvestigate.client.informer import Key
+from kvestigate.kube.times import text
 from kvestigate.kube.views.pods import Pod
 from kvestigate.scheduler.following import CLAIMS, VOLUMES, Follower
 from kvestigate.scheduler.pods import PodFacts
@@ -112,7 +112,7 @@ class Writer:
         )
 
     def _now(self) -> str:
-        return datetime.fromtimestamp(self._clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return text(self._clock.now())
 
 
 def _claim_reference(claim: Claim) -> dict[str, str]:

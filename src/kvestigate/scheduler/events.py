@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
-import logging
-from collections import OrderedDict
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock
 from kvestigate.client.api import Api
+from kvestigate.client.recorder import Recent, Teller
 from kvestigate.kube.resources import Resource
+from kvestigate.kube.times import micro_text
 from kvestigate.kube.views.pods import Pod
-
-_log = logging.getLogger(__name__)
 
 EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
 NOTE_LIMIT = 1024
 """What an API server takes as a note."""
-_PENDING = 10_000
-_REMEMBERED = 4096
+_WAITING = 10_000
+"""As many pods may come at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,37 +40,17 @@ class _Told:
     count: int
 
 
-class Recorder:
-    """Writes events in their order, beside the work; what cannot be written is lost."""
+class Recorder(Teller[News]):
+    """Writes events of the newer group, with a series where they repeat."""
 
     def __init__(self, api: Api, clock: Clock, controller: str, host: str) -> None:
+        super().__init__(waiting=_WAITING)
         self._api = api
         self._clock = clock
         self._controller = controller
         self._instance = f"{controller}-{host}"[:128]
-        self._queue: asyncio.Queue[News] = asyncio.Queue(_PENDING)
-        self._told: OrderedDict[tuple[str, str, str], _Told] = OrderedDict()
+        self._told: Recent[tuple[str, str, str], _Told] = Recent()
         self._number = 0
-
-    def tell(self, news: News) -> None:
-        try:
-            self._queue.put_nowait(news)
-        except asyncio.QueueFull:
-            _log.debug("too many events: dropped %s of %s", news.reason, news.pod.metadata.name)
-
-    async def run(self) -> None:
-        while True:
-            news = await self._queue.get()
-            try:
-                await self._write(news)
-            except errors.KvestigateError as error:
-                _log.debug("event %s was not written: %s", news.reason, error)
-            finally:
-                self._queue.task_done()
-
-    async def drain(self) -> None:
-        """Wait until all that was told is written."""
-        await self._queue.join()
 
     async def _write(self, news: News) -> None:
         identity = (news.pod.metadata.uid, news.reason, news.note)
@@ -87,9 +63,7 @@ class Recorder:
                 pass
             else:
                 return
-        self._told[identity] = _Told(await self._create(news), 1)
-        if len(self._told) > _REMEMBERED:
-            self._told.popitem(last=False)
+        self._told.note(identity, _Told(await self._create(news), 1))
 
     async def _create(self, news: News) -> str:
         namespace = news.pod.metadata.namespace
@@ -100,7 +74,7 @@ class Recorder:
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,
             "metadata": {"name": name, "namespace": namespace},
-            "eventTime": self._now(),
+            "eventTime": micro_text(self._clock.now()),
             "reportingController": self._controller,
             "reportingInstance": self._instance,
             "action": news.action,
@@ -115,13 +89,10 @@ class Recorder:
         return name
 
     async def _count(self, news: News, known: _Told) -> None:
-        patch = {"series": {"count": known.count, "lastObservedTime": self._now()}}
+        seen = micro_text(self._clock.now())
+        patch = {"series": {"count": known.count, "lastObservedTime": seen}}
         namespace = news.pod.metadata.namespace
         await self._api.patch(EVENTS, known.name, patch, namespace=namespace, type=bytes)
-
-    def _now(self) -> str:
-        moment = datetime.fromtimestamp(self._clock.now(), UTC)
-        return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _reference(pod: Pod) -> dict[str, str]:

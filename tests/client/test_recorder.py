@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from kvestigate.aio.clock import VirtualClock
-from kvestigate.controllers.events import EVENTS, News, Recorder
+from kvestigate.client.recorder import EVENTS, News, Recorder
 from tests.controllers.builders import NOW
 from tests.controllers.conftest import Bed, plane
 
@@ -17,7 +17,7 @@ ABOUT = (("kind", "Pod"), ("namespace", "default"), ("name", "p"), ("uid", "1"))
 
 def news(message: str = "hello", reason: str = "Greeting", version: str = "1") -> News:
     about = (*ABOUT, ("resourceVersion", version))
-    return News("", about, "tester", "Normal", reason, message)
+    return News(about, "tester", "Normal", reason, message)
 
 
 class Desk:
@@ -39,7 +39,7 @@ class Desk:
 async def desk() -> AsyncIterator[Desk]:
     clock = VirtualClock(NOW)
     async with plane(clock) as api, asyncio.TaskGroup() as tasks:
-        recorder = Recorder(lambda _: api, clock)
+        recorder = Recorder(api, clock)
         running = tasks.create_task(recorder.run())
         yield Desk(Bed(api), recorder, clock)
         running.cancel()
@@ -80,3 +80,21 @@ async def test_an_expired_event_is_told_anew(desk: Desk) -> None:
     (name,) = await desk.bed.all("events")
     await desk.bed.api.delete(EVENTS, name)
     assert await desk.tell(news()) == [("hello", 1)]
+
+
+async def test_what_is_told_in_one_instant_is_all_written(desk: Desk) -> None:
+    """Where a clock stands still, and an earlier recorder told something at the same time."""
+    again = Recorder(desk.bed.api, desk.clock)
+    running = asyncio.ensure_future(again.run())
+    again.tell(news("from the other"))
+    await again.drain()
+    running.cancel()
+    found = await desk.tell(news("one"), news("two", reason="Second"))
+    assert found == [("from the other", 1), ("one", 1), ("two", 1)]
+
+
+async def test_an_event_says_where_its_source_runs(desk: Desk) -> None:
+    await desk.tell(News(ABOUT, "kubelet", "Warning", "BackOff", "again", host="node-1"))
+    (event,) = (await desk.bed.all("events")).values()
+    assert event["source"] == {"component": "kubelet", "host": "node-1"}
+    assert event["reportingInstance"] == "node-1"

@@ -1,4 +1,4 @@
-"""Events: what controllers tell people, told once and then counted.
+"""Events: what programs tell people about objects, told once and then counted.
 
 The same news about the same object raises a count instead of making another event; many
 similar ones within ten minutes are combined; and one object's flood is held back. These are
@@ -9,18 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import zlib
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Generic, TypeVar
+
+import msgspec
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock
 from kvestigate.client.api import Api
-from kvestigate.client.informer import Named
-from kvestigate.controllers.kinds import Kind
-from kvestigate.controllers.times import text
 from kvestigate.kube import builtins
+from kvestigate.kube.times import text
 
 _log = logging.getLogger(__name__)
 
@@ -35,13 +36,16 @@ _BURST, _REFILL = 25, 1 / 300.0
 """News of one object: so many at once, and one more every five minutes."""
 _REMEMBERED = 4096
 _WAITING = 1000
-"""Beyond it events are dropped: they must never hold up the work that they tell of."""
 
 K = TypeVar("K")
 W = TypeVar("W")
+N = TypeVar("N")
+
+Reference = tuple[tuple[str, str], ...]
+"""The reference to an object, as items."""
 
 
-class _Recent(OrderedDict[K, W], Generic[K, W]):
+class Recent(OrderedDict[K, W], Generic[K, W]):
     """A dict that forgets the least recently used."""
 
     def note(self, key: K, value: W) -> None:
@@ -51,17 +55,54 @@ class _Recent(OrderedDict[K, W], Generic[K, W]):
             self.popitem(last=False)
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class Teller(Generic[N]):
+    """Takes news at once, writes them in their order and in its own time. `run` it in a task."""
+
+    def __init__(self, *, waiting: int = _WAITING) -> None:
+        """Beyond `waiting` news are dropped: they must never hold up the work they tell of."""
+        self._queue: asyncio.Queue[N] = asyncio.Queue(waiting)
+
+    def tell(self, news: N) -> None:
+        try:
+            self._queue.put_nowait(news)
+        except asyncio.QueueFull:
+            _log.debug("too many events: dropped %s", news)
+
+    async def run(self) -> None:
+        while True:
+            news = await self._queue.get()
+            try:
+                await self._write(news)
+            except errors.KvestigateError as error:
+                # As with client-go, an event that cannot be written is lost.
+                _log.debug("%s was not written: %s", news, error)
+            finally:
+                self._queue.task_done()
+
+    async def drain(self) -> None:
+        """Wait until all that was told is written."""
+        await self._queue.join()
+
+    async def _write(self, news: N) -> None:
+        raise NotImplementedError
+
+
+class News(msgspec.Struct, frozen=True):
     """One thing to tell about one object."""
 
-    plane: str
-    about: tuple[tuple[str, str], ...]
-    """The reference to the object, as items."""
+    about: Reference
     source: str
+    """The program that tells it: `kubelet`."""
     type: str
     reason: str
     message: str
+    host: str = ""
+    """Where that program runs, if that matters."""
+
+    @property
+    def object(self) -> Reference:
+        """What it is about, whatever version it had."""
+        return tuple(item for item in self.about if item[0] != "resourceVersion")
 
 
 @dataclass(slots=True)
@@ -82,57 +123,23 @@ class _Allowance:
     at: float
 
 
-def reference(kind: Kind[Any], view: Named) -> tuple[tuple[str, str], ...]:
-    """The ObjectReference of an object."""
-    metadata = view.metadata
-    found = {
-        "kind": kind.resource.kind,
-        "namespace": metadata.namespace,
-        "name": metadata.name,
-        "uid": metadata.uid,
-        "apiVersion": kind.resource.api_version,
-        "resourceVersion": metadata.resource_version,
-    }
-    return tuple((key, value) for key, value in found.items() if value)
+class Recorder(Teller[News]):
+    """Writes events of the core group."""
 
-
-class Recorder:
-    """Takes news at once, writes them in its own time. `run` it in a task."""
-
-    def __init__(self, api: Callable[[str], Api], clock: Clock) -> None:
+    def __init__(self, api: Api, clock: Clock) -> None:
+        super().__init__()
         self._api = api
         self._clock = clock
-        self._queue: asyncio.Queue[News] = asyncio.Queue(_WAITING)
-        self._told: _Recent[Any, _Told] = _Recent()
-        self._similar: _Recent[Any, _Similar] = _Recent()
-        self._allowances: _Recent[Any, _Allowance] = _Recent()
-
-    def tell(self, news: News) -> None:
-        try:
-            self._queue.put_nowait(news)
-        except asyncio.QueueFull:
-            _log.debug("too many events: dropped %s of %s", news.reason, news.about)
-
-    async def run(self) -> None:
-        while True:
-            news = await self._queue.get()
-            try:
-                await self._write(news)
-            except errors.KvestigateError as error:
-                # As with client-go, an event that cannot be written is lost.
-                _log.debug("event %s was not written: %s", news.reason, error)
-            finally:
-                self._queue.task_done()
-
-    async def drain(self) -> None:
-        """Wait until all that was told is written."""
-        await self._queue.join()
+        self._number = 0
+        self._told: Recent[Any, _Told] = Recent()
+        self._similar: Recent[Any, _Similar] = Recent()
+        self._allowances: Recent[Any, _Allowance] = Recent()
 
     async def _write(self, news: News) -> None:
-        now = self._clock.now()
-        if not self._allowed(news, now):
+        now, subject = self._clock.now(), (news.source, news.object)
+        if not self._allowed(subject, now):
             return
-        identity, message = self._combined(news, now)
+        identity, message = self._combined(news, subject, now)
         known = self._told.get(identity)
         if known is not None:
             known.count += 1
@@ -146,15 +153,14 @@ class Recorder:
         name = await self._create(news, message, now)
         self._told.note(identity, _Told(name, 1))
 
-    def _allowed(self, news: News, now: float) -> bool:
-        key = (news.plane, news.source, _identity(news))
-        allowance = self._allowances.get(key) or _Allowance(_BURST, now)
+    def _allowed(self, subject: tuple[str, Reference], now: float) -> bool:
+        allowance = self._allowances.get(subject) or _Allowance(_BURST, now)
         left = min(_BURST, allowance.left + (now - allowance.at) * _REFILL)
-        self._allowances.note(key, _Allowance(left - 1 if left >= 1 else left, now))
+        self._allowances.note(subject, _Allowance(left - 1 if left >= 1 else left, now))
         return left >= 1
 
-    def _combined(self, news: News, now: float) -> tuple[Any, str]:
-        kind = (news.plane, news.source, _identity(news), news.type, news.reason)
+    def _combined(self, news: News, subject: tuple[str, Reference], now: float) -> tuple[Any, str]:
+        kind = (*subject, news.type, news.reason)
         similar = self._similar.get(kind)
         if similar is None or now - similar.last > _SIMILAR_WITHIN:
             similar = _Similar({}, now)
@@ -169,7 +175,10 @@ class Recorder:
     async def _create(self, news: News, message: str, now: float) -> str:
         about = dict(news.about)
         namespace = about.get("namespace") or "default"
-        name = f"{about['name']}.{int(now * 1e9):x}"
+        # The number sets events of one instant apart, and the source those of many recorders.
+        self._number += 1
+        instant = int(now * 1e9) + self._number
+        name = f"{about['name']}.{instant:x}{_salt(news.source, news.host)}"
         body = {
             "apiVersion": "v1",
             "kind": "Event",
@@ -177,20 +186,20 @@ class Recorder:
             "involvedObject": about,
             "reason": news.reason,
             "message": message,
-            "source": {"component": news.source},
+            "source": {"component": news.source} | ({"host": news.host} if news.host else {}),
             "reportingComponent": news.source,
-            "reportingInstance": "",
+            "reportingInstance": news.host,
             "type": news.type,
             "count": 1,
             "firstTimestamp": text(now),
             "lastTimestamp": text(now),
         }
         try:
-            await self._api(news.plane).create(EVENTS, body, namespace=namespace, type=bytes)
+            await self._api.create(EVENTS, body, namespace=namespace, type=bytes)
         except errors.AlreadyExists:
-            # Two in one instant of the clock, which is the rule when a test holds it still.
+            # An earlier recorder told something in this very instant, where a clock stood still.
             metadata = {"generateName": f"{name}.", "namespace": namespace}
-            made = await self._api(news.plane).create(
+            made = await self._api.create(
                 EVENTS, body | {"metadata": metadata}, namespace=namespace
             )
             name = made["metadata"]["name"]
@@ -199,10 +208,9 @@ class Recorder:
     async def _count(self, news: News, known: _Told, message: str, now: float) -> None:
         namespace = dict(news.about).get("namespace") or "default"
         patch = {"count": known.count, "lastTimestamp": text(now), "message": message}
-        await self._api(news.plane).patch(
-            EVENTS, known.name, patch, namespace=namespace, type=bytes
-        )
+        await self._api.patch(EVENTS, known.name, patch, namespace=namespace, type=bytes)
 
 
-def _identity(news: News) -> tuple[tuple[str, str], ...]:
-    return tuple(item for item in news.about if item[0] != "resourceVersion")
+@lru_cache(maxsize=1024)
+def _salt(source: str, host: str) -> str:
+    return f"{zlib.crc32(f'{source}/{host}'.encode()) & 0xFFFF:04x}"
