@@ -13,7 +13,7 @@ from kvestigate.plane.admission.registry import admit, approve, charge
 from kvestigate.plane.call import Call
 from kvestigate.plane.custom.kind import DEFINITIONS
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
-from kvestigate.plane.policies.asking import Asking
+from kvestigate.plane.policies.asking import asking
 from kvestigate.plane.store.body import fill, unfilled
 from kvestigate.plane.store.errors import Exists, Mismatch, Missing
 from kvestigate.plane.store.model import Change, ChangeType, Item, Mutation, Put, Remove
@@ -62,8 +62,9 @@ async def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bo
         managed.track(call, obj, None)
     write = _write(call, "CREATE", kind, obj, None, scene)
     admit(write)
-    asking = Asking(write, call.backends, call.random)
-    await asking.mutate()
+    webhooks = asking(write, call.backends, call.random)
+    if webhooks is not None:
+        await webhooks.mutate()
     # After admission: what the server derives (a pod's QoS class) depends on what rules added.
     kind.on_create(obj, scene)
     judge = call.served.judge
@@ -76,8 +77,9 @@ async def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bo
             kind.resource.kind, kind.resource.group, obj["metadata"].get("name", ""), found
         )
     approve(write)
-    await asking.validate()
-    write.scene = call.scene(call.plane.tip)  # the webhooks may have taken their time
+    if webhooks is not None:
+        await webhooks.validate()
+        write.scene = call.scene(call.plane.tip)  # they may have taken their time
     charge(write)
     call.warnings.extend(kind.warnings(obj))
     return New(objects.put(obj, kind, expect=0), write.extra)
@@ -87,12 +89,14 @@ async def pass_admission(
     call: Call, write: Write, check: Callable[[], None] = lambda: None
 ) -> None:
     """All that may refuse what stores no object of its own; `check` validates in between."""
-    asking = Asking(write, call.backends, call.random)
+    webhooks = asking(write, call.backends, call.random)
     admit(write)
-    await asking.mutate()
+    if webhooks is not None:
+        await webhooks.mutate()
     check()
     approve(write)
-    await asking.validate()
+    if webhooks is not None:
+        await webhooks.validate()
 
 
 def part(call: Call, kind: Kind, obj: Object, *, dry_run: bool) -> Write:
@@ -149,8 +153,9 @@ async def prepare_update(
         managed.track(call, new, old)
     write = _write(call, "UPDATE", kind, new, old, scene)
     write.seen = seen
-    asking = Asking(write, call.backends, call.random)
-    await asking.mutate()
+    webhooks = asking(write, call.backends, call.random)
+    if webhooks is not None:
+        await webhooks.mutate()
     kind.on_update(new, old, scene)
     if kind.counts_generations and not status:
         metadata.advance_generation(new, old, kind)
@@ -163,8 +168,9 @@ async def prepare_update(
     if found:
         raise causes.reject(kind.resource.kind, kind.resource.group, new["metadata"]["name"], found)
     approve(write)
-    await asking.validate()
-    write.scene = call.scene(call.plane.tip)
+    if webhooks is not None:
+        await webhooks.validate()
+        write.scene = call.scene(call.plane.tip)
     charge(write)
     if not status:
         call.warnings.extend(kind.update_warnings(new, old))

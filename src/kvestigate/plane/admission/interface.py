@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeAlias
+
+import msgspec
 
 from kvestigate.errors import Forbidden
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
@@ -12,8 +13,7 @@ from kvestigate.plane.request import Asked
 from kvestigate.plane.store.model import Mutation
 
 
-@dataclass(slots=True)
-class Write:
+class Write(msgspec.Struct):
     """A write that has been defaulted and is about to be validated and stored."""
 
     operation: str
@@ -30,9 +30,9 @@ class Write:
     dry_run: bool = False
     seen: Callable[[Object], Object] | None = None
     """What the client gets to see of an object, if that is something else: a Scale."""
-    notes: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = msgspec.field(default_factory=dict)
     """For the audit log."""
-    extra: list[Mutation] = field(default_factory=list)
+    extra: list[Mutation] = msgspec.field(default_factory=list)
     """Mutations to commit together with the write: a quota's new usage."""
 
     @property

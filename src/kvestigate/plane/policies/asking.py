@@ -33,6 +33,14 @@ _HEADERS = [
 ]
 
 
+def asking(write: Write, backends: Backends, random: Random) -> Asking | None:
+    """None: the plane has no webhooks."""
+    known = write.scene.state.collections
+    if MUTATING in known or VALIDATING in known:
+        return Asking(write, backends, random)
+    return None
+
+
 class Asking:
     """One write, on its way past the webhooks of its plane."""
 
