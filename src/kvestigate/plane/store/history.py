@@ -83,6 +83,9 @@ class Journal:
 
     def __init__(self, retention: Retention, clock: Callable[[], float]) -> None:
         self._retention = retention
+        self._most = retention.changes + retention.changes // 10
+        self._oldest = retention.seconds * 1.1
+        self._fullest = retention.total_bytes * 1.1
         self._clock = clock
         self._arrivals: deque[tuple[float, History, int]] = deque()
         """(time, history, its last revision then) of each append, so the oldest goes first. The
@@ -104,22 +107,25 @@ class Journal:
         if not changes:
             return []
         history.extend(changes)
-        self._admit(history, changes)
-        return self._trim(history)
+        now = self._clock()
+        self._admit(history, changes, now)
+        if len(history) <= self._most and not self._is_over(now):
+            return []
+        return self._trim(history, now)
 
     def adopt(self, history: History) -> None:
         """Count a history that was loaded with its changes."""
         if len(history):
-            self._admit(history, history.since(history.compacted))
+            self._admit(history, history.since(history.compacted), self._clock())
 
     def forget(self, history: History) -> None:
         """Its plane is gone."""
         self._drop(history, history.revision_of(-1) if len(history) else history.compacted)
 
-    def _admit(self, history: History, changes: Sequence[Change]) -> None:
+    def _admit(self, history: History, changes: Sequence[Change], now: float) -> None:
         self._bytes += total_bytes(changes)
         self._count += len(changes)
-        self._arrivals.append((self._clock(), history, changes[-1].revision))
+        self._arrivals.append((now, history, changes[-1].revision))
 
     def _drop(self, history: History, revision: int) -> None:
         before = len(history)
@@ -130,22 +136,26 @@ class Journal:
             live = (each for each in self._arrivals if each[2] > each[1].compacted)
             self._arrivals = deque(live)
 
-    def _trim(self, history: History) -> list[History]:
+    def _trim(self, history: History, now: float) -> list[History]:
         trimmed: dict[str, History] = {}
-        excess = len(history) - self._retention.changes
-        if excess > self._retention.changes // 10:
+        if len(history) > self._most:
+            excess = len(history) - self._retention.changes
             self._drop(history, history.revision_of(excess - 1))
             trimmed[history.plane] = history
-        for old in self._expired():
+        for old in self._expired(now):
             trimmed[old.plane] = old
         return list(trimmed.values())
 
-    def _expired(self) -> list[History]:
-        now, age, limit = self._clock(), self._retention.seconds, self._retention.total_bytes
+    def _is_over(self, now: float) -> bool:
+        """Whether there are changes that are too old, or too many bytes of them."""
+        if not self._arrivals:
+            return False
+        return now - self._arrivals[0][0] > self._oldest or self._bytes > self._fullest
+
+    def _expired(self, now: float) -> list[History]:
+        age, limit = self._retention.seconds, self._retention.total_bytes
         dropped: list[History] = []
-        if not self._arrivals or (
-            now - self._arrivals[0][0] <= age * 1.1 and self._bytes <= limit * 1.1
-        ):
+        if not self._is_over(now):
             return dropped
         while self._arrivals and (now - self._arrivals[0][0] > age or self._bytes > limit):
             _, history, revision = self._arrivals.popleft()

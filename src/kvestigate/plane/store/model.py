@@ -115,4 +115,7 @@ Mutation: TypeAlias = Put | Remove
 
 def total_bytes(changes: Iterable[Change]) -> int:
     """What holding on to these changes costs, near enough: the payload outweighs the rest."""
-    return sum(len(change.item.data) + 400 for change in changes)
+    total = 0
+    for change in changes:
+        total += len(change.item.data) + 400
+    return total
