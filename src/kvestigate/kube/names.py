@@ -226,6 +226,8 @@ def port_name_problems(value: str) -> list[str]:
 
 def config_key_problems(value: str) -> list[str]:
     """A key of a ConfigMap or Secret, which becomes a file's name."""
+    if len(value) <= SUBDOMAIN_MAX and value[:1] != "." and _matches_config_key(value):
+        return []
     problems = _too_long(value, SUBDOMAIN_MAX)
     if not _matches_config_key(value):
         problems.append(_NOT_A_CONFIG_KEY)

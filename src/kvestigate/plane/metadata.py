@@ -17,7 +17,16 @@ _UTF8_MOST = 4
 """Bytes that a character may take."""
 
 # Users cannot set these: what they send is dropped on create.
-SERVER_SET = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_SERVER_SET = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
 
 ORPHAN, FOREGROUND = "orphan", "foregroundDeletion"
 """The finalizers that stand for a propagation policy."""
@@ -46,10 +55,9 @@ def micro_timestamp(seconds: float) -> str:
 def begin(obj: Object, kind: Kind, namespace: str, now: float, source: random.Random) -> None:
     """Give a new object its identity."""
     meta: Object = obj.setdefault("metadata", {})
-    for name in SERVER_SET:
-        meta.pop(name, None)
-    meta.pop("resourceVersion", None)
-    meta.pop("selfLink", None)
+    if not _SERVER_SET.isdisjoint(meta):
+        for name in _SERVER_SET:
+            meta.pop(name, None)
     if kind.resource.namespaced:
         meta["namespace"] = namespace
     if not meta.get("name") and meta.get("generateName"):
@@ -62,9 +70,13 @@ def begin(obj: Object, kind: Kind, namespace: str, now: float, source: random.Ra
 
 def _uid(source: random.Random) -> str:
     """A random UUID, without the detour over an object for it."""
-    digits = f"{source.getrandbits(128):032x}"
-    variant = "89ab"[int(digits[16], 16) & 3]
-    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:]}"
+    digits = f"{source.getrandbits(128) & _UID_FREE | _UID_FIXED:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+
+
+_UID_FREE = (1 << 128) - 1 & ~(0xF << 76 | 0xC << 60)
+_UID_FIXED = 0x4 << 76 | 0x8 << 60
+"""Version 4, and the variant that all of them are of."""
 
 
 def carry_over(new: Object, old: Object) -> None:

@@ -9,6 +9,8 @@ from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
 
 SIZE_LIMIT = 1024 * 1024
+UTF8_MOST = 4
+"""Bytes that a character may take."""
 SEALED = "field is immutable when `immutable` is set"
 
 
@@ -19,22 +21,28 @@ class ConfigMapKind(Kind):
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
         found = []
         for key in data:
-            path = f"data[{key}]"
-            found += [causes.invalid(path, key, text) for text in names.config_key_problems(key)]
+            if problems := names.config_key_problems(key):
+                found += [causes.invalid(f"data[{key}]", key, text) for text in problems]
             if key in binary:
                 why = "duplicate of key present in binaryData"
-                found.append(causes.invalid(path, key, why))
+                found.append(causes.invalid(f"data[{key}]", key, why))
         for key in binary:
-            path = f"binaryData[{key}]"
-            found += [causes.invalid(path, key, text) for text in names.config_key_problems(key)]
-        size = sum(len(value.encode()) for value in data.values())
-        size += sum(len(b64decode(value)) for value in binary.values())
-        if size > SIZE_LIMIT:
+            if problems := names.config_key_problems(key):
+                found += [causes.invalid(f"binaryData[{key}]", key, text) for text in problems]
+        if _is_too_large(data, binary):
             found.append(causes.too_long("[]", SIZE_LIMIT))
         return found
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return sealed(new, old, "data", "binaryData")
+
+
+def _is_too_large(data: dict[str, str], binary: dict[str, str]) -> bool:
+    letters = sum(map(len, data.values())) + sum(map(len, binary.values()))
+    if letters * UTF8_MOST <= SIZE_LIMIT:
+        return False
+    size = sum(len(value.encode()) for value in data.values())
+    return size + sum(len(b64decode(value)) for value in binary.values()) > SIZE_LIMIT
 
 
 def sealed(new: Object, old: Object, *fields: str) -> list[Cause]:
