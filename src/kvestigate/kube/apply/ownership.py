@@ -76,6 +76,9 @@ def write(
     found = changes.ignoring(by.ignored)
     if not (found.removed or found.modified or found.added):
         return managers
+    if not found.removed and _has_all(managers, by, found.touched):
+        own = managers[by.manager]
+        return {**managers, by.manager: Entry(own.fields, own.version, now)}
     rest, _ = _yielded(managers, None, found, by, old, new)
     taken = fieldset.difference(found.touched, UNOWNED)
     if taken:
@@ -84,6 +87,18 @@ def write(
             taken = fieldset.union(taken, previous.fields)
         rest[by.manager] = Entry(taken, by.version, now)
     return capped(rest)
+
+
+def _has_all(managers: Managers, by: Writer, touched: FieldSet) -> bool:
+    """Whether the writer is the one that has what it touches, as of most who write again."""
+    own = managers.get(by.manager)
+    if own is None or fieldset.difference(touched, own.fields):
+        return False
+    return all(
+        entry.version == by.version
+        and (entry is own or not fieldset.intersection(entry.fields, touched))
+        for entry in managers.values()
+    )
 
 
 def _first(new: Object, by: Writer, now: str | None) -> Managers:
