@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -32,17 +33,18 @@ def give_account(write: Write) -> None:
     if _automounts(pod["spec"], account):
         _mount_token(pod)
     if not pod["spec"].get("imagePullSecrets") and account.pull_secrets:
-        pod["spec"]["imagePullSecrets"] = account.pull_secrets
+        pod["spec"]["imagePullSecrets"] = [dict(each) for each in account.pull_secrets]
 
 
-class _Account(msgspec.Struct):
+class _Account(msgspec.Struct, frozen=True):
     """What an account says about the pods that use it."""
 
     automounts: bool | None = msgspec.field(name="automountServiceAccountToken", default=None)
     pull_secrets: list[Object] | None = msgspec.field(name="imagePullSecrets", default=None)
 
 
-_decode_account = msgspec.json.Decoder(_Account).decode
+# The pods of a namespace run as the same few.
+_decode_account = lru_cache(maxsize=1024)(msgspec.json.Decoder(_Account).decode)
 
 
 def _account(write: Write) -> _Account:

@@ -20,10 +20,16 @@ def qos_class(spec: Object) -> str:
     else:
         containers = [*(spec["containers"] or ()), *(spec.get("initContainers") or ())]
         asked = [container["resources"] for container in containers]
-        guaranteed = all(len(_amounts(each, "limits")) == 2 for each in asked)
+        guaranteed = True
+        for each in asked:
+            if len(_amounts(each, "limits")) < len(_COUNTED):
+                guaranteed = False
+                break
     if not guaranteed:
-        some = any(_amounts(each, "requests") or _amounts(each, "limits") for each in asked)
-        return BURSTABLE if some else BEST_EFFORT
+        for each in asked:
+            if _amounts(each, "requests") or _amounts(each, "limits"):
+                return BURSTABLE
+        return BEST_EFFORT
     requests, limits = _total(asked, "requests"), _total(asked, "limits")
     if not requests and not limits:
         return BEST_EFFORT

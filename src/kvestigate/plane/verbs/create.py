@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from kvestigate.errors import AlreadyExists
 from kvestigate.plane import body, forms, options, writing
 from kvestigate.plane.call import Call
@@ -20,31 +18,21 @@ async def create(call: Call) -> Response:
 
 async def _create(call: Call) -> Item:
     for left in reversed(range(GENERATED_NAME_TRIES)):
-        wish, new = await _prepare(call)
+        obj = body.decode(call)
+        meta = obj["metadata"]
+        base, generated = meta.get("generateName"), not meta.get("name")
+        preparing = writing.prepare_new(call, call.plane.tip, obj)
+        del obj, meta  # who waits for the disk holds on to bytes only
+        new = await preparing
         try:
             return await writing.commit_new(call, new)
         except AlreadyExists:
             # A clash of random names is nobody's fault: draw again.
-            if wish.base and not (wish.generated and left):
+            if base and not (generated and left):
                 raise _not_unique(call, new.put.name) from None
-            if not wish.generated:
+            if not generated:
                 raise
     raise AssertionError("unreachable")
-
-
-class _Wish(NamedTuple):
-    """How a new object is to be called."""
-
-    base: str
-    """Its generateName."""
-    generated: bool
-
-
-async def _prepare(call: Call) -> tuple[_Wish, writing.New]:
-    obj = body.decode(call)
-    meta = obj["metadata"]
-    wish = _Wish(meta.get("generateName") or "", not meta.get("name"))
-    return wish, await writing.prepare_new(call, call.plane.tip, obj)
 
 
 def _not_unique(call: Call, name: str) -> AlreadyExists:

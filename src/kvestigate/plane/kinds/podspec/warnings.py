@@ -50,6 +50,7 @@ _VOLUMES = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
+_PLACING = frozenset({"affinity", "nodeSelector", "topologySpreadConstraints"})
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 _NO_SELECTOR = "a null labelSelector results in matching no pod"
@@ -78,15 +79,17 @@ def hostname_warnings(name: str) -> list[str]:
 def _warnings(pod: Object, at: str) -> Iterator[str]:
     spec, meta = pod["spec"], pod.get("metadata") or {}
     affinity = spec.get("affinity") or {}
-    yield from _placement(spec, affinity, at)
-    if annotations := meta.get("annotations"):
+    if not _PLACING.isdisjoint(spec):
+        yield from _placement(spec, affinity, at)
+    annotations = meta.get("annotations")
+    if annotations and not _ANNOTATIONS.keys().isdisjoint(annotations):
         for key in [known for known in _ANNOTATIONS if known in annotations]:
             yield f"{at}metadata.annotations[{key}]: {_ANNOTATIONS[key]}"
     yield from _contents(spec, at)
     if spec["terminationGracePeriodSeconds"] < 0:
         why = "must be >= 0; negative values are invalid and will be treated as 1"
         yield f"{at}spec.terminationGracePeriodSeconds: {why}"
-    for name in ("podAffinity", "podAntiAffinity"):
+    for name in ("podAffinity", "podAntiAffinity") if affinity else ():
         if name in affinity:
             yield from _pod_affinity(f"{at}spec.affinity.{name}", affinity[name])
 
@@ -103,8 +106,9 @@ def _placement(spec: Object, affinity: Object, at: str) -> Iterator[str]:
 
 def _contents(spec: Object, at: str) -> Iterator[str]:
     for index, volume in enumerate(spec.get("volumes") or ()):
-        for source in volume.keys() & _VOLUMES.keys():
-            yield f"{at}spec.volumes[{index}].{source}: {_VOLUMES[source]}"
+        if not _VOLUMES.keys().isdisjoint(volume):
+            for source in volume.keys() & _VOLUMES.keys():
+                yield f"{at}spec.volumes[{index}].{source}: {_VOLUMES[source]}"
     for field, name in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
         if field in spec:
             yield from _repeated(f"{at}spec.{field}", spec[field], name)
@@ -112,7 +116,7 @@ def _contents(spec: Object, at: str) -> Iterator[str]:
     for path, container in containers:
         if resources := container["resources"]:
             yield from _fractions(f"{path}.resources", resources)
-        if "env" in container:
+        if len(container.get("env") or ()) > 1:
             yield from _hidden(f"{path}.env", container["env"])
     yield from _ports(containers)
 
@@ -159,7 +163,7 @@ def _fractions(path: str, resources: Object) -> Iterator[str]:
     for name in ("memory", "ephemeral-storage"):
         for kind in ("limits", "requests"):
             amount = (resources.get(kind) or {}).get(name)
-            if amount is not None and amount[-1] == "m" and quantities.millis(amount) % 1000:
+            if amount and amount[-1] == "m" and quantities.millis(amount) % 1000:
                 at = f"{path}.{kind}[{name}]"
                 yield f'{at}: fractional byte value "{amount}" is invalid, must be an integer'
 
