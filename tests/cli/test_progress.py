@@ -31,6 +31,17 @@ def test_the_first_second_is_silent_then_counts_are_shown_and_erased() -> None:
     assert stream.getvalue().endswith("\r\x1b[K")
 
 
+def test_a_bar_shows_how_much_of_it_all_is_done() -> None:
+    stream, clock = io.StringIO(), Clock()
+    progress = Counting(stream, 80, clock)
+    progress("nodes", 100, 100)
+    progress("events", 7)
+    clock.now = 1.0
+    progress("pods", 400, 900)
+    bar = "[##########----------] 50%"
+    assert stream.getvalue() == f"\r\x1b[Kreading {bar} nodes 100, events 7, pods 400"
+
+
 def test_a_narrow_terminal_gets_one_line() -> None:
     stream, clock = io.StringIO(), Clock()
     progress = Counting(stream, 12, clock)

@@ -64,9 +64,11 @@ async def test_strangers_are_told_so(front: Front) -> None:
 async def test_progress_is_told_page_by_page(front: Front) -> None:
     for number in range(3):
         await front.api.create(builtins.resource("nodes"), node(f"n{number}"))
-    told: list[tuple[str, int]] = []
-    await take(front.api, [NODES], lambda *seen: told.append(seen))
-    assert told == [("nodes", 3)]
+    told: list[tuple[str, int, int]] = []
+    await take(
+        front.api, [NODES], lambda name, count, total=0, /: told.append((name, count, total))
+    )
+    assert told == [("nodes", 3, 3)]
 
 
 async def test_figures_of_the_server_itself(front: Front) -> None:

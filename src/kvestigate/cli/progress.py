@@ -12,11 +12,16 @@ from typing import TextIO
 _PATIENCE = 1.0
 """Seconds that need no explanation."""
 _PAUSE = 0.1
+_BAR = 20
+"""Characters that it is made of."""
 _ERASE = "\r\x1b[K"
 
 
 class Counting:
-    """Counts by name: `reading pods 12000, nodes 500`."""
+    """Counts by name: `reading [####----] 50% pods 12000, nodes 500`.
+
+    The bar is there where whoever counts knows of how much.
+    """
 
     def __init__(
         self,
@@ -29,12 +34,15 @@ class Counting:
         self._stream = stream
         self._width = width
         self._counts: dict[str, int] = {}
+        self._totals: dict[str, int] = {}
         self._now = now
         self._next = now() + _PATIENCE
         self._shown = False
 
-    def __call__(self, name: str, count: int) -> None:
+    def __call__(self, name: str, count: int, total: int = 0, /) -> None:
         self._counts[name] = count
+        if total:
+            self._totals[name] = total
         self.show()
 
     def show(self) -> None:
@@ -45,8 +53,17 @@ class Counting:
             self._shown = True
             counts = (f"{name} {count}" for name, count in self._counts.items() if count)
             said = ", ".join(counts) or "..."
-            self._stream.write(f"{_ERASE}{self._doing} {said}"[: self._width + len(_ERASE) - 1])
+            line = f"{self._doing} {self._bar()}{said}"
+            self._stream.write(f"{_ERASE}{line[: self._width - 1]}")
             self._stream.flush()
+
+    def _bar(self) -> str:
+        whole = sum(self._totals.values())
+        if not whole:
+            return ""
+        share = min(sum(self._counts[name] for name in self._totals) / whole, 1.0)
+        full = round(share * _BAR)
+        return f"[{'#' * full}{'-' * (_BAR - full)}] {share:.0%} "
 
     def erase(self) -> None:
         if self._shown:

@@ -101,7 +101,8 @@ async def list_pods(access: Access, options: PodsOptions, progress: Progress | N
         async for page in pages:
             rows += (_pod(it, now) for it in page.items)
             if progress is not None:
-                progress(resource.plural, len(rows))
+                left = page.metadata.remaining_item_count or 0
+                progress(resource.plural, len(rows), len(rows) + left)
     return Pods(options.namespace, tuple(rows))
 
 

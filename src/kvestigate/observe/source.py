@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
@@ -20,8 +20,11 @@ _PAGE_SIZE = 1000
 # A large API server has megabytes of figures, and takes its time to write them.
 _PATIENCE = 30.0
 
-Progress = Callable[[str, int], None]
-"""Called with the name of a source and how much of it has been read."""
+
+class Progress(Protocol):
+    def __call__(self, name: str, count: int, total: int = 0, /) -> None:
+        """So much of a source has been read; of how much, if the server says, else 0."""
+
 
 Condense = Callable[[T], T]
 
@@ -80,7 +83,8 @@ class Listing(Source[T]):
             async for page in pages:
                 items += page.items if condense is None else map(condense, page.items)
                 if progress is not None:
-                    progress(self.name, len(items))
+                    left = page.metadata.remaining_item_count or 0
+                    progress(self.name, len(items), len(items) + left)
         finally:
             await pages.aclose()
         return tuple(items)
