@@ -89,12 +89,8 @@ class Judge:
         accept: str = "application/json",
     ) -> bytes:
         """The body of a successful answer. A dropped connection is opened again next time."""
-        data = None if body is None else json.dumps(body)
-        headers = {"Accept": accept, "Content-Type": content_type, "User-Agent": "judge"}
-        if self._token:
-            headers["Authorization"] = f"Bearer {self._token}"
         try:
-            self._connection.request(method, path, data, headers)
+            self.begin(method, path, body, content_type, accept)
             response = self._connection.getresponse()
             content = response.read()
         except (OSError, http.client.HTTPException):
@@ -103,3 +99,18 @@ class Judge:
         if response.status >= 300:
             raise Refused(response.status, content)
         return content
+
+    def begin(
+        self,
+        method: str,
+        path: str,
+        body: Json | None = None,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+    ) -> None:
+        """Ask, and leave the answer unread."""
+        data = None if body is None else json.dumps(body)
+        headers = {"Accept": accept, "Content-Type": content_type, "User-Agent": "judge"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        self._connection.request(method, path, data, headers)
