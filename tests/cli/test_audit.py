@@ -88,7 +88,12 @@ def test_where_nothing_may_be_listed_the_audit_says_what(
     (home / "config").write_text(kubeconfig(start(answering(403, refusal)).url))
     outcome = invoke("audit", "--kubeconfig", "config")
     assert outcome.code == 0, outcome.err
-    assert "cannot list pods: permission denied" in outcome.out
+    nodes = outcome.out.partition("== nodes ==")[2].partition("==")[0]
+    assert nodes.split("\n\n")[1:-1] == [
+        "cannot list nodes: permission denied",
+        "cannot list pods: permission denied",
+    ]
+    assert "cannot list pods: permission denied (no)" in outcome.out
     assert "cannot list deployments.apps: permission denied" in outcome.out
     assert "not checked, for want of what was not seen: node-not-ready, " in outcome.out
     assert "that we know how to look for" not in outcome.out

@@ -84,7 +84,7 @@ def _pod_usage(pod: PodMetrics) -> PodUsage:
 
 def render(report: MetricsReport) -> Sequence[Block]:
     if not report.available:
-        said = "no live usage: metrics-server is not installed or not reachable"
+        said = "no live usage: metrics-server is not installed, not reachable or not for you"
         return [text(said, Tone.WARN)]
     columns = (Column("node"), Column("cpu", number=True), Column("memory", number=True))
     rows = [

@@ -23,11 +23,12 @@ class Report:
     render: Callable[[Any], Sequence[Block]]
 
 
-def gap_block(gap: Gap) -> Block:
-    """`pods: you may not list them`, in the tone of a warning."""
+def gap_block(gap: Gap, *, brief: bool = False) -> Block:
+    """`cannot list pods: permission denied (...)`; `brief` leaves out what the server said."""
     said = {
         Cause.DENIED: f"cannot {gap.verb} {gap.resource}: permission denied",
         Cause.ABSENT: f"cannot {gap.verb} {gap.resource}: the cluster does not serve them",
         Cause.UNAVAILABLE: f"cannot {gap.verb} {gap.resource}: their server does not answer",
     }[gap.cause]
-    return text(f"{said} ({gap.message})" if gap.cause is Cause.DENIED else said, Tone.WARN)
+    told = gap.cause is Cause.DENIED and not brief
+    return text(f"{said} ({gap.message})" if told else said, Tone.WARN)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
+from kvestigate.observe.snapshot import Gap
 from kvestigate.render.blocks import Block, Cell, Column, Table, Text, Tone, text
 from kvestigate.reports.audit import Audit
 from kvestigate.reports.findings.model import Finding, Severity
-from kvestigate.reports.model import gap_block
+from kvestigate.reports.model import Report, gap_block
 from kvestigate.reports.registry import REPORTS, find
 from kvestigate.reports.run import ReportNames, ReportResult
 
@@ -22,7 +24,9 @@ def audit_blocks(audit: Audit) -> Sequence[Block]:
         blocks.append(text(only(audit.namespace), Tone.WARN))
     for report in REPORTS:
         blocks.append(text(f"== {report.name} ==", Tone.STRONG))
-        blocks += report.render(audit.reports[report.name])
+        missing = _missing(report, audit.gaps)
+        blocks += (gap_block(gap, brief=True) for gap in missing)
+        blocks += _seen(report, audit.reports[report.name], missing)
     if audit.gaps:
         blocks += [text("== not seen ==", Tone.STRONG), *map(gap_block, audit.gaps)]
     return [*blocks, text("== findings ==", Tone.STRONG), *finding_blocks(audit)]
@@ -56,7 +60,19 @@ def _finding(finding: Finding) -> Text:
 
 def report_blocks(result: ReportResult) -> Sequence[Block]:
     within = [text(only(result.namespace), Tone.WARN)] if result.namespace else []
-    return [*within, *find(result.name).render(result.report), *map(gap_block, result.gaps)]
+    seen = _seen(find(result.name), result.report, result.gaps)
+    return [*within, *map(gap_block, result.gaps), *seen]
+
+
+def _missing(report: Report, gaps: Sequence[Gap]) -> Sequence[Gap]:
+    """What could not be read of that which a report is made of."""
+    needed = {(it.verb, it.name) for it in report.needs}
+    return [gap for gap in gaps if (gap.verb, gap.resource) in needed]
+
+
+def _seen(report: Report, result: Any, missing: Sequence[Gap]) -> Sequence[Block]:
+    """The report, unless nothing of it was seen: it would only say that there is nothing."""
+    return report.render(result) if len(missing) < len(report.needs) else ()
 
 
 def only(namespace: str) -> str:
