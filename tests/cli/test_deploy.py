@@ -84,6 +84,15 @@ def test_one_object_that_fails_is_the_exit_code(
     assert refused.out.startswith("nothing is applied while 1 of 1 objects would fail")
 
 
+def test_a_plan_that_would_fail_asks_for_no_confirmation(
+    invoke: Invoke, on: tuple[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "bad.yaml").write_text("apiVersion: v1\nkind: Wibble\nmetadata: {name: x}\n")
+    plan = invoke("deploy", str(tmp_path / "bad.yaml"), *on)
+    assert (plan.code, plan.err) == (1, "")
+    assert "nothing is applied while 1 of 1 objects would fail" in plan.out
+
+
 def test_a_conflict_names_the_owner(invoke: Invoke, on: tuple[str, str], tmp_path: Path) -> None:
     path = tmp_path / "deployment.yaml"
     path.write_text("""
