@@ -9,8 +9,8 @@ import pytest
 
 from kvestigate.aio.clock import VirtualClock
 from kvestigate.client.recorder import EVENTS, News, Recorder
+from tests.bed import Bed, plane
 from tests.controllers.builders import NOW
-from tests.controllers.conftest import Bed, plane
 
 ABOUT = (("kind", "Pod"), ("namespace", "default"), ("name", "p"), ("uid", "1"))
 

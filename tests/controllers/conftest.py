@@ -4,38 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
-from random import Random
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 import pytest
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock, WallClock
-from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
-from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.controllers.registry import CONTROLLERS
 from kvestigate.controllers.runtime import Manager
 from kvestigate.kube import builtins
-from kvestigate.kube.resources import Resource
-from kvestigate.plane.authn.tokens import StaticTokens, digest
-from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
-from kvestigate.plane.authz.interface import AllowAll
-from kvestigate.plane.server import ApiServer
-from kvestigate.plane.store.memory import MemoryBackend
-from kvestigate.plane.store.store import Store
+from tests.bed import Bed as Plain
+from tests.bed import Object, plane
 from tests.real.session import connected
 from tests.upstream.cluster import UpstreamCluster
 
-Object = dict[str, Any]
-Objects = Mapping[str, Object]
-
-PATIENCE = 30.0
 PODS = builtins.resource("pods")
-NAMESPACE = "default"
 
 READY = {
     "phase": "Running",
@@ -53,74 +39,11 @@ def runs(pod: Object) -> Object | None:
 
 
 @dataclass
-class Bed:
-    """One API server with controllers on it."""
+class Bed(Plain):
+    """One with pods that have a fate."""
 
-    api: Api
-    namespace: str = NAMESPACE
     fate: Callable[[Object], Object | None] = runs
     """What becomes of a pod without a phase: its status, or None to leave it alone."""
-    stack: AsyncExitStack = field(default_factory=AsyncExitStack)
-
-    async def create(self, kind: str, body: Object) -> Object:
-        resource = builtins.resource(kind)
-        body = {"apiVersion": resource.api_version, "kind": resource.kind, **body}
-        namespace = body["metadata"].get("namespace") or self.namespace
-        return await self.api.create(resource, body, namespace=namespace)
-
-    async def get(self, kind: str, name: str) -> Object:
-        return await self.api.get(builtins.resource(kind), name, namespace=self.namespace)
-
-    async def patch(self, kind: str, name: str, patch: Object, subresource: str = "") -> Object:
-        return await self.api.patch(
-            builtins.resource(kind), name, patch, namespace=self.namespace, subresource=subresource
-        )
-
-    async def all(self, kind: str, namespace: str | None = None) -> dict[str, Object]:
-        resource = builtins.resource(kind)
-        where = (namespace or self.namespace) if resource.namespaced else None
-        page = await self.api.list(resource, Selection(where))
-        return {item["metadata"]["name"]: item for item in page.items}
-
-    async def until(
-        self,
-        kind: str,
-        holds: Callable[[Objects], Any],
-        *,
-        namespace: str | None = None,
-        timeout: float = PATIENCE,
-    ) -> dict[str, Object]:
-        """The objects by name, as soon as `holds` is true of them."""
-        resource = builtins.resource(kind)
-        where = (namespace or self.namespace) if resource.namespaced else None
-        seen: dict[str, Object] = {}
-        try:
-            async with asyncio.timeout(timeout):
-                return await self._until(resource, Selection(where), holds, seen)
-        except TimeoutError:
-            raise AssertionError(f"never came true; last seen: {_brief(seen)}") from None
-
-    async def _until(
-        self,
-        resource: Resource,
-        selection: Selection,
-        holds: Callable[[Objects], Any],
-        seen: dict[str, Object],
-    ) -> dict[str, Object]:
-        page = await self.api.list(resource, selection)
-        seen.update((item["metadata"]["name"], item) for item in page.items)
-        if holds(seen):
-            return seen
-        version = page.metadata.resource_version
-        async with self.api.watch(resource, selection, resource_version=version) as events:
-            async for event in events:
-                name = event.object["metadata"]["name"]
-                seen.pop(name, None)
-                if event.type != "DELETED":
-                    seen[name] = event.object
-                if holds(seen):
-                    return seen
-        raise AssertionError("the watch ended")
 
     async def kubelet(self) -> None:
         """Gives every pod its fate, and lets those go that are asked to."""
@@ -144,22 +67,6 @@ class Bed:
                     )
         except errors.NotFound:
             pass
-
-
-def _brief(seen: Objects) -> dict[str, Any]:
-    return {
-        name: {"spec.replicas": item.get("spec", {}).get("replicas"), **item.get("status", {})}
-        for name, item in seen.items()
-    }
-
-
-@asynccontextmanager
-async def plane(clock: Clock | None = None) -> AsyncIterator[Api]:
-    """A fresh plane."""
-    async with Store(MemoryBackend()) as store:
-        tokens = StaticTokens({digest("t"): User("admin", (MASTERS, AUTHENTICATED))})
-        server = ApiServer(store, tokens, AllowAll(), clock=clock, random=Random(1))
-        yield Api(InProcessTransport(server.handle, headers=[("authorization", "Bearer t")]))
 
 
 @asynccontextmanager

@@ -86,12 +86,14 @@ def test_dooming_twice_is_no_news(cache: Cache[PartialObject]) -> None:
 
 def test_an_index_follows_its_objects(cache: Cache[PartialObject]) -> None:
     cache.learn(KEY, thing(1, labels={"app": "x"}))
-    cache.add_index("app", lambda it: [it.metadata.labels.get("app", "")])
+    cache.add_index("app", lambda it: (it.metadata.labels.get("app", ""),))
     assert [it.metadata.name for it in cache.find("app", "", "x")] == ["a"]
     cache.learn(KEY, thing(2, labels={"app": "y"}))
     assert cache.find("app", "", "x") == []
     assert len(cache.find("app", "", "y")) == 1
     assert cache.find("app", "other", "y") == []
+    cache.learn(KEY, thing(3, labels={"app": "y"}))
+    assert [it.metadata.resource_version for it in cache.find("app", "", "y")] == ["3"]
     cache.learn_gone(KEY, thing(3))
     assert cache.find("app", "", "y") == []
     assert cache.of("") == []

@@ -15,8 +15,9 @@ from kvestigate.controllers.rootca import RootCertificateController
 from kvestigate.controllers.runtime import Manager
 from kvestigate.controllers.volumes import LOCAL_PATH, SELECTED_NODE
 from kvestigate.kube import builtins
+from tests.bed import Object, Objects, plane
 from tests.controllers.builders import NOW
-from tests.controllers.conftest import Bed, Object, Objects, plane, running
+from tests.controllers.conftest import Bed, running
 from tests.controllers.objects import deployment, node, replica_set, service
 
 GC = "garbage-collector-controller"

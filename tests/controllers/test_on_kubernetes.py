@@ -13,7 +13,8 @@ from kvestigate.client.api import Propagation
 from kvestigate.client.call import Selection
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
-from tests.controllers.conftest import Bed, Object, Objects, running
+from tests.bed import Object, Objects
+from tests.controllers.conftest import Bed, running
 from tests.controllers.objects import deployment, job
 from tests.real.session import connected
 from tests.upstream.cluster import UpstreamCluster

@@ -9,7 +9,8 @@ from typing import Any
 
 import msgspec
 
-from tests.scheduler.conftest import Object, node, pod
+from tests.bed import Object
+from tests.scheduler.conftest import node, pod
 
 ZONE = "topology.kubernetes.io/zone"
 HOST = "kubernetes.io/hostname"

@@ -12,8 +12,9 @@ from kvestigate import errors
 from kvestigate.client.call import Selection
 from kvestigate.kube import builtins
 from kvestigate.scheduler.runtime import Scheduler
+from tests.bed import Object, Objects
 from tests.real.session import connected
-from tests.scheduler.conftest import Bed, Object, Objects, condition
+from tests.scheduler.conftest import Bed, condition
 from tests.scheduler.scenarios import EXPECTED, PRIORITIES, SCENARIOS, Outcome, Scenario
 from tests.upstream import binaries
 from tests.upstream.cluster import UpstreamCluster

@@ -13,7 +13,8 @@ from kvestigate.errors import to_status
 from kvestigate.scheduler.runtime import Scheduler
 from kvestigate.scheduler.volumes import SELECTED_NODE
 from kvestigate.wire.message import Request, Response
-from tests.scheduler.conftest import Bed, Object, Objects, condition, node, pod, scheduling
+from tests.bed import Object, Objects
+from tests.scheduler.conftest import Bed, condition, node, pod, scheduling
 from tests.scheduler.scenarios import claim, on, storage_class, taint, uses, volume
 
 

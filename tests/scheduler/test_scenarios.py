@@ -16,7 +16,7 @@ from kvestigate.scheduler.pods import PodFacts
 from kvestigate.scheduler.refusal import refuse
 from kvestigate.scheduler.state import ClusterState
 from kvestigate.scheduler.views import Claim, StorageClass
-from tests.scheduler.conftest import Object
+from tests.bed import Object
 from tests.scheduler.scenarios import EXPECTED, PRIORITIES, SCENARIOS, Outcome, Scenario
 
 
