@@ -154,3 +154,10 @@ async def test_contexts_that_are_not_there(
 ) -> None:
     with pytest.raises(error):
         await run(write(content), *names)
+
+
+async def test_a_file_that_is_taken_for_a_context_gets_a_hint(write: Write) -> None:
+    path = write(config({"server": "https://x.test"}, {}))
+    with pytest.raises(UsageError, match="there is no context") as caught:
+        await run(path, str(path))
+    assert f"--kubeconfig {path} kubeconfig verify" in (caught.value.hint or "")

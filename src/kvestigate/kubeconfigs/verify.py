@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -102,8 +102,7 @@ async def verify(
         raise ConfigError("there are no contexts to verify", hint="give --kubeconfig PATH")
     for name in names:
         if name not in config.contexts:
-            hint = alternatives(name, config.contexts, "contexts")
-            raise UsageError(f'there is no context "{name}"', hint=hint)
+            raise UsageError(f'there is no context "{name}"', hint=_meant(name, config.contexts))
     room, terminal = asyncio.Semaphore(_TOGETHER), asyncio.Lock()
     left = len(names)
 
@@ -118,6 +117,12 @@ async def verify(
         return check
 
     return Verification(tuple(await asyncio.gather(*(one(name) for name in names))))
+
+
+def _meant(name: str, contexts: Iterable[str]) -> str:
+    if Path(name).is_file():
+        return f"that is a file: `kvestigate --kubeconfig {name} kubeconfig verify`"
+    return alternatives(name, contexts, "contexts")
 
 
 async def _check(
