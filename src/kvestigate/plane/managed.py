@@ -33,10 +33,27 @@ def track(call: Call, new: Object, old: Object | None) -> None:
     """
     meta = new["metadata"]
     sent = meta.pop(FIELD, None)
-    before = None if old is None else old["metadata"].get(FIELD)
-    after = _after_write(call, new, old, sent, before)
+    if old is None and not sent:
+        after = _of_creator(call, new)
+    else:
+        before = None if old is None else old["metadata"].get(FIELD)
+        after = _after_write(call, new, old, sent, before)
     if after:
         meta[FIELD] = after
+
+
+def _of_creator(call: Call, new: Object) -> list[Any] | None:
+    """The one entry of a new object."""
+    served, part = call.served, call.asked.subresource
+    shown = _at(served, call.kind, new)
+    try:
+        fields = ownership.of_creator(shown, shape(served), _ignored(call.kind, part))
+    except Unkeyed:
+        return None
+    if not fields:
+        return None
+    version = served.resource.api_version
+    return [managers.entry(call.field_manager, UPDATE, version, _now(call), fields, part)]
 
 
 def _after_write(

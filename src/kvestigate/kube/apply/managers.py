@@ -54,49 +54,54 @@ def manager(name: str, operation: str, version: str, subresource: str) -> Manage
 def decode(entries: Sequence[Mapping[str, Any]] | None) -> Managers:
     """Raises `Malformed`."""
     found: Managers = {}
-    for entry in entries or ():
-        operation, version = entry.get("operation"), entry.get("apiVersion") or ""
+    for told in entries or ():
+        operation, version = told.get("operation"), told.get("apiVersion") or ""
         if operation not in (APPLY, UPDATE):
             raise Malformed("operation must be `Apply` or `Update`")
         if not version:
             raise Malformed("apiVersion must not be empty")
-        if entry.get("fieldsType") != "FieldsV1":
-            raise Malformed(f"fieldsType {entry.get('fieldsType')!r}")
-        key = manager(
-            entry.get("manager") or "", operation, version, entry.get("subresource") or ""
-        )
-        found[key] = Entry(entry.get("fieldsV1") or {}, version, entry.get("time"))
+        if told.get("fieldsType") != "FieldsV1":
+            raise Malformed(f"fieldsType {told.get('fieldsType')!r}")
+        key = manager(told.get("manager") or "", operation, version, told.get("subresource") or "")
+        found[key] = Entry(told.get("fieldsV1") or {}, version, told.get("time"))
     return found
 
 
 def decode_foreign(entries: Sequence[Mapping[str, Any]] | None) -> Managers:
     """Entries that a client sent, whose sets may be in any form. Raises `Malformed`."""
     found = decode(entries)
-    for key, entry in found.items():
-        fields = fieldset.parse(entry.fields)
+    for key, told in found.items():
+        fields = fieldset.parse(told.fields)
         fields.pop(fieldset.SELF, None)
-        found[key] = Entry(fields, entry.version, entry.time)
+        found[key] = Entry(fields, told.version, told.time)
     return found
 
 
 def encode(managers: Managers) -> list[dict[str, Any]]:
     """The entries in their order: appliers first, each group from the oldest on."""
     if len(managers) == 1:
-        return [_encode(key, entry) for key, entry in managers.items()]
+        return [_encode(key, of) for key, of in managers.items()]
     return [_encode(key, managers[key]) for key in sorted(managers, key=_order(managers))]
 
 
-def _encode(key: Manager, entry: Entry) -> dict[str, Any]:
-    encoded: dict[str, Any] = {
-        "manager": key.name,
-        "operation": key.operation,
-        "apiVersion": entry.version,
-        "time": entry.time,
-        "fieldsType": "FieldsV1",
-        "fieldsV1": entry.fields,
-        "subresource": key.subresource,
-    }
-    return {name: value for name, value in encoded.items() if value or name == "fieldsV1"}
+def _encode(key: Manager, of: Entry) -> dict[str, Any]:
+    return entry(key.name, key.operation, of.version, of.time, of.fields, key.subresource)
+
+
+def entry(
+    name: str, operation: str, version: str, time: str | None, fields: FieldSet, subresource: str
+) -> dict[str, Any]:
+    """What `managedFields` holds of one manager; what is empty is left out."""
+    encoded: dict[str, Any] = {"manager": name} if name else {}
+    encoded["operation"] = operation
+    encoded["apiVersion"] = version
+    if time:
+        encoded["time"] = time
+    encoded["fieldsType"] = "FieldsV1"
+    encoded["fieldsV1"] = fields
+    if subresource:
+        encoded["subresource"] = subresource
+    return encoded
 
 
 def _order(managers: Managers) -> Any:
@@ -125,15 +130,15 @@ def capped(managers: Managers) -> Managers:
     for key in updaters:
         if not excess:
             break
-        entry = managers[key]
-        if entry.version not in first:
-            first[entry.version] = key
+        old = managers[key]
+        if old.version not in first:
+            first[old.version] = key
             continue
-        bucket = Manager(ANCIENT, UPDATE, entry.version)
+        bucket = Manager(ANCIENT, UPDATE, old.version)
         if bucket not in kept:
-            kept[bucket] = kept.pop(first[entry.version])
+            kept[bucket] = kept.pop(first[old.version])
         del kept[key]
-        fields = fieldset.union(kept[bucket].fields, entry.fields)
-        kept[bucket] = Entry(fields, entry.version, entry.time)
+        fields = fieldset.union(kept[bucket].fields, old.fields)
+        kept[bucket] = Entry(fields, old.version, old.time)
         excess -= 1
     return kept

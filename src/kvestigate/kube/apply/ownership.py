@@ -68,7 +68,8 @@ def write(
 ) -> Managers:
     """The managers after an update from `old` to `new`, or its creation. Raises `Unkeyed`."""
     if old is None and not managers:
-        return _first(new, by, now)
+        taken = of_creator(new, by.shape, by.ignored)
+        return {by.manager: Entry(taken, by.version, now)} if taken else {}
     shape = by.shape
     changes = (
         compare_new(_bare(new), shape) if old is None else compare(_bare(old), _bare(new), shape)
@@ -101,10 +102,9 @@ def _has_all(managers: Managers, by: Writer, touched: FieldSet) -> bool:
     )
 
 
-def _first(new: Object, by: Writer, now: str | None) -> Managers:
-    """The managers of a new object: its creator has all of it."""
-    taken = fieldset.without(said_of_new(_ownable(new), by.shape), by.ignored)
-    return {by.manager: Entry(taken, by.version, now)} if taken else {}
+def of_creator(new: Object, shape: Shape, ignored: FieldSet) -> FieldSet:
+    """What of a new object is its creator's: all of it. Raises `Unkeyed`."""
+    return fieldset.without(said_of_new(_ownable(new), shape), ignored)
 
 
 def apply(
