@@ -154,7 +154,10 @@ def fit(
         return _fit(obj, call, repeated)
     meta = obj["metadata"]
     part, part_of_meta = _unshared(obj, known), _unshared(meta, known["metadata"])
-    fitted = _fit({**part, "metadata": part_of_meta}, call, repeated)
+    touched = {**part, "metadata": part_of_meta}
+    fitted = _fit(touched, call, repeated)
+    if fitted is touched:
+        return obj
     renewed_meta = _renewed(meta, part_of_meta, fitted["metadata"])
     return {**_renewed(obj, part, fitted), "metadata": renewed_meta}
 

@@ -137,9 +137,11 @@ def check_changed(new: Object, old: Object, kind: Kind) -> list[Cause]:
 
     kube-apiserver looks twice, for all kinds and then for the one at hand, and tells it all.
     """
-    meta = new["metadata"]
+    meta, before = new["metadata"], old["metadata"]
+    if [*map(meta.get, _JUDGED)] == [*map(before.get, _JUDGED)]:
+        return []  # it was fine before
     named, open_ = _check_names(meta, kind), _check_open(meta)
-    held, step = _check_held(meta, kind), _check_step(meta, old["metadata"])
+    held, step = _check_held(meta, kind), _check_step(meta, before)
     if not (named or open_ or held or step):
         return []
     generic = open_ + _check_finalizers(meta.get("finalizers") or [])
@@ -174,6 +176,14 @@ def _check_held(meta: Object, kind: Kind) -> list[Cause]:
 
 
 _IMMUTABLE = ("name", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+_JUDGED = (
+    *_IMMUTABLE,
+    "annotations",
+    "finalizers",
+    "generateName",
+    "labels",
+    "ownerReferences",
+)
 
 
 def _check_step(meta: Object, before: Object) -> list[Cause]:

@@ -74,6 +74,11 @@ def same(obj: Object, old: Object, item: Item) -> bool:
     `old` is what was read of the item. It may share parts with the object, and so differ less
     from it than what is stored, but never more.
     """
+    if len(obj) != len(old):
+        return False
+    for name, value in obj.items():
+        if name != "metadata" and (name not in old or old[name] != value):
+            return False
     new = _unrevised(obj)
     return new == _unrevised(old) and new == _unrevised(read(item))
 
