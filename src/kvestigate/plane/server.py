@@ -30,6 +30,7 @@ from kvestigate.plane.call import Call
 from kvestigate.plane.environment import contract
 from kvestigate.plane.environment import routes as environment
 from kvestigate.plane.environment.errand import Errand
+from kvestigate.plane.fairness import Fairness
 from kvestigate.plane.guard import Guard, Visit
 from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.kubelet.reach import Backends
@@ -99,6 +100,7 @@ class ApiServer:
         self._authorizer = authorizer
         self._authenticator = authenticator
         self._guard = Guard(self.planes, authenticator, authorizer)
+        self._fairness = Fairness()
 
     async def handle(self, incoming: Request, visit: Visit | None = None) -> Response | Upgrade:
         """`visit`: what is known of a request that comes from within this process."""
@@ -110,6 +112,8 @@ class ApiServer:
             if visit.asked is None:
                 visit.plane, path = tenancy.split(incoming.path)
                 visit.asked = request.parse(incoming.method, path, incoming.query)
+                if (turn := self._fairness.ask(visit.plane)) is not None:
+                    await turn
             response = await self._answer(visit, visit.asked, incoming)
         except errors.ApiError as error:
             response = answer.failure(error)

@@ -1,0 +1,104 @@
+"""Planes that compete take turns; one that is alone never waits."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from kvestigate.aio.stepped import SteppedLoop
+from kvestigate.plane.fairness import Fairness
+from tests.plane.conftest import Api
+
+VERSION = "/clusters/{}/control-plane/version"
+
+
+async def crowd(fairness: Fairness, *planes: str) -> list[str]:
+    """In which order requests begin that came all at once."""
+    begun: list[str] = []
+
+    async def request(plane: str) -> None:
+        if (turn := fairness.ask(plane)) is not None:
+            await turn
+        begun.append(plane)
+
+    async with asyncio.TaskGroup() as group:
+        for plane in planes:
+            group.create_task(request(plane))
+    return begun
+
+
+@pytest.mark.parametrize(
+    ("came", "begun"),
+    [
+        ("aaaa", "aaaa"),
+        ("b", "b"),
+        ("aaaab", "abaaa"),
+        ("aaaabb", "ababaa"),
+        ("abab", "abab"),
+        ("aaabbbc", "abcabab"),
+    ],
+)
+async def test_each_plane_begins_one_request_in_a_round(came: str, begun: str) -> None:
+    fairness = Fairness()
+    await crowd(fairness, "b", "a")  # they have met before
+
+    assert "".join(await crowd(fairness, *came)) == begun
+
+
+async def test_a_plane_that_was_always_alone_never_waits() -> None:
+    fairness = Fairness()
+
+    assert [fairness.ask("a") for _ in range(1000)] == [None] * 1000
+
+
+async def test_a_plane_is_alone_again_when_the_others_have_been_quiet() -> None:
+    now = 100.0
+    fairness = Fairness(lambda: now)
+    await crowd(fairness, "a", "b")
+    assert fairness.ask("b") is None
+    turn = fairness.ask("b")
+    assert turn is not None
+    await turn
+
+    now += 60
+    assert [fairness.ask("b") for _ in range(3)] == [None] * 3
+
+
+async def test_who_gives_up_holds_up_nobody() -> None:
+    fairness = Fairness()
+    await crowd(fairness, "a", "b")
+    assert fairness.ask("a") is None
+    turns = [fairness.ask("a") for _ in range(3)]
+    assert turns[0] is not None
+    assert turns[2] is not None
+    turns[0].cancel()
+
+    await turns[2]
+
+    assert turns[1] is not None
+    assert turns[1].done()
+
+
+def test_the_rounds_of_a_stepped_loop_are_not_counted() -> None:
+    fairness, loop = Fairness(), SteppedLoop(0.0)
+    with loop.entered():
+        assert [fairness.ask(plane) for plane in "ababbb"] == [None] * 6
+    loop.close()
+
+
+async def test_a_quiet_plane_is_answered_among_the_first(api: Api) -> None:
+    for plane in ("noisy", "quiet"):
+        await api.post("/clusters", {"id": plane})
+        await api.get(VERSION.format(plane))
+    answered: list[str] = []
+
+    async def ask(plane: str) -> None:
+        assert (await api.get(VERSION.format(plane))).status == 200
+        answered.append(plane)
+
+    async with asyncio.TaskGroup() as group:
+        for plane in ["noisy"] * 30 + ["quiet"]:
+            group.create_task(ask(plane))
+
+    assert answered.index("quiet") == 1
