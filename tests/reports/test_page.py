@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from kvestigate.observe import listings
+from kvestigate.observe.exporters import GpuReading
 from kvestigate.reports.audit import examine
 from kvestigate.reports.page import to_page
 from tests.observe.objects import container, node, pod
 from tests.reports.snapshots import Object, named, snapshot
 
-VOID = {"meta", "br", "rect", "link", "img"}
+VOID = {"meta", "br", "link", "img"}
 EVIL = '<script>alert("x")</script>'
 
 
@@ -69,6 +70,47 @@ def test_it_shows_findings_bars_and_gpus(page: str) -> None:
     gpus = page[page.index("GPU map") : page.index('<h2 id="nodes"')]
     assert Counter(re.findall(r'rect class="(\w+)"', gpus)) == {"used": 3, "free": 1}
     assert 'class="over" width="120.0"' in page  # six cores asked for of four
+
+
+def test_squares_show_what_gpus_do_where_figures_tell() -> None:
+    readings = [
+        GpuReading("GPU-0", "n", "0", 97, "ml", EVIL, "main", 2048),
+        GpuReading("GPU-1", "n", "1", 0, "ml", "b", "main", 2048),
+        GpuReading("GPU-2", "n", "2", 0, "", "", "", 2048),
+        GpuReading("GPU-3", "n", "3", 0, "", "", "", 4),
+    ]
+    pods = [pod(name, container(gpu="1"), on="n") for name in ("a", "b")]
+    given: dict[Any, list[Any]] = {
+        listings.NODES: [node("n", gpu="4"), node("m", gpu="2")],
+        listings.PODS: pods,
+        listings.GPU_READINGS: readings,
+    }
+    page = to_page(examine(snapshot(given), "https://x.test"))
+    gpus = page[page.index("GPU map") : page.index('<h2 id="nodes"')]
+    table, _, legend = gpus.partition("</table>")
+    kinds = re.findall(r'rect class="(\w+)"', table)
+    assert kinds == ["free", "free", "used", "idle", "over", "free"]
+        "free",
+        "free",
+        "used",
+        "idle",
+        "over",
+        "free",
+    ]
+    assert 'aria-label="2 of 4 allocated, 1 at work"' in table
+    assert "GPU 1, 0%, 2.0 GiB of memory taken, ml/b/main" in table
+    assert "held and idle" in legend
+    assert EVIL not in page
+    outline = Outline()
+    outline.feed(page)
+    assert outline.open == []
+
+
+def test_what_was_not_seen_is_not_called_empty() -> None:
+    page = to_page(examine(snapshot({}, denied=[listings.NODES, listings.PODS]), "https://x.test"))
+    nodes = page.partition('<h2 id="nodes">')[2].partition("<h2")[0]
+    assert "cannot list nodes: permission denied" in nodes
+    assert "no nodes" not in nodes
 
 
 def test_an_empty_cluster_has_a_page_too() -> None:

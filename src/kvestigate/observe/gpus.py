@@ -40,6 +40,10 @@ _MODEL_LABELS = (
     "beta.amd.com/gpu.product-name",
     "gpu.intel.com/product",
 )
+_WORK = 1
+"""Percent of utilization from which a GPU does something."""
+_HELD_MIB = 1024
+"""A GPU that nobody uses has far less of its memory taken."""
 _MEMORY_LABEL = "nvidia.com/gpu.memory"
 
 
@@ -230,6 +234,15 @@ def devices(nodes: Iterable[Node], readings: Iterable[GpuReading]) -> tuple[Devi
 def _place(device: Device) -> tuple[str, int, str, int, str]:
     """By node, then as people count: 2 before 10."""
     return device.node, len(device.index), device.index, len(device.uuid), device.uuid
+
+
+def at_work(utilization: float | None) -> bool:
+    return utilization is not None and utilization >= _WORK
+
+
+def occupied(utilization: float | None, memory_used_mib: float | None) -> bool:
+    """Somebody uses it, whether or not a pod was given it."""
+    return at_work(utilization) or (memory_used_mib or 0.0) >= _HELD_MIB
 
 
 def _mig_strategy(labels: Mapping[str, str]) -> str:

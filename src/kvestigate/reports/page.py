@@ -6,20 +6,19 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
-from kvestigate.observe.gpus import NodeGpus
 from kvestigate.render.blocks import Block
 from kvestigate.render.html import to_html
 from kvestigate.reports.audit import Audit
 from kvestigate.reports.findings.model import Finding, Severity
 from kvestigate.reports.gpu import GpuReport
+from kvestigate.reports.gpu_map import gpu_map
 from kvestigate.reports.model import gap_block
 from kvestigate.reports.nodes import NodeRow, NodesReport, Share
 from kvestigate.reports.registry import REPORTS
-from kvestigate.reports.views import only
+from kvestigate.reports.views import only, section
 
 _BAR = 120
 """Width of a full bar."""
-_SQUARE = 14
 
 _STYLE = """
 :root { color-scheme: light dark; --good: #1a7f37; --warn: #9a6700; --bad: #cf222e;
@@ -43,7 +42,7 @@ th { font-weight: 600 } .number { text-align: right; font-variant-numeric: tabul
 .finding.critical { border-color: var(--bad) } .finding.warning { border-color: var(--warn) }
 code { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
 svg { vertical-align: middle } .used { fill: var(--used) } .free { fill: var(--free) }
-.over { fill: var(--bad) }
+.over { fill: var(--bad) } .idle { fill: var(--warn) }
 """
 
 
@@ -59,8 +58,7 @@ def to_page(audit: Audit) -> str:
         *_findings(audit),
         *_charts(audit),
         *(
-            f'<h2 id="{report.name}">{report.name}</h2>\n'
-            f"{to_html(report.render(audit.reports[report.name]))}"
+            f'<h2 id="{report.name}">{report.name}</h2>\n{to_html(section(report, audit))}'
             for report in REPORTS
         ),
     ]
@@ -134,7 +132,7 @@ def _charts(audit: Audit) -> list[str]:
     if isinstance(nodes, NodesReport) and nodes.nodes:
         made += ["<h2>Allocation per node</h2>", _allocation(nodes.nodes)]
     if isinstance(gpus, GpuReport) and gpus.nodes:
-        made += ["<h2>GPU map</h2>", _gpu_map(gpus.nodes)]
+        made += ["<h2>GPU map</h2>", gpu_map(gpus)]
     return made
 
 
@@ -157,28 +155,4 @@ def _bar(share: Share) -> str:
         f'<svg width="{_BAR}" height="10" role="img" aria-label="{share.ratio:.0%}">'
         f'<rect class="free" width="{_BAR}" height="10"/>'
         f'<rect class="{kind}" width="{used:.1f}" height="10"/></svg> {share.ratio:.0%}'
-    )
-
-
-def _gpu_map(nodes: Sequence[NodeGpus]) -> str:
-    body = "".join(
-        f"<tr><td>{escape(node.node)}</td><td>{escape(node.model or node.vendor)}</td>"
-        f"<td>{_squares(node)}</td></tr>"
-        for node in nodes
-    )
-    return f"<table><tbody>{body}</tbody></table>"
-
-
-def _squares(node: NodeGpus) -> str:
-    offered, used = sum(node.allocatable.values()), sum(node.requested.values())
-    squares = "".join(
-        f'<rect class="{"used" if index < used else "free"}" x="{index * (_SQUARE + 2)}" '
-        f'width="{_SQUARE}" height="{_SQUARE}"/>'
-        for index in range(offered)
-    )
-    label = f"{used} of {offered} allocated"
-    width = max(offered * (_SQUARE + 2), 1)
-    return (
-        f'<svg width="{width}" height="{_SQUARE}" role="img" aria-label="{label}">{squares}</svg>'
-        f" {label}"
     )

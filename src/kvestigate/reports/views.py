@@ -24,12 +24,18 @@ def audit_blocks(audit: Audit) -> Sequence[Block]:
         blocks.append(text(only(audit.namespace), Tone.WARN))
     for report in REPORTS:
         blocks.append(text(f"== {report.name} ==", Tone.STRONG))
-        missing = _missing(report, audit.gaps)
-        blocks += (gap_block(gap, brief=True) for gap in missing)
-        blocks += _seen(report, audit.reports[report.name], missing)
+        blocks += section(report, audit)
     if audit.gaps:
         blocks += [text("== not seen ==", Tone.STRONG), *map(gap_block, audit.gaps)]
     return [*blocks, text("== findings ==", Tone.STRONG), *finding_blocks(audit)]
+
+
+def section(report: Report, audit: Audit) -> Sequence[Block]:
+    """A report of an audit, after what could not be read of that which it is made of."""
+    needed = {(it.verb, it.name) for it in report.needs}
+    missing = [gap for gap in audit.gaps if (gap.verb, gap.resource) in needed]
+    brief = (gap_block(gap, brief=True) for gap in missing)
+    return [*brief, *_seen(report, audit.reports[report.name], missing)]
 
 
 def finding_blocks(audit: Audit) -> Sequence[Block]:
@@ -62,12 +68,6 @@ def report_blocks(result: ReportResult) -> Sequence[Block]:
     within = [text(only(result.namespace), Tone.WARN)] if result.namespace else []
     seen = _seen(find(result.name), result.report, result.gaps)
     return [*within, *map(gap_block, result.gaps), *seen]
-
-
-def _missing(report: Report, gaps: Sequence[Gap]) -> Sequence[Gap]:
-    """What could not be read of that which a report is made of."""
-    needed = {(it.verb, it.name) for it in report.needs}
-    return [gap for gap in gaps if (gap.verb, gap.resource) in needed]
 
 
 def _seen(report: Report, result: Any, missing: Sequence[Gap]) -> Sequence[Block]:

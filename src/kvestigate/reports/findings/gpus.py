@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kvestigate.kube import quantities
 from kvestigate.observe import listings
 from kvestigate.observe.exporters import GpuReading
-from kvestigate.observe.gpus import asked_for
+from kvestigate.observe.gpus import asked_for, at_work, occupied
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.human import size
 from kvestigate.reports import gpu
@@ -17,9 +17,6 @@ from kvestigate.reports.findings.pods import owner_of
 
 _IDLE_MILLIS = 10
 """Feeding a GPU takes more CPU than this."""
-_IDLE_PERCENT = 1
-_HELD_MIB = 1024
-"""A GPU that nobody uses has far less of its memory taken."""
 
 
 def not_offered(snapshot: Snapshot) -> Iterator[Finding]:
@@ -69,7 +66,7 @@ def idle_by_their_own_figures(snapshot: Snapshot) -> Iterator[Finding]:
             by_pod.setdefault(key, []).append(reading)
     found: dict[Subject, _Idle] = {}
     for (namespace, name), seen in by_pod.items():
-        if all(it.utilization < _IDLE_PERCENT for it in seen):
+        if not any(at_work(it.utilization) for it in seen):
             held = _note(found, owners[namespace, name], name, len(seen))
             held.memory_mib += sum(it.memory_used_mib or 0.0 for it in seen)
     for owner, held in _largest_first(found):
@@ -87,10 +84,7 @@ def held_by_nobody(snapshot: Snapshot) -> Iterator[Finding]:
     """GPUs in use that no pod was given: a process beside Kubernetes, or one that was left."""
     unexplained: dict[str, list[GpuReading]] = {}
     for reading in snapshot.of(listings.GPU_READINGS):
-        at_work = (
-            reading.utilization >= _IDLE_PERCENT or (reading.memory_used_mib or 0) >= _HELD_MIB
-        )
-        if at_work and not reading.pod:
+        if not reading.pod and occupied(reading.utilization, reading.memory_used_mib):
             unexplained.setdefault(reading.node, []).append(reading)
     for node in snapshot.derived(gpu.collect).nodes:
         seen = unexplained.get(node.node, [])

@@ -1,0 +1,77 @@
+"""PURE. A square for every GPU of a cluster: who has one, and where figures tell, what it does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+from kvestigate.observe.gpus import Device, NodeGpus, at_work, occupied
+from kvestigate.render.human import size
+from kvestigate.reports.gpu import GpuReport
+
+_SQUARE = 14
+_LEGEND = (
+    ("used", "at work"),
+    ("idle", "held and idle"),
+    ("over", "in use, and no pod has it"),
+    ("free", "free"),
+)
+
+
+def gpu_map(report: GpuReport) -> str:
+    measured: dict[str, list[Device]] = {}
+    for device in report.devices:
+        if device.utilization is not None:
+            measured.setdefault(device.node, []).append(device)
+    body = "".join(
+        f"<tr><td>{escape(node.node)}</td><td>{escape(node.model or node.vendor)}</td>"
+        f"<td>{_row(node, measured.get(node.node, ()))}</td></tr>"
+        for node in report.nodes
+    )
+    legend = f"<p>{_legend()}</p>" if measured else ""
+    return f"<table><tbody>{body}</tbody></table>{legend}"
+
+
+def _row(node: NodeGpus, devices: Sequence[Device]) -> str:
+    offered, taken = sum(node.allocatable.values()), sum(node.requested.values())
+    label = f"{taken} of {offered} allocated"
+    if not devices:
+        kinds = [("used" if index < taken else "free", "") for index in range(offered)]
+        return _squares(kinds, label)
+    busy = sum(at_work(it.utilization) for it in devices)
+    return _squares([(_kind(it), _told(it)) for it in devices], f"{label}, {busy} at work")
+
+
+def _kind(device: Device) -> str:
+    if device.user:
+        return "used" if at_work(device.utilization) else "idle"
+    return "over" if occupied(device.utilization, device.memory_used_mib) else "free"
+
+
+def _told(device: Device) -> str:
+    memory = device.memory_used_mib
+    held = f"{size(int(memory) * 1024 * 1024)} of memory taken" if memory is not None else ""
+    figures = (f"GPU {device.index}", f"{device.utilization:.0f}%", held, device.user or "no pod")
+    return ", ".join(part for part in figures if part)
+
+
+def _squares(kinds: Sequence[tuple[str, str]], label: str) -> str:
+    squares = "".join(_square(index, *each) for index, each in enumerate(kinds))
+    width = max(len(kinds) * (_SQUARE + 2), 1)
+    return (
+        f'<svg width="{width}" height="{_SQUARE}" role="img" aria-label="{label}">{squares}</svg>'
+        f" {label}"
+    )
+
+
+def _square(index: int, kind: str, told: str = "") -> str:
+    rect = f'rect class="{kind}" x="{index * (_SQUARE + 2)}" width="{_SQUARE}" height="{_SQUARE}"'
+    return f"<{rect}><title>{escape(told)}</title></rect>" if told else f"<{rect}/>"
+
+
+def _legend() -> str:
+    return " ".join(
+        f'<svg width="{_SQUARE}" height="{_SQUARE}" aria-hidden="true">{_square(0, kind)}</svg> '
+        f"{words}"
+        for kind, words in _LEGEND
+    )
