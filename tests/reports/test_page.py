@@ -90,13 +90,6 @@ def test_squares_show_what_gpus_do_where_figures_tell() -> None:
     table, _, legend = gpus.partition("</table>")
     kinds = re.findall(r'rect class="(\w+)"', table)
     assert kinds == ["free", "free", "used", "idle", "over", "free"]
-        "free",
-        "free",
-        "used",
-        "idle",
-        "over",
-        "free",
-    ]
     assert 'aria-label="2 of 4 allocated, 1 at work"' in table
     assert "GPU 1, 0%, 2.0 GiB of memory taken, ml/b/main" in table
     assert "held and idle" in legend
