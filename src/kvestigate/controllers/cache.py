@@ -95,11 +95,14 @@ class _Index(Generic[V]):
 class Cache(Generic[V]):
     """The objects of one resource, on all planes of a manager."""
 
-    __slots__ = ("_assumed", "_doomed", "_handlers", "_indexes", "_objects", "_seen")
+    __slots__ = ("_assumed", "_doomed", "_handlers", "_indexes", "_known", "_objects", "_seen")
 
     def __init__(self) -> None:
         self._objects: dict[Key, V] = {}
-        self._indexes: dict[str, _Index[V]] = {_PLANE: _Index(_everything)}
+        self._known: dict[str, Values[V]] = {_PLANE: _everything}
+        """What each index goes by."""
+        self._indexes: dict[str, _Index[V]] = {}
+        """Those that were looked at: most never are, of most resources."""
         self._handlers: list[Handler[V]] = []
         self._seen: dict[str, int] = {}
         self._assumed: dict[str, dict[Key, int]] = {}
@@ -123,15 +126,16 @@ class Cache(Generic[V]):
 
     def find(self, index: str, plane: str, value: str) -> list[V]:
         """The objects of a plane that an index keeps under a value."""
-        return self._indexes[index].find(plane, value)
+        found = self._indexes.get(index)
+        if found is None:
+            found = self._indexes[index] = _Index(self._known[index])
+            for key, view in self._objects.items():
+                found.put(key, view)
+        return found.find(plane, value)
 
     def add_index(self, name: str, values: Values[V]) -> None:
         """Keep objects by what `values` says of them; of one name, the first wins."""
-        if name in self._indexes:
-            return
-        index = self._indexes[name] = _Index(values)
-        for key, view in self._objects.items():
-            index.put(key, view)
+        self._known.setdefault(name, values)
 
     def subscribe(self, handler: Handler[V]) -> None:
         self._handlers.append(handler)
