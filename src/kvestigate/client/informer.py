@@ -73,6 +73,9 @@ Handler = Callable[[Change[V]], None]
 class Informer(Generic[V]):
     """Current objects by key, once `start` has returned. How it hears of them others decide."""
 
+    waits = True
+    """Whether `start` waits for a server, so that many are better started side by side."""
+
     def __init__(self) -> None:
         self._cache: dict[Key, V] = {}
         self._handlers: list[Handler[V]] = []

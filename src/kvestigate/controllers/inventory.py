@@ -7,7 +7,7 @@ heard of. What other controllers watch anyway is not watched twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -34,7 +34,7 @@ class Followers(Protocol):
 
     clock: Clock
 
-    async def follow(self, resource: Resource) -> Cache[Any]: ...
+    async def follow(self, resources: Sequence[Resource]) -> list[Cache[Any]]: ...
 
     def unfollow(self, resource: Resource) -> None: ...
 
@@ -81,7 +81,8 @@ class Inventory:
         }
 
     async def run(self, ready: Ready[None]) -> None:
-        definitions: Cache[Definition] = await self._followers.follow(DEFINITIONS.resource)
+        definitions: Cache[Definition]
+        (definitions,) = await self._followers.follow([DEFINITIONS.resource])
         definitions.subscribe(lambda _: self._changed.set())
         await self._refresh()
         ready(None)
@@ -115,7 +116,7 @@ class Inventory:
                 resource, _ = self._followed.pop(place)
                 self._followers.unfollow(resource)
         new = [it for place, it in served.items() if place not in self._followed]
-        caches = await asyncio.gather(*map(self._followers.follow, new))
+        caches = await self._followers.follow(new)
         for resource, cache in zip(new, caches, strict=True):
             self._add(resource, cache)
 

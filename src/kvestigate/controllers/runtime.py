@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Any
@@ -107,17 +107,19 @@ class Manager:
             cache = self._cached(place, informer)
         return cache
 
-    async def follow(self, resource: Resource) -> Cache[Any]:
-        """The cache of any resource while the manager runs, of metadata unless some know more."""
-        place = (resource.group, resource.plural)
-        cache = self._caches.get(place)
-        if cache is not None:
-            return cache
-        informer = self._api.informer(resource, type=PartialObject, metadata_only=True)
-        cache = self._cached(place, informer)
-        name = f"informer of {resource.qualified}"
-        self._followed[place] = await informer.start(self._supervisor, name, patient=True)
-        return cache
+    async def follow(self, resources: Sequence[Resource]) -> list[Cache[Any]]:
+        """The caches of any resources while the manager runs, of metadata unless some know more."""
+        new: dict[tuple[str, str], Informer[Any]] = {}
+        caches = []
+        for resource in resources:
+            place = (resource.group, resource.plural)
+            if place not in self._caches:
+                informer = self._api.informer(resource, type=PartialObject, metadata_only=True)
+                new[place] = informer
+                self._cached(place, informer)
+            caches.append(self._caches[place])
+        self._followed.update(await self._start_informers(new, patient=True))
+        return caches
 
     def unfollow(self, resource: Resource) -> None:
         """The resource is no longer served: forget its objects."""
@@ -164,11 +166,7 @@ class Manager:
         await self._stack.__aexit__(kind, error, traceback)
 
     async def _start(self) -> None:
-        starting = [
-            informer.start(self._supervisor, f"informer of {'.'.join(place)}")
-            for place, informer in self._informers.items()
-        ]
-        await asyncio.gather(*starting)
+        await self._start_informers(self._informers)
         if self.inventory.wanted:
             await self._supervisor.start("inventory", self.inventory.run)
         self._supervisor.spawn("events", self._recorder.run())
@@ -176,6 +174,21 @@ class Manager:
         for context in self._contexts:
             for _ in range(len(context.queue)):
                 self.hire(context)
+
+    async def _start_informers(
+        self, informers: Mapping[tuple[str, str], Informer[Any]], *, patient: bool = False
+    ) -> dict[tuple[str, str], Callable[[], None]]:
+        """The way to stop each."""
+
+        async def start(place: tuple[str, str]) -> Callable[[], None]:
+            name = f"informer of {'.'.join(place)}"
+            return await informers[place].start(self._supervisor, name, patient=patient)
+
+        if any(informer.waits for informer in informers.values()):
+            stops = await asyncio.gather(*map(start, informers))
+        else:
+            stops = [await start(place) for place in informers]
+        return dict(zip(informers, stops, strict=True))
 
     def hire(self, context: Context) -> None:
         """A queue has something to do: one more worker, if that is not too many."""

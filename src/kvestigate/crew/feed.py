@@ -99,6 +99,8 @@ class Feed:
 class FedInformer(Informer[V]):
     """The objects of one resource, as a feed tells of them."""
 
+    waits = False
+
     def __init__(
         self, feed: Feed, resource: Resource, chosen: Selection, type: type[V], *, whole: bool
     ) -> None:
