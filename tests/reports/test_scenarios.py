@@ -242,7 +242,7 @@ def test_every_gpu_is_known_by_its_uuid_with_its_figures_and_its_pod(
         if GPU in container.get("resources", {}).get("requests", {}) and phase(pod) == "Running"
     }
     at_work = [it for it in devices if it["utilization"]]
-    assert len(at_work) == 9
+    assert len(at_work) == captured.audit["reports"]["gpu"]["at_work"] == 9
     assert all(it["user"] for it in at_work)
     ghosts = [it for it in devices if it["memory_used_mib"] > 100 and not it["user"]]
     assert [(it["node"], it["index"]) for it in ghosts] == [("node-02", "2")]

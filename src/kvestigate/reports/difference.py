@@ -21,7 +21,7 @@ from kvestigate.reports.audit import SCHEMA
 Document = dict[str, Any]
 
 _LIVE = "metrics"
-_LIVE_FIELDS = {"utilization", "memory_used_mib"}
+_LIVE_FIELDS = {"at_work", "memory_used_mib", "utilization"}
 """Of GPUs."""
 
 # What tells the rows of a list apart: the first of these sets of fields that a row has.

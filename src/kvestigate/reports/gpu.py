@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kvestigate.observe import listings
 from kvestigate.observe.capacity import requested
-from kvestigate.observe.gpus import Consumer, Device, NodeGpus, devices, ledger
+from kvestigate.observe.gpus import Consumer, Device, NodeGpus, at_work, devices, ledger
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
 from kvestigate.render.human import size
@@ -25,19 +25,28 @@ class GpuReport:
     consumers: tuple[Consumer, ...]
     devices: tuple[Device, ...] = ()
     """Each GPU, on nodes that tell their uuids."""
+    at_work: int | None = None
+    """GPUs that did something when they were asked; None if none could be."""
 
 
 def collect(snapshot: Snapshot) -> GpuReport:
     nodes, pods = snapshot.of(listings.NODES), snapshot.of(listings.PODS)
     found = ledger(nodes, pods, snapshot.derived(requested))
+    known = devices(nodes, snapshot.of(listings.GPU_READINGS))
     return GpuReport(
         allocatable=sum(sum(node.allocatable.values()) for node in found.nodes),
         requested=sum(sum(node.requested.values()) for node in found.nodes),
         waiting=sum(it.amount for it in found.consumers if not it.node),
         nodes=tuple(sorted(found.nodes, key=lambda it: it.node)),
         consumers=found.consumers,
-        devices=devices(nodes, snapshot.of(listings.GPU_READINGS)),
+        devices=known,
+        at_work=_at_work(known),
     )
+
+
+def _at_work(known: Sequence[Device]) -> int | None:
+    told = [it.utilization for it in known if it.utilization is not None]
+    return sum(map(at_work, told)) if told else None
 
 
 def render(report: GpuReport) -> Sequence[Block]:
@@ -47,6 +56,8 @@ def render(report: GpuReport) -> Sequence[Block]:
     totals = f"{report.requested} of {report.allocatable} GPUs allocated, {free} free"
     if report.waiting:
         totals += f", {report.waiting} waited for"
+    if report.at_work is not None:
+        totals += f"; {report.at_work} at work"
     blocks: list[Block] = [text(totals), _nodes(report.nodes), _consumers(report.consumers)]
     if report.devices:
         blocks.append(_devices(report.devices))
