@@ -74,6 +74,21 @@ def list_maker(parts: list[Run], optional: frozenset[int]) -> Run:
     return run
 
 
+def object_maker(fields: list[tuple[str, Run, bool]], make: Callable[[dict[str, Any]], Any]) -> Run:
+    def run(frame: Frame) -> Any:
+        given: dict[str, Any] = {}
+        for name, value, optional in fields:
+            held = value(frame)
+            if optional:
+                if not held.present:
+                    continue
+                held = held.value
+            given[name] = held
+        return make(given)
+
+    return run
+
+
 def map_maker(entries: list[tuple[Run, Run, bool]]) -> Run:
     def run(frame: Frame) -> dict[Any, Any]:
         made: dict[Any, Any] = {}

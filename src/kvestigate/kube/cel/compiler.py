@@ -13,8 +13,20 @@ from typing import Any
 from kvestigate.kube.cel import access, types
 from kvestigate.kube.cel.failures import NO_OVERLOAD, EvalError, Issue
 from kvestigate.kube.cel.lazy import LAZY
+from kvestigate.kube.cel.messages import Message, Messages, no_messages
 from kvestigate.kube.cel.signatures import Functions, Overload
-from kvestigate.kube.cel.syntax import Call, Ident, ListOf, Literal, MapOf, Node, Select
+from kvestigate.kube.cel.syntax import (
+    Call,
+    Given,
+    Ident,
+    ListOf,
+    Literal,
+    Make,
+    MapOf,
+    Node,
+    Select,
+    qualified,
+)
 from kvestigate.kube.cel.types import DYN, ERROR, Type
 from kvestigate.kube.cel.validators import VALIDATORS
 from kvestigate.kube.cel.values import TypeValue
@@ -56,16 +68,19 @@ class _Alike:
 
     type: Type = DYN
     first: Type | None = None
+    once: bool = False
     doubts: list[Issue] = field(default_factory=list)
-    """One at most: of the first element that is not of the same type as the one in front."""
+    """Of elements that are not of the same type as the one in front; of the first if `once`."""
 
     def add(self, type_: Type, at: int) -> None:
         if self.first is None:
             self.first = self.type = type_
             return
         self.type = types.common(self.type, type_)
-        certain = ERROR not in (self.first, type_)
-        if certain and not self.doubts and types.common(self.first, type_) != self.first:
+        alike = (self.first is DYN) == (type_ is DYN) and (
+            types.common(self.first, type_) == self.first
+        )
+        if ERROR not in (self.first, type_) and not alike and not (self.once and self.doubts):
             told = f"expected type '{self.first}' but found '{type_}'"
             self.doubts.append(Issue(at, told))
 
@@ -75,6 +90,7 @@ class Compiler:
     functions: Functions
     variables: Mapping[str, Type]
     macros: Mapping[tuple[str, int], Callable[[Compiler, Call], Typed]]
+    messages: Messages = no_messages
     issues: list[Issue] = field(default_factory=list)
     doubts: list[Issue] = field(default_factory=list)
     """Told only if nothing worse is wrong."""
@@ -102,6 +118,8 @@ class Compiler:
                 return self._list(node)
             case MapOf():
                 return self._map(node)
+            case Make():
+                return self._make(node)
         raise AssertionError(node)
 
     def wrong(self, at: int, text: str) -> Typed:
@@ -142,13 +160,16 @@ class Compiler:
         )
 
     def _type_named(self, name: str) -> Typed | None:
+        if (message := self.messages(name)) is not None:
+            named = TypeValue(name)
+            return Typed(types.type_of(message.type), lambda frame: named)
         if name not in _TYPE_NAMES:
             return None
         value = TypeValue(_TYPE_NAMES[name])
         return Typed(types.type_of(Type(name)), lambda frame: value)
 
     def _select(self, node: Select) -> Typed:
-        if (qualified := _qualified(node)) and (made := self._qualified_value(qualified)):
+        if (name := qualified(node)) and (made := self._qualified_value(name)):
             return made
         operand = self.compile(node.operand)
         inner = operand.type
@@ -193,7 +214,7 @@ class Compiler:
 
     def _list(self, node: ListOf) -> Typed:
         parts = [self.compile(each) for each in node.elements]
-        elements = _Alike()
+        elements = _Alike(once=True)
         for position, (part, each) in enumerate(zip(parts, node.elements, strict=True)):
             type_ = part.type
             if position in node.optional and type_.name == "optional_type":
@@ -216,6 +237,36 @@ class Compiler:
             runs.append((left.run, right.run, entry.optional))
         self.doubts += keys.doubts + values.doubts
         return Typed(types.map_of(keys.type, values.type), access.map_maker(runs))
+
+    def _make(self, node: Make) -> Typed:
+        message = self.messages(node.type)
+        if message is None and node.type in _TYPE_NAMES:
+            return self.wrong(node.at, f"'{node.type}' is not a message type")
+        if message is None:
+            return self.wrong(node.at, f"undeclared reference to '{node.type}' (in container '')")
+        runs = [(each.name, self._given(each, message), each.optional) for each in node.fields]
+        return Typed(message.type, access.object_maker(runs, message.make))
+
+    def _given(self, field: Given, message: Message) -> Run:
+        """A field of an object to be made."""
+        value = self.compile(field.value)
+        type_ = value.type
+        if field.optional and not type_.is_dynamic:
+            if type_.name != "optional_type":
+                told = f"expected type 'optional_type({type_})' but found '{type_}'"
+                self.wrong(field.value.at, told)
+                return _never
+            type_ = type_.params[0]
+        fields = message.type.fields
+        known = None if fields is None else fields.get(field.name)
+        if known is None or not types.fits(type_, known.type, {}):
+            wanted = "" if known is None else known.type
+            self.wrong(
+                field.at,
+                f"expected type of field '{field.name}' is '{wanted}' but provided type is "
+                f"'{type_}'",
+            )
+        return value.run
 
     # -- calls ---------------------------------------------------------------------------
 
@@ -257,7 +308,7 @@ class Compiler:
 
     def _function_named(self, target: Node, name: str) -> str:
         """The function `sets.contains`, unless `sets` is a variable."""
-        prefix = _qualified(target)
+        prefix = qualified(target)
         if not prefix or prefix.partition(".")[0] in self._scope:
             return ""
         return f"{prefix}.{name}" if (f"{prefix}.{name}", False) in self.functions else ""
@@ -274,6 +325,8 @@ class Compiler:
         run = make(*[part.run for part in parts])
         if node.name == "_?_:_" and DYN in (parts[1].type, parts[2].type):
             return Typed(DYN, run)  # only the value will tell which it was
+        if node.name == "_?_:_" and _is_empty(node.args[1]):
+            return Typed(parts[2].type, run)  # what holds nothing may be a list of anything
         return Typed(types.resolved(types.parsed(result), bound), run)
 
     def _apply(self, name: str, at: int, parts: tuple[Typed, ...], *, is_method: bool) -> Typed:
@@ -309,14 +362,11 @@ class Compiler:
         return self.wrong(at, f"found no matching overload for '{name}' applied to '{given}'")
 
 
-def _qualified(node: Node) -> str:
-    """The name that a chain of selections spells; empty if it is no such chain."""
-    if isinstance(node, Ident):
-        return node.name
-    if isinstance(node, Select) and not node.optional and not node.tests:
-        inner = _qualified(node.operand)
-        return f"{inner}.{node.field}" if inner else ""
-    return ""
+def _is_empty(node: Node) -> bool:
+    match node:
+        case ListOf(elements=()) | MapOf(entries=()):
+            return True
+    return False
 
 
 def _never(frame: Frame) -> Any:

@@ -6,7 +6,19 @@ from typing import NoReturn
 
 from kvestigate.kube.cel.failures import CompileError, Issue
 from kvestigate.kube.cel.lexer import END, Token, tokens
-from kvestigate.kube.cel.syntax import Call, Entry, Ident, ListOf, Literal, MapOf, Node, Select
+from kvestigate.kube.cel.syntax import (
+    Call,
+    Entry,
+    Given,
+    Ident,
+    ListOf,
+    Literal,
+    Make,
+    MapOf,
+    Node,
+    Select,
+    qualified,
+)
 
 MAX_DEPTH = 64
 """Of brackets, calls and the like inside each other."""
@@ -15,6 +27,7 @@ _STARTS = (
     "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, "
     "STRING, BYTES, IDENTIFIER}"
 )
+_FIELD_STARTS = "{'}', ',', '?', IDENTIFIER, ESC_IDENTIFIER}"
 _WORDS = {"true": True, "false": False, "null": None}
 _LITERALS = ("int", "uint", "float", "string", "bytes")
 _BINARY: tuple[dict[str, str], ...] = (
@@ -123,6 +136,8 @@ class _Parser:
                 name = "_[?_]" if self._accept("?") else "_[_]"
                 node = Call(token.at, name, (node, self._expression()))
                 self._expect("]")
+            elif token.kind == "{" and (name := qualified(node)):
+                node = self._made(name, self._take())
             else:
                 return node
 
@@ -197,3 +212,24 @@ class _Parser:
             self._expect(":")
             entries.append(Entry(key, self._expression(), optional))
         return MapOf(start.at, tuple(entries))
+
+    def _made(self, name: str, start: Token) -> Node:
+        fields: list[Given] = []
+        while not self._accept("}"):
+            if fields:
+                comma = self._peek()
+                if comma.kind != ",":
+                    self._fail(comma, f"mismatched input '{comma.text}' expecting {{'}}', ','}}")
+                self._take()
+                if self._accept("}"):
+                    break
+            optional = self._accept("?") is not None
+            field = self._peek()
+            if field.kind != "name":
+                self._fail(field, f"mismatched input '{field.text}' expecting {_FIELD_STARTS}")
+            if field.text.startswith("`"):
+                raise CompileError(self._source, [Issue(field.at, "unsupported syntax: '`'")])
+            self._take()
+            colon = self._expect(":")
+            fields.append(Given(colon.at, field.value, self._expression(), optional))
+        return Make(start.at, name, tuple(fields))

@@ -9,6 +9,7 @@ from typing import Any
 
 from kvestigate.kube.cel.compiler import Compiler, Run
 from kvestigate.kube.cel.failures import CompileError, ConstantError
+from kvestigate.kube.cel.messages import no_messages
 from kvestigate.kube.cel.parser import parse
 from kvestigate.kube.cel.signatures import Functions, functions
 from kvestigate.kube.cel.types import Type
@@ -34,16 +35,21 @@ class Program:
         return self._run(frame)
 
 
-def compiled(source: str, variables: Mapping[str, Type]) -> Program:
-    """Raises CompileError, which tells all that is wrong."""
-    return _compiled(source, tuple(variables.items()))
+def compiled(source: str, variables: Mapping[str, Type], *, patches: bool = False) -> Program:
+    """Raises CompileError, which tells all that is wrong.
+
+    `patches` lets the expression make objects and JSON patches.
+    """
+    return _compiled(source, tuple(variables.items()), patches)
 
 
 @lru_cache(maxsize=1024)
-def _compiled(source: str, variables: tuple[tuple[str, Type], ...]) -> Program:
+def _compiled(source: str, variables: tuple[tuple[str, Type], ...], patches: bool) -> Program:
+    from kvestigate.kube.cel.library.patches import messages
     from kvestigate.kube.cel.macros import MACROS
 
-    compiler = Compiler(_functions(), dict(variables), MACROS)
+    known = messages if patches else no_messages
+    compiler = Compiler(_functions(patches), dict(variables), MACROS, known)
     made = compiler.compile(parse(source))
     if issues := compiler.issues or compiler.doubts:
         raise CompileError(source, issues)
@@ -54,7 +60,7 @@ def _compiled(source: str, variables: tuple[tuple[str, Type], ...]) -> Program:
 
 
 @cache
-def _functions() -> Functions:
+def _functions(patches: bool) -> Functions:
     from kvestigate.kube.cel.library import (
         authorization,
         conversions,
@@ -69,7 +75,9 @@ def _functions() -> Functions:
         times,
         urls,
     )
+    from kvestigate.kube.cel.library import patches as patching
 
     libraries = (conversions, formats, lists, networks, operators, optionals, quantities)
     others = (authorization, semver, strings, times, urls)
-    return functions(*[each.FUNCTIONS for each in (*libraries, *others)])
+    more = (patching,) if patches else ()
+    return functions(*[each.FUNCTIONS for each in (*libraries, *others, *more)])

@@ -51,3 +51,30 @@ class Entry(msgspec.Struct, frozen=True):
 
 class MapOf(Node, frozen=True):
     entries: tuple[Entry, ...]
+
+
+class Given(msgspec.Struct, frozen=True):
+    """A field of a `Make`."""
+
+    at: int
+    """The colon: where its type is told to be wrong."""
+    name: str
+    value: Node
+    optional: bool
+
+
+class Make(Node, frozen=True):
+    """`Object.spec{replicas: 3}`: an object of a type that has a name."""
+
+    type: str
+    fields: tuple[Given, ...]
+
+
+def qualified(node: Node) -> str:
+    """The name that a chain of selections spells; empty if it is no such chain."""
+    if isinstance(node, Ident):
+        return node.name
+    if isinstance(node, Select) and not node.optional and not node.tests:
+        inner = qualified(node.operand)
+        return f"{inner}.{node.field}" if inner else ""
+    return ""

@@ -65,6 +65,19 @@ class LateFields:
         raise NotImplementedError
 
 
+class Made(dict[str, Any]):
+    """An object that an expression made of a type with a name."""
+
+    def __init__(self, type_: str, fields: dict[str, Any]) -> None:
+        super().__init__(fields)
+        self.TYPE = type_
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Made) and self.TYPE == other.TYPE and super().__eq__(other)
+
+    __hash__ = None
+
+
 _NAMES: dict[type, str] = {
     bool: "bool",
     int: "int",
