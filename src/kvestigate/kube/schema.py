@@ -218,8 +218,10 @@ def _check_bytes(value: Any) -> Complaints:
     try:
         base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
+        bad = re.search(r"[^A-Za-z0-9+/]", text)
         good = re.match(r"(?:[A-Za-z0-9+/]{4})*", text)
-        yield f"illegal base64 data at input byte {good.end() if good else 0}"
+        at = bad.start() if bad and bad[0] != "=" else good.end() if good else 0
+        yield f"illegal base64 data at input byte {at}"
 
 
 _LAYOUT = "2006-01-02T15:04:05Z07:00"

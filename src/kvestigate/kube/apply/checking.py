@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from kvestigate.kube.apply.elements import Unkeyed, step
 from kvestigate.kube.apply.fieldset import text
@@ -18,6 +18,14 @@ def misfit(config: dict[str, Any], shape: Shape) -> str:
     if len(found) > 1:
         return "\n".join(["errors:", *(f"  {each}" for each in found)])
     return found[0] if found else ""
+
+
+class Foreign(NamedTuple):
+    """A value that JSON has no place for, as Go shows it; it fits nowhere."""
+
+    syntax: str
+    text: str
+    type: str
 
 
 Findings = Iterator[tuple[str, str]]
@@ -89,6 +97,8 @@ def _complaint(value: Any, shape: Shape) -> str:
 
 
 def _go_type(value: Any) -> str:
+    if isinstance(value, Foreign):
+        return value.type
     if isinstance(value, dict):
         return "map[string]interface {}"
     if isinstance(value, list):
@@ -98,6 +108,8 @@ def _go_type(value: Any) -> str:
 
 def _go_syntax(value: Any) -> str:
     """As Go's `%#v`."""
+    if isinstance(value, Foreign):
+        return value.syntax
     if isinstance(value, dict):
         inner = ", ".join(f"{show(key)}:{_go_syntax(value[key])}" for key in sorted(value))
         return f"map[string]interface {{}}{{{inner}}}"
@@ -108,6 +120,8 @@ def _go_syntax(value: Any) -> str:
 
 def _go_text(value: Any) -> str:
     """As Go's `%v`."""
+    if isinstance(value, Foreign):
+        return value.text
     if isinstance(value, dict):
         return f"map[{' '.join(f'{key}:{_go_text(value[key])}' for key in sorted(value))}]"
     if isinstance(value, list):

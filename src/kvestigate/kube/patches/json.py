@@ -27,17 +27,26 @@ _INDEX = re.compile("[+-]?[0-9]{1,18}", re.ASCII)
 
 def apply(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
     """`document` with all operations applied, or an error and no change at all."""
+    try:
+        return attempt(document, operations)
+    except DoesNotApply as problem:
+        raise Invalid(
+            "the server rejected our request due to an error in our request",
+            details={},
+            hint=f"operation {problem.position} of the JSON patch: {problem}",
+        ) from None
+
+
+def attempt(document: Any, operations: Sequence[Mapping[str, Any]]) -> Any:
+    """The same for those who tell others what went wrong: DoesNotApply."""
     _check_shape(operations)
     draft = _Draft(document)
     for position, operation in enumerate(operations):
         try:
             _apply_one(draft, operation)
-        except _DoesNotApply as problem:
-            raise Invalid(
-                "the server rejected our request due to an error in our request",
-                details={},
-                hint=f"operation {position} of the JSON patch: {problem}",
-            ) from None
+        except DoesNotApply as problem:
+            problem.position, problem.operation = position, operation
+            raise
     return draft.root
 
 
@@ -59,8 +68,55 @@ def _check_shape(operations: Any) -> None:
         )
 
 
-class _DoesNotApply(Exception):
-    pass
+class DoesNotApply(Exception):
+    """An operation for which the document has no place, or no value to pass its test."""
+
+    position = 0
+    operation: Mapping[str, Any] = {}
+
+    def __init__(self, why: str, *, path: str = "", inner: str = "", told: str = "") -> None:
+        super().__init__(why)
+        self.path = path
+        """What leads nowhere."""
+        self.inner = inner
+        """What the server says of the last part of the path; empty if it gets not even there."""
+        self._told = told
+        """All that it says, where that is something else."""
+
+    @property
+    def failed_test(self) -> bool:
+        return self._told.endswith("test failed")
+
+    @property
+    def told(self) -> str:
+        """As the server's library words it."""
+        return self._told or _worded(self.operation, self.path, self.inner)
+
+
+def _worded(operation: Mapping[str, Any], path: str, inner: str) -> str:
+    """What the server says of a path that leads nowhere."""
+    op = operation.get("op") or ""
+    source = op in ("move", "copy") and path == operation.get("from")
+    if not inner:
+        missing = _MISSING.get(
+            op, f"doc is missing {'from' if source else 'destination'} path: {{}}"
+        )
+        return f"{op} operation does not apply: {missing.format(path)}: missing value"
+    if op == "replace":
+        return f"replace operation does not apply: doc is missing key: {path}: missing value"
+    if op == "copy":
+        return f"error in copy for from: '{path}': {inner}" if source else f"{_COPYING}: {inner}"
+    shown = path.rpartition("/")[2] if source else path
+    return f"error in {op} for path: '{shown}': {inner}"
+
+
+_MISSING = {
+    "add": 'doc is missing path: "{}"',
+    "remove": 'doc is missing path: "{}"',
+    "replace": "doc is missing path: {}",
+    "test": "is missing path: {}",
+}
+_COPYING = "error while adding value during copy"
 
 
 class _Draft:
@@ -81,7 +137,7 @@ class _Draft:
             if isinstance(container, dict):
                 container[part] = child
             else:
-                container[_index(part, len(container))] = child
+                container[_index(part, len(container), path)] = child
             container = child
         return container, last
 
@@ -100,7 +156,7 @@ class _Draft:
             container = _step_into(container, part, path)
         if isinstance(container, dict):
             return container.get(last)
-        return container[_index(last, len(container))]
+        return container[_index(last, len(container), path)]
 
     def share(self, value: Any) -> None:
         """Count a value that now stands in two places, and own nothing any more."""
@@ -108,9 +164,9 @@ class _Draft:
             self.copied_bytes += len(msgspec.json.encode(value))
         except RecursionError:
             # Copying an object into itself deepens it as fast as it grows.
-            raise _DoesNotApply("copy operations nest the document too deeply") from None
+            raise DoesNotApply("copy operations nest the document too deeply") from None
         if self.copied_bytes > MAX_COPIED_BYTES:
-            raise _DoesNotApply(f"copy operations add more than {MAX_COPIED_BYTES} bytes")
+            raise DoesNotApply(f"copy operations add more than {MAX_COPIED_BYTES} bytes")
         self._own.clear()
 
 
@@ -118,26 +174,32 @@ def _step_into(container: Any, part: str, path: str) -> Any:
     if isinstance(container, dict):
         child = container.get(part)
     else:
-        child = container[_index(part, len(container))]
+        try:
+            child = container[_index(part, len(container), path)]
+        except DoesNotApply as problem:
+            raise DoesNotApply(str(problem), path=path) from None
     if not isinstance(child, dict | list):
-        raise _DoesNotApply(f"nothing to enter at {part!r} of path {path!r}")
+        raise DoesNotApply(f"nothing to enter at {part!r} of path {path!r}", path=path)
     return child
 
 
 def _parts(path: str) -> list[str]:
     parts = path.split("/")
     if len(parts) < 2:
-        raise _DoesNotApply(f"path {path!r} names no field, write it like /spec/replicas")
+        why = f"path {path!r} names no field, write it like /spec/replicas"
+        raise DoesNotApply(why, path=path)
     # What precedes the first slash is ignored, as the server does.
     return [part.replace("~1", "/").replace("~0", "~") for part in parts[1:]]
 
 
-def _index(part: str, length: int) -> int:
+def _index(part: str, length: int, path: str) -> int:
     if not _INDEX.fullmatch(part):
-        raise _DoesNotApply(f"{part!r} is not an index of an array")
+        inner = f'strconv.Atoi: parsing "{part}": invalid syntax'
+        raise DoesNotApply(f"{part!r} is not an index of an array", path=path, inner=inner)
     index = int(part)
     if not -length <= index < length:
-        raise _DoesNotApply(f"index {index} is outside an array of {length}")
+        inner = f"Unable to access invalid index: {index}: invalid index referenced"
+        raise DoesNotApply(f"index {index} is outside an array of {length}", path=path, inner=inner)
     return index + length if index < 0 else index
 
 
@@ -145,14 +207,18 @@ def _apply_one(draft: _Draft, operation: Mapping[str, Any]) -> None:
     name = operation.get("op") or ""
     run = _OPERATIONS.get(name)
     if run is None:
-        raise _DoesNotApply(f"{name!r} is no operation, use one of {', '.join(_OPERATIONS)}")
+        why = f"{name!r} is no operation, use one of {', '.join(_OPERATIONS)}"
+        raise DoesNotApply(why, told=f"Unexpected kind: {name}")
     run(draft, operation)
 
 
 def _pointer(operation: Mapping[str, Any], name: str) -> str:
     path: str | None = operation.get(name)
     if path is None:
-        raise _DoesNotApply(f"{operation['op']} needs {name!r}")
+        op = operation["op"]
+        field = "operation, missing from field: " if name == "from" else ""
+        told = f"{op} operation failed to decode {name}: {field}missing value"
+        raise DoesNotApply(f"{op} needs {name!r}", told=told)
     return path
 
 
@@ -167,7 +233,13 @@ def _add_value(draft: _Draft, path: str, value: Any) -> None:
     elif last == "-":
         container.append(value)
     else:
-        container.insert(_index(last, len(container) + 1), value)
+        try:
+            index = _index(last, len(container) + 1, path)
+        except DoesNotApply as problem:
+            if problem.inner.startswith("strconv"):
+                problem.inner = f"value was not a proper array index: '{last}': {problem.inner}"
+            raise
+        container.insert(index, value)
 
 
 def _remove(draft: _Draft, operation: Mapping[str, Any]) -> None:
@@ -177,25 +249,29 @@ def _remove(draft: _Draft, operation: Mapping[str, Any]) -> None:
 def _remove_value(draft: _Draft, path: str) -> None:
     container, last = draft.writable(path)
     if isinstance(container, list):
-        del container[_index(last, len(container))]
+        del container[_index(last, len(container), path)]
     elif last in container:
         del container[last]
     else:
-        raise _DoesNotApply(f"nothing to remove at {path!r}")
+        inner = f"Unable to remove nonexistent key: {last}: missing value"
+        raise DoesNotApply(f"nothing to remove at {path!r}", path=path, inner=inner)
 
 
 def _replace(draft: _Draft, operation: Mapping[str, Any]) -> None:
     path, value = _pointer(operation, "path"), operation.get("value")
     if not path:
         if not isinstance(value, dict | list):
-            raise _DoesNotApply("the whole document can only become an object or an array")
+            raise DoesNotApply(
+                "the whole document can only become an object or an array",
+                told="replace operation value must be object or array: unexpected value",
+            )
         draft.root = value
         return
     container, last = draft.writable(path)
     if isinstance(container, dict):
         container[last] = value
     else:
-        container[_index(last, len(container))] = value
+        container[_index(last, len(container), path)] = value
 
 
 def _move(draft: _Draft, operation: Mapping[str, Any]) -> None:
@@ -216,7 +292,8 @@ def _test(draft: _Draft, operation: Mapping[str, Any]) -> None:
     path = _pointer(operation, "path")
     found = draft.read(path) if path else draft.root
     if not same(found, operation.get("value")):
-        raise _DoesNotApply(f"the value at {path!r} is not the one tested for")
+        why = f"the value at {path!r} is not the one tested for"
+        raise DoesNotApply(why, told=f"testing value {path} failed: test failed")
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[_Draft, Mapping[str, Any]], None]]] = {
