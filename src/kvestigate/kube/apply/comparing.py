@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.kube.apply.elements import step
+from kvestigate.kube.apply.elements import named, step
 from kvestigate.kube.apply.fieldset import LEAF, SELF, FieldSet, union, without
 from kvestigate.kube.apply.shapes import Layout, Shape
 from kvestigate.kube.facts import Ownership
@@ -55,26 +55,34 @@ def said_of_new(new: dict[str, Any], shape: Shape) -> FieldSet:
 
 def _said(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> FieldSet:
     """Made for an `old` that says next to nothing."""
+    fresh = new
+    known = old.keys() & new.keys() if old else ()
+    if known:
+        fresh = new.copy()
+        for name in known:
+            del fresh[name]
     said: FieldSet = {}
-    fields, element = shape.fields, shape.element or _UNKNOWN
-    for name, value in new.items():
-        at, child = f"f:{name}", fields.get(name, element)
-        if name not in old:
-            said[at] = _all(value, child)
-            continue
-        before = old[name]
-        if before == value:
-            continue
-        if value and child.is_divided and type(value) is dict and type(before) in _OBJECT:
-            if inner := _said(before or {}, value, child):
-                said[at] = inner
-        elif before is None and type(value) is list and child.is_listed:
-            said[at] = _elements(value, child)
-        else:
-            found = _Found()
-            _compare(at, before, value, child, found)
-            said |= union(found.modified, found.added)
+    if fresh:
+        said.update(_all_fields(fresh, shape))
+        said.pop(SELF, None)
+    for name in old if known else ():
+        if name in known and old[name] != new[name]:
+            child = shape.fields.get(name, shape.element or _UNKNOWN)
+            _said_again(f"f:{name}", old[name], new[name], child, said)
     return said
+
+
+def _said_again(at: str, old: Any, new: Any, shape: Shape, said: FieldSet) -> None:
+    """Of a field that there was."""
+    if new and shape.is_divided and type(new) is dict and type(old) in _OBJECT:
+        if inner := _said(old or {}, new, shape):
+            said[at] = inner
+    elif old is None and type(new) is list and shape.is_listed:
+        said[at] = _elements(new, shape)
+    else:
+        found = _Found()
+        _compare(at, old, new, shape, found)
+        said |= union(found.modified, found.added)
 
 
 class _Found:
@@ -100,10 +108,14 @@ def _compare_objects(old: dict[str, Any], new: dict[str, Any], shape: Shape, fou
     fields, element = shape.fields, shape.element or _UNKNOWN
     for name, value in new.items():
         before = old.get(name, _ABSENT)
+        if before is value:
+            continue
         if before is _ABSENT:
             found.added[f"f:{name}"] = _all(value, fields.get(name, element))
-        elif before is not value and before != value:
+        elif before != value:
             _compare(f"f:{name}", before, value, fields.get(name, element), found)
+    if old.keys() <= new.keys():
+        return
     for name, value in old.items():
         if name not in new:
             found.removed[f"f:{name}"] = _all(value, fields.get(name, element))
@@ -229,9 +241,12 @@ def _all_elements(value: list[Any], shape: Shape) -> FieldSet:
 
 def _elements(value: list[Any], shape: Shape) -> FieldSet:
     node: FieldSet = {}
-    element = shape.element or _UNKNOWN
+    element, key = shape.element or _UNKNOWN, shape.key
     for inner in value:
-        at = step(inner, shape)
+        if key and type(inner) is dict and type(name := inner.get(key)) is str:
+            at = named(key, name)  # nearly every list is keyed by one name
+        else:
+            at = step(inner, shape)
         if at in node:
             node[at] = LEAF
         elif type(inner) is dict and inner:

@@ -24,10 +24,10 @@ def _keyed(element: Any, shape: Shape) -> str:
     if not isinstance(element, dict):
         what = "a null element" if element is None else "non-map elements"
         raise Unkeyed(f"associative list with keys may not have {what}")
-    if len(shape.keys) == 1:
-        value = element.get(shape.keys[0])
-        if type(value) is str:  # nearly every list is keyed by one name
-            return _named(shape.keys[0], value)
+    if shape.key:
+        value = element.get(shape.key)
+        if type(value) is str:
+            return named(shape.key, value)
     found = []
     for key in shape.keys:
         value = element.get(key, _ABSENT)
@@ -46,7 +46,8 @@ def _keyed(element: Any, shape: Shape) -> str:
 
 # The names of containers, variables and ports recur in every object.
 @lru_cache(maxsize=8192)
-def _named(key: str, name: str) -> str:
+def named(key: str, name: str) -> str:
+    """The step to an element of a list that is keyed by a name."""
     return f'k:{{"{key}":{value_text(name)}}}'
 
 

@@ -36,8 +36,8 @@ UNOWNED: FieldSet = {
 }
 """What nobody manages: it is the server's, or the object's identity."""
 
-_IDENTITY = frozenset({"apiVersion", "kind"})
-_SERVERS = frozenset(step.removeprefix("f:") for step in UNOWNED["f:metadata"])
+_IDENTITY = ("f:apiVersion", "f:kind")
+_SERVERS = frozenset(UNOWNED["f:metadata"])
 
 Comparer = Callable[[str, Object, Object], Comparison | None]
 """Compares two states of the object at another apiVersion; None if that is not served."""
@@ -104,7 +104,14 @@ def _has_all(managers: Managers, by: Writer, touched: FieldSet) -> bool:
 
 def of_creator(new: Object, shape: Shape, ignored: FieldSet) -> FieldSet:
     """What of a new object is its creator's: all of it. Raises `Unkeyed`."""
-    return fieldset.without(said_of_new(_ownable(new), shape), ignored)
+    said = said_of_new(new, shape)
+    for at in _IDENTITY:
+        said.pop(at, None)
+    if (meta := said.get("f:metadata")) and not _SERVERS.isdisjoint(meta):
+        said["f:metadata"] = {at: node for at, node in meta.items() if at not in _SERVERS}
+        if not said["f:metadata"]:
+            del said["f:metadata"]
+    return fieldset.without(said, ignored)
 
 
 def apply(
@@ -130,20 +137,13 @@ def apply(
     return (None if new == live else new), rest
 
 
-def _ownable(obj: Object) -> Object:
-    """Without what nobody manages."""
-    kept = {name: value for name, value in obj.items() if name not in _IDENTITY}
-    if meta := obj.get("metadata"):
-        kept["metadata"] = {name: value for name, value in meta.items() if name not in _SERVERS}
-    return kept
-
-
 def _bare(obj: Object) -> Object:
     """Without the list of managers, which owns nothing and is not merged."""
     meta = obj.get("metadata")
     if not meta or "managedFields" not in meta:
         return obj
-    kept = {name: value for name, value in meta.items() if name != "managedFields"}
+    kept = meta.copy()
+    del kept["managedFields"]
     return {**obj, "metadata": kept}
 
 

@@ -49,6 +49,8 @@ class Shape:
         self.element = element
         """What a list holds, or an object under names that are not in `fields`; None: nothing."""
         self.keys = tuple(sorted(keys))
+        self.key = keys[0] if self.is_keyed and len(keys) == 1 else ""
+        """The only one, if that is so."""
         self.defaults = defaults or {}
         """What a key means that an element leaves out."""
         self.layouts: dict[tuple[str, ...], Layout] = {}
