@@ -245,13 +245,14 @@ def generate_name(base: str, random: Random) -> str:
     return kept.decode("utf-8", "ignore") + suffix
 
 
+_PAIRS = [first + second for second in _GENERATED_ALPHABET for first in _GENERATED_ALPHABET]
+
+
 def suffix(number: int) -> str:
     """Five letters as generated names end with, drawn from a number instead of at random."""
-    letters = ""
-    for _ in range(_GENERATED_SUFFIX):
-        number, at = divmod(number, len(_GENERATED_ALPHABET))
-        letters += _GENERATED_ALPHABET[at]
-    return letters
+    number, first = divmod(number, len(_PAIRS))
+    number, second = divmod(number, len(_PAIRS))
+    return _PAIRS[first] + _PAIRS[second] + _PAIRS[number % len(_GENERATED_ALPHABET)][0]
 
 
 def _prefix_problems(prefix: str) -> list[str]:

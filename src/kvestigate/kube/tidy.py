@@ -180,17 +180,16 @@ class _Completion:
 
     def __init__(self, zeros: dict[str, normal.Zero], inner: dict[str, Complete]) -> None:
         self._zeros = tuple(zeros.items())
-        self._inner = tuple(inner.items())
+        self._inner = inner
 
     def __call__(self, value: dict[str, Any]) -> dict[str, Any]:
         whole = value
-        for name, complete in self._inner:
-            if name in value:
-                before = value[name]
-                after = complete(before)
-                if after is not before:
-                    whole = value.copy() if whole is value else whole
-                    whole[name] = after
+        for name in self._inner.keys() & value.keys():
+            before = value[name]
+            after = self._inner[name](before)
+            if after is not before:
+                whole = value.copy() if whole is value else whole
+                whole[name] = after
         for name, zero in self._zeros:
             if name not in value:
                 whole = value.copy() if whole is value else whole

@@ -22,7 +22,8 @@ def qos_class(spec: Object) -> str:
         asked = [container["resources"] for container in containers]
         guaranteed = True
         for each in asked:
-            if len(_amounts(each, "limits")) < len(_COUNTED):
+            limits = each.get("limits")
+            if not limits or "cpu" not in limits or len(_amounts(each, "limits")) < len(_COUNTED):
                 guaranteed = False
                 break
     if not guaranteed:

@@ -70,9 +70,9 @@ def default_volume(volume: Object) -> None:
     if len(volume) == 1:  # a name and nothing else
         volume["emptyDir"] = {}
         return
-    for source, settle in _VOLUMES.items():
-        if source in volume:
-            settle(volume[source])
+    for source, value in volume.items():
+        if source in _VOLUMES:
+            _VOLUMES[source](value)
 
 
 def default_claim_spec(spec: Object) -> None:

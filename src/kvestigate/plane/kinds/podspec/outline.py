@@ -19,7 +19,7 @@ TOKEN_VOLUME = "kube-api-access-"
 
 _encode = msgspec.json.Encoder().encode
 _is_token_volume = re.compile(f"{TOKEN_VOLUME}[a-z0-9]{{5}}").fullmatch
-_UNJUDGED = frozenset({"command", "args", "env"})
+_UNJUDGED = ("args", "command", "env")
 _ANY_NAME = b"\0"
 """Stands for the name of that volume: JSON has no such byte."""
 
@@ -42,7 +42,9 @@ def digest(spec: Object, pod: Object | None) -> bytes:
 
 
 def _container(container: Object) -> Object:
-    kept = {name: value for name, value in container.items() if name not in _UNJUDGED}
+    kept = container.copy()
+    for name in _UNJUDGED:
+        kept.pop(name, None)
     if "env" in container:
         kept["env"] = [each if "valueFrom" in each else each["name"] for each in container["env"]]
     return kept
