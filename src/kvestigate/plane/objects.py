@@ -32,12 +32,12 @@ def shown(item: Item, served: Kind) -> bytes:
 
 def body(obj: Object, kind: Kind) -> bytes:
     """The bytes to store: kind and apiVersion first, a hole where the revision goes."""
-    rest = {
-        key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")
-    }
     metadata = {**obj["metadata"], "resourceVersion": HOLE}
-    encoded = _encode({"metadata": metadata, **rest})
-    return kind.head + encoded[1:]
+    rest = {"metadata": metadata, **obj}
+    rest["metadata"] = metadata
+    rest.pop("kind", None)
+    rest.pop("apiVersion", None)
+    return kind.head + _encode(rest)[1:]
 
 
 def put(obj: Object, kind: Kind, expect: int) -> Put:
@@ -68,17 +68,22 @@ def removal(obj: Object, kind: Kind, expect: int) -> Remove:
     return Remove(kind.key, meta.get("namespace", ""), meta["name"], expect, body(obj, kind))
 
 
+def differ(obj: Object, old: Object) -> bool:
+    """Whether two objects differ in more than their metadata."""
+    if len(obj) != len(old):
+        return True
+    for name, value in obj.items():
+        if name != "metadata" and (name not in old or old[name] != value):
+            return True
+    return False
+
+
 def same(obj: Object, old: Object, item: Item) -> bool:
     """Whether writing this object would change nothing but its revision.
 
     `old` is what was read of the item. It may share parts with the object, and so differ less
     from it than what is stored, but never more.
     """
-    if len(obj) != len(old):
-        return False
-    for name, value in obj.items():
-        if name != "metadata" and (name not in old or old[name] != value):
-            return False
     new = _unrevised(obj)
     return new == _unrevised(old) and new == _unrevised(read(item))
 

@@ -63,8 +63,8 @@ async def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bo
     write = _write(call, "CREATE", kind, obj, None, scene)
     admit(write)
     webhooks = asking(write, call.backends, call.random)
-    if webhooks is not None:
-        await webhooks.mutate()
+    if webhooks is not None and await webhooks.mutate(admit):
+        _merge_owners(call, obj)
     # After admission: what the server derives (a pod's QoS class) depends on what rules added.
     kind.on_create(obj, scene)
     judge = call.served.judge
@@ -92,7 +92,7 @@ async def pass_admission(
     webhooks = asking(write, call.backends, call.random)
     admit(write)
     if webhooks is not None:
-        await webhooks.mutate()
+        await webhooks.mutate(admit)
     check()
     approve(write)
     if webhooks is not None:
@@ -124,6 +124,7 @@ def _write(
         scene,
         call.warnings,
         call.served,
+        operation == "CREATE" and not call.asked.subresource,
         call.dry_run,
         notes=call.notes,
     )
@@ -142,20 +143,18 @@ async def prepare_update(
     kind, scene = call.kind, call.scene(state)
     check_namespace(call, new)
     _merge_owners(call, new)
-    metadata.carry_over(new, old)
     status = call.asked.subresource in kind.status_subresources
-    if status:
-        _only_status(new, old, kind)
-    elif kind.has_status:
-        _keep(new, old, "status")
+    _carry_over(new, old, kind, status=status)
     kind.default(new)
     if not tracked:
         managed.track(call, new, old)
     write = _write(call, "UPDATE", kind, new, old, scene)
     write.seen = seen
     webhooks = asking(write, call.backends, call.random)
-    if webhooks is not None:
-        await webhooks.mutate()
+    # In-tree rules are put to an update below, after what may still change it.
+    if webhooks is not None and await webhooks.mutate(lambda write: None):
+        _merge_owners(call, new)
+        _carry_over(new, old, kind, status=status)
     kind.on_update(new, old, scene)
     if kind.counts_generations and not status:
         metadata.advance_generation(new, old, kind)
@@ -175,6 +174,15 @@ async def prepare_update(
     if not status:
         call.warnings.extend(kind.update_warnings(new, old))
     return write
+
+
+def _carry_over(new: Object, old: Object, kind: Kind, *, status: bool) -> None:
+    """Whatever of the old object this write cannot change."""
+    metadata.carry_over(new, old)
+    if status:
+        _only_status(new, old, kind)
+    elif kind.has_status:
+        _keep(new, old, "status")
 
 
 def _merge_owners(call: Call, obj: Object) -> None:
@@ -251,9 +259,10 @@ async def _changed(
     if new is None:
         return item
     write = await prepare_update(call, state, new, old, tracked=tracked, seen=seen)
-    managed.settle(new, old)
-    if objects.same(new, old, item):
-        return item
+    if not objects.differ(new, old):
+        managed.settle(new, old)
+        if objects.same(new, old, item):
+            return item
     if call.dry_run:
         return dry_item(call, objects.body(new, call.kind), item.name, item.revision)
     if not new["metadata"].get("deletionTimestamp") or not gone(call, new):

@@ -27,6 +27,8 @@ class Write(msgspec.Struct):
     warnings: list[str]
     served: Kind
     """The kind at the version that the client speaks."""
+    creates: bool
+    """Whether this makes a new object; a subresource never does."""
     dry_run: bool = False
     seen: Callable[[Object], Object] | None = None
     """What the client gets to see of an object, if that is something else: a Scale."""
@@ -34,11 +36,6 @@ class Write(msgspec.Struct):
     """For the audit log."""
     extra: list[Mutation] = msgspec.field(default_factory=list)
     """Mutations to commit together with the write: a quota's new usage."""
-
-    @property
-    def creates(self) -> bool:
-        """Whether this makes a new object; a subresource never does."""
-        return self.operation == "CREATE" and not self.asked.subresource
 
     def forbidden(self, why: str) -> Forbidden:
         """The refusal of the object for a reason."""

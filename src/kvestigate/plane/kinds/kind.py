@@ -73,6 +73,9 @@ class Kind:
     selectable: tuple[tuple[str, Callable[[Object], str]], ...] = ()
     """Field selectors beyond metadata.name and metadata.namespace, and how to read them."""
 
+    field_names: tuple[str, ...] = ()
+    """The names of these; a kind that says them itself has its own `fields`."""
+
     indexes_fields: ClassVar[bool] = True
     """Items carry the values of these; those of custom resources may change under them."""
 
@@ -85,7 +88,8 @@ class Kind:
         """Where the objects are kept; versions and aliases of a resource share them."""
         self.stored: Kind = self
         """The kind at the version in which the objects are kept: another one for a `View`."""
-        self.field_names = tuple(path for path, _ in self.selectable)
+        if self.selectable:
+            self.field_names = tuple(path for path, _ in self.selectable)
         self.has_status = "status" in resource.subresources
         self.type = facts.for_kind(resource.group, resource.version, resource.kind)
         """What the facts table knows of the kind; None for custom resources."""
@@ -212,7 +216,7 @@ class Kind:
         return f'"{field}" is not a known field selector: only {known}'
 
     def fields(self, obj: Object) -> tuple[str, ...]:
-        """What field selectors can see of this object, in the order of `selectable`."""
+        """What field selectors can see of this object, in the order of `field_names`."""
         return tuple([read(obj) for _, read in self.selectable])
 
 

@@ -31,11 +31,6 @@ from kvestigate.plane.metadata import timestamp
 FINISHED = ("Succeeded", "Failed")
 
 
-def _spec(obj: Object, field: str) -> str:
-    text: str = (obj.get("spec") or {}).get(field, "")
-    return text
-
-
 def _status(obj: Object, field: str) -> str:
     text: str = (obj.get("status") or {}).get(field, "")
     return text
@@ -49,20 +44,34 @@ class PodKind(Kind):
     warns_on_update = False
     status_carries_metadata = True
     status_keeps = ("ownerReferences",)
-    selectable = (
-        ("spec.nodeName", lambda obj: _spec(obj, "nodeName")),
-        # What the field was called at first.
-        ("spec.host", lambda obj: _spec(obj, "nodeName")),
-        ("spec.restartPolicy", lambda obj: _spec(obj, "restartPolicy")),
-        ("spec.schedulerName", lambda obj: _spec(obj, "schedulerName")),
-        ("spec.serviceAccountName", lambda obj: _spec(obj, "serviceAccountName")),
-        ("spec.hostNetwork", lambda obj: "true" if obj["spec"].get("hostNetwork") else "false"),
-        ("status.phase", lambda obj: _status(obj, "phase")),
-        ("status.podIP", lambda obj: _status(obj, "podIP")),
-        # Accepted, but nothing is ever compared with it.
-        ("status.podIPs", lambda obj: ""),
-        ("status.nominatedNodeName", lambda obj: _status(obj, "nominatedNodeName")),
+    field_names = (
+        "spec.nodeName",
+        "spec.host",
+        "spec.restartPolicy",
+        "spec.schedulerName",
+        "spec.serviceAccountName",
+        "spec.hostNetwork",
+        "status.phase",
+        "status.podIP",
+        "status.podIPs",
+        "status.nominatedNodeName",
     )
+
+    def fields(self, obj: Object) -> tuple[str, ...]:
+        spec, status = obj["spec"], obj.get("status") or {}
+        node = spec.get("nodeName", "")
+        return (
+            node,
+            node,  # `host` is what the field was called at first
+            spec.get("restartPolicy", ""),
+            spec.get("schedulerName", ""),
+            spec.get("serviceAccountName", ""),
+            "true" if spec.get("hostNetwork") else "false",
+            status.get("phase", ""),
+            status.get("podIP", ""),
+            "",  # accepted, but nothing is ever compared with it
+            status.get("nominatedNodeName", ""),
+        )
 
     def default(self, obj: Object) -> None:
         spec = obj["spec"]
