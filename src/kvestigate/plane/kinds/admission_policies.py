@@ -1,5 +1,4 @@
-"""Admission policies written in CEL, and their bindings. Those that mutate are kept, not
-evaluated. Pure."""
+"""Admission policies written in CEL, and their bindings. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +12,20 @@ from kvestigate.plane.kinds.kind import Kind, Object, Scene
 from kvestigate.plane.kinds.policy_expressions import (
     check_annotations,
     check_conditions,
+    check_mutations,
     check_validations,
     check_variables,
 )
-from kvestigate.plane.kinds.webhooks import FAILURE_POLICIES, MATCH_POLICIES, validate_rule
+from kvestigate.plane.kinds.webhooks import (
+    FAILURE_POLICIES,
+    MATCH_POLICIES,
+    REINVOCATION_POLICIES,
+    validate_rule,
+)
 from kvestigate.plane.policies.compilation import Compiler
 
 ACTIONS = ("Audit", "Deny", "Warn")
+_CHANGEABLE = ("*", "CONNECT", "CREATE", "UPDATE")
 _NOT_FOUND_ACTIONS = ("Deny", "Allow")
 
 
@@ -36,6 +42,17 @@ class AdmissionPolicyKind(Kind):
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_policy(obj["spec"]))
+
+
+class MutatingPolicyKind(AdmissionPolicyKind):
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        spec, found = obj["spec"], super().validate(obj, scene)
+        compiler = Compiler(spec)
+        found += _operations((spec.get("matchConstraints") or {}).get("resourceRules") or ())
+        found += check_conditions(compiler, "spec", spec.get("matchConditions") or ())
+        found += check_variables(compiler, spec.get("variables") or ())
+        found += check_mutations(compiler, spec.get("mutations") or ())
+        return [*found, *_reinvocation(spec.get("reinvocationPolicy", ""))]
 
 
 class ValidatingPolicyKind(AdmissionPolicyKind):
@@ -97,6 +114,23 @@ def _policy(spec: Object) -> Causes:
     yield from _match("spec.matchConstraints", match)
     if not match.get("resourceRules"):
         yield causes.required("spec.matchConstraints.resourceRules")
+
+
+def _operations(rules: Sequence[Object]) -> Causes:
+    """A deletion has no object to change."""
+    for rule in rules:
+        for operation in rule.get("operations") or ():
+            if operation not in _CHANGEABLE:
+                path = "spec.matchConstraints.resourceRules.operations"
+                yield causes.unsupported(path, operation, _CHANGEABLE)
+
+
+def _reinvocation(policy: str) -> Causes:
+    path = "spec.reinvocationPolicy"
+    if not policy:
+        yield causes.required(path)
+    elif policy not in REINVOCATION_POLICIES:
+        yield causes.unsupported(path, policy, REINVOCATION_POLICIES)
 
 
 def _param_kind(path: str, kind: Object) -> Causes:

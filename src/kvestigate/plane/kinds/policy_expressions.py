@@ -8,7 +8,7 @@ from kvestigate.kube import causes, names
 from kvestigate.plane.kinds import checks
 from kvestigate.plane.kinds.checks import Causes
 from kvestigate.plane.kinds.kind import Object
-from kvestigate.plane.policies.compilation import BOOL, TEXT, TEXT_OR_NULL, Compiler
+from kvestigate.plane.policies.compilation import BOOL, PATCHES, TEXT, TEXT_OR_NULL, Compiler
 from kvestigate.plane.policies.environment import is_identifier
 
 _REASONS = ("Forbidden", "Invalid", "RequestEntityTooLarge")
@@ -65,6 +65,35 @@ def check_validations(compiler: Compiler, told: Sequence[Object]) -> Causes:
             yield causes.invalid(f"{path}.message", message, "must not contain line breaks")
         if (reason := each.get("reason")) is not None and reason not in _REASONS:
             yield causes.unsupported(f"{path}.reason", reason, _REASONS)
+
+
+def check_mutations(compiler: Compiler, told: Sequence[Object]) -> Causes:
+    if not told:
+        yield causes.required("spec.mutations", "mutations must contain at least one item")
+    for index, each in enumerate(told):
+        path, kind = f"spec.mutations[{index}]", each.get("patchType") or ""
+        if not kind:
+            yield causes.required(f"{path}.patchType")
+        elif kind not in PATCHES:
+            yield causes.unsupported(f"{path}.patchType", kind, tuple(PATCHES))
+        else:
+            yield from _mutation(compiler, path, kind, each)
+
+
+def _mutation(compiler: Compiler, path: str, kind: str, told: Object) -> Causes:
+    wanted, _ = PATCHES[kind]
+    given = told.get(wanted)
+    if given is None:
+        why = f"must be specified when patchType is {kind}"
+        yield causes.required(f"{path}.{wanted}", why)
+    elif not (given.get("expression") or "").strip():
+        yield causes.required(f"{path}.{wanted}.expression")
+    elif problem := compiler.mutation(told).problem:
+        yield causes.invalid(f"{path}.{wanted}.expression", given["expression"], problem)
+    for name, _ in PATCHES.values():
+        if name != wanted and told.get(name) is not None:
+            why = f"must not be specified when patchType is {kind}"
+            yield causes.invalid(f"{path}.{name}", f"{{{name}}}", why)
 
 
 def check_annotations(compiler: Compiler, policy: str, told: Sequence[Object]) -> Causes:

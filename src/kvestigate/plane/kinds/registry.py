@@ -8,8 +8,8 @@ from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.plane.kinds.accounts import ServiceAccountKind
 from kvestigate.plane.kinds.admission_policies import (
-    AdmissionPolicyKind,
     MutatingPolicyBindingKind,
+    MutatingPolicyKind,
     PolicyBindingKind,
     ValidatingPolicyKind,
 )
@@ -99,7 +99,7 @@ KINDS: dict[tuple[str, str], type[Kind]] = {
     ("coordination.k8s.io", "leases"): LeaseKind,
     ("discovery.k8s.io", "endpointslices"): EndpointSliceKind,
     ("node.k8s.io", "runtimeclasses"): RuntimeClassKind,
-    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): AdmissionPolicyKind,
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"): MutatingPolicyKind,
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"): MutatingPolicyBindingKind,
     (
         "admissionregistration.k8s.io",

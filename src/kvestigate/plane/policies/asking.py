@@ -1,5 +1,7 @@
-"""Asking admission webhooks: those that change a write one after the other, those that judge it
-all at once."""
+"""A write on its way past what users put in it: policies that change it, and webhooks.
+
+Webhooks that change a write are asked one after the other, those that judge it all at once.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +9,24 @@ import asyncio
 import ssl
 import uuid
 from base64 import b64decode
+from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from urllib.parse import urlsplit
+
+import msgspec
 
 from kvestigate import errors
 from kvestigate.errors import ApiError, ConnectionFailed, DeadlineExceeded
 from kvestigate.kube.patches import json as json_patch
+from kvestigate.kube.patches.json import DoesNotApply
 from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.kubelet.locate import Outside
 from kvestigate.plane.kubelet.reach import Backends
-from kvestigate.plane.policies import hooks, matching
+from kvestigate.plane.policies import hooks, matching, replacing
 from kvestigate.plane.policies.hooks import MUTATING, VALIDATING, Answer, CallFailed, Hook
+from kvestigate.plane.policies.mutation import BINDINGS, Mutation
 from kvestigate.plane.policies.review import Review
 from kvestigate.wire.message import Headers, Incoming, Request
 
@@ -34,36 +42,46 @@ _HEADERS = [
 
 
 def asking(write: Write, backends: Backends, random: Random) -> Asking | None:
-    """None: the plane has no webhooks."""
+    """None: the plane has neither webhooks nor policies that change writes."""
     known = write.scene.state.collections
-    if MUTATING in known or VALIDATING in known:
+    if MUTATING in known or VALIDATING in known or BINDINGS in known:
         return Asking(write, backends, random)
     return None
 
 
 class Asking:
-    """One write, on its way past the webhooks of its plane."""
+    """One write, on its way past the policies and webhooks of its plane."""
 
     def __init__(self, write: Write, backends: Backends, random: Random) -> None:
         self._write = write
         self._backends = backends
         self._random = random
 
-    async def mutate(self) -> None:
-        """Let webhooks change the write's object, or refuse it."""
-        chosen = self._chosen(MUTATING)
-        changed_by: list[int] = []
-        asked: list[int] = []
-        for position, hook in enumerate(chosen):
-            changed = await self._mutate(hook)
-            if changed is not None:
-                asked.append(position)
-            if changed:
-                changed_by.append(position)
-        for position in asked:
-            again = chosen[position].spec.get("reinvocationPolicy") == "IfNeeded"
-            if again and any(later > position for later in changed_by):
-                await self._mutate(chosen[position])
+    async def mutate(self, rules: Callable[[Write], None]) -> bool:
+        """Let policies and webhooks change the write's object, or refuse it.
+
+        Once one has, `rules` are put to it anew, and so are those that want to be asked again.
+        True if the object may be another one now.
+        """
+        policies = Mutation(self._write)
+        webhooks = [_Asked(hook) for hook in self._chosen(MUTATING)]
+        changed = policies.run()
+        for position, webhook in enumerate(webhooks):
+            webhook.changed = await self._mutate(webhook.hook)
+            if webhook.changed:
+                changed = True
+                for earlier in webhooks[:position]:
+                    earlier.again = True
+        if not changed:
+            return False
+        before = msgspec.json.encode(self._write.new) if webhooks else b""
+        rules(self._write)
+        policies.run(again=True)
+        touched = bool(webhooks) and before != msgspec.json.encode(self._write.new)
+        for webhook in webhooks:
+            if webhook.is_repeated(touched=touched):
+                await self._mutate(webhook.hook)
+        return True
 
     async def validate(self) -> None:
         """Let webhooks refuse the write."""
@@ -101,7 +119,7 @@ class Asking:
 
     async def _mutate(self, hook: Hook) -> bool | None:
         """Whether the object is another one now; None if the webhook was not asked."""
-        review = Review(self._write)
+        review = Review(self._write, early=True)
         target = hooks.concern(hook, review)
         if target is None:
             return None
@@ -124,9 +142,11 @@ class Asking:
                 "supported for this operation"
             )
         try:
-            patched = json_patch.apply(shown, answer.patch)
-        except ApiError as error:
-            raise hooks.internal(error.hint or error.message) from None
+            patched = json_patch.attempt(shown, answer.patch)
+        except DoesNotApply as problem:
+            raise hooks.internal(problem.told) from None
+        except ApiError as error:  # what is no patch at all
+            raise hooks.internal(error.message) from None
         return _replace(self._write, kind, patched)
 
     async def _ask(
@@ -163,16 +183,26 @@ class Asking:
         return await client.send(request, timeout=None)
 
 
+@dataclass(slots=True)
+class _Asked:
+    """A webhook that may change a write."""
+
+    hook: Hook
+    changed: bool | None = None
+    """Whether it did; None if it was not asked."""
+    again: bool = False
+    """Whether another one has changed the write since."""
+
+    def is_repeated(self, *, touched: bool) -> bool:
+        wanted = self.hook.spec.get("reinvocationPolicy") == "IfNeeded"
+        return wanted and self.changed is not None and (self.again or touched)
+
+
 def _replace(write: Write, kind: Kind, patched: Object) -> bool:
     """Take what a webhook made of the object; whether it is another one."""
     if wrong := kind.problems(patched).mistyped:
         raise hooks.internal(wrong)
-    new = kind.to_stored(kind.normalised(patched))
-    write.kind.default(new)
-    changed = {**new, "kind": "", "apiVersion": ""} != {**write.new, "kind": "", "apiVersion": ""}
-    write.new.clear()
-    write.new.update(new)
-    return changed
+    return replacing.replace(write, kind, patched)
 
 
 def _service_url(service: Object) -> str:

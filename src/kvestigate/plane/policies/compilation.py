@@ -12,6 +12,11 @@ from kvestigate.plane.kinds.kind import Object
 from kvestigate.plane.policies import environment
 
 BOOL, TEXT, TEXT_OR_NULL = ("bool",), ("string",), ("string", "null_type")
+PATCHES = {
+    "ApplyConfiguration": ("applyConfiguration", ("Object",)),
+    "JSONPatch": ("jsonPatch", ("list(JSONPatch)",)),
+}
+"""By patch type: the field that the expression is in, and the type of its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +36,7 @@ class Compiled:
     validations: list[Expression] = field(default_factory=list)
     messages: list[Expression | None] = field(default_factory=list)
     annotations: list[Expression] = field(default_factory=list)
+    mutations: list[Expression] = field(default_factory=list)
 
 
 class Compiler:
@@ -52,7 +58,12 @@ class Compiler:
             yield name, made
 
     def expression(
-        self, source: str, wanted: tuple[str, ...], *, authorizer: bool = True
+        self,
+        source: str,
+        wanted: tuple[str, ...],
+        *,
+        authorizer: bool = True,
+        patches: bool = False,
     ) -> Expression:
         """`wanted` are the types that its value may have; any if there are none."""
         names = environment.scope(
@@ -60,23 +71,41 @@ class Compiler:
         )
         source_text = source.strip()
         try:
-            program = compiled(source_text, names)
+            program = compiled(source_text, names, patches=patches)
         except CompileError as error:
             kind = "compilation" if not error.constant else "program instantiation"
             return Expression(source, None, f"{kind} failed: {error}")
-        found = program.type.name
-        if wanted and found not in wanted:
+        if wanted and program.type.name not in wanted and str(program.type) not in wanted:
             listed = wanted[0] if len(wanted) == 1 else f"one of [{' '.join(wanted)}]"
             return Expression(source, None, f"must evaluate to {listed} but got {program.type}")
         return Expression(source, program)
 
+    def mutation(self, told: Object) -> Expression:
+        """That of a mutation: it makes a patch."""
+        if self._variables is None:
+            self._variables = {}
+        field, wanted = PATCHES[told["patchType"]]
+        return self.expression(told[field]["expression"], wanted, patches=True)
 
-def compile_policy(spec: Object) -> Compiled:
+
+def _begun(spec: Object) -> tuple[Compiler, Compiled]:
+    """With what policies of both kinds have."""
     compiler, made = Compiler(spec), Compiled()
     made.variables = dict(compiler.variables(spec.get("variables") or ()))
     made.conditions = [
         compiler.expression(each["expression"], BOOL) for each in _each(spec, "matchConditions")
     ]
+    return compiler, made
+
+
+def compile_mutating(spec: Object) -> Compiled:
+    compiler, made = _begun(spec)
+    made.mutations = [compiler.mutation(each) for each in _each(spec, "mutations")]
+    return made
+
+
+def compile_policy(spec: Object) -> Compiled:
+    compiler, made = _begun(spec)
     for each in _each(spec, "validations"):
         made.validations.append(compiler.expression(each["expression"], BOOL))
         told = each.get("messageExpression")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kvestigate.kube.cel import EvalError, OutOfBudget, Program
@@ -96,6 +96,20 @@ def run(expression: Expression, known: Values) -> Any:
             "validation failed due to running out of cost budget, no further validation rules "
             "will be run"
         ) from None
+
+
+def hold(expressions: Iterable[Expression], known: Values) -> bool:
+    """Whether all are true; Unclear only if none is false."""
+    troubles = []
+    for expression in expressions:
+        try:
+            if not run(expression, known):
+                return False
+        except Unclear as why:
+            troubles.append(str(why))
+    if troubles:
+        raise Unclear(troubles[0] if len(troubles) == 1 else f"[{', '.join(troubles)}]")
+    return True
 
 
 def _run(program: Program, known: Values) -> Any:

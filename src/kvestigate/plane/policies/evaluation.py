@@ -1,35 +1,29 @@
 """ValidatingAdmissionPolicies, put to a write.
 
-A policy says what must hold, a binding where and with which parameters, and what happens where it
-does not. Policies are compiled once for each distinct set of them: states share their collections.
+A policy says what must hold, a binding also what happens where it does not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from kvestigate import errors
 from kvestigate.errors import ApiError
-from kvestigate.plane import objects
 from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.kinds.kind import Object
-from kvestigate.plane.policies import conditions, matching, parameters
-from kvestigate.plane.policies.compilation import Compiled, Expression, compile_policy
+from kvestigate.plane.policies import conditions, matching
+from kvestigate.plane.policies.bound import Policy, invocations, policies
+from kvestigate.plane.policies.compilation import Expression, compile_policy
 from kvestigate.plane.policies.conditions import Unclear, Values
-from kvestigate.plane.policies.parameters import Misconfigured
 from kvestigate.plane.policies.review import Review
-from kvestigate.plane.store.model import Item
-from kvestigate.plane.store.state import Collection
 
 _GROUP = "admissionregistration.k8s.io"
 POLICIES = (_GROUP, "validatingadmissionpolicies")
 BINDINGS = (_GROUP, "validatingadmissionpolicybindings")
-_POLICY_SETS = 64
 _FAILED = "validation.policy.admission.k8s.io/validation_failure"
 """Where the audit log keeps what a policy had against a request."""
 
@@ -39,19 +33,6 @@ _REASONS: dict[str, type[ApiError]] = {
     "RequestEntityTooLarge": errors.RequestEntityTooLarge,
     "Unauthorized": errors.Unauthorized,
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    name: str
-    spec: Object
-    bindings: tuple[Object, ...]
-    compiled: Compiled
-
-    @property
-    def lenient(self) -> bool:
-        """Whether what cannot be told is let through."""
-        return bool(self.spec["failurePolicy"] == "Ignore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,56 +50,29 @@ def judge(write: Write) -> None:
     state = write.scene.state
     if BINDINGS not in state.collections:
         return
-    policies = _policies(state.collection(POLICIES), state.collection(BINDINGS))
-    if not policies:
+    found = policies(state.collection(POLICIES), state.collection(BINDINGS), compile_policy)
+    if not found:
         return
     review = Review(write)
     if matching.exempt(review):
         return
-    for refusal in [each for policy in policies for each in _refusals(policy, review)]:
+    for refusal in [each for policy in found for each in _refusals(policy, review)]:
         raise refusal
 
 
-@lru_cache(maxsize=_POLICY_SETS)
-def _policies(policies: Collection, bindings: Collection) -> tuple[Policy, ...]:
-    """Those that are bound, compiled."""
-    bound: dict[str, list[Object]] = {}
-    for item in bindings.items():
-        binding = objects.read(item)
-        bound.setdefault(binding["spec"]["policyName"], []).append(binding)
-    return tuple(
-        _policy(item, tuple(bound[item.name])) for item in policies.items() if item.name in bound
-    )
-
-
-def _policy(item: Item, bindings: tuple[Object, ...]) -> Policy:
-    spec = objects.read(item)["spec"]
-    return Policy(item.name, spec, bindings, compile_policy(spec))
-
-
 def _refusals(policy: Policy, review: Review) -> Iterator[ApiError]:
-    target = matching.find(policy.spec["matchConstraints"], "resourceRules", review)
-    if target is None:
-        return
-    for binding in policy.bindings:
-        scope = binding["spec"].get("matchResources")
-        if scope is not None and matching.find(scope, "resourceRules", review) is None:
-            continue
-        try:
-            params = parameters.collect(policy.spec, binding["spec"], review)
-        except Misconfigured as why:
+    for each in invocations(policy, review):
+        if each.problem:
             if not policy.lenient:
-                told = f"failed to configure binding: {why}"
-                yield _refusal(policy, binding, review, Failure(told))
+                yield _refusal(policy, each.binding, review, Failure(each.problem))
             continue
-        for param in params:
-            values = conditions.values(review, target, policy.compiled.variables, param)
-            applies = _applies(policy, values)
-            failures = _failures(policy, values) if applies is True else ()
-            for failure in (applies,) if isinstance(applies, Failure) else failures:
-                yield from _acted_upon(policy, binding, review, failure)
-            for failure in _annotate(policy, review, values) if applies is True else ():
-                yield _refusal(policy, binding, review, failure)
+        values = conditions.values(review, each.target, policy.compiled.variables, each.param)
+        applies = _applies(policy, values)
+        failures = _failures(policy, values) if applies is True else ()
+        for failure in (applies,) if isinstance(applies, Failure) else failures:
+            yield from _acted_upon(policy, each.binding, review, failure)
+        for failure in _annotate(policy, review, values) if applies is True else ():
+            yield _refusal(policy, each.binding, review, failure)
 
 
 def _acted_upon(
@@ -187,13 +141,12 @@ def _refusal(policy: Policy, binding: Object, review: Review, failure: Failure) 
     )
 
 
-def _applies(policy: Policy, values: Values) -> bool | Failure | None:
+def _applies(policy: Policy, values: Values) -> bool | Failure:
     """Whether all conditions hold under which the policy wants to be asked."""
-    for condition in policy.compiled.conditions:
-        held = _held(policy, condition, values)
-        if held is not True:
-            return held
-    return True
+    try:
+        return conditions.hold(policy.compiled.conditions, values)
+    except Unclear as why:
+        return False if policy.lenient else Failure(str(why))
 
 
 def _failures(policy: Policy, values: Values) -> Iterator[Failure]:

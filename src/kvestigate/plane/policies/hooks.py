@@ -89,19 +89,13 @@ def concern(hook: Hook, review: Review) -> matching.Target | None:
     target = matching.find(hook.spec, "rules", review)
     if target is None or not hook.conditions:
         return target
-    values = conditions.values(review, target)
-    trouble = ""
-    for expression in hook.conditions:
-        try:
-            if not conditions.run(expression, values):
-                return None
-        except conditions.Unclear as why:
-            trouble = trouble or str(why)
-    if not trouble:
-        return target
-    if hook.lenient:
-        return None
-    raise _forbidden(review, trouble)
+    try:
+        held = conditions.hold(hook.conditions, conditions.values(review, target))
+    except conditions.Unclear as why:
+        if not hook.lenient:
+            raise _forbidden(review, str(why)) from None
+        held = False
+    return target if held else None
 
 
 def _forbidden(review: Review, why: str) -> Forbidden:

@@ -9,8 +9,10 @@ from typing import Any
 
 from kvestigate.plane import types
 from kvestigate.plane.admission.interface import Write
+from kvestigate.plane.admission.namespaces import NAMESPACES
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.kinds.kind import Kind, Object
+from kvestigate.plane.policies import replacing
 
 _OPTIONS = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
 
@@ -26,10 +28,14 @@ class Address:
 
 
 class Review:
-    """What there is to know of one write, each thing worked out when it is first asked for."""
+    """What there is to know of one write, each thing worked out when it is first asked for.
 
-    def __init__(self, write: Write) -> None:
+    `early` is for those who may change the write: a new object has no uid yet, for them.
+    """
+
+    def __init__(self, write: Write, *, early: bool = False) -> None:
         self.write = write
+        self._early = early
         asked = write.asked
         self.address = Address(asked.group, asked.version, asked.resource, asked.subresource)
         self._shown: dict[Kind, tuple[Object | None, Object | None]] = {}
@@ -51,7 +57,8 @@ class Review:
 
     @property
     def namespace(self) -> str:
-        return self.write.asked.namespace
+        """Namespaces are in themselves."""
+        return self.name if self.write.kind.key == NAMESPACES else self.write.asked.namespace
 
     def objects(self) -> Iterator[Object]:
         """The new one and the old one, as far as there are any; as stored."""
@@ -76,6 +83,8 @@ class Review:
         if kind not in self._shown:
             write = self.write
             new = None if write.operation == "DELETE" else self._at(kind, write.new)
+            if new is not None and self._early:
+                new = replacing.early(write, new)
             old = None if write.old is None else self._at(kind, write.old)
             self._shown[kind] = new, old
         return self._shown[kind]
