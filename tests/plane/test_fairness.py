@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 
 import pytest
 
@@ -11,6 +12,12 @@ from kvestigate.plane.fairness import Fairness
 from tests.plane.conftest import Api
 
 VERSION = "/clusters/{}/control-plane/version"
+
+
+def ticking(seconds: float) -> Fairness:
+    """For which every round takes so long."""
+    moments = count(step=seconds)
+    return Fairness(lambda: next(moments))
 
 
 async def crowd(fairness: Fairness, *planes: str) -> list[str]:
@@ -39,11 +46,22 @@ async def crowd(fairness: Fairness, *planes: str) -> list[str]:
         ("aaabbbc", "abcabab"),
     ],
 )
-async def test_each_plane_begins_one_request_in_a_round(came: str, begun: str) -> None:
-    fairness = Fairness()
+async def test_while_requests_are_long_each_plane_begins_one_in_a_round(
+    came: str, begun: str
+) -> None:
+    fairness = ticking(0.001)
     await crowd(fairness, "b", "a")  # they have met before
 
     assert "".join(await crowd(fairness, *came)) == begun
+
+
+async def test_while_they_are_short_it_begins_more() -> None:
+    fairness = ticking(0.0)
+    await crowd(fairness, "b", "a")
+
+    begun = "".join(await crowd(fairness, *"aaaaaaaaaaaaaaab"))
+
+    assert begun == "aabaaaaaaaaaaaaa"
 
 
 async def test_a_plane_that_was_always_alone_never_waits() -> None:
@@ -56,17 +74,16 @@ async def test_a_plane_is_alone_again_when_the_others_have_been_quiet() -> None:
     now = 100.0
     fairness = Fairness(lambda: now)
     await crowd(fairness, "a", "b")
-    assert fairness.ask("b") is None
-    turn = fairness.ask("b")
-    assert turn is not None
-    await turn
+    turns = [fairness.ask("b") for _ in range(5)]
+    assert turns[-1] is not None
+    await turns[-1]
 
     now += 60
     assert [fairness.ask("b") for _ in range(3)] == [None] * 3
 
 
 async def test_who_gives_up_holds_up_nobody() -> None:
-    fairness = Fairness()
+    fairness = ticking(0.001)
     await crowd(fairness, "a", "b")
     assert fairness.ask("a") is None
     turns = [fairness.ask("a") for _ in range(3)]
@@ -101,4 +118,4 @@ async def test_a_quiet_plane_is_answered_among_the_first(api: Api) -> None:
         for plane in ["noisy"] * 30 + ["quiet"]:
             group.create_task(ask(plane))
 
-    assert answered.index("quiet") == 1
+    assert answered.index("quiet") < 20

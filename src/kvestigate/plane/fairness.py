@@ -2,8 +2,9 @@
 
 A loop runs all that is ready before it looks at its sockets again. A plane with a hundred busy
 clients would so have a hundred requests answered before its neighbour has one. While planes
-compete, each begins one request in a round of the loop, and its others wait for the next rounds.
-A plane that is asked alone pays nothing.
+compete, each begins only a few requests in a round of the loop, and its others wait for the next
+rounds: as few as it takes to keep rounds short, and one at least. A plane that is asked alone
+pays nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from kvestigate.aio.stepped import SteppedLoop
 
 _MEMORY = 5.0
 """Seconds after which a plane that had no more requests does not compete any more."""
+_ROUND = 0.0004
+"""Seconds that a round should take."""
+_MOST = 16
 
 
 class Fairness:
@@ -26,48 +30,63 @@ class Fairness:
         """The plane of the last request."""
         self._until = 0.0
         """Until when another plane than that is expected to have requests; 0: none is."""
-        self._begun: set[str] = set()
-        """Planes that have begun a request in this round."""
+        self._share = 1
+        """Requests that each plane may begin in a round."""
+        self._began = 0.0
+        """When the round did."""
+        self._begun: dict[str, int] = {}
+        """In this round, by plane."""
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
 
     def ask(self, plane: str) -> asyncio.Future[None] | None:
         """None: begin. Else begin when the future is done."""
-        if plane == self._last:
-            if not self._until:
-                return None
-            if self._clock() > self._until:
-                self._until = 0.0
-        else:
-            self._until = self._clock() + _MEMORY if self._last else 0.0
-            self._last = plane
-        if not self._until and not self._waiting:
+        if plane == self._last and not self._until:
+            return None
+        if not self._competes(plane) and not self._waiting:
             return None
         loop = asyncio.get_running_loop()
         if isinstance(loop, SteppedLoop):
             return None  # its rounds are of another time, and their order must not depend on ours
         if not self._begun:
-            loop.call_soon(self._next_round, loop)
-        if plane not in self._begun:
-            self._begun.add(plane)
+            self._begin_round(loop)
+        begun = self._begun.get(plane, 0)
+        if begun < self._share and plane not in self._waiting:
+            self._begun[plane] = begun + 1
             return None
         turn = loop.create_future()
         self._waiting.setdefault(plane, deque()).append(turn)
         return turn
 
-    def _next_round(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _competes(self, plane: str) -> bool:
+        if plane != self._last:
+            self._until = self._clock() + _MEMORY if self._last else 0.0
+            self._last = plane
+        elif self._clock() > self._until:
+            self._until = 0.0
+        return bool(self._until)
+
+    def _begin_round(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._began = self._clock()
+        loop.call_soon(self._end_round, loop)
+
+    def _end_round(self, loop: asyncio.AbstractEventLoop) -> None:
+        long = self._clock() - self._began > _ROUND
+        self._share = max(1, self._share // 2) if long else min(_MOST, self._share * 2)
         self._begun.clear()
         for plane, waiting in list(self._waiting.items()):
-            if self._begin_one(waiting):
-                self._begun.add(plane)
+            if begun := self._begin(waiting):
+                self._begun[plane] = begun
             if not waiting:
                 del self._waiting[plane]
         if self._begun:
-            loop.call_soon(self._next_round, loop)
+            self._begin_round(loop)
 
-    def _begin_one(self, waiting: deque[asyncio.Future[None]]) -> bool:
-        while waiting:
+    def _begin(self, waiting: deque[asyncio.Future[None]]) -> int:
+        """Let a plane's share begin; how many there were."""
+        begun = 0
+        while waiting and begun < self._share:
             turn = waiting.popleft()
             if not turn.done():  # else whoever asked has gone
                 turn.set_result(None)
-                return True
-        return False
+                begun += 1
+        return begun
