@@ -9,17 +9,17 @@ import sys
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # of glibc's malloc.h
 _BYTES = 256 * 1024 * 1024
 _PAD_BYTES = 16 * 1024 * 1024
-
-
-_NEW_OBJECTS = 20_000
-"""Containers made and not yet freed before the collector looks at them."""
+_NEW_OBJECTS = 2_000
+"""Containers made and not yet freed before the collector looks at them: more than one request
+makes, and so few that nobody notices the half millisecond."""
 
 
 def collect_seldom() -> None:
     """Have the cyclic collector pass over what is there for good and come less often.
 
     A request makes hundreds of dicts and lists that are no cycles: by default the collector
-    would look at them several times before the request is over.
+    would look at them several times before the request is over. What a server has made when it
+    begins to serve it keeps, so then is the time to call this once more.
     """
     gc.freeze()
     gc.set_threshold(_NEW_OBJECTS, 10, 10)

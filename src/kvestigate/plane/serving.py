@@ -230,6 +230,7 @@ async def _until_stopped(options: ServeOptions, announce: Callable[[Serving], No
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     async with serving(options) as started:
+        collect_seldom()
         announce(started)
         await stopped.wait()
 
