@@ -65,6 +65,8 @@ class PodWorker:
         self._records: dict[str, ContainerRecord] = {}
         self._written = b""
         """The status that was written last, as JSON: of thousands of pods most never change."""
+        self._looked: object = None
+        """What was last seen, and told to the API."""
         self._stops: dict[str, Stopping] = {}
         self._probers: dict[str, Prober] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -119,6 +121,8 @@ class PodWorker:
         if self.finished:
             await self._delete_if_asked()
             return None
+        if not pod.spec.readiness_gates and self._looked == self._look(pod):
+            return None  # it tells of our own report
         self._hurry()
         self._resize()
         while True:
@@ -128,13 +132,20 @@ class PodWorker:
                 await self._finish()
                 return None
             if not plan.actions:
-                await self._report()
+                look = self._look(pod)  # now: while it is told, things go on
+                self._looked = look if await self._report() else None
                 return plan.wake_at
             for action in plan.actions:
                 if isinstance(action, Start):
                     await self._start(action.container)
                 elif isinstance(action, Stop):
                     self._stop(action)
+
+    def _look(self, pod: Pod) -> object:
+        """All that a decision depends on: one look at it is as good as two."""
+        meta = pod.metadata
+        asked = (meta.generation, meta.deletion_timestamp, meta.deletion_grace_period_seconds)
+        return pod.spec, asked, self._records.copy(), self._station.clock.now()
 
     async def discard(self) -> None:
         """The pod is gone from the API: end everything now and leave nothing."""
@@ -326,7 +337,8 @@ class PodWorker:
 
     # Reporting.
 
-    async def _report(self) -> None:
+    async def _report(self) -> bool:
+        """Whether the API knows how the pod is."""
         now = self._station.clock.now()
         status = pod_status(
             self.pod,
@@ -338,12 +350,13 @@ class PodWorker:
         )
         written = msgspec.json.encode(status)
         if written == self._written:
-            return
+            return True
         try:
             await self._station.patch_status(self.pod, status)
         except (errors.NotFound, errors.Conflict):
-            return  # deleted or replaced meanwhile: the watch will tell
+            return False  # deleted or replaced meanwhile: the watch will tell
         self._written = written
+        return True
 
     def _place(self) -> Place:
         begun = any(record.run is not None for record in self._records.values())
