@@ -48,6 +48,26 @@ def test_dependents_are_known_before_their_owner() -> None:
     assert [each.metadata.name for each in graph.dependents("uid-parent")] == ["child"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "all_of_it"),
+    [
+        (metadata("child", "parent"), metadata("child", "parent", labels={"a": "b"}), True),
+        (metadata("child", "parent"), metadata("child", "other"), False),
+        (metadata("child", "parent"), metadata("child", "parent", deletionTimestamp=at()), False),
+        (metadata("child", "parent"), metadata("child", "parent", uid="another"), False),
+        (None, metadata("child", "parent"), False),
+    ],
+    ids=["labels", "owners", "leaving", "another of that name", "new"],
+)
+def test_what_stays_with_its_owners_is_only_noted(
+    old: Metadata | None, new: Metadata, all_of_it: bool
+) -> None:
+    graph = Graph()
+    known = graph.put("", PODS, metadata("child", "parent"))
+    assert graph.refresh(old, new) is all_of_it
+    assert (known.metadata is new) is all_of_it
+
+
 def test_dependents_are_known_after_their_owner_too() -> None:
     graph = Graph()
     graph.put("", PODS, metadata("parent"))

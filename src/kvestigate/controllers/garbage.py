@@ -40,7 +40,7 @@ class GarbageCollector:
         old, new = change.old, change.new
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
             self._removed(plane, graph, graph.remove(old.metadata.uid))
-        if new is not None:
+        if new is not None and not graph.refresh(old and old.metadata, new.metadata):
             node = graph.put(plane, resource, new.metadata)
             if node.waits_for_dependents or node.orphans or not graph.is_kept(node):
                 self._look(plane, node.uid)

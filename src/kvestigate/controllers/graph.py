@@ -93,6 +93,19 @@ class Graph:
                 self._unlink(owner, metadata.uid)
         return node
 
+    def refresh(self, old: Metadata | None, new: Metadata) -> bool:
+        """Note the present metadata of an object that stays and has the owners it had.
+
+        Whether that was all: then nothing is to be decided that was not decided before.
+        """
+        node = self._nodes.get(new.uid)
+        if node is None or old is None or new.deletion_timestamp is not None:
+            return False
+        if old.uid != new.uid or old.owner_references != new.owner_references:
+            return False
+        node.metadata = new
+        return True
+
     def remove(self, uid: str) -> Node | None:
         node = self._nodes.pop(uid, None)
         if node is None:
