@@ -217,18 +217,21 @@ def _episodes(client: PlaneClient, target: Target, judge: Judge) -> Iterator[Fig
     plane = client.create("episodes", clock="virtual", seed=7)
     plane.step()
     plane.checkpoint("start")
-    episodes, before = 10, target.cpu()
+    episodes, changes = 10, 0
+    before = target.cpu()
     for _ in range(episodes):
         (run,) = plane.fork(checkpoint="start")
         for action in range(20):
             run.apply(_deployment(1 + action % 5))
-            run.step(5)
+            changes += run.step(5).changes
         found = run.snapshot(["deployments"]).find("deployments", "web")
         if found is None or not found["status"].get("readyReplicas"):
             raise BenchFailed("an episode came to nothing: no replica is ready")
         client.delete(run.id)
     cpu = target.cpu() - before
     yield Figure("episodes of 20 actions a second of server CPU", episodes / cpu, "/s", "")
+    yield Figure("changes that crews make in an episode", changes / episodes, "", "")
+    yield Figure("server CPU a change, actions included", cpu / changes * 1e6, "us", "")
 
 
 def _neighbours(client: PlaneClient, target: Target, judge: Judge) -> Iterator[Figure]:
