@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kvestigate.errors import ApiError, BadRequest
 from kvestigate.kube import causes
 from kvestigate.plane import managed, metadata, objects
-from kvestigate.plane.admission.interface import Write
+from kvestigate.plane.admission.interface import Face, Write
 from kvestigate.plane.admission.registry import admit, approve, charge
 from kvestigate.plane.call import Call
 from kvestigate.plane.custom.kind import DEFINITIONS
@@ -137,7 +137,7 @@ async def prepare_update(
     old: Object,
     *,
     tracked: bool = False,
-    seen: Callable[[Object], Object] | None = None,
+    face: Face | None = None,
 ) -> Write:
     """Everything that happens to a changed object before it is stored."""
     kind, scene = call.kind, call.scene(state)
@@ -149,7 +149,7 @@ async def prepare_update(
     if not tracked:
         managed.track(call, new, old)
     write = _write(call, "UPDATE", kind, new, old, scene)
-    write.seen = seen
+    write.face = face
     webhooks = asking(write, call.backends, call.random)
     # In-tree rules are put to an update below, after what may still change it.
     if webhooks is not None and await webhooks.mutate(lambda write: None):
@@ -220,16 +220,16 @@ async def change(
     *,
     pinned: bool = False,
     tracked: bool = False,
-    seen: Callable[[Object], Object] | None = None,
+    face: Face | None = None,
 ) -> Item:
     """Read, alter, judge, write; again if another writer was faster and no revision was named.
 
     `alter` gets a fresh dict of the stored object and returns the new one (None: no change).
     `pinned` says that it insists on the revision it was given, `tracked` that it has seen to
-    the managers of the fields, and `seen` what the client sees of the object, if not itself.
+    the managers of the fields, and `face` what the client sees of the object, if not itself.
     """
     for attempt in range(CONFLICT_RETRIES):
-        changed = await _changed(call, alter, tracked=tracked, seen=seen)
+        changed = await _changed(call, alter, tracked=tracked, face=face)
         if isinstance(changed, Item):
             return changed
         try:
@@ -249,7 +249,7 @@ async def _changed(
     alter: Callable[[Object, Item], Object | None],
     *,
     tracked: bool,
-    seen: Callable[[Object], Object] | None,
+    face: Face | None,
 ) -> _Changed | Item:
     """The change to make, or the object to answer with if there is nothing to change."""
     state = call.plane.tip
@@ -258,7 +258,7 @@ async def _changed(
     new = alter(_current(call, item, old), item)
     if new is None:
         return item
-    write = await prepare_update(call, state, new, old, tracked=tracked, seen=seen)
+    write = await prepare_update(call, state, new, old, tracked=tracked, face=face)
     if not objects.differ(new, old):
         managed.settle(new, old)
         if objects.same(new, old, item):
@@ -277,12 +277,8 @@ async def _changed(
 def _current(call: Call, item: Item, old: Object) -> Object:
     """What was read as `old`, to be altered."""
     if call.kind.shares_on_update and call.served is call.kind:
-        return {name: _loose(value) for name, value in old.items()}
+        return {name: value.copy() if type(value) is dict else value for name, value in old.items()}
     return call.kind.from_stored(objects.read(item))
-
-
-def _loose(value: Any) -> Any:
-    return value.copy() if isinstance(value, dict) else value
 
 
 async def commit(call: Call, mutations: list[Mutation]) -> list[Change]:

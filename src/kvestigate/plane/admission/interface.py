@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -13,11 +13,20 @@ from kvestigate.plane.request import Asked
 from kvestigate.plane.store.model import Mutation
 
 
+class Face(NamedTuple):
+    """What clients see in place of an object: a Scale of a workload, the options of a stream."""
+
+    kind: Kind
+    show: Callable[[Object], Object]
+    take: Callable[[Object, Object], None]
+    """Change an object as what was seen of it was changed."""
+
+
 class Write(msgspec.Struct):
     """A write that has been defaulted and is about to be validated and stored."""
 
     operation: str
-    """CREATE, UPDATE or DELETE"""
+    """CREATE, UPDATE, DELETE or CONNECT"""
     kind: Kind
     new: Object
     """Rules may change it; on DELETE it is the object as stored."""
@@ -30,8 +39,8 @@ class Write(msgspec.Struct):
     creates: bool
     """Whether this makes a new object; a subresource never does."""
     dry_run: bool = False
-    seen: Callable[[Object], Object] | None = None
-    """What the client gets to see of an object, if that is something else: a Scale."""
+    face: Face | None = None
+    """What the client sees of the object, if that is something else."""
     notes: dict[str, str] = msgspec.field(default_factory=dict)
     """For the audit log."""
     extra: list[Mutation] = msgspec.field(default_factory=list)

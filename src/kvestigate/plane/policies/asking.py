@@ -200,7 +200,8 @@ class _Asked:
 
 def _replace(write: Write, kind: Kind, patched: Object) -> bool:
     """Take what a webhook made of the object; whether it is another one."""
-    if wrong := kind.problems(patched).mistyped:
+    judge = kind if write.face is None else write.face.kind
+    if wrong := judge.problems(patched).mistyped:
         raise hooks.internal(wrong)
     return replacing.replace(write, kind, patched)
 

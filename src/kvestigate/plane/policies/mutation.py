@@ -84,13 +84,17 @@ class Mutation:
 
     def _patch(self, each: Invocation, patch_type: str, expression: Expression) -> None:
         value = conditions.run(expression, self._values(each))
-        kind = each.target[1]
+        address, kind = each.target
         shown, _ = self._review().shown(kind)
         assert shown is not None, "only deletions have no object"
+        face = self._write.face
         if patch_type == "JSONPatch":
-            made = patching.patched(value, shown, kind)
+            made = patching.patched(value, shown, kind if face is None else face.kind)
         else:
-            made = patching.configured(value, shown, kind)
+            # Kinds that are only seen at subresources of others have no schema to merge by.
+            own = address.group, address.version
+            typed = face is None and own == (kind.resource.group, kind.resource.version)
+            made = patching.configured(value, shown, kind if typed else None)
         if made is not None:
             replacing.replace(self._write, kind, made)
 

@@ -30,8 +30,8 @@ class Unpatchable(Exception):
     """A mutation that cannot be made; says why."""
 
 
-def configured(value: Any, shown: Object, kind: Kind) -> Object:
-    """With all that an `Object{...}` says, lists merged by their keys."""
+def configured(value: Any, shown: Object, kind: Kind | None) -> Object:
+    """With all that an `Object{...}` says, lists merged by their keys; by no kind, nothing is."""
     if not isinstance(value, Made):
         told = f"unsupported return type from ApplyConfiguration expression: {type_name(value)}"
         raise Unpatchable(told)
@@ -41,7 +41,7 @@ def configured(value: Any, shown: Object, kind: Kind) -> Object:
     except Inexpressible:
         raise Unpatchable("invalid return type: *dynamic.ObjectVal") from None
     config |= {"kind": shown["kind"], "apiVersion": shown["apiVersion"]}
-    if (shown["apiVersion"], shown["kind"]) != (kind.resource.api_version, kind.resource.kind):
+    if kind is None:
         raise _inapplicable(f"{_CONVERTING}no corresponding type for {_type_text(shown)}")
     shape = managed.shape(kind)
     if wrong := misfit(config, shape):

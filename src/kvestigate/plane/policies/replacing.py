@@ -14,7 +14,9 @@ _MADE_UP = 5
 
 
 def early(write: Write, shown: Object) -> Object:
-    """A new object, without what the server will set."""
+    """A new object, without what the server will set; others as they are."""
+    if not write.creates:
+        return shown
     meta = dict(shown["metadata"])
     for name in _set_by_server(write):
         meta.pop(name, None)
@@ -22,8 +24,6 @@ def early(write: Write, shown: Object) -> Object:
 
 
 def _set_by_server(write: Write) -> list[str]:
-    if not write.creates:
-        return []
     names = ["uid", "creationTimestamp"]
     if write.kind.counts_generations:
         names.append("generation")
@@ -36,6 +36,10 @@ def _set_by_server(write: Write) -> list[str]:
 
 def replace(write: Write, kind: Kind, patched: Object) -> bool:
     """Take what was made of the object, at the version of a kind; whether it is another one."""
+    if write.face is not None:
+        changed = write.face.show(write.new) != patched
+        write.face.take(write.new, patched)
+        return changed
     new = kind.to_stored(kind.normalised(patched))
     write.kind.default(new)
     _restore(write, new)
@@ -47,7 +51,7 @@ def replace(write: Write, kind: Kind, patched: Object) -> bool:
 
 def _restore(write: Write, new: Object) -> None:
     before, meta = write.new, new["metadata"]
-    for name in _set_by_server(write):
+    for name in _set_by_server(write) if write.creates else ():
         if name in before["metadata"] and not (name == "name" and meta.get("name")):
             meta[name] = before["metadata"][name]
     if write.creates and write.kind.has_status and not write.kind.keeps_status_on_create:

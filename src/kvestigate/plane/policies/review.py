@@ -90,8 +90,8 @@ class Review:
         return self._shown[kind]
 
     def _at(self, kind: Kind, obj: Object) -> Object:
-        if self.write.seen is not None:
-            return self.write.seen(obj)
+        if self.write.face is not None:
+            return self.write.face.show(obj)
         resource = kind.resource
         head = {"kind": resource.kind, "apiVersion": resource.api_version}
         return {**kind.from_stored(dict(obj)), **head}
@@ -118,15 +118,13 @@ class Review:
         return told
 
     def _kind(self, kind: Kind) -> dict[str, str]:
-        group, version, name = kind.resource.group, kind.resource.version, kind.resource.kind
-        if self.write.seen is not None:
-            shown = self.write.seen(self.write.new)
-            group, _, version = shown["apiVersion"].rpartition("/")
-            name = shown["kind"]
-        return {"group": group, "version": version, "kind": name}
+        resource = kind.resource if self.write.face is None else self.write.face.kind.resource
+        return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
-    def _options(self) -> dict[str, Any]:
-        params, name = self.write.asked.params, _OPTIONS[self.write.operation]
+    def _options(self) -> dict[str, Any] | None:
+        params, name = self.write.asked.params, _OPTIONS.get(self.write.operation)
+        if name is None:
+            return None  # streams have none
         options: dict[str, Any] = {"kind": name, "apiVersion": "meta.k8s.io/v1"}
         if self.write.dry_run:
             options["dryRun"] = ["All"]

@@ -15,6 +15,7 @@ from kvestigate.plane.kubelet.proxy import proxy_node, proxy_pod, proxy_service
 from kvestigate.plane.kubelet.streams import attach_to, exec_in, forward_ports
 from kvestigate.plane.subresources import scale
 from kvestigate.plane.subresources.binding import create_binding, create_legacy_binding
+from kvestigate.plane.subresources.connecting import admit_connection
 from kvestigate.plane.subresources.eviction import create_eviction
 from kvestigate.plane.subresources.token import create_token
 from kvestigate.plane.verbs.get import get
@@ -26,13 +27,21 @@ Verb = Callable[[Call], Awaitable[Response | Upgrade]]
 Verbs = Mapping[str, Verb]
 
 
+def _admitted(answer: Verb) -> Verb:
+    async def admitted(call: Call) -> Response | Upgrade:
+        await admit_connection(call)
+        return await answer(call)
+
+    return admitted
+
+
 def _connect(answer: Verb) -> Verbs:
     """A stream may be asked for with GET or POST."""
-    return {"get": answer, "create": answer}
+    return dict.fromkeys(("get", "create"), _admitted(answer))
 
 
 def _every(answer: Verb) -> Verbs:
-    return dict.fromkeys(_METHODS, answer)
+    return dict.fromkeys(_METHODS, _admitted(answer))
 
 
 PART: Verbs = {"get": get, "update": update, "patch": patch}

@@ -14,6 +14,7 @@ from kvestigate.kube.causes import Cause
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.selectors import from_label_selector
 from kvestigate.plane import answer, body, forms, objects, options, writing
+from kvestigate.plane.admission.interface import Face
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.model import Item
@@ -77,7 +78,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
             call,
             lambda obj, item: _scaled(call, obj, item, sent, scaling),
             pinned=bool(version),
-            seen=lambda obj: _scale(obj, scaling),
+            face=_face(scaling),
         )
         return _answer(call, item, scaling)
 
@@ -94,9 +95,7 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
             sent = patching.patched(judged, change, _scale(obj, scaling))
             return _scaled(call, obj, item, sent, scaling)
 
-        item = await writing.change(
-            call, alter, pinned=change.names_version, seen=lambda obj: _scale(obj, scaling)
-        )
+        item = await writing.change(call, alter, pinned=change.names_version, face=_face(scaling))
         return _answer(call, item, scaling)
 
     return {"get": get, "update": update, "patch": patch}
@@ -117,9 +116,7 @@ async def _apply(call: Call, config: Object, scaling: Scaling) -> Item:
         return applying.applied(call, workload, obj, speaking=SCALE.resource.api_version)
 
     pinned = bool(meta.get("resourceVersion"))
-    return await writing.change(
-        call, alter, pinned=pinned, tracked=True, seen=lambda obj: _scale(obj, scaling)
-    )
+    return await writing.change(call, alter, pinned=pinned, tracked=True, face=_face(scaling))
 
 
 def _scaled(call: Call, obj: Object, item: Item, sent: Object, scaling: Scaling) -> Object:
@@ -133,6 +130,13 @@ def _scaled(call: Call, obj: Object, item: Item, sent: Object, scaling: Scaling)
     check_version(call, meta.get("resourceVersion") or str(item.revision), item)
     _write(obj, scaling.replicas, (sent.get("spec") or {}).get("replicas", 0))
     return obj
+
+
+def _face(scaling: Scaling) -> Face:
+    def take(obj: Object, scale: Object) -> None:
+        _write(obj, scaling.replicas, (scale.get("spec") or {}).get("replicas", 0))
+
+    return Face(SCALE, lambda obj: _scale(obj, scaling), take)
 
 
 def _problems(scale: Object) -> list[Cause]:
