@@ -60,6 +60,37 @@ async def test_only_a_change_moves_the_time_and_the_version(
     assert entries(changed)["ann"]["time"] == "2027-01-15T08:01:00Z"
 
 
+def pod(name: str, labels: dict[str, str] | None = None, /, **container: Any) -> dict[str, Any]:
+    spec = {"containers": [{"name": "a", "image": "b", **container}]}
+    return {"metadata": {"name": name, "labels": labels or {}}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("like", "unlike"),
+    [
+        (pod("b", command=["x"]), pod("c")),
+        (pod("b", command=["y", "z"]), pod("c", args=["x"])),
+        (pod("b", command=["x"]), pod("c", command=["x"], stdin=True)),
+        (pod("b", command=["x"]), pod("c", name="other", command=["x"])),
+        (pod("b", command=["x"]), pod("c", {"app": "x"}, command=["x"])),
+    ],
+)
+async def test_creators_of_pods_own_the_same_if_these_say_something_in_the_same_places(
+    timed: Api, like: dict[str, Any], unlike: dict[str, Any]
+) -> None:
+    first, second, third = [
+        entries(await timed.post(f"{HERE}/pods?fieldManager=ann", each))["ann"]["fieldsV1"]
+        for each in (pod("a", command=["x"]), like, unlike)
+    ]
+    assert first == second
+    assert first != third
+    (name,) = (each["name"] for each in unlike["spec"]["containers"])
+    owned = third["f:spec"]["f:containers"][f'k:{{"name":"{name}"}}']
+    assert [f"f:{field}" in owned for field in ("command", "args", "stdin")] == [
+        field in unlike["spec"]["containers"][0] for field in ("command", "args", "stdin")
+    ]
+
+
 async def test_applying_the_same_again_is_no_write(timed: Api, clock: VirtualClock) -> None:
     made = await apply(timed, "ann", config_map(k="1"))
     assert made.status == 201

@@ -140,6 +140,13 @@ class Kind:
     def default(self, obj: Object) -> None:
         """Fill in what users may leave out."""
 
+    def likeness(self, obj: Object) -> bytes | None:
+        """Equal for new objects whose specs say something in the same places.
+
+        None: it is not worth the while to look for another one like it.
+        """
+        return None
+
     def on_create(self, obj: Object, scene: Scene) -> None:
         """Set what only the server sets."""
 

@@ -14,6 +14,7 @@ from kvestigate.plane.kinds.pod_parts import (
 )
 from kvestigate.plane.kinds.pod_status import keep_known, validate_pod_status
 from kvestigate.plane.kinds.pod_update import validate_pod_update
+from kvestigate.plane.kinds.podspec import outline
 from kvestigate.plane.kinds.podspec.annotations import validate_pod_annotations
 from kvestigate.plane.kinds.podspec.containers import validate_image
 from kvestigate.plane.kinds.podspec.defaults import (
@@ -85,6 +86,9 @@ class PodKind(Kind):
         spec.setdefault("enableServiceLinks", True)
         if spec.get("hostNetwork"):
             open_host_ports(containers)
+
+    def likeness(self, obj: Object) -> bytes | None:
+        return outline.likeness(obj["spec"])
 
     def on_create(self, obj: Object, scene: Scene) -> None:
         spec = obj["spec"]

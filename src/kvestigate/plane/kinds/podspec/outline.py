@@ -1,4 +1,4 @@
-"""What the validity of a pod spec depends on: pods that differ elsewhere are judged once. Pure.
+"""What pods have in common: what was found out about one holds for those like it. Pure.
 
 The pods of a workload differ in what each of them runs and in the name of the volume with its
 token, and no rule asks for more of these than that they are there and named well.
@@ -19,7 +19,8 @@ TOKEN_VOLUME = "kube-api-access-"
 
 _encode = msgspec.json.Encoder().encode
 _is_token_volume = re.compile(f"{TOKEN_VOLUME}[a-z0-9]{{5}}").fullmatch
-_UNJUDGED = ("args", "command", "env")
+_WORDS = ("args", "command")
+_UNJUDGED = (*_WORDS, "env")
 _ANY_NAME = b"\0"
 """Stands for the name of that volume: JSON has no such byte."""
 
@@ -39,6 +40,23 @@ def digest(spec: Object, pod: Object | None) -> bytes:
         # The claims of ephemeral volumes are named after their pod.
         key.update(pod.get("name", "").encode() if b'"ephemeral"' in encoded else b"a pod")
     return key.digest()
+
+
+def likeness(spec: Object) -> bytes:
+    """Equal for specs that have fields and elements of lists in the same places."""
+    alike = {**spec, "containers": [*map(_unsaid, spec["containers"] or ())]}
+    if "initContainers" in spec:
+        alike["initContainers"] = [*map(_unsaid, spec["initContainers"])]
+    return blake2b(_encode(alike), digest_size=16).digest()
+
+
+def _unsaid(container: Object) -> Object:
+    """Without the words of a command, which are owned all together."""
+    kept = container.copy()
+    for name in _WORDS:
+        if name in kept:
+            kept[name] = True
+    return kept
 
 
 def _container(container: Object) -> Object:
