@@ -166,6 +166,8 @@ _ABSENT = object()
 
 
 def _unshared(obj: Object, known: Object) -> Object:
+    if obj is known:
+        return {}
     return {name: value for name, value in obj.items() if known.get(name, _ABSENT) is not value}
 
 
