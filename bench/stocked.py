@@ -18,6 +18,7 @@ from random import Random
 from typing import Any
 
 from bench import population
+from kvestigate.aio.clock import Clock
 from kvestigate.aio.loops import fast_loop
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
@@ -64,7 +65,7 @@ class StockedPlane:
 
 
 class _Everybody:
-    def authenticate(self, request: Request, plane: str, now: float) -> User:
+    def authenticate(self, request: Request, plane: str, clock: Clock) -> User:
         return User("admin", (MASTERS, AUTHENTICATED))
 
 

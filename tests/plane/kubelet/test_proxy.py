@@ -20,7 +20,7 @@ from tests.plane.kubelet.conftest import NODE, PODS, Kubelet, ask
 SERVICES = "/api/v1/namespaces/default/services"
 
 
-def _here(port: int) -> tuple[str, int]:
+async def _here(port: int) -> tuple[str, int]:
     return "127.0.0.1", port
 
 
