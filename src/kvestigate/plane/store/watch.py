@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from time import monotonic
 from types import TracebackType
 from typing import TypeAlias
 
+from kvestigate.aio.stepped import SteppedLoop
 from kvestigate.plane.store.errors import Lagged, StoreError
 from kvestigate.plane.store.model import Change, ResourceKey
 
@@ -183,8 +185,8 @@ class Hub:
         """Hand on, together with whatever else is published in this turn or until a pause ends."""
         if not self._pending:
             loop = asyncio.get_running_loop()
-            pause = self._paused_until - loop.time()
-            if pause > 0:
+            pause = self._paused_until - monotonic()
+            if pause > 0 and not isinstance(loop, SteppedLoop):  # which has a time of its own
                 loop.call_later(pause, self._deliver)
             else:
                 loop.call_soon(self._deliver)
@@ -217,4 +219,4 @@ class Hub:
                 subscription.deliver(batch, covered)
         self.delivered = changes[-1].revision  # last: who is cut above has not had these
         pause = min(told * PAUSE, LONGEST_PAUSE)
-        self._paused_until = asyncio.get_running_loop().time() + pause
+        self._paused_until = monotonic() + pause
