@@ -2,15 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from random import Random
 from typing import Any
 
 import pytest
 
-from tests.plane.conftest import Api
+from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authz.interface import AllowAll
+from kvestigate.plane.kubelet.reach import Backends
+from kvestigate.plane.server import ApiServer
+from kvestigate.plane.store.memory import MemoryBackend
+from kvestigate.plane.store.store import Store
+from tests.plane.conftest import ADMIN, TOKEN, Api
+from tests.plane.policies.judge import Judge, Object, judging
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 Enact = Callable[..., Awaitable[None]]
+
+
+@pytest.fixture
+async def judge() -> AsyncIterator[Judge]:
+    async with judging() as found:
+        yield found
+
+
+@pytest.fixture
+async def hooked(judge: Judge) -> AsyncIterator[Api]:
+    """A plane that can ask webhooks."""
+    tokens = StaticTokens({digest(TOKEN): ADMIN})
+    async with Store(MemoryBackend()) as store, aclosing(Backends()) as backends:
+        yield Api(ApiServer(store, tokens, AllowAll(), random=Random(1), backends=backends))
+
+
+async def register(api: Api, kind: str, *hooks: Object, name: str = "c") -> None:
+    path = f"{GROUP}/{kind}webhookconfigurations"
+    made = await api.post(path, {"metadata": {"name": name}, "webhooks": list(hooks)})
+    assert made.status == 201, made.body
+
+
+def configure(expression: str) -> Object:
+    """A mutation by a configuration."""
+    return {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}}
+
+
+def patching(expression: str) -> Object:
+    """A mutation by a JSON patch."""
+    return {"patchType": "JSONPatch", "jsonPatch": {"expression": expression}}
+
+
+async def change(
+    api: Api,
+    *mutations: Object,
+    name: str = "p",
+    group: str = "",
+    resources: tuple[str, ...] = ("configmaps",),
+    **spec: Any,
+) -> None:
+    """Make a policy that changes writes, and a binding of it."""
+    rule = {"apiGroups": [group], "apiVersions": ["*"], "operations": ["*"]}
+    match = {"resourceRules": [{**rule, "resources": resources}]}
+    whole = {"matchConstraints": match, "reinvocationPolicy": "Never", **spec}
+    whole["mutations"] = mutations
+    for kind, told in (("policies", whole), ("policybindings", {"policyName": name})):
+        path = f"{GROUP}/mutatingadmission{kind}"
+        made = await api.post(path, {"metadata": {"name": name}, "spec": told})
+        assert made.status == 201, made.body
 
 
 @pytest.fixture

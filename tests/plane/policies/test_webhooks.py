@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import aclosing
-from random import Random
 
 import pytest
 
-from kvestigate.plane.authn.tokens import StaticTokens, digest
-from kvestigate.plane.authz.interface import AllowAll
-from kvestigate.plane.kubelet.reach import Backends
-from kvestigate.plane.server import ApiServer
-from kvestigate.plane.store.memory import MemoryBackend
-from kvestigate.plane.store.store import Store
-from tests.plane.conftest import ADMIN, TOKEN, Api
-from tests.plane.policies.conftest import GROUP
-from tests.plane.policies.judge import NAME, Judge, Object, judging, patch
+from tests.plane.conftest import Api
+from tests.plane.policies.conftest import GROUP, register
+from tests.plane.policies.judge import NAME, Judge, Object, patch
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 DENIED = f'admission webhook "{NAME}" denied the request'
@@ -25,22 +16,8 @@ FAILED = f'Internal error occurred: failed calling webhook "{NAME}": '
 
 
 @pytest.fixture
-async def judge() -> AsyncIterator[Judge]:
-    async with judging() as found:
-        yield found
-
-
-@pytest.fixture
-async def api(judge: Judge) -> AsyncIterator[Api]:
-    tokens = StaticTokens({digest(TOKEN): ADMIN})
-    async with Store(MemoryBackend()) as store, aclosing(Backends()) as backends:
-        yield Api(ApiServer(store, tokens, AllowAll(), random=Random(1), backends=backends))
-
-
-async def register(api: Api, kind: str, *hooks: Object, name: str = "c") -> None:
-    path = f"{GROUP}/{kind}webhookconfigurations"
-    made = await api.post(path, {"metadata": {"name": name}, "webhooks": list(hooks)})
-    assert made.status == 201, made.body
+def api(hooked: Api) -> Api:
+    return hooked
 
 
 def config(**data: str) -> Object:
