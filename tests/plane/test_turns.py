@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncGenerator
 
+import msgspec
 import pytest
 
+from kvestigate.wire.message import Response
 from tests.plane.conftest import Api
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -16,13 +19,14 @@ PARTIAL = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 @pytest.mark.parametrize(
     ("method", "path", "accept", "count"),
     [
-        ("GET", MAPS, "application/json", 501),
+        ("GET", MAPS, "application/json", 300),
+        ("GET", f"{MAPS}?labelSelector=a%3Db", "application/json", 1001),
         ("GET", MAPS, TABLE, 33),
         ("GET", MAPS, PARTIAL, 129),
         ("DELETE", MAPS, "application/json", 9),
         ("GET", "/snapshot", "application/json", 300),
     ],
-    ids=["list", "table", "metadata", "deletecollection", "snapshot"],
+    ids=["list", "search", "table", "metadata", "deletecollection", "snapshot"],
 )
 async def test_a_short_answer_does_not_wait_for_a_long_one(
     api: Api, method: str, path: str, accept: str, count: int
@@ -56,3 +60,20 @@ async def test_tables_and_metadata_have_every_object_once(api: Api, count: int) 
     assert table["metadata"] == partial["metadata"]
     assert list(table) == ["kind", "apiVersion", "metadata", "columnDefinitions", "rows"]
     assert list(partial) == ["kind", "apiVersion", "metadata", "items"]
+
+
+async def test_a_watch_shows_what_is_there_in_portions(api: Api) -> None:
+    names = {f"m-{number:03}" for number in range(150)}
+    for name in names:
+        await api.post(MAPS, {"metadata": {"name": name}})
+
+    response = await api.server.handle(api.request("GET", f"{MAPS}?watch=1&timeoutSeconds=1"))
+    assert isinstance(response, Response)
+    assert isinstance(response.body, AsyncGenerator)
+    portions = [await anext(response.body) for _ in range(2)]
+    await response.body.aclose()
+
+    events = [msgspec.json.decode(line) for portion in portions for line in portion.splitlines()]
+    assert {event["type"] for event in events} == {"ADDED"}
+    assert {event["object"]["metadata"]["name"] for event in events} == names
+    assert len(events) == len(names)

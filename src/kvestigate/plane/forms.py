@@ -72,7 +72,7 @@ async def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> R
     return response
 
 
-_OBJECTS, _ROWS, _PARTIALS = 500, 16, 64
+_OBJECTS, _ROWS, _PARTIALS = 250, 16, 64
 """How many of each are made at once: what takes half a millisecond."""
 
 

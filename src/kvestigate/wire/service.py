@@ -31,7 +31,7 @@ _JOIN_BYTES = 16 * 1024
 """Up to here copying pieces together is cheaper than a vectored write."""
 _SLICE_BYTES = 64 * 1024
 """What is encrypted at once: so little that the copies on the way stay in the processor's cache."""
-_TURN = 4
+_TURN = 2
 """Slices of one answer that are sent before other connections come to theirs."""
 
 

@@ -17,7 +17,7 @@ from kvestigate.plane.store.state import Bucket
 
 SPAN = 32
 """Objects of a new segment: some 64 KB of pods."""
-_TURN = 8
+_TURN = 4
 """Segments that are made at once: what takes half a millisecond."""
 _LIMIT = 64 * 2**20
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -24,6 +26,8 @@ STALE = (
     "inconsistent list - objects that were created, modified, or deleted between the time the "
     "first chunk was returned and now may show up in the list."
 )
+_AT_ONCE = 1000
+"""Objects that are looked at without a pause: what takes half a millisecond."""
 PRESENT = -1
 """As the revision of a continue token: whatever is there when it is used."""
 
@@ -61,13 +65,14 @@ async def list_(call: Call) -> Response:
         state, after = _start(call)
     except _Stale as stale:
         return _offer(stale.point)
-    items, more = _page(_matching(state, chosen, after), limit)
+    collection = state.collection(chosen.kind.key)
+    found = collection.items(chosen.namespace or None, after)
+    items, more = await _page(found, chosen, limit)
     metadata: dict[str, Any] = {"resourceVersion": str(state.revision)}
     if more and items:
         last = items[-1]
         metadata["continue"] = _token(Continue(state.revision, last.namespace, last.name))
         if chosen.everything:
-            collection = state.collection(chosen.kind.key)
             metadata["remainingItemCount"] = collection.count_after(
                 chosen.namespace or None, (last.namespace, last.name)
             )
@@ -105,22 +110,17 @@ def _check_version(version: str) -> None:
         raise BadRequest(f"invalid resource version: {error.message}") from None
 
 
-def _matching(
-    state: PlaneState, chosen: Selection, after: tuple[str, str] | None
-) -> Iterator[Item]:
-    collection = state.collection(chosen.kind.key)
-    items = collection.items(chosen.namespace or None, after)
-    return items if chosen.everything else (item for item in items if chosen.has(item))
-
-
-def _page(items: Iterator[Item], limit: int) -> tuple[list[Item], bool]:
-    if not limit:
-        return list(items), False
+async def _page(items: Iterator[Item], chosen: Selection, limit: int) -> tuple[list[Item], bool]:
+    """The first of those that are chosen, or all, and whether there are more."""
     page: list[Item] = []
-    for item in items:
-        if len(page) == limit:
-            return page, True
-        page.append(item)
+    size = min(_AT_ONCE, limit + 1) if limit and chosen.everything else _AT_ONCE
+    while some := list(islice(items, size)):
+        page += some if chosen.everything else filter(chosen.has, some)
+        if limit and len(page) > limit:
+            return page[:limit], True
+        if len(some) < size:
+            break
+        await asyncio.sleep(0)  # others have their turn
     return page, False
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from kvestigate import errors
@@ -20,6 +22,9 @@ BOOKMARK_SECONDS = 60.0
 DEFAULT_SECONDS = (1800, 3600)
 """A watch that sets no limit ends somewhere in between, so that not all end together."""
 
+_AT_ONCE = 100
+"""Objects that are shown at the start without a pause."""
+
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
@@ -30,7 +35,7 @@ async def watch(call: Call) -> Response:
     chosen = selection(call.asked, call.served)
     version = call.asked.params.get("resourceVersion", "")
     state = call.plane.state
-    initial: Iterable[Item] = ()
+    initial: Iterator[Item] = iter(())
     anywhere = version in ("", "0")
     since = state.revision if anywhere else versions.parse(version, versions.FIELD)
     if call.asked.flag("sendInitialEvents") or (anywhere and not _declines_initial(call)):
@@ -59,15 +64,17 @@ async def _stream(
     call: Call,
     chosen: Selection,
     subscription: Subscription,
-    initial: Iterable[Item],
+    initial: Iterator[Item],
     since: int,
 ) -> AsyncIterator[bytes]:
     framer = _Framer(call, chosen)
     bookmarks = call.asked.flag("allowWatchBookmarks")
     deadline = call.clock.now() + _duration(call)
     with subscription:
-        if first := framer.added(initial):
-            yield first
+        while some := list(islice(initial, _AT_ONCE)):
+            if frames := framer.added(some):
+                yield frames
+            await asyncio.sleep(0)  # others have their turn
         if call.asked.flag("sendInitialEvents") and bookmarks:
             yield framer.bookmark(since, {INITIAL_EVENTS_END: "true"})
         subscription.remind(min(deadline - call.clock.now(), BOOKMARK_SECONDS))
