@@ -39,7 +39,7 @@ class Mutation:
 
     def run(self, *, again: bool = False) -> bool:
         """Change the object, or refuse it; whether anything was done to it."""
-        if not self._policies:
+        if not self._policies or (again and not self._asked):
             return False
         review = Review(self._write)
         if matching.exempt(review):
@@ -58,8 +58,9 @@ class Mutation:
     def _applies(
         self, each: Invocation, failures: list[tuple[Invocation, str]], *, again: bool
     ) -> bool:
+        wanted = each.policy.compiled.conditions
         try:
-            if not conditions.hold(each.policy.compiled.conditions, self._values(each)):
+            if wanted and not conditions.hold(wanted, self._values(each)):
                 return False
         except Unclear as why:
             failures.append((each, str(why)))

@@ -40,7 +40,8 @@ def replace(write: Write, kind: Kind, patched: Object) -> bool:
         changed = write.face.show(write.new) != patched
         write.face.take(write.new, patched)
         return changed
-    new = kind.to_stored(kind.normalised(patched))
+    tidy = kind.tidied(patched)
+    new = kind.to_stored(kind.normalised(patched) if tidy is None else tidy)
     write.kind.default(new)
     _restore(write, new)
     changed = {**new, "kind": "", "apiVersion": ""} != {**write.new, "kind": "", "apiVersion": ""}
