@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kvestigate.errors import Conflict, NotFound
 from kvestigate.kube import causes
-from kvestigate.plane import answer, metadata
+from kvestigate.kube.resources import Resource
+from kvestigate.plane import answer, metadata, writing
 from kvestigate.plane.authn.service_accounts import Bound
 from kvestigate.plane.body import parse
 from kvestigate.plane.call import Call
+from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.model import Item
 from kvestigate.wire.message import Response
 
+TOKEN_REQUEST = Kind(Resource("authentication.k8s.io", "v1", "tokenrequests", "TokenRequest"))
+_UNANSWERED: Object = {"token": "", "expirationTimestamp": None}
 _SHORTEST, _LONGEST, _USUAL = 600, 1 << 32, 3600
 _BINDABLE = {"Pod": ("pods", "pod"), "Secret": ("secrets", "secret"), "Node": ("nodes", "node")}
 
 
 async def create_token(call: Call) -> Response:
     request = parse(call.request.body, call.request.headers.get("content-type"), call.kind)
-    spec: dict[str, Any] = request.get("spec") or {}
-    seconds = spec.get("expirationSeconds")
-    seconds = _USUAL if seconds is None else seconds
+    account = call.find(call.plane.state)
+    spec = await _admitted(call, request)
+    seconds = spec["expirationSeconds"]
     if problems := _problems(seconds):
         raise causes.reject("TokenRequest", "authentication.k8s.io", "", problems)
-    account = call.find(call.plane.state)
     bound = _bound(call, account, spec.get("boundObjectRef"))
     now = call.clock.now()
-    audiences = spec.get("audiences") or [call.issuer.issuer(call.plane.name)]
+    audiences = spec["audiences"]
     token = call.issuer.issue(
         call.plane.name,
         account,
@@ -59,6 +60,24 @@ async def create_token(call: Call) -> Response:
         },
         201,
     )
+
+
+async def _admitted(call: Call, request: Object) -> Object:
+    """The spec of a request, as policies and webhooks leave it."""
+    told: Object = request.get("spec") or {}
+    seconds = told.get("expirationSeconds")
+    spec = {
+        "audiences": told.get("audiences") or [call.issuer.issuer(call.plane.name)],
+        "expirationSeconds": _USUAL if seconds is None else seconds,
+        "boundObjectRef": told.get("boundObjectRef"),
+    }
+    head = {"kind": TOKEN_REQUEST.resource.kind, "apiVersion": TOKEN_REQUEST.resource.api_version}
+    meta = {"name": call.asked.name, "namespace": call.namespace}
+    made = {**head, "metadata": meta, "spec": spec, "status": _UNANSWERED}
+    write = writing.part(call, TOKEN_REQUEST, made, dry_run=call.dry_run)
+    await writing.pass_admission(call, write)
+    admitted: Object = {**spec, **(write.new.get("spec") or {})}
+    return admitted
 
 
 def _problems(seconds: int) -> list[causes.Cause]:
