@@ -79,6 +79,8 @@ def write(
         return managers
     if not found.removed and _has_all(managers, by, found.touched):
         own = managers[by.manager]
+        if own.time == now:
+            return managers
         return {**managers, by.manager: Entry(own.fields, own.version, now)}
     rest, _ = _yielded(managers, None, found, by, old, new)
     taken = fieldset.difference(found.touched, UNOWNED)

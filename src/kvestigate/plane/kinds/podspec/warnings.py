@@ -112,13 +112,15 @@ def _contents(spec: Object, at: str) -> Iterator[str]:
     for field, name in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
         if field in spec:
             yield from _repeated(f"{at}spec.{field}", spec[field], name)
-    containers = list(each_container(spec, f"{at}spec"))
-    for path, container in containers:
+    ports = 0
+    for path, container in each_container(spec, f"{at}spec"):
         if resources := container["resources"]:
-            yield from _fractions(f"{path}.resources", resources)
+            yield from _fractions(path, resources)
         if len(container.get("env") or ()) > 1:
             yield from _hidden(f"{path}.env", container["env"])
-    yield from _ports(containers)
+        ports += len(container.get("ports") or ())
+    if ports > 1:
+        yield from _ports(list(each_container(spec, f"{at}spec")))
 
 
 def _node_affinity(path: str, affinity: Object) -> Iterator[str]:
@@ -160,11 +162,14 @@ def _repeated(path: str, items: Iterable[Object], field: str) -> Iterator[str]:
 
 
 def _fractions(path: str, resources: Object) -> Iterator[str]:
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for name in ("memory", "ephemeral-storage"):
-        for kind in ("limits", "requests"):
-            amount = (resources.get(kind) or {}).get(name)
+        if name not in limits and name not in requests:
+            continue
+        for kind, amounts in (("limits", limits), ("requests", requests)):
+            amount = amounts.get(name)
             if amount and amount[-1] == "m" and quantities.millis(amount) % 1000:
-                at = f"{path}.{kind}[{name}]"
+                at = f"{path}.resources.{kind}[{name}]"
                 yield f'{at}: fractional byte value "{amount}" is invalid, must be an integer'
 
 
@@ -192,8 +197,6 @@ def _ports(containers: list[tuple[str, Object]]) -> Iterator[str]:
         for path, container in containers
         for index, port in enumerate(container.get("ports") or ())
     ]
-    if len(ports) < 2:
-        return
     known: dict[tuple[int, str], list[tuple[str, Object]]] = {}
     for at, port in ports:
         others = known.setdefault((port["containerPort"], port["protocol"]), [])
