@@ -82,6 +82,31 @@ async def test_a_plane_is_alone_again_when_the_others_have_been_quiet() -> None:
     assert [fairness.ask("b") for _ in range(3)] == [None] * 3
 
 
+async def test_long_work_takes_turns_with_the_requests_of_others() -> None:
+    fairness = ticking(0.001)
+    await crowd(fairness, "a", "b")
+    done: list[str] = []
+
+    async def work(plane: str) -> None:
+        for _ in range(3):
+            await fairness.pause(plane)
+            done.append(plane)
+
+    async with asyncio.TaskGroup() as group:
+        for plane in "aaab":
+            group.create_task(work(plane))
+
+    assert done.index("b") < 2
+    assert done[:6].count("b") == 3
+    assert done.count("a") == 9
+
+
+async def test_work_that_is_alone_only_lets_the_loop_turn() -> None:
+    fairness = Fairness()
+    await fairness.pause("a")
+    assert fairness.ask("a") is None
+
+
 async def test_who_gives_up_holds_up_nobody() -> None:
     fairness = ticking(0.001)
     await crowd(fairness, "a", "b")

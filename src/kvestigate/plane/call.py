@@ -14,6 +14,7 @@ from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.service_accounts import TokenIssuer
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz.interface import Authorizer
+from kvestigate.plane.fairness import Fairness
 from kvestigate.plane.kinds.kind import Kind, Scene
 from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.negotiate import Representation
@@ -47,11 +48,16 @@ class Call(msgspec.Struct, frozen=True):
     """Sent along with the answer."""
     notes: dict[str, str]
     """Kept in the audit log."""
+    fairness: Fairness
 
     @property
     def kind(self) -> Kind:
         """The kind whose rules the objects follow, at the version in which they are stored."""
         return self.served.stored
+
+    async def pause(self) -> None:
+        """Let others have their turn: to be called after every half millisecond of work."""
+        await self.fairness.pause(self.plane.name)
 
     def require(self, verb: str) -> None:
         """Forbidden, unless the user may do this too."""

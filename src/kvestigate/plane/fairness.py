@@ -3,8 +3,8 @@
 A loop runs all that is ready before it looks at its sockets again. A plane with a hundred busy
 clients would so have a hundred requests answered before its neighbour has one. While planes
 compete, each begins only a few requests in a round of the loop, and its others wait for the next
-rounds: as few as it takes to keep rounds short, and one at least. A plane that is asked alone
-pays nothing.
+rounds: as few as it takes to keep rounds short, and one at least. So does the work on a long
+answer, a part at a time. A plane that is asked alone pays nothing.
 """
 
 from __future__ import annotations
@@ -56,6 +56,11 @@ class Fairness:
         turn = loop.create_future()
         self._waiting.setdefault(plane, deque()).append(turn)
         return turn
+
+    async def pause(self, plane: str) -> None:
+        """In the middle of long work for a plane: let others have their turn."""
+        turn = self.ask(plane)
+        await (asyncio.sleep(0) if turn is None else turn)
 
     def _competes(self, plane: str) -> bool:
         if plane != self._last:

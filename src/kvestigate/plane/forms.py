@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +11,6 @@ from kvestigate.errors import NotAcceptable
 from kvestigate.plane import answer, objects, tables
 from kvestigate.plane.body import internal_type
 from kvestigate.plane.call import Call
-from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.negotiate import Form
 from kvestigate.plane.store.model import Item
 from kvestigate.wire.message import Response
@@ -55,7 +53,7 @@ async def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> R
     form = call.form
     if form.form is Form.OBJECT:
         ended = {"continue": ""} if call.served.says_continue else {}
-        body = await _list(call.served, items, {**ended, **metadata})
+        body = await _list(call, items, {**ended, **metadata})
     elif form.form is Form.TABLE:
         body = await _table(call, items, metadata)
     elif form.form is Form.METADATA:
@@ -64,7 +62,7 @@ async def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> R
             f"(*{internal_type(call.kind)}List)"
         )
     else:
-        body = await _partials(items, metadata, form.api_version)
+        body = await _partials(call, items, metadata)
     response = answer.json_bytes(body, 200, call.warnings)
     if form.yaml:
         response.body = b"".join(body)
@@ -76,11 +74,12 @@ _OBJECTS, _ROWS, _PARTIALS = 250, 16, 64
 """How many of each are made at once: what takes half a millisecond."""
 
 
-async def _list(kind: Kind, items: Sequence[Item], metadata: dict[str, Any]) -> list[bytes]:
+async def _list(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> list[bytes]:
     """The pieces of a List: stored bytes between commas, nothing parsed.
 
     Items of built-in kinds leave out what the list's own kind says.
     """
+    kind = call.served
     resource = kind.resource
     start = answer.encode(
         {
@@ -96,7 +95,7 @@ async def _list(kind: Kind, items: Sequence[Item], metadata: dict[str, Any]) -> 
         pieces += (separator, objects.shown(item, kind)[cut:])
         separator = b",{" if cut else b","
         if number % _OBJECTS == 0:
-            await asyncio.sleep(0)
+            await call.pause()
     pieces.append(b"]}")
     return pieces
 
@@ -108,6 +107,7 @@ async def _table(call: Call, items: Sequence[Item], metadata: dict[str, Any]) ->
     if not items:
         return [answer.encode(table)]
     return await _filled(
+        call,
         answer.encode({**table, "rows": []}),
         items,
         _ROWS,
@@ -115,9 +115,8 @@ async def _table(call: Call, items: Sequence[Item], metadata: dict[str, Any]) ->
     )
 
 
-async def _partials(
-    items: Sequence[Item], metadata: dict[str, Any], api_version: str
-) -> list[bytes]:
+async def _partials(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> list[bytes]:
+    api_version = call.form.api_version
     whole = {
         "kind": "PartialObjectMetadataList",
         "apiVersion": api_version,
@@ -125,6 +124,7 @@ async def _partials(
         "items": [],
     }
     return await _filled(
+        call,
         answer.encode(whole),
         items,
         _PARTIALS,
@@ -133,6 +133,7 @@ async def _partials(
 
 
 async def _filled(
+    call: Call,
     whole: bytes,
     items: Sequence[Item],
     size: int,
@@ -143,7 +144,7 @@ async def _filled(
     for start in range(0, len(items), size):
         if start:
             pieces.append(b",")
-            await asyncio.sleep(0)
+            await call.pause()
         pieces.append(answer.encode(make(items[start : start + size]))[1:-1])
     pieces.append(b"]}")
     return pieces

@@ -167,6 +167,7 @@ class ApiServer:
             clock,
             self._random,
             self._authorizer,
+            self._fairness,
         )
 
     async def _dispatch(
@@ -196,6 +197,7 @@ class ApiServer:
             self._authenticator,
             [kind.deprecation] if kind.deprecation else [],
             visit.notes,
+            self._fairness,
         )
         try:
             return await _verb(call, self.aggregation.verbs_of(kind))(call)

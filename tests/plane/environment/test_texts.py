@@ -32,13 +32,15 @@ def only(collection: Collection) -> Bucket:
 
 
 def made_of(texts: Texts, bucket: Bucket) -> Text:
-    making = texts.of(bucket)
+    async def pause() -> None:
+        pass
+
     try:
-        while True:
-            making.send(None)  # it only pauses, and waits for nothing
+        texts.of(bucket, pause).send(None)
     except StopIteration as ended:
         text: Text = ended.value
         return text
+    raise AssertionError("it waits for something")
 
 
 def shown(texts: Texts, bucket: Bucket) -> list[tuple[str, int]]:

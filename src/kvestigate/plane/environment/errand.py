@@ -12,6 +12,7 @@ from kvestigate import errors
 from kvestigate.aio.clock import Clock
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz.interface import Authorizer
+from kvestigate.plane.fairness import Fairness
 from kvestigate.plane.planes import Planes
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.plane import Plane
@@ -37,6 +38,11 @@ class Errand:
     clock: Clock
     random: Random
     authorizer: Authorizer
+    fairness: Fairness
+
+    async def pause(self) -> None:
+        """Let others have their turn: to be called after every half millisecond of work."""
+        await self.fairness.pause(self.plane.name)
 
     def flag(self, name: str) -> bool:
         value = self.asked.params.get(name, "")

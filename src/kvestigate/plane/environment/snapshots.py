@@ -24,7 +24,7 @@ async def snapshot(errand: Errand) -> Response:
     state = errand.plane.state
     time = micro_timestamp(errand.clock.now())
     seen = visible(errand, state)
-    pieces = await document(errand.plane.name, time, state, seen, include_empty=include_empty)
+    pieces = await document(errand, time, state, seen, include_empty=include_empty)
     headers = [
         ("cache-control", "no-cache, private"),
         ("content-type", "application/json"),
@@ -36,11 +36,11 @@ async def snapshot(errand: Errand) -> Response:
 
 
 async def document(
-    cluster: str, time: str, state: PlaneState, seen: Visible, *, include_empty: bool
+    errand: Errand, time: str, state: PlaneState, seen: Visible, *, include_empty: bool
 ) -> list[bytes]:
     """The pieces of the answer."""
     head = {
-        "cluster": cluster,
+        "cluster": errand.plane.name,
         "snapshotTime": time,
         "resourceVersion": str(state.revision),
         "liveResources": len(seen.kinds),
@@ -58,21 +58,24 @@ async def document(
         if not first:
             pieces.append(b",")
         first = False
-        pieces += await _resource(key, kind, collection)
+        pieces += _start(key, collection)
+        pieces += await _items(errand, kind, collection)
+        pieces.append(b"]}")
     pieces.append(b"]}")
     return pieces
 
 
-async def _resource(key: ResourceKey, kind: Kind, collection: Collection) -> list[bytes]:
+def _start(key: ResourceKey, collection: Collection) -> tuple[bytes, bytes]:
     group, plural = key
     head = {"group": group, "resource": plural, "synced": True, "itemCount": len(collection)}
-    return [answer.encode(head)[:-1], b',"items":[', *await _items(kind, collection), b"]}"]
+    return answer.encode(head)[:-1], b',"items":['
 
 
-async def _items(kind: Kind, collection: Collection) -> list[bytes]:
+async def _items(errand: Errand, kind: Kind, collection: Collection) -> list[bytes]:
     """The objects, with commas between them."""
     if kind.shown_as_stored:
-        texts = [await _TEXTS.of(collection.buckets[name]) for name in collection.namespaces()]
+        buckets = [collection.buckets[name] for name in collection.namespaces()]
+        texts = [await _TEXTS.of(bucket, errand.pause) for bucket in buckets]
         parts = [segment for text in texts for segment in text.segments]
     else:
         parts = [trim(objects.shown(item, kind)) for item in collection.items()]

@@ -6,14 +6,15 @@ others are shared with the text before, and so with those of forks and of past s
 
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from weakref import ref
 
 from kvestigate.plane.environment.trimming import locate
 from kvestigate.plane.store.state import Bucket
+
+Pause = Callable[[], Awaitable[None]]
 
 SPAN = 32
 """Objects of a new segment: some 64 KB of pods."""
@@ -44,17 +45,17 @@ class Texts:
         """As if nothing was shared between them: the truth is less."""
         self._kept: OrderedDict[Text, None] = OrderedDict()
 
-    async def of(self, bucket: Bucket) -> Text:
-        """The text of a bucket. While a long one is made, others have their turn."""
+    async def of(self, bucket: Bucket, pause: Pause) -> Text:
+        """The text of a bucket; there is a pause now and then while a long one is made."""
         known = None if bucket.derived is None else bucket.derived()
         if not isinstance(known, Text):
-            text = Text(*await _segments(bucket, bucket.names()))
+            text = Text(*await _segments(bucket, bucket.names(), pause))
         else:
             if known in self._kept:
                 self._kept.move_to_end(known)
             if not bucket.touched:
                 return known
-            text = await _patched(known, bucket)
+            text = await _patched(known, bucket, pause)
         bucket.derived, bucket.touched = ref(text), ()
         self._keep(text)
         return text
@@ -67,7 +68,7 @@ class Texts:
             self._size -= oldest.size
 
 
-async def _patched(text: Text, bucket: Bucket) -> Text:
+async def _patched(text: Text, bucket: Bucket, pause: Pause) -> Text:
     """The text of a bucket that stems from the one of `text`."""
     names, bounds = bucket.names(), text.firsts
     firsts, segments = list(bounds), list(text.segments)
@@ -75,12 +76,14 @@ async def _patched(text: Text, bucket: Bucket) -> Text:
     for index in sorted(dirty, reverse=True):  # so that those still to come stay in their places
         start = bisect_left(names, bounds[index]) if index else 0
         end = bisect_left(names, bounds[index + 1]) if index + 1 < len(bounds) else len(names)
-        fresh = await _segments(bucket, names[start:end])
+        fresh = await _segments(bucket, names[start:end], pause)
         firsts[index : index + 1], segments[index : index + 1] = fresh
     return Text(firsts, segments)
 
 
-async def _segments(bucket: Bucket, names: Sequence[str]) -> tuple[list[str], list[bytes]]:
+async def _segments(
+    bucket: Bucket, names: Sequence[str], pause: Pause
+) -> tuple[list[str], list[bytes]]:
     """One after the other; a few objects more do not make another."""
     span = len(names) if len(names) < 2 * SPAN else SPAN
     starts = range(0, len(names), span or 1)
@@ -88,7 +91,7 @@ async def _segments(bucket: Bucket, names: Sequence[str]) -> tuple[list[str], li
     for start in starts:
         segments.append(_joined(bucket, names[start : start + span]))
         if len(segments) % _TURN == 0:
-            await asyncio.sleep(0)
+            await pause()
     return [names[start] for start in starts], segments
 
 

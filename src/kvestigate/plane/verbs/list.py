@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator
 from itertools import islice
@@ -67,7 +66,7 @@ async def list_(call: Call) -> Response:
         return _offer(stale.point)
     collection = state.collection(chosen.kind.key)
     found = collection.items(chosen.namespace or None, after)
-    items, more = await _page(found, chosen, limit)
+    items, more = await _page(call, found, chosen, limit)
     metadata: dict[str, Any] = {"resourceVersion": str(state.revision)}
     if more and items:
         last = items[-1]
@@ -110,7 +109,9 @@ def _check_version(version: str) -> None:
         raise BadRequest(f"invalid resource version: {error.message}") from None
 
 
-async def _page(items: Iterator[Item], chosen: Selection, limit: int) -> tuple[list[Item], bool]:
+async def _page(
+    call: Call, items: Iterator[Item], chosen: Selection, limit: int
+) -> tuple[list[Item], bool]:
     """The first of those that are chosen, or all, and whether there are more."""
     page: list[Item] = []
     size = min(_AT_ONCE, limit + 1) if limit and chosen.everything else _AT_ONCE
@@ -120,7 +121,7 @@ async def _page(items: Iterator[Item], chosen: Selection, limit: int) -> tuple[l
             return page[:limit], True
         if len(some) < size:
             break
-        await asyncio.sleep(0)  # others have their turn
+        await call.pause()
     return page, False
 
 

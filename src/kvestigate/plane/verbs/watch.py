@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator
 from itertools import islice
 from typing import Any
@@ -74,7 +73,7 @@ async def _stream(
         while some := list(islice(initial, _AT_ONCE)):
             if frames := framer.added(some):
                 yield frames
-            await asyncio.sleep(0)  # others have their turn
+            await call.pause()
         if call.asked.flag("sendInitialEvents") and bookmarks:
             yield framer.bookmark(since, {INITIAL_EVENTS_END: "true"})
         subscription.remind(min(deadline - call.clock.now(), BOOKMARK_SECONDS))
