@@ -145,7 +145,7 @@ async def prepare_update(
     _merge_owners(call, new)
     status = call.asked.subresource in kind.status_subresources
     _carry_over(new, old, kind, status=status)
-    kind.default(new)
+    kind.default_changed(new, old)
     if not tracked:
         managed.track(call, new, old)
     write = _write(call, "UPDATE", kind, new, old, scene)

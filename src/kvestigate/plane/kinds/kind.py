@@ -140,6 +140,10 @@ class Kind:
     def default(self, obj: Object) -> None:
         """Fill in what users may leave out."""
 
+    def default_changed(self, new: Object, old: Object) -> None:
+        """The same for a changed object."""
+        self.default(new)
+
     def likeness(self, obj: Object) -> bytes | None:
         """Equal for new objects whose specs say something in the same places.
 

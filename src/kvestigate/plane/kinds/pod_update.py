@@ -28,6 +28,8 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 def validate_pod_update(new: Object, old: Object) -> list[Cause]:
     found = list(_annotations(new["metadata"], old["metadata"]))
     spec, before = new["spec"], old["spec"]
+    if spec == before:
+        return found
     for field in ("containers", "initContainers"):
         if len(spec.get(field) or ()) != len(before.get(field) or ()):
             why = "pod updates may not add or remove containers"
@@ -41,9 +43,7 @@ def validate_pod_update(new: Object, old: Object) -> list[Cause]:
         return found
     found += _tolerations(spec.get("tolerations") or [], before.get("tolerations") or [])
     found += _gates(spec.get("schedulingGates") or [], before.get("schedulingGates") or [])
-    if spec != before:
-        found += _rest(spec, before)
-    return found
+    return [*found, *_rest(spec, before)]
 
 
 def _annotations(new: Object, old: Object) -> Causes:

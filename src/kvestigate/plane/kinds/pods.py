@@ -87,6 +87,10 @@ class PodKind(Kind):
         if spec.get("hostNetwork"):
             open_host_ports(containers)
 
+    def default_changed(self, new: Object, old: Object) -> None:
+        if new["spec"] != old["spec"]:  # what is stored has its defaults
+            self.default(new)
+
     def likeness(self, obj: Object) -> bytes | None:
         return outline.likeness(obj["spec"])
 
@@ -121,6 +125,13 @@ class PodKind(Kind):
             for index, container in enumerate(spec.get(field) or ()):
                 found += validate_image(f"spec.{field}[{index}]", container)
         return found
+
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        if scene.subresource or new["spec"] != old["spec"]:
+            return super().validate_changed(new, old, scene)
+        annotations = new["metadata"].get("annotations") or {}
+        found = list(validate_pod_annotations("metadata.annotations", annotations, new["spec"]))
+        return found + validate_pod_update(new, old)
 
     def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
         spec = obj["spec"]
