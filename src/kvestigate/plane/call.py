@@ -74,7 +74,9 @@ class Call(msgspec.Struct, frozen=True):
 
     def find(self, state: PlaneState) -> Item:
         """The object that the path names, or NotFound."""
-        item = state.get(self.kind.key, self.namespace, self.asked.name)
+        asked, kind = self.asked, self.served.stored
+        namespace = asked.namespace if kind.resource.namespaced else ""
+        item = state.get(kind.key, namespace, asked.name)
         if item is None:
             raise self.not_found()
         return item

@@ -47,8 +47,10 @@ class Guard:
         name = visit.plane
         # Strangers must not make us load a plane, nor anybody make one by what they may not do.
         plane = self._planes.store.loaded(name)
-        clock = self._planes.times.clock(plane)
-        shown = visit.user or self._authenticator.authenticate(incoming, name, clock)
+        times, there = self._planes.times, plane
+        shown = visit.user or self._authenticator.authenticate(
+            incoming, name, lambda: times.clock(there).now()
+        )
         if plane is None:
             plane = await self._planes.find(name)
         state = self._planes.template if plane is None else plane.state

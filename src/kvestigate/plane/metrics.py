@@ -50,18 +50,19 @@ class Metrics:
 
     def observe(self, asked: Asked | None, code: int, seconds: float) -> None:
         """Note a request that was answered; of one that could not be read, `asked` is None."""
-        requests = self._requests(_OTHER if asked is None else _route(asked))
+        if asked is None:
+            route = _OTHER
+        else:
+            route = (asked.verb, asked.group, asked.version, asked.resource, asked.subresource)
+        requests = self._routes.get(route) or self._first(route)
         requests.codes[code] += 1
         requests.buckets[bisect_left(BUCKETS, seconds)] += 1
         requests.seconds += seconds
 
-    def _requests(self, route: Route) -> _Requests:
-        found = self._routes.get(route)
-        if found is None:
-            if len(self._routes) >= MAX_SERIES:
-                route = _OTHER
-            found = self._routes.setdefault(route, _Requests())
-        return found
+    def _first(self, route: Route) -> _Requests:
+        if len(self._routes) >= MAX_SERIES:
+            route = _OTHER
+        return self._routes.setdefault(route, _Requests())
 
     def respond(self, store: Store) -> Response:
         lines = [*self._request_lines(), *_store_lines(store), *_process_lines()]
@@ -72,13 +73,13 @@ class Metrics:
         yield from _head(name, "counter", "Requests that were answered.")
         routes = sorted(self._routes.items())
         for route, requests in routes:
-            labels = dict(zip(_LABELS, route, strict=True))
+            labels = _labels(route)
             for code, count in sorted(requests.codes.items()):
                 yield _sample(name, count, {**labels, "code": str(code)})
         name = "apiserver_request_duration_seconds"
         yield from _head(name, "histogram", "From the request to the start of its answer.")
         for route, requests in routes:
-            labels = dict(zip(_LABELS, route, strict=True))
+            labels = _labels(route)
             total = 0
             for limit, count in zip((*map(str, BUCKETS), "+Inf"), requests.buckets, strict=True):
                 total += count
@@ -87,9 +88,9 @@ class Metrics:
             yield _sample(f"{name}_count", total, labels)
 
 
-def _route(asked: Asked) -> Route:
-    verb = _VERBS.get(asked.verb, asked.verb.upper())
-    return verb, asked.group, asked.version, asked.resource, asked.subresource
+def _labels(route: Route) -> dict[str, str]:
+    verb, *rest = route
+    return dict(zip(_LABELS, (_VERBS.get(verb, verb.upper()), *rest), strict=True))
 
 
 def _store_lines(store: Store) -> Iterable[str]:

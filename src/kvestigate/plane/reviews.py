@@ -100,7 +100,9 @@ def _whose(call: Call, token: str, audience: str) -> User:
         shown = call.issuer.recognise(token, name, clock.now(), audience)
     elif audience == call.issuer.issuer(name):  # handed-out tokens are for this server
         headers = Headers([("authorization", f"Bearer {token}")])
-        shown = call.authenticator.authenticate(Request("GET", "/", headers=headers), name, clock)
+        shown = call.authenticator.authenticate(
+            Request("GET", "/", headers=headers), name, clock.now
+        )
     else:
         raise Unauthorized("Unauthorized")
     return shown if isinstance(shown, User) else shown.redeem(call.plane.state)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
+from functools import lru_cache
 from random import Random
+from typing import NamedTuple
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock, WallClock
@@ -200,7 +202,7 @@ class ApiServer:
             self._fairness,
         )
         try:
-            return await _verb(call, self.aggregation.verbs_of(kind))(call)
+            return await _verb(kind, asked, self.aggregation.verbs_of(kind))(call)
         except errors.ApiError as error:
             response = answer.failure(error, call.warnings)
             return answer.as_yaml(response) if call.form.yaml else response
@@ -218,26 +220,43 @@ def _form(asked: Asked, incoming: Request) -> Representation:
     return negotiate.negotiate(incoming.headers.get("accept"), collective)
 
 
-def _verb(call: Call, aggregated: Verbs | None) -> Verb:
-    asked, resource = call.asked, call.served.resource
+class _Route(NamedTuple):
+    """What of a request says who answers it."""
+
+    verb: str
+    subresource: str
+    in_namespace: bool
+    named: bool
+
+
+def _verb(served: Kind, asked: Asked, aggregated: Verbs | None) -> Verb:
+    route = _Route(asked.verb, asked.subresource, asked.namespace != "", asked.name != "")
+    verb = _own_verb(served, route) if aggregated is None else _find(served, route, aggregated)
+    if verb is None:
+        raise _not_allowed(served, asked)
+    return verb
+
+
+def _find(served: Kind, route: _Route, aggregated: Verbs | None = None) -> Verb | None:
+    resource = served.resource
     verbs: Verbs
-    if not _leads_somewhere(asked, resource):
+    if not _leads_somewhere(route, resource):
         raise errors.NotFound("the server could not find the requested resource", details={})
-    if not _fits_path(asked, resource):
+    if not _fits_path(route, resource):
         verbs = {}
-    elif asked.subresource and asked.subresource != "status":
-        verbs = verbs_of(call.served, asked.subresource)
+    elif route.subresource and route.subresource != "status":
+        verbs = verbs_of(served, route.subresource)
     elif aggregated is not None:
         verbs = aggregated
-    elif call.kind.key in VIRTUAL:
-        verbs = VIRTUAL[call.kind.key]
+    elif served.stored.key in VIRTUAL:
+        verbs = VIRTUAL[served.stored.key]
     else:
-        allowed = resource.verbs if not asked.subresource else ("get", "update", "patch")
-        verbs = VERBS if asked.verb in allowed else {}
-    verb = verbs.get(asked.verb)
-    if verb is None:
-        raise _not_allowed(call.served, asked)
-    return verb
+        allowed = resource.verbs if not route.subresource else ("get", "update", "patch")
+        verbs = VERBS if route.verb in allowed else {}
+    return verbs.get(route.verb)
+
+
+_own_verb = lru_cache(maxsize=1024)(_find)
 
 
 def _not_allowed(served: Kind, asked: Asked) -> errors.MethodNotAllowed:
@@ -252,23 +271,23 @@ def _not_allowed(served: Kind, asked: Asked) -> errors.MethodNotAllowed:
     )
 
 
-def _leads_somewhere(asked: Asked, resource: Resource) -> bool:
+def _leads_somewhere(route: _Route, resource: Resource) -> bool:
     """Whether there is anything at the path."""
-    if asked.subresource and asked.subresource not in resource.subresources:
+    if route.subresource and route.subresource not in resource.subresources:
         return False
     if resource.namespaced:
-        return bool(asked.namespace) or not asked.name or asked.verb in _COLLECTIVE
-    return not asked.namespace or (resource.plural == "namespaces" and not resource.group)
+        return route.in_namespace or not route.named or route.verb in _COLLECTIVE
+    return not route.in_namespace or (resource.plural == "namespaces" and not resource.group)
 
 
 _COLLECTIVE = ("list", "watch", "deletecollection")
 
 
-def _fits_path(asked: Asked, resource: Resource) -> bool:
+def _fits_path(route: _Route, resource: Resource) -> bool:
     """Whether the verb is one for a path of this form: of a collection, or of an object."""
-    if asked.verb in ("update", "patch"):
-        return bool(asked.name)
-    if asked.verb == "create" and asked.name and not asked.subresource:
+    if route.verb in ("update", "patch"):
+        return route.named
+    if route.verb == "create" and route.named and not route.subresource:
         return False
-    everywhere = resource.namespaced and not asked.namespace
-    return not everywhere or asked.verb in ("list", "watch")
+    everywhere = resource.namespaced and not route.in_namespace
+    return not everywhere or route.verb in ("list", "watch")

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from kvestigate.aio.clock import WALL, Clock
+from kvestigate.aio.clock import WALL
 from kvestigate.aio.loops import fast_loop
 from kvestigate.errors import UsageError
 from kvestigate.plane.aggregation import Aggregation
@@ -321,5 +321,5 @@ class _Everyone:
     def __init__(self, owner: User) -> None:
         self._owner = owner
 
-    def authenticate(self, request: Request, plane: str, clock: Clock) -> User:
+    def authenticate(self, request: Request, plane: str, now: Callable[[], float]) -> User:
         return self._owner

@@ -15,16 +15,18 @@ from typing import Protocol
 class Headers:
     """Ordered, case-insensitive, repeatable header fields."""
 
-    __slots__ = ("_fields",)
+    __slots__ = ("_fields", "_names")
 
     def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
         self._fields = [(name.lower(), value) for name, value in fields]
+        self._names = ""
 
     @classmethod
     def parsed(cls, fields: list[tuple[str, str]]) -> Headers:
         """From fields whose names are lower-case already; takes the list over."""
         headers = cls.__new__(cls)
         headers._fields = fields
+        headers._names = ""
         return headers
 
     def get(self, name: str, default: str = "") -> str:
@@ -43,6 +45,14 @@ class Headers:
 
     def add(self, name: str, value: str) -> None:
         self._fields.append((name.lower(), value))
+        self._names = ""
+
+    @property
+    def names(self) -> str:
+        """All names, a line each: for a quick look that finds nothing."""
+        if not self._names:
+            self._names = "\n".join([name for name, _ in self._fields])
+        return self._names
 
     def __contains__(self, name: str) -> bool:
         return any(key == name for key, _ in self._fields)

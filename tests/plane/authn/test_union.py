@@ -31,7 +31,7 @@ def credentials(issuer: TokenIssuer) -> Credentials:
 
 @pytest.mark.parametrize("header", ["Bearer secret", "bearer secret", "Bearer  secret "])
 def test_a_token_is_a_user(credentials: Credentials, header: str) -> None:
-    assert credentials.authenticate(request(header), "root", WALL) == JANE
+    assert credentials.authenticate(request(header), "root", WALL.now) == JANE
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_a_token_is_a_user(credentials: Credentials, header: str) -> None:
 )
 def test_nobody_else_gets_in(credentials: Credentials, header: str) -> None:
     with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
-        credentials.authenticate(request(header), "root", WALL)
+        credentials.authenticate(request(header), "root", WALL.now)
 
 
 def test_a_certificate_names_a_user_and_groups(credentials: Credentials) -> None:
@@ -48,7 +48,7 @@ def test_a_certificate_names_a_user_and_groups(credentials: Credentials) -> None
     pair = authority.issue_client("bob", ["dev", "ops"], now=now)
 
     certificate = ssl.PEM_cert_to_DER_cert(pair.certificate.decode())
-    shown = credentials.authenticate(request(certificate=certificate), "root", WALL)
+    shown = credentials.authenticate(request(certificate=certificate), "root", WALL.now)
 
     assert shown == User("bob", ("dev", "ops", AUTHENTICATED))
 
@@ -56,6 +56,6 @@ def test_a_certificate_names_a_user_and_groups(credentials: Credentials) -> None
 def test_the_anonymous_get_in_only_where_they_may(issuer: TokenIssuer) -> None:
     open_to_all = Credentials({}, issuer, anonymous=True)
 
-    assert open_to_all.authenticate(request(), "root", WALL) == ANONYMOUS
+    assert open_to_all.authenticate(request(), "root", WALL.now) == ANONYMOUS
     with pytest.raises(Unauthorized):
-        open_to_all.authenticate(request("Bearer wrong"), "root", WALL)
+        open_to_all.authenticate(request("Bearer wrong"), "root", WALL.now)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, TypeAlias
 
-from kvestigate.aio.clock import Clock
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.store.state import PlaneState
 from kvestigate.wire.message import Request
@@ -21,8 +21,8 @@ Shown: TypeAlias = User | Pledge
 
 
 class Authenticator(Protocol):
-    def authenticate(self, request: Request, plane: str, clock: Clock) -> Shown:
-        """Who sent a request to a plane, which has that clock; Unauthorized if nobody known.
+    def authenticate(self, request: Request, plane: str, now: Callable[[], float]) -> Shown:
+        """Who sent a request to a plane; Unauthorized if nobody known. `now` is asked if need be.
 
         The plane is not looked at: strangers must not make a server load one.
         """

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from kvestigate.aio.clock import Clock
 from kvestigate.errors import Unauthorized
 from kvestigate.plane.authn.interface import Shown
 from kvestigate.plane.authn.service_accounts import TokenIssuer
@@ -13,6 +12,7 @@ from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import ANONYMOUS, AUTHENTICATED, User
 from kvestigate.wire.message import Request
 
+_RECENT = 1024
 _SUBJECTS = 1024
 """Certificates whose subject is remembered."""
 
@@ -28,16 +28,23 @@ class Credentials:
         self._issuer = issuer
         self._anonymous = anonymous
         self._subjects: OrderedDict[bytes, User] = OrderedDict()
+        self._recent: dict[str, User] = {}
+        """What was shown of handed-out tokens, as it was: hashing it anew would take longer."""
 
-    def authenticate(self, request: Request, plane: str, clock: Clock) -> Shown:
-        scheme, _, token = request.headers.get("authorization").partition(" ")
+    def authenticate(self, request: Request, plane: str, now: Callable[[], float]) -> Shown:
+        shown = request.headers.get("authorization")
+        if (user := self._recent.get(shown)) is not None:
+            return user
+        scheme, _, token = shown.partition(" ")
         token = token.strip()
         if scheme.lower() == "bearer" and token:
             user = self._tokens.get(digest(token))
             if user is not None:
+                if len(self._recent) < _RECENT:
+                    self._recent[shown] = user
                 return user
             if self._issuer.mine(token):
-                return self._issuer.recognise(token, plane, clock.now())
+                return self._issuer.recognise(token, plane, now())
             raise Unauthorized("Unauthorized")
         if request.peer.certificate is not None:
             return self._subject(request.peer.certificate)

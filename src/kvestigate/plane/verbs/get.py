@@ -9,6 +9,7 @@ from kvestigate.wire.message import Response
 
 
 async def get(call: Call) -> Response:
-    at_least(call.plane, call.asked.params.get("resourceVersion", ""))
+    if version := call.asked.params.get("resourceVersion"):
+        at_least(call.plane, version)
     item = call.find(call.plane.state)
     return forms.one(call, item)
