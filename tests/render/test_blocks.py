@@ -131,3 +131,18 @@ def test_no_control_character_ever_reaches_the_screen(rows: list[tuple[str, str]
     table = Table((Column("a"), Column("b")), rows)
     for shown in (to_text([table]), uncolored(to_terminal([table], width=60))):
         assert not set(shown) & {chr(code) for code in (*range(9), *range(11, 32), 127, 0x9B)}
+
+
+@pytest.mark.parametrize(
+    ("words", "lines"),
+    [
+        ("NVIDIA-RTX-PRO-6000", ["NVIDIA-RTX-", "PRO-6000"]),
+        ("nvidia.com/gpu-shared", ["nvidia.com/", "gpu-shared"]),
+        ("two words-here", ["two", "words-here"]),
+        ("a-bcdefghijklmn", ["a-bcdefghijk", "lmn"]),
+        ("abcdefghijklmnop", ["abcdefghijkl", "mnop"]),
+    ],
+)
+def test_long_names_are_broken_between_their_parts(words: str, lines: list[str]) -> None:
+    shown = uncolored(to_terminal([Table((Column("n"),), ((words,),))], width=12))
+    assert shown.splitlines()[1:] == lines

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import textwrap
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
@@ -29,6 +28,8 @@ _CODES = {
     Tone.BAD: "1;31",
 }
 _GAP = "  "
+_MARKS = "-/._,:@="
+"""Names may be broken behind these."""
 _NARROWEST = 8
 """Columns that a column is left, however narrow the terminal is."""
 
@@ -116,17 +117,33 @@ def _line(row: list[Cell], columns: list[Column], widths: list[int]) -> str:
 
 
 def _folded(words: str, width: int) -> list[str]:
-    """Lines of at most `width` columns, broken at spaces where there are any."""
+    """Lines of at most `width` columns, broken between words, or between parts of long names."""
     if _columns(words) <= width:
         return [words]
     if words.isascii():
-        return textwrap.wrap(words, width, break_on_hyphens=False) or [""]
+        return list(_broken(words, width))
     lines = [""]
     for character in words:
         if _columns(lines[-1] + character) > width:
             lines.append("")
         lines[-1] += character
     return lines
+
+
+def _broken(words: str, width: int) -> Iterator[str]:
+    while len(words) > width:
+        at = _break(words, width)
+        yield words[:at].rstrip()
+        words = words[at:].lstrip()
+    yield words
+
+
+def _break(words: str, width: int) -> int:
+    """Where a line of `width` ends: at its last space, else behind its last mark, not too early."""
+    space = words.rfind(" ", 1, width + 1)
+    if space > 0:
+        return space
+    return max(words.rfind(mark, width // 2, width) for mark in _MARKS) + 1 or width
 
 
 def _coloured(words: str, tone: Tone) -> str:
