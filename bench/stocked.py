@@ -18,7 +18,6 @@ from random import Random
 from typing import Any
 
 from bench import population
-from kvestigate.aio.clock import Clock
 from kvestigate.aio.loops import fast_loop
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
@@ -65,7 +64,7 @@ class StockedPlane:
 
 
 class _Everybody:
-    def authenticate(self, request: Request, plane: str, clock: Clock) -> User:
+    def authenticate(self, request: Request, plane: str, now: Callable[[], float]) -> User:
         return User("admin", (MASTERS, AUTHENTICATED))
 
 
