@@ -146,3 +146,8 @@ def test_no_control_character_ever_reaches_the_screen(rows: list[tuple[str, str]
 def test_long_names_are_broken_between_their_parts(words: str, lines: list[str]) -> None:
     shown = uncolored(to_terminal([Table((Column("n"),), ((words,),))], width=12))
     assert shown.splitlines()[1:] == lines
+
+
+def test_only_the_first_line_of_a_text_is_coloured() -> None:
+    shown = to_terminal([text("CRITICAL it burns\n    try: water", Tone.BAD)], width=80)
+    assert shown == "\x1b[1;31mCRITICAL it burns\x1b[0m\n    try: water\n"

@@ -42,7 +42,9 @@ def to_terminal(blocks: Sequence[Block], *, width: int, wide: bool = False) -> s
 def _lines(block: Block, width: int, *, wide: bool) -> Iterator[str]:
     if isinstance(block, Text):
         cell = as_cell(block.cell)
-        yield f"{_coloured(cell.text, cell.tone)}\n"
+        # What follows the first line explains it: all of it in red would be a wall.
+        first, newline, rest = cell.text.partition("\n")
+        yield f"{_coloured(first, cell.tone)}{newline}{rest}\n"
     elif isinstance(block, Facts):
         yield from _facts(block, width)
     elif not block.rows and block.empty:
