@@ -96,6 +96,8 @@ class Compiler:
     """Told only if nothing worse is wrong."""
     failure: str = ""
     """Why a part without variables has no value."""
+    types: dict[int, Type] | None = None
+    """Where to note the types of all parts, by their identities; None if nobody asks."""
     slots: int = 1
     _scope: dict[str, tuple[int, Type]] = field(default_factory=dict)
 
@@ -105,6 +107,12 @@ class Compiler:
             self.slots += 1
 
     def compile(self, node: Node) -> Typed:
+        made = self._compile(node)
+        if self.types is not None:
+            self.types[id(node)] = made.type
+        return made
+
+    def _compile(self, node: Node) -> Typed:
         match node:
             case Literal():
                 return self._literal(node)

@@ -8,6 +8,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from kvestigate.kube.cel.compiler import Compiler, Run
+from kvestigate.kube.cel.extents import Extent
 from kvestigate.kube.cel.failures import CompileError, ConstantError
 from kvestigate.kube.cel.messages import no_messages
 from kvestigate.kube.cel.parser import parse
@@ -57,6 +58,16 @@ def _compiled(source: str, variables: tuple[tuple[str, Type], ...], patches: boo
         raise ConstantError(compiler.failure)
     names = tuple(name for name, _ in variables)
     return Program(source, made.type, names, made.run, compiler.slots)
+
+
+def estimated(source: str, variables: Mapping[str, Type], extent: Extent) -> int:
+    """What a run may cost at most, if the variables have this extent; of what compiles."""
+    from kvestigate.kube.cel.cost import estimate
+    from kvestigate.kube.cel.macros import MACROS
+
+    node, found = parse(source), dict[int, Type]()
+    Compiler(_functions(False), variables, MACROS, types=found).compile(node)
+    return estimate(node, found, extent)
 
 
 @cache

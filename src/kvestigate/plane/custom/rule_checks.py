@@ -9,8 +9,11 @@ from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
 from kvestigate.kube.cel import CompileError, compiled
 from kvestigate.kube.cel import schema as cel_schema
+from kvestigate.kube.cel.extents import Extent, extent_of
+from kvestigate.kube.cel.program import estimated
 from kvestigate.kube.cel.types import Type
 from kvestigate.plane.custom import jsonpath
+from kvestigate.plane.custom.rule_costs import Ledger, repeated
 from kvestigate.plane.custom.rules import RULES, mentions_old, variables
 
 Schema = Mapping[str, Any]
@@ -64,42 +67,66 @@ def _leads(schema: Schema, path: str) -> bool:
     return True
 
 
-def expressions(schema: Schema, path: str, *, root: bool = True, apart: str = "") -> Causes:
-    """What is wrong with the expressions, here and inside.
-
-    `apart` is the path of the list around this, if its elements cannot be told apart.
-    """
-    told = schema.get(RULES) or ()
-    type_ = cel_schema.type_of(schema, root=root) if told else None
-    for position, rule in enumerate(told):
-        at = f"{path}.{RULES}[{position}]"
-        if apart and mentions_old(rule["rule"]):
-            why = (
-                f"oldSelf cannot be used on the uncorrelatable portion of the schema within {apart}"
-            )
-            yield causes.invalid(f"{at}.rule", rule["rule"], why)
-        elif type_ is not None:
-            yield from _expressions(rule, type_, at)
-    for name in sorted(schema.get("properties") or ()):
-        inner = schema["properties"][name]
-        yield from expressions(inner, f"{path}.properties[{name}]", root=False, apart=apart)
-    if isinstance(items := schema.get("items"), dict):
-        keyed = schema.get("x-kubernetes-list-type") == "map"
-        around = apart or ("" if keyed else path)
-        yield from expressions(items, f"{path}.items", root=False, apart=around)
-    if isinstance(extra := schema.get("additionalProperties"), dict):
-        yield from expressions(extra, f"{path}.additionalProperties", root=False, apart=apart)
+def expressions(schema: Schema, path: str) -> Causes:
+    """What is wrong with the expressions of a schema, what they may cost included."""
+    checker = _Checker()
+    yield from checker.check(schema, path, times=1, root=True)
+    yield from checker.ledger.close(path)
 
 
-def _expressions(rule: Mapping[str, Any], type_: Type, at: str) -> Causes:
-    scope = variables(type_, rule)
-    why = _complaint(rule["rule"], scope, "bool", "")
-    if why:
-        yield causes.invalid(f"{at}.rule", _dump(rule), why)
-    if (rule.get("messageExpression") or "").strip():
-        why = _complaint(rule["messageExpression"], scope, "string", "messageExpression ")
+class _Checker:
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+
+    def check(
+        self, schema: Schema, path: str, *, times: int | None, root: bool = False, apart: str = ""
+    ) -> Causes:
+        """`apart` is the path of the list around this, if its elements cannot be told apart, and
+        `times` how often there can be a value, if anything limits it."""
+        inside = repeated(schema, times)
+        for name in sorted(schema.get("properties") or ()):
+            inner = schema["properties"][name]
+            at = f"{path}.properties[{name}]"
+            yield from self.check(inner, at, times=inside, apart=apart)
+        if isinstance(items := schema.get("items"), dict):
+            keyed = schema.get("x-kubernetes-list-type") == "map"
+            around = apart or ("" if keyed else path)
+            yield from self.check(items, f"{path}.items", times=inside, apart=around)
+        if isinstance(extra := schema.get("additionalProperties"), dict):
+            at = f"{path}.additionalProperties"
+            yield from self.check(extra, at, times=inside, apart=apart)
+        told = schema.get(RULES) or ()
+        type_ = cel_schema.type_of(schema, root=root) if told else None
+        extent = extent_of(schema, root=root) if told else None
+        for position, rule in enumerate(told):
+            at = f"{path}.{RULES}[{position}]"
+            if apart and mentions_old(rule["rule"]):
+                why = (
+                    "oldSelf cannot be used on the uncorrelatable portion of the schema within "
+                    f"{apart}"
+                )
+                yield causes.invalid(f"{at}.rule", rule["rule"], why)
+            elif type_ is not None and extent is not None:
+                yield from self._rule(rule, type_, extent, times, at)
+
+    def _rule(
+        self, rule: Mapping[str, Any], type_: Type, extent: Extent, times: int | None, at: str
+    ) -> Causes:
+        scope = variables(type_, rule)
+        why = _complaint(rule["rule"], scope, "bool", "")
         if why:
-            yield causes.invalid(f"{at}.messageExpression", _dump(rule), why)
+            yield causes.invalid(f"{at}.rule", _dump(rule), why)
+        else:
+            cost = estimated(rule["rule"], scope, extent)
+            often = extent.repeats if times is None else times
+            yield from self.ledger.enter(f"{at}.rule", "rule", cost * often)
+        if source := (rule.get("messageExpression") or "").strip():
+            why = _complaint(rule["messageExpression"], scope, "string", "messageExpression ")
+            if why:
+                yield causes.invalid(f"{at}.messageExpression", _dump(rule), why)
+            else:
+                cost = estimated(source, scope, extent)
+                yield from self.ledger.enter(f"{at}.messageExpression", "messageExpression", cost)
 
 
 def _complaint(source: str, scope: dict[str, Type], wanted: str, what: str) -> str:
