@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from dataclasses import dataclass
 from functools import lru_cache
 
 import httptools
+from msgspec import Struct
 
 from kvestigate.wire.limits import Limits
 from kvestigate.wire.message import Headers, Peer, Request
@@ -43,8 +43,7 @@ class Refusal(Exception):
         self.reason = reason
 
 
-@dataclass(slots=True)
-class Arrival:
+class Arrival(Struct, frozen=True):
     """A complete request."""
 
     request: Request

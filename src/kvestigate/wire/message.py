@@ -8,8 +8,10 @@ without one.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
+
+from msgspec import Struct, field
 
 
 class Headers:
@@ -74,8 +76,7 @@ class Peer:
     """The verified client certificate, DER."""
 
 
-@dataclass(slots=True)
-class Request:
+class Request(Struct):
     method: str
     path: str
     """As sent: percent-encoded, without the query."""
@@ -86,8 +87,7 @@ class Request:
     peer: Peer = field(default_factory=Peer)
 
 
-@dataclass(slots=True)
-class Response:
+class Response(Struct):
     status: int
     headers: list[tuple[str, str]] = field(default_factory=list)
     body: bytes | Sequence[bytes] | AsyncIterator[bytes] = b""

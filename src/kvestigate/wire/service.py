@@ -265,10 +265,16 @@ class Service(asyncio.BufferedProtocol):
         if isinstance(result, Upgrade):
             return await self._upgrade(arrival, result)
         keep_alive = arrival.keep_alive and not arrival.upgrade and not self._ending
+        body = result.body
         try:
-            if not isinstance(result.body, _WHOLE):
+            if isinstance(body, bytes) and len(body) <= _JOIN_BYTES and _says_all(arrival, result):
+                self._send_small(arrival, result, body, keep_alive)
+                if self._writable is not None:
+                    await self._drain()
+            elif isinstance(body, _WHOLE):
+                await self._send_whole(arrival, result, keep_alive)
+            else:
                 return await self._send_stream(arrival, result, keep_alive)
-            await self._send_whole(arrival, result, keep_alive)
         except (answer.BadField, TypeError):  # pieces or fields of a wrong kind
             await self._send_whole(arrival, _broken(arrival.request), keep_alive)
         return keep_alive
@@ -292,6 +298,13 @@ class Service(asyncio.BufferedProtocol):
         await asyncio.sleep(self._limits.linger)
 
     # Answers.
+
+    def _send_small(
+        self, arrival: Arrival, response: Response, body: bytes, keep_alive: bool
+    ) -> None:
+        framing = b"content-length: %d\r\n" % len(body)
+        head = self._head(arrival, response.status, response.headers, framing, keep_alive)
+        self._transport.write(head + body)
 
     async def _send_whole(self, arrival: Arrival, response: Response, keep_alive: bool) -> None:
         body = cast("bytes | Sequence[bytes]", response.body)
@@ -342,7 +355,7 @@ class Service(asyncio.BufferedProtocol):
         try:
             head = self._head(arrival, response.status, response.headers, framing, keep_alive)
             self._transport.write(head)
-            if arrival.request.method != "HEAD" and answer.has_body(response.status):
+            if _says_all(arrival, response):
                 await self._pump(stream, chunked)
         finally:
             await _close_stream(stream)
@@ -448,6 +461,11 @@ async def _close_stream(stream: AsyncIterator[bytes]) -> None:
     close = getattr(stream, "aclose", None)
     if close is not None:
         await close()
+
+
+def _says_all(arrival: Arrival, response: Response) -> bool:
+    """Whether the body is sent."""
+    return arrival.request.method != "HEAD" and answer.has_body(response.status)
 
 
 def _broken(request: Request) -> Response:
