@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvestigate.kube.cel import schema
-from kvestigate.kube.cel.cost import MOST
 from kvestigate.kube.cel.extents import REQUEST, extent_of
 from kvestigate.kube.cel.program import estimated
+from kvestigate.kube.cel.sizes import MOST
 
 RECORDED: dict[str, Any] = json.loads((Path(__file__).parent / "expressions.json").read_text())
 NAME = {"type": "string", "maxLength": 20}

@@ -7,7 +7,7 @@ from typing import Any
 
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
-from kvestigate.kube.cel.cost import MOST
+from kvestigate.kube.cel.sizes import MOST
 
 RULE_LIMIT = 10_000_000
 TOTAL_LIMIT = 100_000_000
