@@ -13,7 +13,6 @@ what a module leaves behind (custom resources, controllers it started) troubles 
 
 from __future__ import annotations
 
-import os
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -52,12 +51,6 @@ PROVIDERS = [
 ]
 
 _running = pytest.StashKey[str]()
-
-
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Three for two cores: tests with processes of their own wait for them half of the time."""
-    cores = os.cpu_count() or 1
-    return cores + cores // 2
 
 
 @pytest.fixture(scope="module")
