@@ -251,7 +251,7 @@ async def test_pods_outlive_their_agent(api: Api, make_host: MakeHost) -> None:
     async with Agent(api, make_host("here"), NodeConfig("here")) as agent:
         (worker,) = agent.workers.values()
         assert not worker.processes["main"].ended.done()
-        assert await logs(agent, "p") == "up\n"
+        assert await logs(agent, "p", query="follow=true&limitBytes=3") == "up\n"
         after = await api.get(PODS, "p")
         assert after["status"]["containerStatuses"] == before["status"]["containerStatuses"]
         await api.delete(PODS, "p")
