@@ -102,17 +102,17 @@ async def test_what_waits_is_gone_on_with(
     assert await sleeper.task == outcome
 
 
+async def _cleans_up(seen: list[str]) -> None:
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await _sleeps()
+        seen.append("cleaned up")
+
+
 async def test_cancelling_the_task_reaches_it(sleeper: Sleeper) -> None:
     seen: list[str] = []
-
-    async def work() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await _sleeps()
-            seen.append("cleaned up")
-
-    sleeper.go_on(await sleeper.start(work()))
+    sleeper.go_on(await sleeper.start(_cleans_up(seen)))
     await asyncio.sleep(0)
     sleeper.task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -122,14 +122,6 @@ async def test_cancelling_the_task_reaches_it(sleeper: Sleeper) -> None:
 
 async def test_abandoning_waits_for_its_end(sleeper: Sleeper) -> None:
     seen: list[str] = []
-
-    async def work() -> None:
-        try:
-            await asyncio.Event().wait()
-        finally:
-            await _sleeps()
-            seen.append("cleaned up")
-
-    begun = await sleeper.start(work())
+    begun = await sleeper.start(_cleans_up(seen))
     await begun.abandon()
     assert seen == ["cleaned up"]
