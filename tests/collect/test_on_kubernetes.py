@@ -93,10 +93,14 @@ class Collecting:
         assert process.returncode == 0
 
     def told(self) -> dict[str, set[str]]:
-        """Id -> the different lines that bear it."""
+        """Id -> the different lines that bear it.
+
+        What follows the last newline was torn by a kill, and goes when the next one starts.
+        """
         found: dict[str, set[str]] = {}
         if self.output.exists():
-            for line in self.output.read_text().splitlines():
+            whole, _, _torn = self.output.read_text().rpartition("\n")
+            for line in whole.splitlines():
                 found.setdefault(json.loads(line)["id"], set()).add(line)
         return found
 
