@@ -6,9 +6,10 @@ import json
 import ssl
 import sys
 from pathlib import Path
+from typing import Any
 
 from tests.upstream.judge import Judge
-from tests.upstream.processes import Process, free_ports
+from tests.upstream.processes import Process
 
 _PROGRAM = "from kvestigate.cli.main import kvestigate; kvestigate()"
 
@@ -23,21 +24,21 @@ class ServedPlane:
         self.directory = directory
         self._options = options
         self.kubeconfig = directory / "admin.kubeconfig"
-        (self.port,) = free_ports(1)
-        self.url = f"https://127.0.0.1:{self.port}"
+        self.url = ""
+        """With the port that the server was given, once it listens."""
         self.ca_file = directory / "pki" / "ca.crt"
         self.processes: list[Process] = []
         """Stopped in reverse order."""
 
     def __enter__(self) -> ServedPlane:
-        listen = f"127.0.0.1:{self.port}"
-        serve = ["plane", "serve", "--data", str(self.directory), "--listen", listen]
+        serve = ["plane", "serve", "--data", str(self.directory), "--listen", "127.0.0.1:0"]
         serve += self._options
         process = Process(
             "plane", [sys.executable, "-c", _PROGRAM, *serve], self.directory / "plane.log"
         )
         process.start(lambda: "\nnext: " in f"\n{process.tail()}")
         self.processes.append(process)
+        self.url = self._written()["clusters"][0]["cluster"]["server"]
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -49,10 +50,15 @@ class ServedPlane:
 
     def judge(self) -> Judge:
         context = ssl.create_default_context(cafile=str(self.ca_file))
-        return Judge(self.port, context, token=self.token)
+        return Judge(int(self.url.rpartition(":")[2]), context, token=self.token)
 
     @property
     def token(self) -> str:
         """The owner's."""
-        token: str = json.loads(self.kubeconfig.read_text())["users"][0]["user"]["token"]
+        token: str = self._written()["users"][0]["user"]["token"]
         return token
+
+    def _written(self) -> dict[str, Any]:
+        """The kubeconfig."""
+        document: dict[str, Any] = json.loads(self.kubeconfig.read_text())
+        return document

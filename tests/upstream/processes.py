@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from random import SystemRandom
 
 # Runs as the child: asks the kernel to kill it when its parent dies (even by SIGKILL), makes
 # sure the parent did not die before that, and becomes the server. A `preexec_fn` could do the
@@ -25,6 +26,8 @@ if os.getppid() != parent:
 os.execv(sys.argv[2], sys.argv[2:])
 """
 _PROBE_EVERY = 0.05
+_PORTS = range(12_000, 29_000)
+"""Below the ports of connections (from 32768 on Linux) and those of services (from 30000)."""
 
 # The kernel means the parent *thread*: so all servers are children of one that never ends.
 _spawner = ThreadPoolExecutor(1, thread_name_prefix="spawner")
@@ -103,12 +106,24 @@ class Process:
 
 
 def free_ports(count: int) -> list[int]:
-    """Distinct loopback ports, chosen by the system; free when this returns."""
+    """Distinct loopback ports; free when this returns, and no connection will take them.
+
+    The system would choose from those that it also gives to the near ends of connections. There
+    a port may be gone before its server binds it, or while its server is being restarted; and a
+    client that asks for a server which is not there yet may by chance reach itself.
+    """
     with ExitStack() as sockets:
-        held = [sockets.enter_context(socket.socket()) for _ in range(count)]
-        for each in held:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in held]
+        found: list[int] = []
+        for port in SystemRandom().sample(_PORTS, count + 50):
+            try:
+                sockets.enter_context(socket.create_server(("127.0.0.1", port)))
+            except OSError:
+                continue
+            found.append(port)
+            if len(found) == count:
+                break
+        assert len(found) == count, "nearly all ports are taken"
+        return found
 
 
 def wait_until(happened: Callable[[], bool], otherwise: str, *, deadline: float = 60) -> None:
