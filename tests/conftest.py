@@ -21,11 +21,20 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.served_plane import ServedPlane
 from tests.upstream import binaries
 from tests.upstream.cluster import UpstreamCluster
 from tests.upstream.judge import Judge
+
+# How long an example takes says more of the machine's load than of the code, and a run that
+# draws other examples than the last one fails by chance. Whoever wants to draw others asks for
+# them: pytest --hypothesis-profile=exploring.
+_UNTIMED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("exploring", _UNTIMED)
+settings.register_profile("repeatable", _UNTIMED, derandomize=True, database=None)
+settings.load_profile("repeatable")
 
 
 class Cluster(Protocol):
