@@ -96,6 +96,8 @@ class _Mask:
         for key, each in value.items():
             if key == "managedFields" and not self._managed:
                 continue
+            if key == "managedFields" and isinstance(each, list):
+                each = sorted(each, key=_rank)
             if key == "columnDefinitions" and isinstance(each, list):
                 each = [{**column, "description": ""} for column in each]
             result[key] = self._value(each, key)
@@ -137,6 +139,17 @@ class _Mask:
         if not text.isdecimal() or text == "0":
             return text
         return "<now>" if int(text) >= self._present else self._version(text)
+
+
+def _rank(entry: dict[str, Any]) -> list[str]:
+    """Of an entry among those of its object, had all that were made in this run the same second.
+
+    Servers put the older of two first, and those of one second in the order of their names: what
+    comes first would depend on whether a second ended between two steps.
+    """
+    year = str(entry.get("time", ""))[:4]
+    names = (str(entry.get(key, "")) for key in ("manager", "apiVersion", "subresource"))
+    return [str(entry.get("operation")), year, *names]
 
 
 def _note_version(value: dict[str, Any], versions: set[int]) -> None:

@@ -15,6 +15,7 @@ from tests.differential.script import Script, Step
 from tests.differential.server import Reply, Server
 
 _NAME = re.compile(r"\{(\w+)\}")
+_QUOTA_STATUS = re.compile(r"/resourcequotas/[^/]+/status$")
 
 
 async def run(script: Script, server: Server) -> list[dict[str, Any]]:
@@ -68,11 +69,20 @@ async def _perform(step: Step, server: Server, names: dict[str, str]) -> dict[st
         body = _filled(text, names).encode()
     reply = await server.send(step.method, path, headers, body)
     for pause in server.patience if step.until else ():
-        if reply.status == step.until:
+        if _awaited(step, reply):
             break
         await asyncio.sleep(pause)
         reply = await server.send(step.method, path, headers, body)
+    if reply.status == 200 and _QUOTA_STATUS.search(path):
+        await server.settle_quotas(names["ns"])
     return _exchange(reply)
+
+
+def _awaited(step: Step, reply: Reply) -> bool:
+    if isinstance(step.until, int):
+        return reply.status == step.until
+    body = json.loads(reply.data) if reply.status == 200 else None
+    return all(dig(body, path) == value for path, value in step.until.items())
 
 
 def _filled(text: str, names: dict[str, str]) -> str:

@@ -10,8 +10,8 @@ A step is a mapping with one of the methods as a key and a path as its value:
 - `type` is the content type (short names: json, merge, strategic, apply, yaml), `accept`
   likewise (table, metadata, metadata-list, yaml); `as` is a user to impersonate, `groups` theirs.
 - `keep` names values of the answer for `{name}` in later steps.
-- `watch` collects `events` events. `until` is the status to wait for where the real server
-  takes its time (a new CRD, a new role).
+- `watch` collects `events` events. `until` is what to wait for where the real server takes its
+  time (a new CRD, a new role): a status, or values at dotted paths of a body.
 - `quiet` steps set the scene: only their status is compared; `pick` compares parts of the body.
 """
 
@@ -60,7 +60,7 @@ class Step:
     keep: Mapping[str, str] = field(default_factory=dict)
     pick: tuple[str, ...] = ()
     events: int = 0
-    until: int = 0
+    until: int | Mapping[str, Any] = 0
     quiet: bool = False
 
 

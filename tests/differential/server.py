@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import json
 import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -62,6 +63,9 @@ class Server(Protocol):
     async def watch(self, path: str, headers: Mapping[str, str], count: int) -> Reply:
         """The first `count` events; fewer when the stream ends before."""
 
+    async def settle_quotas(self, namespace: str) -> None:
+        """Return when the quotas of the namespace are kept as they were last written."""
+
 
 class RealServer:
     """kube-apiserver over HTTPS, one connection a request, as plain as can be."""
@@ -82,6 +86,7 @@ class RealServer:
             connection.close()
 
     async def watch(self, path: str, headers: Mapping[str, str], count: int) -> Reply:
+        self._catch_up(path)
         connection, response = self._ask("GET", path, headers, None)
         try:
             found = _interesting(response.getheaders())
@@ -95,6 +100,40 @@ class RealServer:
             raise AssertionError(f"{path}: {len(lines)} of {count} events came") from None
         finally:
             connection.close()
+
+    def _catch_up(self, path: str) -> None:
+        """Watches are served from memory, which may lag behind what was written; a list waits."""
+        collection = path.partition("?")[0].replace("/v1/watch/", "/v1/")
+        connection, response = self._ask("GET", f"{collection}?limit=1", {}, None)
+        response.read()
+        connection.close()
+
+    async def settle_quotas(self, namespace: str) -> None:
+        """The server learns of quotas in the order in which they were written: so of one more,
+        which refuses leases for want of a count, after all others."""
+        quotas = f"/api/v1/namespaces/{namespace}/resourcequotas"
+        hard = {"count/leases.coordination.k8s.io": "0"}
+        last = {"metadata": {"name": "last"}, "spec": {"hard": hard}}
+        merge = {"content-type": "application/merge-patch+json"}
+        await self._expect(201, "POST", quotas, {}, last)
+        await self._expect(200, "PATCH", f"{quotas}/last/status", merge, {"status": {"hard": hard}})
+        leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases?dryRun=All"
+        lease = {"metadata": {"name": "any"}}
+        await self._expect(403, "POST", leases, {}, lease)
+        await self._expect(200, "DELETE", f"{quotas}/last", {}, {})
+        await self._expect(201, "POST", leases, {}, lease)
+
+    async def _expect(
+        self, status: int, method: str, path: str, headers: Mapping[str, str], body: object
+    ) -> None:
+        data = json.dumps(body).encode()
+        reply = await self.send(method, path, headers, data)
+        for pause in self.patience:
+            if reply.status == status:
+                return
+            await asyncio.sleep(pause)
+            reply = await self.send(method, path, headers, data)
+        raise AssertionError(f"{method} {path}: {reply.status} and not {status}: {reply.data!r}")
 
     def _ask(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None
@@ -135,6 +174,9 @@ class PlaneServer:
             data = content if isinstance(content, bytes) else b"".join(content)
             return Reply(response.status, found, data)
         return Reply(response.status, found, lines=await _lines(response.body, count))
+
+    async def settle_quotas(self, namespace: str) -> None:
+        """They are, at once."""
 
     async def _ask(
         self, method: str, path: str, headers: Mapping[str, str], body: bytes | None

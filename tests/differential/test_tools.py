@@ -74,6 +74,18 @@ def test_managed_fields_are_compared_only_where_they_are_the_subject() -> None:
     assert mask(body, managed=True) == [body]
 
 
+def test_managers_are_in_the_order_of_one_second_whenever_they_wrote() -> None:
+    def body(*entries: tuple[str, str]) -> dict[str, Any]:
+        told = [{"manager": name, "operation": "Apply", "time": time} for name, time in entries]
+        return {"metadata": {"managedFields": told}}
+
+    long_ago = "2020-01-01T00:00:00Z"
+    crossed = body(("z", long_ago), ("me", "2026-11-15T23:00:00Z"), ("ctl", "2026-11-15T23:00:01Z"))
+    assert mask(crossed, managed=True) == [
+        body(("z", "<time>"), ("ctl", "<time>"), ("me", "<time>"))
+    ]
+
+
 SCRIPT = Script("topic", "name", (Step("GET", "/x"),))
 
 
