@@ -232,6 +232,7 @@ class UpstreamCluster:
             ],
             self.judge(),
             "/readyz",
+            "/api/v1/namespaces/default",  # the last of those that it makes after it is ready
         )
 
     def _start_component(self, name: str, *flags: str) -> None:
@@ -250,11 +251,12 @@ class UpstreamCluster:
             else:
                 return
 
-    def _run(self, name: str, flags: list[str], probe: Judge, ready_path: str) -> None:
+    def _run(self, name: str, flags: list[str], probe: Judge, *ready: str) -> None:
+        """Returns when all paths of `ready` are answered."""
         log = self.directory / f"{name}.log"
         server = Process(name, [self.binaries.path(name), *flags], log)
         with probe:
-            server.start(lambda: probe.answers(ready_path))
+            server.start(lambda: all(map(probe.answers, ready)))
         self._servers[name] = server
 
     def _client_context(self, user: str, groups: tuple[str, ...]) -> ssl.SSLContext:
