@@ -40,6 +40,7 @@ def test_a_text_without_any_is_left_alone(value: Any, indent: int | str | None) 
         ('[{"op":"x","op":"y"}]', [{"op": "y"}], [{"op": "y"}], ["[0].op"]),
         ('{"a":{"b":1},"a":[2]}', {"a": [2]}, {"a": [2]}, ["a"]),
         ('{"a" : 1, "a" : 2}', {"a": 2}, {"a": 2}, ["a"]),
+        ('{"a": 1, "a": 2, "b" : 1, "c" : 1}', *[{"a": 2, "b": 1, "c": 1}] * 2, ["a"]),
     ],
 )
 def test_keys_given_twice(text: str, merged: Any, last: Any, paths: list[str]) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-_END_OF_KEY = b'":'
+_AFTER_KEY = b":"
+_encode = msgspec.json.Encoder().encode
 
 
 class Repeated(msgspec.Struct, frozen=True):
@@ -60,10 +61,10 @@ def in_yaml(lines: tuple[str, ...]) -> Repeated:
 def none_in(data: bytes, value: Any) -> bool:
     """Whether the text has no key twice, given what it was decoded to; a no is not certain.
 
-    Written anew, the value has as many keys as the text, or one was dropped. (A text might hide
-    as many keys behind blanks as it repeats; nothing writes such a text.)
+    Written anew, the value has as many colons as the text, or a key was dropped. (A text might
+    spell as many colons otherwise as it repeats keys; nothing writes such a text.)
     """
-    return data.count(_END_OF_KEY) == msgspec.json.encode(value).count(_END_OF_KEY)
+    return data.count(_AFTER_KEY) == _encode(value).count(_AFTER_KEY)
 
 
 class _Twice:
