@@ -143,3 +143,11 @@ def test_a_generated_name_is_never_cut_inside_a_character() -> None:
     name = names.generate_name("é" * 40, Random(1))
     assert name.startswith("é" * 29)
     assert len(name.encode()) == 63
+
+
+@given(st.lists(st.text("aA9-_./ \n") | st.sampled_from(["a" * 253, "a" * 254]), unique=True))
+def test_config_keys_that_are_fine_at_a_glance_are_fine_one_by_one(keys: list[str]) -> None:
+    at_a_glance = names.are_config_keys(keys)
+    one_by_one = bool(keys) and not any(map(names.config_key_problems, keys))
+    hidden = any(key.startswith(".") for key in keys)
+    assert at_a_glance == (one_by_one and not hidden)

@@ -8,6 +8,7 @@ Lengths count UTF-8 bytes, as the server does.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from functools import lru_cache
 from random import Random
 from typing import Final
@@ -29,6 +30,8 @@ _matches_qualified = re.compile(_QUALIFIED).fullmatch
 _matches_key = re.compile(f"(?:{_SUBDOMAIN}/)?{_QUALIFIED}").fullmatch
 _matches_label_value = re.compile(_LABEL_VALUE).fullmatch
 _matches_config_key = re.compile(_CONFIG_KEY).fullmatch
+_SAFE_CONFIG_KEY = "[-_a-zA-Z0-9][-._a-zA-Z0-9]{0,252}+"
+_match_config_keys = re.compile(f"{_SAFE_CONFIG_KEY}(?:\n{_SAFE_CONFIG_KEY})*+").fullmatch
 _matches_port_charset = re.compile("[-a-z0-9]+").fullmatch
 _has_letter = re.compile("[a-z]").search
 _matches_printable_but_equals = re.compile("[ -<>-~]*").fullmatch
@@ -236,6 +239,12 @@ def config_key_problems(value: str) -> list[str]:
     elif value.startswith(".."):
         problems.append("must not start with '..'")
     return problems
+
+
+def are_config_keys(values: Collection[str]) -> bool:
+    """Whether all of them are fine, told at a glance; a no is not certain."""
+    text = "\n".join(values)
+    return text.count("\n") + 1 == len(values) and _match_config_keys(text) is not None
 
 
 def generate_name(base: str, random: Random) -> str:

@@ -7,7 +7,7 @@ resource; whoever walks over an object sees no difference.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, cached_property
 from typing import Any
 
@@ -77,14 +77,18 @@ class Layout:
     def __init__(self, shape: Shape, names: tuple[str, ...]) -> None:
         self.leaves: FieldSet = {SELF: LEAF, **{f"f:{name}": LEAF for name in names}}
         """The set, as long as there is nothing in the fields; not to be changed."""
-        fields, element = shape.fields, shape.element
-        children = ((name, fields.get(name, element)) for name in names)
-        self.divided = tuple(
-            (name, f"f:{name}", child)
-            for name, child in children
-            if child is not None and not child.is_whole
-        )
+        self.divided = tuple(_divided(shape, names))
         """The fields in which there may be something that has owners of its own."""
+
+
+def _divided(shape: Shape, names: tuple[str, ...]) -> Iterator[tuple[str, str, Shape]]:
+    fields, element = shape.fields, shape.element
+    if not fields and (element is None or element.is_whole):
+        return
+    for name in names:
+        child = fields.get(name, element)
+        if child is not None and not child.is_whole:
+            yield name, f"f:{name}", child
 
 
 def _anything() -> Shape:

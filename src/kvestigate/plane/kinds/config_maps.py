@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from collections.abc import Container, Iterable, Iterator
 
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
@@ -19,22 +20,28 @@ class ConfigMapKind(Kind):
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
-        found = []
-        for key in data:
-            if problems := names.config_key_problems(key):
-                found += [causes.invalid(f"data[{key}]", key, text) for text in problems]
-            if key in binary:
-                why = "duplicate of key present in binaryData"
-                found.append(causes.invalid(f"data[{key}]", key, why))
-        for key in binary:
-            if problems := names.config_key_problems(key):
-                found += [causes.invalid(f"binaryData[{key}]", key, text) for text in problems]
+        found: list[Cause] = []
+        if data and not (names.are_config_keys(data) and data.keys().isdisjoint(binary)):
+            found += _check_keys("data", data, binary)
+        if binary and not names.are_config_keys(binary):
+            found += _check_keys("binaryData", binary)
         if _is_too_large(data, binary):
             found.append(causes.too_long("[]", SIZE_LIMIT))
         return found
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return sealed(new, old, "data", "binaryData")
+
+
+def _check_keys(
+    field: str, keys: Iterable[str], taken: Container[str] = frozenset()
+) -> Iterator[Cause]:
+    for key in keys:
+        for text in names.config_key_problems(key):
+            yield causes.invalid(f"{field}[{key}]", key, text)
+        if key in taken:
+            why = "duplicate of key present in binaryData"
+            yield causes.invalid(f"{field}[{key}]", key, why)
 
 
 def _is_too_large(data: dict[str, str], binary: dict[str, str]) -> bool:

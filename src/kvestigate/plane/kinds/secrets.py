@@ -37,11 +37,13 @@ class SecretKind(Kind):
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         data = obj.get("data") or {}
-        found = [
-            causes.invalid(f"data[{key}]", key, text)
-            for key in data
-            for text in names.config_key_problems(key)
-        ]
+        found: list[Cause] = []
+        if data and not names.are_config_keys(data):
+            found += [
+                causes.invalid(f"data[{key}]", key, text)
+                for key in data
+                for text in names.config_key_problems(key)
+            ]
         if sum(len(b64decode(value)) for value in data.values()) > SIZE_LIMIT:
             found.append(causes.too_long("data", SIZE_LIMIT))
         return found + self._promised(obj, data)
