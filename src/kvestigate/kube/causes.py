@@ -7,7 +7,6 @@ A cause pairs a field path with one of Kubernetes' reasons. The texts are part o
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -15,8 +14,7 @@ import msgspec
 from kvestigate.errors import Invalid
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(msgspec.Struct, frozen=True, gc=False):
     reason: str
     """`FieldValueRequired`"""
     field: str
@@ -78,12 +76,14 @@ def show(value: Any) -> str:
         return "null"
     if isinstance(value, str) and not value.isprintable():
         return _quoted(value)
-    text = msgspec.json.encode(value).decode()
+    text = _encode(value).decode()
     if isinstance(value, dict | list):  # Go writes these so that they are safe in HTML
         for char in "<>&":
             text = text.replace(char, f"\\u{ord(char):04x}")
     return text
 
+
+_encode = msgspec.json.Encoder().encode
 
 _ESCAPES = {
     "\a": "\\a",
@@ -117,7 +117,7 @@ def _escaped(char: str) -> str:
 def reject(kind: str, group: str, name: str, causes: Iterable[Cause]) -> Invalid:
     """The 422 for an object with `causes`."""
     listed = list(causes)
-    texts = list(dict.fromkeys(str(cause) for cause in listed))
+    texts = list(dict.fromkeys([f"{cause.field}: {cause.message}" for cause in listed]))
     text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     details: dict[str, Any] = {"name": name} if name else {}
     if group:
