@@ -122,6 +122,53 @@ async def test_who_gives_up_holds_up_nobody() -> None:
     assert turns[1].done()
 
 
+@pytest.mark.parametrize(
+    ("planes", "seconds", "turned"),
+    [("ba", 0.001, True), ("ba", 0.0, False), ("a", 0.001, False)],
+    ids=["long", "short", "alone"],
+)
+async def test_between_steps_it_is_the_turn_of_others_if_they_compete_and_the_step_was_long(
+    planes: str, seconds: float, turned: bool
+) -> None:
+    now = 100.0
+    fairness = Fairness(lambda: now)
+    for plane in planes:
+        fairness.ask(plane)
+    now += seconds
+    turns: list[str] = []
+    asyncio.get_running_loop().call_soon(turns.append, "other")
+
+    await fairness.breathe("a")
+
+    assert bool(turns) == turned
+
+
+async def test_who_has_breathed_begins_to_count_anew() -> None:
+    now = 100.0
+    fairness = Fairness(lambda: now)
+    await crowd(fairness, "b", "a")
+    now += 0.001
+    await fairness.breathe("a")
+    turns: list[str] = []
+    asyncio.get_running_loop().call_soon(turns.append, "other")
+
+    await fairness.breathe("a")
+
+    assert not turns
+
+
+def test_nobody_breathes_in_a_stepped_loop() -> None:
+    now = 100.0
+    fairness, loop = Fairness(lambda: now), SteppedLoop(0.0)
+    with loop.entered():
+        for plane in "ab":
+            fairness.ask(plane)
+        now += 60
+        with pytest.raises(StopIteration):
+            fairness.breathe("b").send(None)
+    loop.close()
+
+
 def test_the_rounds_of_a_stepped_loop_are_not_counted() -> None:
     fairness, loop = Fairness(), SteppedLoop(0.0)
     with loop.entered():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from typing import Any
 
 import msgspec
 import pytest
@@ -14,6 +15,9 @@ from tests.plane.conftest import Api
 MAPS = "/api/v1/namespaces/default/configmaps"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+
+A_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+WIDE = {f"key-{number}": "x" for number in range(20_000)}
 
 
 @pytest.mark.parametrize(
@@ -42,6 +46,44 @@ async def test_a_short_answer_does_not_wait_for_a_long_one(
     async with asyncio.TaskGroup() as group:
         group.create_task(ask("long", method, path, accept))
         group.create_task(ask("short", "GET", "/version", "application/json"))
+
+    assert answered == ["short", "long"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "media"),
+    [
+        ("POST", MAPS, {"metadata": {"name": "wide"}, "data": WIDE}, "json"),
+        ("POST", MAPS, {"metadata": {"name": "bad"}, "data": {**WIDE, "/": ""}}, "json"),
+        ("PUT", f"{MAPS}/a", {"metadata": {"name": "a"}, "data": WIDE}, "json"),
+        ("PATCH", f"{MAPS}/a", {"data": WIDE}, "merge-patch+json"),
+        ("PATCH", f"{MAPS}/a", {**A_MAP, "data": WIDE}, "apply-patch+yaml"),
+    ],
+    ids=["create", "refused", "update", "patch", "apply"],
+)
+async def test_nor_for_a_large_request_of_another_plane(
+    api: Api, method: str, path: str, body: Any, media: str
+) -> None:
+    other = Api(api.server, "/clusters/other/control-plane")
+    await api.post("/clusters", {"id": "other"})
+    await other.post(MAPS, {"metadata": {"name": "a"}})
+    answered: list[str] = []
+
+    async def write() -> None:
+        answer = await other.call(
+            method, f"{path}?fieldManager=test", body, content_type=f"application/{media}"
+        )
+        assert answer.status in (200, 201, 422)
+        answered.append("long")
+
+    async def read() -> None:
+        assert (await api.get("/version")).status == 200
+        answered.append("short")
+
+    await api.get("/version")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(write())
+        group.create_task(read())
 
     assert answered == ["short", "long"]
 

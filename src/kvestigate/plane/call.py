@@ -59,6 +59,10 @@ class Call(msgspec.Struct, frozen=True):
         """Let others have their turn: to be called after every half millisecond of work."""
         await self.fairness.pause(self.plane.name)
 
+    async def breathe(self) -> None:
+        """Between two steps of a request: let others have their turn if the first took long."""
+        await self.fairness.breathe(self.plane.name)
+
     def require(self, verb: str) -> None:
         """Forbidden, unless the user may do this too."""
         asked = replace(self.asked, verb=verb)

@@ -4,7 +4,7 @@ A loop runs all that is ready before it looks at its sockets again. A plane with
 clients would so have a hundred requests answered before its neighbour has one. While planes
 compete, each begins only a few requests in a round of the loop, and its others wait for the next
 rounds: as few as it takes to keep rounds short, and one at least. So does the work on a long
-answer, a part at a time. A plane that is asked alone pays nothing.
+request or answer, a part at a time. A plane that is asked alone pays nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ _MEMORY = 5.0
 """Seconds after which a plane that had no more requests does not compete any more."""
 _ROUND = 0.0004
 """Seconds that a round should take."""
+_LONG = 0.0003
+"""Seconds of work after which it is time for others."""
 _MOST = 16
 
 
@@ -37,6 +39,8 @@ class Fairness:
         self._begun: dict[str, int] = {}
         """In this round, by plane."""
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._resumed = 0.0
+        """When what is at work now began or went on, or earlier."""
 
     def ask(self, plane: str) -> asyncio.Future[None] | None:
         """None: begin. Else begin when the future is done."""
@@ -61,12 +65,21 @@ class Fairness:
         """In the middle of long work for a plane: let others have their turn."""
         turn = self.ask(plane)
         await (asyncio.sleep(0) if turn is None else turn)
+        self._resumed = self._clock()
+
+    async def breathe(self, plane: str) -> None:
+        """Between two steps of a request: the same, if planes compete and the first took long."""
+        if not self._until or self._clock() - self._resumed < _LONG:
+            return
+        if not isinstance(asyncio.get_running_loop(), SteppedLoop):
+            await self.pause(plane)
 
     def _competes(self, plane: str) -> bool:
+        now = self._resumed = self._clock()
         if plane != self._last:
-            self._until = self._clock() + _MEMORY if self._last else 0.0
+            self._until = now + _MEMORY if self._last else 0.0
             self._last = plane
-        elif self._clock() > self._until:
+        elif now > self._until:
             self._until = 0.0
         return bool(self._until)
 
@@ -75,7 +88,8 @@ class Fairness:
         loop.call_soon(self._end_round, loop)
 
     def _end_round(self, loop: asyncio.AbstractEventLoop) -> None:
-        long = self._clock() - self._began > _ROUND
+        self._resumed = self._clock()
+        long = self._resumed - self._began > _ROUND
         self._share = max(1, self._share // 2) if long else min(_MOST, self._share * 2)
         self._begun.clear()
         for plane, waiting in list(self._waiting.items()):

@@ -44,27 +44,31 @@ class _Changed(NamedTuple):
     """What to answer with, if not with what is stored."""
 
 
-async def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bool = False) -> New:
+async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     """Everything that happens to a new object before it is stored.
 
     `tracked` says that its fields have their managers already.
     """
-    kind, scene = call.kind, call.scene(state)
+    kind = call.kind
     if obj["metadata"].get("resourceVersion", "") not in ("", "0"):
         raise ApiError("resourceVersion should not be set on objects to be created")
     check_namespace(call, obj)
     _merge_owners(call, obj)
-    metadata.begin(obj, kind, call.namespace, scene.now, call.random)
+    metadata.begin(obj, kind, call.namespace, call.clock.now(), call.random)
     if kind.has_status and not kind.keeps_status_on_create:
         kind.reset_status(obj)
     kind.default(obj)
     if not tracked:
         managed.track(call, obj, None)
-    write = _write(call, "CREATE", kind, obj, None, scene)
+    await call.breathe()
+    write = _write(call, "CREATE", kind, obj, None, call.scene(call.plane.tip))
     admit(write)
     webhooks = asking(write, call.backends, call.random)
     if webhooks is not None and await webhooks.mutate(admit):
         _merge_owners(call, obj)
+    await call.breathe()
+    # What is handed out from here on (addresses, ports) nobody else may have had meanwhile.
+    scene = write.scene = call.scene(call.plane.tip)
     # After admission: what the server derives (a pod's QoS class) depends on what rules added.
     kind.on_create(obj, scene)
     judge = call.served.judge
@@ -73,6 +77,7 @@ async def prepare_new(call: Call, state: PlaneState, obj: Object, *, tracked: bo
     if call.served is not judge:
         found += call.served.validate_create(obj, scene)
     if found:
+        await call.breathe()
         raise causes.reject(
             kind.resource.kind, kind.resource.group, obj["metadata"].get("name", ""), found
         )

@@ -28,6 +28,7 @@ def asked_of(call: Call) -> bool:
 
 async def apply(call: Call) -> Response:
     config = read(call)
+    await call.breathe()
     if call.asked.subresource or not _is_absent(call):
         return forms.one(call, await _change(call, config))
     try:
@@ -73,7 +74,7 @@ async def _create(call: Call, config: Object) -> Item:
     call.require("create")
     obj = applied(call, config, None)
     obj["metadata"].pop("resourceVersion", None)
-    new = await writing.prepare_new(call, call.plane.tip, obj, tracked=True)
+    new = await writing.prepare_new(call, obj, tracked=True)
     return await writing.commit_new(call, new)
 
 

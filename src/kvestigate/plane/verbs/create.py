@@ -19,9 +19,10 @@ async def create(call: Call) -> Response:
 async def _create(call: Call) -> Item:
     for left in reversed(range(GENERATED_NAME_TRIES)):
         obj = body.decode(call)
+        await call.breathe()
         meta = obj["metadata"]
         base, generated = meta.get("generateName"), not meta.get("name")
-        preparing = writing.prepare_new(call, call.plane.tip, obj)
+        preparing = writing.prepare_new(call, obj)
         del obj, meta  # who waits for the disk holds on to bytes only
         new = await preparing
         try:

@@ -44,6 +44,7 @@ async def patch(call: Call) -> Response:
     if applies:
         return await apply.apply(call)
     change = read(call)
+    await call.breathe()
 
     def alter(current: Object, item: Item) -> Object:
         altered = patched(call, change, current)

@@ -14,6 +14,7 @@ from kvestigate.wire.message import Response
 async def update(call: Call) -> Response:
     options.check_write(call.asked)
     sent = body.decode(call)
+    await call.breathe()
     meta = sent["metadata"]
     check_name(meta.get("name") or "", call.asked.name)
     if call.kind.creates_on_update and _is_absent(call):
@@ -52,7 +53,7 @@ async def _create(call: Call, obj: Object) -> Item:
         raise uid_conflict(call, uid, "")
     obj["metadata"].pop("resourceVersion", None)
     call.require("create")
-    new = await writing.prepare_new(call, call.plane.tip, obj)
+    new = await writing.prepare_new(call, obj)
     return await writing.commit_new(call, new)
 
 
