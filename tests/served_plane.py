@@ -50,7 +50,11 @@ class ServedPlane:
 
     def judge(self) -> Judge:
         context = ssl.create_default_context(cafile=str(self.ca_file))
-        return Judge(int(self.url.rpartition(":")[2]), context, token=self.token)
+        return Judge(self.port, context, token=self.token)
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
 
     @property
     def token(self) -> str:
