@@ -18,6 +18,8 @@ from tests.controllers.conftest import Bed, running
 from tests.controllers.objects import deployment, job
 from tests.real.session import connected
 from tests.upstream.cluster import UpstreamCluster
+from tests.upstream.judge import Judge
+from tests.upstream.processes import wait_until
 
 pytestmark = pytest.mark.timeout(120)
 PATIENCE = 60.0
@@ -132,14 +134,12 @@ async def test_deletion_cascades(bed: Bed, policy: Propagation) -> None:
         await bed.until(kind, lambda found: not found, timeout=PATIENCE)
 
 
-async def test_custom_resources_are_collected(bed: Bed) -> None:
+async def test_custom_resources_are_collected(bed: Bed, judge: Judge) -> None:
     widgets = Resource("h-ctrl.example.com", "v1", "widgets", "Widget")
     await bed.create("customresourcedefinitions", _definition(widgets))
-    await bed.until(
-        "customresourcedefinitions",
-        lambda it: _is(it.get(widgets.qualified, {}), "Established"),
-        timeout=PATIENCE,
-    )
+    # The server serves it some time after it says that it does.
+    path = widgets.path(namespace=bed.namespace)
+    await asyncio.to_thread(wait_until, lambda: judge.answers(path), "no widgets are served")
     root = await bed.create("configmaps", {"metadata": {"name": "root"}})
     owner = {
         "apiVersion": "v1",
@@ -170,11 +170,6 @@ async def _until_deleted(events: Any) -> AsyncIterator[Any]:
         if event.type == "DELETED":
             yield event
             return
-
-
-def _is(obj: Object, condition: str) -> bool:
-    found = obj.get("status", {}).get("conditions") or ()
-    return any(each["type"] == condition and each["status"] == "True" for each in found)
 
 
 def _definition(resource: Resource) -> Object:
