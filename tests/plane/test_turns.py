@@ -29,12 +29,26 @@ WIDE = {f"key-{number}": "x" for number in range(20_000)}
         ("GET", MAPS, PARTIAL, 129),
         ("DELETE", MAPS, "application/json", 9),
         ("GET", "/snapshot", "application/json", 300),
+        ("GET", "/events", "application/json", 33),
+        ("GET", "/events", "application/x-ndjson", 33),
+        ("GET", "/diff?from=checkpoint:start", "application/json", 9),
     ],
-    ids=["list", "search", "table", "metadata", "deletecollection", "snapshot"],
+    ids=[
+        "list",
+        "search",
+        "table",
+        "metadata",
+        "deletecollection",
+        "snapshot",
+        "events",
+        "lines of events",
+        "diff",
+    ],
 )
 async def test_a_short_answer_does_not_wait_for_a_long_one(
     api: Api, method: str, path: str, accept: str, count: int
 ) -> None:
+    await api.post("/checkpoints", {"name": "start"})
     for number in range(count):
         await api.post(MAPS, {"metadata": {"name": f"m-{number:03}"}})
     answered: list[str] = []
