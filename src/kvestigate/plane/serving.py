@@ -25,6 +25,7 @@ from typing import TypeAlias
 from kvestigate.aio.clock import WALL
 from kvestigate.aio.loops import fast_loop
 from kvestigate.errors import UsageError
+from kvestigate.plane import types
 from kvestigate.plane.aggregation import Aggregation
 from kvestigate.plane.allocator import collect_seldom, keep_large_blocks
 from kvestigate.plane.audit import AuditLog
@@ -229,6 +230,7 @@ async def _until_stopped(options: ServeOptions, announce: Callable[[Serving], No
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
+    types.prepare()
     async with serving(options) as started:
         collect_seldom()
         announce(started)

@@ -43,6 +43,22 @@ def _builtin() -> Types:
     return Types(builtin())
 
 
+_COMMON = (
+    ("", "v1", "configmaps"),
+    ("", "v1", "pods"),
+    ("", "v1", "services"),
+    ("apps", "v1", "deployments"),
+)
+
+
+def prepare() -> None:
+    """Compile what objects of common kinds are checked with: the first would wait 30 ms for it."""
+    for at in _COMMON:
+        kind = builtin()[at]
+        kind.tidied({})
+        kind.problems({})
+
+
 _known: WeakKeyDictionary[Collection, Types] = WeakKeyDictionary()
 
 
