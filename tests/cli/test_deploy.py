@@ -55,6 +55,10 @@ def test_a_deployment_from_plan_to_deletion(invoke: Invoke, on: tuple[str, str],
     ]
     assert objects[1]["changes"] == [{"path": "data.mode", "before": "fast", "after": "slow"}]
 
+    same = invoke("deploy", str(app), *on)
+    assert (same.code, same.err) == (0, "")  # there is nothing to confirm
+    assert same.out.startswith("would do: 2 unchanged")
+
     half = invoke("delete", "cm", "settings", *on, "--apply")
     assert half.code == 2
     assert "would delete ConfigMap settings in namespace default" in half.out

@@ -113,7 +113,11 @@ def test_draining_a_node(invoke: Invoke) -> None:
 @pytest.mark.usefixtures("cluster")
 def test_clearing_and_evicting_leave_the_node_open(invoke: Invoke) -> None:
     assert "would evict 1 pod\n" in invoke("evict", "-l", "app=plain").out
-    assert invoke("evict", "-n", "nowhere", *FLAGS).code == 0
+    for flags in ((), FLAGS):
+        nothing = invoke("evict", "-n", "nowhere", *flags)
+        assert (nothing.code, nothing.out) == (0, "there is no pod to evict\n")
+    lost = invoke("evict", "--node", "nde-1")
+    assert (lost.code, "did you mean 'node-1'?" in lost.err) == (5, True)
     done = invoke("evict", "-l", "app=plain", "-n", "default", "--grace-period", "1", *FLAGS)
     assert done.code == 0, done.out + done.err
     assert "1 of 1 pods are gone" in done.out

@@ -157,6 +157,8 @@ def test_describe(invoke: Invoke, cluster: Path, web: str) -> None:
     ("args", "code", "message", "hint"),
     [
         (("describe", "deployment", "wbe"), 5, "not found", "did you mean 'web'?"),
+        (("describe", "pod", "web"), 5, "not found", "did you mean 'web-"),
+        (("logs", "crash"), 5, "not found", "did you mean 'crash-"),
         (("describe", "deploiment", "web"), 2, "no resource type", "did you mean deployments"),
         (("describe", "wibble", "web"), 2, "no resource type", "kubectl api-resources"),
         (("describe", "pod"), 2, "missing argument 'NAME'", "`pod/web-0`"),
@@ -168,7 +170,7 @@ def test_describe(invoke: Invoke, cluster: Path, web: str) -> None:
             "there is one in namespace 'default': add -n default",
         ),
         (("describe", "node", "zzz"), 5, "not found", "none with a similar name"),
-        (("logs", "web"), 5, "not found", "namespace 'default' has 5 pods"),
+        (("logs", "zzz"), 5, "not found", "namespace 'default' has 5 pods"),
         (("logs", "configmap/kube-root-ca.crt"), 2, "selects no pods", "name a pod"),
         (("exec", "deployment/huge", "--", "true"), 2, "no pod of it is running", "pods"),
     ],

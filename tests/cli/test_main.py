@@ -136,6 +136,13 @@ def test_every_program_says_its_version_and_help(invoke: Invoke, root: click.Com
     assert invoke("--help", root=root).out.startswith(f"Usage: {root.name} [OPTIONS]")
 
 
+def test_help_of_a_group_says_all_of_it_and_names_the_program(invoke: Invoke) -> None:
+    outcome = invoke("jobs", "--help", root=K8S_CLI_PROGRAM)
+    assert "..." not in outcome.out.replace("[ARGS]...", "").replace("--context, ...", "")
+    assert "see `k8s-cli --help`" in outcome.out
+    assert "see `kvestigate --help`" in invoke("jobs", "submit", "--help").out
+
+
 @pytest.mark.parametrize("script", ["kvestigate", "k8s-cli", "k8s-collect"])
 def test_the_console_scripts_exist(script: str) -> None:
     from importlib.metadata import entry_points

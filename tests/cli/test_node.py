@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,6 +34,9 @@ DEPLOYMENT = {
 }
 
 
+STATEFUL_SET: dict[str, Any] = {**DEPLOYMENT, "kind": "StatefulSet", "metadata": {"name": "db"}}
+
+
 @pytest.fixture
 def cluster(home: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The kubeconfig of a cluster of one simulated node with a Deployment."""
@@ -53,6 +57,7 @@ def cluster(home: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Iter
 async def _load(config: Path) -> None:
     async with connect(resolve(AccessOptions(kubeconfig=str(config)), {}, None)) as api:
         await api.create(builtins.resource("deployments"), DEPLOYMENT)
+        await api.create(builtins.resource("statefulsets"), STATEFUL_SET)
 
 
 def test_cordon_and_uncordon(invoke: Invoke, cluster: Path) -> None:
@@ -77,7 +82,9 @@ def test_cordon_and_uncordon(invoke: Invoke, cluster: Path) -> None:
         "applied": True,
     }
     assert invoke("node", "uncordon", "node-1", FLAG).out == "node node-1 is uncordoned already\n"
-    assert invoke("node", "cordon", "node-9", FLAG).code == 5
+    assert invoke("node", "uncordon", "node-1").code == 0  # there is nothing to confirm
+    missing = invoke("node", "cordon", "nde-1", FLAG)
+    assert (missing.code, "did you mean 'node-1'?" in missing.err) == (5, True)
 
 
 @pytest.mark.usefixtures("cluster")
@@ -92,6 +99,14 @@ def test_scale(invoke: Invoke) -> None:
     assert (json.loads(quiet.out)["before"], json.loads(quiet.out)["after"]) == (3, 0)
     same = invoke("scale", "web", "0", "--apply", FLAG)
     assert same.out == f"{where} has 0 replicas already\n"
-    assert invoke("scale", "wbe", "1").code == 5
+    assert invoke("scale", "web", "0").code == 0  # there is nothing to confirm
+    missing = invoke("scale", "wbe", "1")
+    assert (missing.code, "did you mean 'web'?" in missing.err) == (5, True)
+    other = invoke("scale", "statefulset/web", "1")
+    assert (other.code, 'statefulsets.apps "web" not found' in other.err) == (5, True)
+    none = invoke("scale", "pod/web", "1")
+    assert (none.code, "a pod cannot be scaled" in none.err) == (2, True)
+    same = invoke("scale", "statefulset/db", "2", "--apply", FLAG)
+    assert same.out == "statefulset db in namespace default: 1 -> 2 replicas\n"
     assert invoke("scale", "web", "-n", "other", "1").code == 5
     assert invoke("scale", "web", "many").code == 2

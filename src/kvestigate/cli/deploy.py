@@ -68,7 +68,8 @@ async def deploy(
         result = await collect(access_of(options), wanted, progress)
     emit(options, result, deployment_blocks)
     if not result.failed:
-        confirmation.require()
+        if any(it.outcome is not Outcome.UNCHANGED for it in result.objects):
+            confirmation.require()
         return EXIT_OK
     bad = {it.outcome for it in result.objects if not it.outcome.good}
     return EXIT_CONFLICT if bad == {Outcome.CONFLICT} else EXIT_FAILED

@@ -103,7 +103,8 @@ async def report(
     with counting("waiting for") as progress:
         result = await act(access_of(options), replace(wanted, apply=confirmed), progress)
     emit(options, result, evictions_blocks)
-    confirmation.require()
+    if not result.nothing_to_do:
+        confirmation.require()
     if result.count(GONE) == len(result.pods):
         return EXIT_OK
     if result.count(LEAVING) or result.count(UNASKED):

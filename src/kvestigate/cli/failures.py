@@ -37,11 +37,33 @@ def describe_usage(error: click.ClickException, program: str) -> tuple[str, str]
     help_ = f"`{path} --help` shows what it takes"
     if isinstance(error, click.NoSuchOption):
         message = f"no such option {error.option_name!r}"
-        near = sorted(error.possibilities or ())[:1]
+        near = _near_option(error.option_name, context)
         if near:
-            return message, f"did you mean `{near[0]}`? {help_}"
+            return message, f"did you mean `{near}`? {help_}"
+        if context is not None and _takes_a_command(context.command):
+            return (
+                message,
+                f"if it belongs to the command that is run, write -- before that; {help_}",
+            )
         return message, help_
     return _as_sentence(error.format_message()), help_
+
+
+def _near_option(name: str, context: click.Context | None) -> str | None:
+    """The option that was probably meant; the dashes, which all have, do not make it similar."""
+    import difflib
+
+    if context is None or not name.startswith("--"):
+        return None
+    known = (option for parameter in context.command.params for option in parameter.opts)
+    words = {option[2:]: option for option in known if option.startswith("--")}
+    near = difflib.get_close_matches(name[2:], words, n=1)
+    return words[near[0]] if near else None
+
+
+def _takes_a_command(owner: click.Command) -> bool:
+    """Whether what comes after `--` is a command line with options of its own."""
+    return any((parameter.metavar or "").startswith("-- ") for parameter in owner.params)
 
 
 def _as_sentence(message: str) -> str:

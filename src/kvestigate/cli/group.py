@@ -21,8 +21,6 @@ from kvestigate.errors import UsageError
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_GLOBAL_NOTE = "Global options (-n, -o, --context, ...): see `kvestigate --help`."
-
 
 class Command(click.Command):
     """A command: its own options in full, the global ones in a line, then the examples."""
@@ -34,8 +32,7 @@ class Command(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_options(self, ctx, formatter)
-        formatter.write_paragraph()
-        formatter.write_text(_GLOBAL_NOTE)
+        _write_global_note(ctx, formatter)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_examples(self.examples, formatter)
@@ -53,8 +50,15 @@ class Group(click.Group):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         _write_options(self, ctx, formatter)
         self.format_commands(ctx, formatter)
-        formatter.write_paragraph()
-        formatter.write_text(_GLOBAL_NOTE)
+        _write_global_note(ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        # Click cuts what does not fit on a line; here it goes on in the next one.
+        members = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        rows = [(name, it.get_short_help_str(limit=500)) for name, it in members if it is not None]
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -182,6 +186,12 @@ def _write_options(
     ]
     with formatter.section("Options"):
         formatter.write_dl(records)
+
+
+def _write_global_note(ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    program = ctx.find_root().info_name
+    formatter.write_paragraph()
+    formatter.write_text(f"Global options (-n, -o, --context, ...): see `{program} --help`.")
 
 
 def _write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:

@@ -114,7 +114,7 @@ async def verify(
         "kvestigate kubeconfig convert merge a.yaml b.yaml --out both.yaml --apply",
     ),
 )
-@click.argument("strategy", type=click.Choice(_STRATEGIES))
+@click.argument("strategy", type=click.Choice(_STRATEGIES), metavar="STRATEGY")
 @_FILES
 @click.option(
     "--out",

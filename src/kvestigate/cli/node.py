@@ -126,4 +126,5 @@ async def _toggle(
     access = access_of(options)
     result = await act(access, CordonOptions(name, apply=confirmation.understood))
     emit(options, result, cordoning_blocks)
-    replace(confirmation, apply=True).require()
+    if result.before != result.after:
+        replace(confirmation, apply=True).require()

@@ -17,6 +17,7 @@ from kvestigate.cli.parameters import whole_number
     examples=(
         "kvestigate scale my-app 5 -n my-ns",
         "kvestigate scale my-app 0 -n my-ns --apply --i-understand-this-modifies-cluster",
+        "kvestigate scale statefulset/db 3 -n my-ns",
     ),
 )
 @click.argument("name", metavar="DEPLOYMENT")
@@ -25,11 +26,15 @@ from kvestigate.cli.parameters import whole_number
 async def scale(
     options: GlobalOptions, name: str, replicas: int, confirmation: Confirmation
 ) -> None:
-    """Set how many replicas a Deployment has; 0 stops it without deleting it."""
+    """Set how many replicas a Deployment has; 0 stops it without deleting it.
+
+    A StatefulSet or ReplicaSet is named with its kind: statefulset/NAME.
+    """
     from kvestigate.nodeops.scale import ScaleOptions, scaling_blocks
     from kvestigate.nodeops.scale import scale as collect
 
     confirmed = confirmation.apply and confirmation.understood
     result = await collect(access_of(options), ScaleOptions(name, replicas, apply=confirmed))
     emit(options, result, scaling_blocks)
-    confirmation.require()
+    if result.before != result.after:
+        confirmation.require()

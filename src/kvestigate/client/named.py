@@ -32,9 +32,12 @@ async def _near(api: Api, resource: Resource, name: str) -> str | None:
         return None
     names = [it.metadata.name for it in page.items]
     what = resource.kind.lower() if len(names) == 1 else resource.plural
-    near = difflib.get_close_matches(name, names, n=1)
+    # The name of a workload is where those of its pods begin, and not similar to them.
+    longer = sorted(it for it in names if it.startswith(name))
+    near = longer[:3] or difflib.get_close_matches(name, names, n=1)
     if near:
-        return f"did you mean {near[0]!r}?"
+        more = f" There are {len(longer)} that begin so" if len(longer) > len(near) else ""
+        return f"did you mean {' or '.join(map(repr, near))}?{more}"
     if where is None:
         return f"the cluster has {len(names)} {what}, none with a similar name"
     count = f"{len(names)} {what}, none with a similar name"

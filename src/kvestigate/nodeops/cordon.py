@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
+from kvestigate.client.named import get_named
 from kvestigate.kube import builtins
 from kvestigate.kube.views.core import Node
 from kvestigate.operation import Effect, Operation
@@ -44,7 +45,8 @@ async def uncordon(access: Access, options: CordonOptions) -> Cordoning:
 
 async def set_cordoned(api: Api, node: str, wanted: bool, *, apply: bool) -> Cordoning:
     """Nothing is written where it is so already."""
-    before = (await api.get(_NODES, node, type=Node)).spec.unschedulable
+    found: Node = await get_named(api, _NODES, node, Node)
+    before = found.spec.unschedulable
     if apply and before != wanted:
         # An absent field means schedulable, and null removes it.
         await api.patch(_NODES, node, {"spec": {"unschedulable": True if wanted else None}})

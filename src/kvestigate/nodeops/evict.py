@@ -15,6 +15,7 @@ from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
+from kvestigate.client.named import get_named
 from kvestigate.errors import (
     Expired,
     KvestigateError,
@@ -80,6 +81,10 @@ class Evictions:
     pods: tuple[Departure, ...]
     skipped: tuple[Skipped, ...]
 
+    @property
+    def nothing_to_do(self) -> bool:
+        return not self.pods and not self.cordon
+
     def count(self, outcome: str) -> int:
         return sum(pod.outcome == outcome for pod in self.pods)
 
@@ -120,7 +125,7 @@ async def _carried_out(
 ) -> Evictions:
     async with connect(access) as api:
         if options.node:
-            await api.get(_NODES, options.node, type=PartialObject)
+            await get_named(api, _NODES, options.node, PartialObject)
         if cordon and options.apply:
             await set_cordoned(api, options.node, True, apply=True)
         choice = await _chosen(api, options)

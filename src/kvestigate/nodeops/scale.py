@@ -1,4 +1,4 @@
-"""`scale`: how many pods a Deployment has."""
+"""`scale`: how many pods a Deployment, or another workload with replicas, has."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from dataclasses import dataclass
 
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
+from kvestigate.client.named import get_named
+from kvestigate.errors import UsageError
 from kvestigate.kube import builtins
+from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.workloads import Deployment
 from kvestigate.operation import Effect, Operation
 from kvestigate.render.blocks import Block, Tone, text
-
-_DEPLOYMENTS = builtins.resource("deployments")
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleOptions:
     name: str
+    """Of a Deployment, or `statefulset/NAME`."""
     replicas: int
     apply: bool = False
     """False: only look."""
@@ -25,6 +27,8 @@ class ScaleOptions:
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
+    kind: str
+    """`deployment`"""
     namespace: str
     name: str
     before: int
@@ -34,21 +38,30 @@ class Scaling:
 
 async def scale(access: Access, options: ScaleOptions) -> Scaling:
     """In the namespace of `access`."""
+    resource, name = _named(options.name)
     async with connect(access) as api:
-        found = await api.get(
-            _DEPLOYMENTS, options.name, namespace=access.namespace, type=Deployment
+        # Of what can be scaled, all have their replicas where a Deployment has them.
+        found: Deployment = await get_named(api, resource, name, Deployment)
+        before = found.spec.replicas
+        if options.apply and before != options.replicas:
+            await api.scale(resource, name, options.replicas)
+    kind = resource.singular_name
+    return Scaling(kind, access.namespace, name, before, options.replicas, options.apply)
+
+
+def _named(words: str) -> tuple[Resource, str]:
+    kind, slash, name = words.rpartition("/")
+    resource = builtins.resource(kind if slash else "deployments")
+    if "scale" not in resource.subresources:
+        raise UsageError(
+            f"a {resource.singular_name} cannot be scaled",
+            hint="name a Deployment, statefulset/NAME or replicaset/NAME",
         )
-        if options.apply and found.spec.replicas != options.replicas:
-            await api.scale(
-                _DEPLOYMENTS, options.name, options.replicas, namespace=access.namespace
-            )
-    return Scaling(
-        access.namespace, options.name, found.spec.replicas, options.replicas, options.apply
-    )
+    return resource, name
 
 
 def scaling_blocks(done: Scaling) -> Sequence[Block]:
-    where = f"deployment {done.name} in namespace {done.namespace}"
+    where = f"{done.kind} {done.name} in namespace {done.namespace}"
     if done.before == done.after:
         return [text(f"{where} has {done.after} replicas already")]
     change = f"{where}: {done.before} -> {done.after} replicas"

@@ -22,11 +22,13 @@ def evictions_blocks(found: Evictions) -> Sequence[Block]:
         for it in found.pods
     ]
     rows += [[it.namespace, it.name, Cell("skip", Tone.DIM), it.reason] for it in found.skipped]
-    return [text(_heading(found)), Table(columns, rows, empty="no pods")]
+    return [text(_heading(found)), *([Table(columns, rows)] if rows else [])]
 
 
 def _heading(found: Evictions) -> str:
     count = len(found.pods)
+    if found.nothing_to_do:
+        return "there is no pod to evict"
     if found.applied:
         first = f"node {found.node} is cordoned; " if found.cordon else ""
         return f"{first}{found.count(GONE)} of {count} pods are gone"
