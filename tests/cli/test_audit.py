@@ -10,6 +10,7 @@ import pytest
 
 from kvestigate.local import process
 from kvestigate.local.directory import clusters_directory, known
+from kvestigate.wire.message import Request, Response, Upgrade
 from tests.cli.conftest import Invoke, Start, answering, kubeconfig
 
 
@@ -62,6 +63,9 @@ def test_an_audit_of_a_clean_cluster(invoke: Invoke, home: Path) -> None:
     assert within["namespace"] == "kube-system"
     assert {it["namespace"] for it in within["reports"]["network"]["services"]} <= {"kube-system"}
     assert "only namespace kube-system" in invoke("audit", "-n", "kube-system").out
+    for command in (("audit",), ("report", "run", "nodes"), ("pods",)):
+        lost = invoke(*command, "-n", "kube-sytem")
+        assert (lost.code, "did you mean 'kube-system'?" in lost.err) == (5, True)
 
     one = json.loads(invoke("report", "run", "gpu", "-o", "json").out)
     assert one["schema"] == "kvestigate.report/v1"
@@ -89,7 +93,7 @@ def test_where_nothing_may_be_listed_the_audit_says_what(
     outcome = invoke("audit", "--kubeconfig", "config")
     assert outcome.code == 0, outcome.err
     nodes = outcome.out.partition("== nodes ==")[2].partition("==")[0]
-    assert nodes.split("\n\n")[1:-1] == [
+    assert nodes.strip().split("\n") == [
         "cannot list nodes: permission denied",
         "cannot list pods: permission denied",
     ]
@@ -97,6 +101,23 @@ def test_where_nothing_may_be_listed_the_audit_says_what(
     assert "cannot list deployments.apps: permission denied" in outcome.out
     assert "not checked, for want of what was not seen: node-not-ready, " in outcome.out
     assert "that we know how to look for" not in outcome.out
+
+
+def test_nothing_seen_is_not_nothing(invoke: Invoke, start: Start, home: Path) -> None:
+    none = {"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": []}
+    refusal = {"kind": "Status", "reason": "Forbidden", "message": "no", "code": 403}
+
+    async def only_pods(request: Request) -> Response | Upgrade:
+        seen = request.path.endswith("/api/v1/pods")
+        return await (answering(200, none) if seen else answering(403, refusal))(request)
+
+    (home / "config").write_text(kubeconfig(start(only_pods).url))
+    network = invoke("report", "run", "network", "--kubeconfig", "config").out
+    assert "cannot list services: permission denied" in network
+    assert "no Services in what was seen" in network
+    refused = invoke("namespaces", "--kubeconfig", "config")
+    assert (refused.code, refused.out) == (4, "")
+    assert refused.err.startswith("error: no\nhint: `kvestigate debug context`")
 
 
 def test_a_difference_has_no_findings_to_scan(invoke: Invoke) -> None:

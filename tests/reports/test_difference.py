@@ -34,6 +34,13 @@ def between(before: Given, after: Given) -> AuditDifference:
     return difference(*documents)
 
 
+def test_what_differs_looks_different() -> None:
+    large, larger = (pod("p", container(memory=it), on="n") for it in ("2Ti", "2049Gi"))
+    before, after = ({listings.NODES: [NODE], listings.PODS: [it]} for it in (large, larger))
+    shown = to_text(blocks(between(before, after)))
+    assert "2,199,023,255,552 B   2,200,096,997,376 B" in shown
+
+
 def test_nothing_changed() -> None:
     same: Given = {listings.NODES: [NODE], listings.PODS: [POD]}
     found = between(same, same)

@@ -7,9 +7,12 @@ from typing import Any
 
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
-from kvestigate.errors import KvestigateError, NotFound
+from kvestigate.errors import Forbidden, KvestigateError, NotFound
+from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.meta import PartialObject
+
+NAMESPACES = builtins.resource("namespaces")
 
 
 async def get_named(api: Api, resource: Resource, name: str, type: type[Any]) -> Any:
@@ -19,6 +22,14 @@ async def get_named(api: Api, resource: Resource, name: str, type: type[Any]) ->
     except NotFound as missing:
         missing.hint = missing.hint or await _near(api, resource, name)
         raise
+
+
+async def require_namespace(api: Api, name: str) -> None:
+    """NotFound with a hint if it is not there; silence if we may not know."""
+    try:
+        await get_named(api, NAMESPACES, name, PartialObject)
+    except Forbidden:
+        return
 
 
 async def _near(api: Api, resource: Resource, name: str) -> str | None:

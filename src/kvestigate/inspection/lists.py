@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from kvestigate.client.access import Access
 from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
+from kvestigate.client.named import require_namespace
+from kvestigate.errors import Forbidden
 from kvestigate.inspection.status import ready_of, restarts_of, status_of
 from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Gap, take
@@ -77,6 +79,8 @@ async def list_namespaces(
     wanted = (listings.NAMESPACES, listings.PODS)
     async with connect(access) as api:
         snapshot = await take(api, wanted, progress)
+    if not snapshot.knows(listings.NAMESPACES):
+        raise Forbidden(snapshot.gaps[listings.NAMESPACES].message)
     pods = snapshot.of(listings.PODS)
     counts = Counter(pod.metadata.namespace for pod in pods)
     running = Counter(pod.metadata.namespace for pod in pods if pod.status.phase == "Running")
@@ -103,6 +107,8 @@ async def list_pods(access: Access, options: PodsOptions, progress: Progress | N
             if progress is not None:
                 left = page.metadata.remaining_item_count or 0
                 progress(resource.plural, len(rows), len(rows) + left)
+        if options.namespace and not rows:
+            await require_namespace(api, options.namespace)
     return Pods(options.namespace, tuple(rows))
 
 

@@ -12,6 +12,7 @@ from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.client.logs import LogOptions
+from kvestigate.client.named import require_namespace
 from kvestigate.errors import KvestigateError
 from kvestigate.observe.snapshot import Gap, Snapshot, take
 from kvestigate.observe.source import Progress
@@ -63,6 +64,8 @@ class Audit:
 
 async def collect(access: Access, options: AuditOptions, progress: Progress | None = None) -> Audit:
     async with connect(access) as api:
+        if options.namespace:
+            await require_namespace(api, options.namespace)
         snapshot = await take(api, NEEDS, progress, namespace=options.namespace)
         audit = examine(snapshot, str(access.server))
         if not options.logs:

@@ -205,12 +205,19 @@ def _changes(changes: Sequence[Change]) -> Table:
             it.report,
             it.subject or "-",
             it.field or it.what.value,
-            _readable(it.field, it.before) or "-",
-            _readable(it.field, it.after) or "-",
+            *(value or "-" for value in _readable_pair(it)),
         ]
         for it in changes
     ]
     return Table(columns, rows)
+
+
+def _readable_pair(change: Change) -> tuple[str, str]:
+    """What differs looks different, too: 2.3 TiB are not always 2.3 TiB."""
+    before, after = (_readable(change.field, it) for it in (change.before, change.after))
+    if before == after and change.before.isdigit() and change.after.isdigit():
+        return f"{int(change.before):,} B", f"{int(change.after):,} B"
+    return before, after
 
 
 def _readable(field: str, value: str) -> str:

@@ -58,7 +58,8 @@ def render(report: GpuReport) -> Sequence[Block]:
         totals += f", {report.waiting} waited for"
     if report.at_work is not None:
         totals += f"; {report.at_work} at work"
-    blocks: list[Block] = [text(totals), _nodes(report.nodes), _consumers(report.consumers)]
+    blocks: list[Block] = [text(totals)] if report.nodes else []
+    blocks += [_nodes(report.nodes), _consumers(report.consumers)]
     if report.devices:
         blocks.append(_devices(report.devices))
     return blocks

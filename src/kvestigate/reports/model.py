@@ -8,7 +8,7 @@ from typing import Any
 
 from kvestigate.observe.snapshot import Cause, Gap, Snapshot
 from kvestigate.observe.source import Source
-from kvestigate.render.blocks import Block, Tone, text
+from kvestigate.render.blocks import Block
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Report:
     render: Callable[[Any], Sequence[Block]]
 
 
-def gap_block(gap: Gap, *, brief: bool = False) -> Block:
+def gap_line(gap: Gap, *, brief: bool = False) -> str:
     """`cannot list pods: permission denied (...)`; `brief` leaves out what the server said."""
     said = {
         Cause.DENIED: f"cannot {gap.verb} {gap.resource}: permission denied",
@@ -31,4 +31,4 @@ def gap_block(gap: Gap, *, brief: bool = False) -> Block:
         Cause.UNAVAILABLE: f"cannot {gap.verb} {gap.resource}: their server does not answer",
     }[gap.cause]
     told = gap.cause is Cause.DENIED and not brief
-    return text(f"{said} ({gap.message})" if told else said, Tone.WARN)
+    return f"{said} ({gap.message})" if told else said

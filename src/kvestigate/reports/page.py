@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from html import escape
 
-from kvestigate.render.blocks import Block
+from kvestigate.render.blocks import Block, Tone, text
 from kvestigate.render.html import to_html
 from kvestigate.reports.audit import Audit
 from kvestigate.reports.findings.model import Finding, Severity
 from kvestigate.reports.gpu import GpuReport
 from kvestigate.reports.gpu_map import gpu_map
-from kvestigate.reports.model import gap_block
+from kvestigate.reports.model import gap_line
 from kvestigate.reports.nodes import NodeRow, NodesReport, Share
 from kvestigate.reports.registry import REPORTS
 from kvestigate.reports.views import only, section
@@ -107,7 +107,7 @@ def _contents() -> str:
 
 
 def _findings(audit: Audit) -> list[str]:
-    notes: list[Block] = [gap_block(gap) for gap in audit.gaps]
+    notes: list[Block] = [text(gap_line(gap), Tone.WARN) for gap in audit.gaps]
     if audit.findings:
         return [*map(_finding, audit.findings), to_html(notes)]
     said = "in what was seen" if audit.skipped else "that we know how to look for"

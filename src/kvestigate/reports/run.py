@@ -8,6 +8,7 @@ from typing import Any
 
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
+from kvestigate.client.named import require_namespace
 from kvestigate.observe.snapshot import Gap, take
 from kvestigate.observe.source import Progress
 from kvestigate.operation import Effect, Operation
@@ -42,6 +43,8 @@ async def collect(
 ) -> ReportResult:
     report = find(options.name)
     async with connect(access) as api:
+        if options.namespace:
+            await require_namespace(api, options.namespace)
         snapshot = await take(api, report.needs, progress, namespace=options.namespace)
     return ReportResult(
         captured_at=snapshot.captured_at,

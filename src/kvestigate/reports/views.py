@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from kvestigate.observe.snapshot import Gap
 from kvestigate.render.blocks import Block, Cell, Column, Table, Text, Tone, text
 from kvestigate.reports.audit import Audit
 from kvestigate.reports.findings.model import Finding, Severity
-from kvestigate.reports.model import Report, gap_block
+from kvestigate.reports.model import Report, gap_line
 from kvestigate.reports.registry import REPORTS, find
 from kvestigate.reports.run import ReportNames, ReportResult
 
@@ -26,7 +27,7 @@ def audit_blocks(audit: Audit) -> Sequence[Block]:
         blocks.append(text(f"== {report.name} ==", Tone.STRONG))
         blocks += section(report, audit)
     if audit.gaps:
-        blocks += [text("== not seen ==", Tone.STRONG), *map(gap_block, audit.gaps)]
+        blocks += [text("== not seen ==", Tone.STRONG), *_not_seen(audit.gaps)]
     return [*blocks, text("== findings ==", Tone.STRONG), *finding_blocks(audit)]
 
 
@@ -34,8 +35,7 @@ def section(report: Report, audit: Audit) -> Sequence[Block]:
     """A report of an audit, after what could not be read of that which it is made of."""
     needed = {(it.verb, it.name) for it in report.needs}
     missing = [gap for gap in audit.gaps if (gap.verb, gap.resource) in needed]
-    brief = (gap_block(gap, brief=True) for gap in missing)
-    return [*brief, *_seen(report, audit.reports[report.name], missing)]
+    return [*_not_seen(missing, brief=True), *_seen(report, audit.reports[report.name], missing)]
 
 
 def finding_blocks(audit: Audit) -> Sequence[Block]:
@@ -67,12 +67,27 @@ def _finding(finding: Finding) -> Text:
 def report_blocks(result: ReportResult) -> Sequence[Block]:
     within = [text(only(result.namespace), Tone.WARN)] if result.namespace else []
     seen = _seen(find(result.name), result.report, result.gaps)
-    return [*within, *map(gap_block, result.gaps), *seen]
+    return [*within, *_not_seen(result.gaps), *seen]
+
+
+def _not_seen(gaps: Sequence[Gap], *, brief: bool = False) -> Sequence[Block]:
+    lines = [gap_line(gap, brief=brief) for gap in gaps]
+    return [text("\n".join(lines), Tone.WARN)] if lines else []
 
 
 def _seen(report: Report, result: Any, missing: Sequence[Gap]) -> Sequence[Block]:
     """The report, unless nothing of it was seen: it would only say that there is nothing."""
-    return report.render(result) if len(missing) < len(report.needs) else ()
+    if len(missing) == len(report.needs):
+        return ()
+    blocks = report.render(result)
+    return [_doubted(block) for block in blocks] if missing else blocks
+
+
+def _doubted(block: Block) -> Block:
+    """Nothing was seen is not the same as there is nothing."""
+    if isinstance(block, Table) and block.empty:
+        return replace(block, empty=f"{block.empty} in what was seen")
+    return block
 
 
 def only(namespace: str) -> str:

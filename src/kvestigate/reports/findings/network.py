@@ -19,7 +19,9 @@ def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
         if any(wanted <= pod.labels.items() for pod in done if pod.namespace == namespace):
             continue  # it served a job that has ended
         selector = ",".join(f"{key}={value}" for key, value in sorted(service.selector.items()))
+        look = f"kubectl -n {service.namespace} get pods --show-labels"
         if service.not_ready:
+            look += f" -l {selector}"
             who = "a pod matches" if service.not_ready == 1 else f"{service.not_ready} pods match"
             seen = f"{who} {selector}, and none is ready"
         else:
@@ -30,7 +32,7 @@ def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
             subject=Subject("Service", service.name, service.namespace),
             evidence=seen,
             why="connections to it are refused",
-            command=f"kubectl -n {service.namespace} get pods --show-labels -l {selector}",
+            command=look,
         )
 
 
