@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from kvestigate.kube import causes, quantities
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks
@@ -15,7 +12,9 @@ from kvestigate.plane.kinds.kind import Kind, Object, Scene
 from kvestigate.plane.kinds.podspec import paths
 from kvestigate.plane.kinds.podspec.defaults import default_volume, round_amounts
 from kvestigate.plane.kinds.podspec.scheduling import validate_node_selector
+from kvestigate.plane.kinds.podspec.vendors import PERSISTENT, Check
 from kvestigate.plane.kinds.podspec.volumes import (
+    MISSPELT,
     validate_driver_name,
     validate_host_path,
     validate_nfs,
@@ -130,13 +129,15 @@ def _source(spec: Object, *, placed: bool) -> Causes:
         yield causes.required("spec", "must specify a volume type")
         return
     first, *others = present
-    check = SOURCES[first]
-    if check is not None:
-        yield from check(f"spec.{first}", spec[first])
+    yield from SOURCES[first](f"spec.{first}", spec[first])
     if first == "local" and not placed:
         yield causes.required("spec.nodeAffinity", "Local volume requires node affinity")
     for name in others:
-        yield causes.forbidden(f"spec.{name}", "may not specify more than 1 volume type")
+        if name == "flexVolume":  # the server does not mind
+            yield from SOURCES[name](f"spec.{name}", spec[name])
+            continue
+        told = MISSPELT.get(name, name)
+        yield causes.forbidden(f"spec.{told}", "may not specify more than 1 volume type")
 
 
 def _local(path: str, source: Object) -> Causes:
@@ -150,10 +151,21 @@ def _csi(path: str, source: Object) -> Causes:
     yield from validate_driver_name(f"{path}.driver", source["driver"])
     if not source["volumeHandle"]:
         yield causes.required(f"{path}.volumeHandle")
-    for name in _SECRETS:
-        for field in ("name", "namespace"):
-            if name in source and not source[name].get(field):
-                yield causes.required(f"{path}.{name}.{field}")
+    for ref in _SECRETS:
+        if ref in source:
+            yield from _secret(f"{path}.{ref}", source[ref])
+
+
+def _secret(path: str, ref: Object) -> Causes:
+    name, namespace = ref.get("name", ""), ref.get("namespace", "")
+    if not name:
+        yield causes.required(f"{path}.name")
+    else:
+        yield from checks.subdomain(f"{path}.name", name)
+    if not namespace:
+        yield causes.required(f"{path}.namespace")
+    else:
+        yield from checks.label(f"{path}.namespace", namespace)
 
 
 _SECRETS = (
@@ -164,28 +176,28 @@ _SECRETS = (
 )
 
 # In the order in which the server looks for them.
-SOURCES: dict[str, Callable[[str, Any], Causes] | None] = {
+SOURCES: dict[str, Check] = {
     "hostPath": validate_host_path,
-    "gcePersistentDisk": None,
-    "awsElasticBlockStore": None,
-    "glusterfs": None,
-    "flocker": None,
+    "gcePersistentDisk": PERSISTENT["gcePersistentDisk"],
+    "awsElasticBlockStore": PERSISTENT["awsElasticBlockStore"],
+    "glusterfs": PERSISTENT["glusterfs"],
+    "flocker": PERSISTENT["flocker"],
     "nfs": validate_nfs,
-    "rbd": None,
-    "quobyte": None,
-    "cephfs": None,
-    "iscsi": None,
-    "cinder": None,
-    "fc": None,
-    "flexVolume": None,
-    "azureFile": None,
-    "vsphereVolume": None,
-    "photonPersistentDisk": None,
-    "portworxVolume": None,
-    "azureDisk": None,
-    "scaleIO": None,
+    "rbd": PERSISTENT["rbd"],
+    "quobyte": PERSISTENT["quobyte"],
+    "cephfs": PERSISTENT["cephfs"],
+    "iscsi": PERSISTENT["iscsi"],
+    "cinder": PERSISTENT["cinder"],
+    "fc": PERSISTENT["fc"],
+    "flexVolume": PERSISTENT["flexVolume"],
+    "azureFile": PERSISTENT["azureFile"],
+    "vsphereVolume": PERSISTENT["vsphereVolume"],
+    "photonPersistentDisk": PERSISTENT["photonPersistentDisk"],
+    "portworxVolume": PERSISTENT["portworxVolume"],
+    "azureDisk": PERSISTENT["azureDisk"],
+    "scaleIO": PERSISTENT["scaleIO"],
     "local": _local,
-    "storageos": None,
+    "storageos": PERSISTENT["storageos"],
     "csi": _csi,
 }
 

@@ -6,7 +6,6 @@ same one is told to be too many.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -15,6 +14,7 @@ from kvestigate.kube import causes, names, quantities
 from kvestigate.plane.kinds.checks import Causes, each, label, one_of
 from kvestigate.plane.kinds.claim_spec import validate_claim_template
 from kvestigate.plane.kinds.podspec import downward, paths
+from kvestigate.plane.kinds.podspec.vendors import IN_PODS, Check
 
 Object = dict[str, Any]
 
@@ -29,6 +29,8 @@ _HOST_PATH_TYPES = (
     "Socket",
 )
 _DRIVER_MAX = 63
+MISSPELT = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+"""By the server, where one is too many."""
 TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX = 600, 2**32
 
 
@@ -43,9 +45,7 @@ def validate_volumes(
     created = {f"{pod_name}-{it['name']}" for it in volumes if pod_name and "ephemeral" in it}
     for index, volume in enumerate(volumes):
         at, name = f"{path}[{index}]", volume["name"]
-        wrong = list(_sources(at, volume, pod_name))
-        if pod is not None and not volume.get("image", {"reference": "any"}).get("reference"):
-            wrong.append(causes.required(f"{at}.image.reference"))
+        wrong = list(_sources(at, volume, pod))
         if not name:
             wrong.append(causes.required(f"{at}.name"))
         else:
@@ -62,7 +62,7 @@ def validate_volumes(
             yield causes.invalid(f"{at}.persistentVolumeClaim.claimName", claim, why)
 
 
-def _sources(path: str, volume: Object, pod_name: str) -> Causes:
+def _sources(path: str, volume: Object, pod: Object | None) -> Causes:
     present = [source for source in volume if source in _SOURCES]
     if not present:
         yield causes.required(path, "must specify a volume type")
@@ -70,16 +70,18 @@ def _sources(path: str, volume: Object, pod_name: str) -> Causes:
     if len(present) > 1:
         present.sort(key=list(_SOURCES).index)
     first, *others = present
-    check = _SOURCES[first]
-    if check is not None:
-        yield from check(f"{path}.{first}", volume[first])
-    if first == "ephemeral" and pod_name:
+    if first == "image" and pod is not None and not volume["image"].get("reference"):
+        yield causes.required(f"{path}.image.reference")
+    yield from _SOURCES[first](f"{path}.{first}", volume[first])
+    pod_name = "" if pod is None else pod.get("name", "")
+    if first == "ephemeral" and pod_name and volume["name"]:
         claim = f"{pod_name}-{volume['name']}"
         for problem in names.subdomain_problems(claim):
             why = f'PVC name "{claim}": {problem}'
             yield causes.invalid(f"{path}.name", volume["name"], why)
     for source in others:
-        yield causes.forbidden(f"{path}.{source}", "may not specify more than 1 volume type")
+        told = MISSPELT.get(source, source)
+        yield causes.forbidden(f"{path}.{told}", "may not specify more than 1 volume type")
 
 
 def _empty_dir(path: str, source: Object) -> Causes:
@@ -264,34 +266,34 @@ def _image(path: str, source: Object) -> Causes:
     yield from one_of(f"{path}.pullPolicy", source["pullPolicy"], allowed)
 
 
-_SOURCES: dict[str, Callable[[str, Object], Causes] | None] = {
+_SOURCES: dict[str, Check] = {
     "emptyDir": _empty_dir,
     "hostPath": validate_host_path,
     "gitRepo": _git_repo,
-    "gcePersistentDisk": None,
-    "awsElasticBlockStore": None,
+    "gcePersistentDisk": IN_PODS["gcePersistentDisk"],
+    "awsElasticBlockStore": IN_PODS["awsElasticBlockStore"],
     "secret": _secret,
     "nfs": validate_nfs,
-    "iscsi": None,
-    "glusterfs": None,
-    "flocker": None,
+    "iscsi": IN_PODS["iscsi"],
+    "glusterfs": IN_PODS["glusterfs"],
+    "flocker": IN_PODS["flocker"],
     "persistentVolumeClaim": _claim,
-    "rbd": None,
-    "cinder": None,
-    "cephfs": None,
-    "quobyte": None,
+    "rbd": IN_PODS["rbd"],
+    "cinder": IN_PODS["cinder"],
+    "cephfs": IN_PODS["cephfs"],
+    "quobyte": IN_PODS["quobyte"],
     "downwardAPI": _downward,
-    "fc": None,
-    "flexVolume": None,
+    "fc": IN_PODS["fc"],
+    "flexVolume": IN_PODS["flexVolume"],
     "configMap": _config_map,
-    "azureFile": None,
-    "vsphereVolume": None,
-    "photonPersistentDisk": None,
-    "portworxVolume": None,
-    "azureDisk": None,
-    "storageos": None,
+    "azureFile": IN_PODS["azureFile"],
+    "vsphereVolume": IN_PODS["vsphereVolume"],
+    "photonPersistentDisk": IN_PODS["photonPersistentDisk"],
+    "portworxVolume": IN_PODS["portworxVolume"],
+    "azureDisk": IN_PODS["azureDisk"],
+    "storageos": IN_PODS["storageos"],
     "projected": _projected,
-    "scaleIO": None,
+    "scaleIO": IN_PODS["scaleIO"],
     "csi": _csi,
     "ephemeral": _ephemeral,
     "image": _image,
