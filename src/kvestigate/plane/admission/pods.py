@@ -103,24 +103,31 @@ def apply_runtime_class(write: Write) -> None:
         return
     spec = write.new["spec"]
     name = spec.get("runtimeClassName")
-    if name is None and not spec.get("overhead"):
+    if name is None:
         return
-    found: Object = {}
-    if name is not None:
-        item = write.scene.state.get(RUNTIME_CLASSES, "", name)
-        if item is None:
-            raise write.forbidden(f'pod rejected: RuntimeClass "{name}" not found')
-        found = objects.read(item)
-    cost = (found.get("overhead") or {}).get("podFixed")
-    if spec.get("overhead") and not cost:
-        why = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
-        raise write.forbidden(f"pod rejected: {why}")
-    if cost:
+    item = write.scene.state.get(RUNTIME_CLASSES, "", name)
+    if item is None:
+        raise write.forbidden(f'pod rejected: RuntimeClass "{name}" not found')
+    found = objects.read(item)
+    if cost := (found.get("overhead") or {}).get("podFixed"):
         if spec.get("overhead") not in (None, {}, cost):
             why = "Pod's Overhead doesn't match RuntimeClass's defined Overhead"
             raise write.forbidden(f"pod rejected: {why}")
         spec["overhead"] = cost
     _place(write, spec, found.get("scheduling") or {})
+
+
+def check_overhead(write: Write) -> None:
+    """Only a runtime class can make a pod cost more than its containers."""
+    spec = write.new["spec"]
+    if not write.creates or "overhead" not in spec:
+        return
+    item = None
+    if name := spec.get("runtimeClassName"):
+        item = write.scene.state.get(RUNTIME_CLASSES, "", name)
+    if item is None or not (objects.read(item).get("overhead") or {}).get("podFixed"):
+        why = "Pod Overhead set without corresponding RuntimeClass defined Overhead"
+        raise write.forbidden(f"pod rejected: {why}")
 
 
 def _place(write: Write, spec: Object, scheduling: Object) -> None:

@@ -13,6 +13,7 @@ from kvestigate.plane.admission.nodes import taint_new_node
 from kvestigate.plane.admission.pods import (
     allow_one_default_priority,
     apply_runtime_class,
+    check_overhead,
     give_priority,
     tolerate_trouble,
 )
@@ -44,7 +45,7 @@ CHANGING: dict[ResourceKey, tuple[Rule, ...]] = {
 
 REFUSING: dict[ResourceKey, tuple[Rule, ...]] = {
     ("", "persistentvolumeclaims"): (limit_claim, check_resize),
-    ("", "pods"): (limit_pod,),
+    ("", "pods"): (limit_pod, check_overhead),
     ("certificates.k8s.io", "certificatesigningrequests"): (guard_signer, forbid_masters),
     ("kplane.dev", "fleets"): (check_fleet,),
     ("scheduling.k8s.io", "priorityclasses"): (allow_one_default_priority,),

@@ -12,7 +12,7 @@ Object = dict[str, Any]
 
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
 VOLUME_MODES = ("Block", "Filesystem")
-_TEMPLATE_METADATA = ("annotations", "labels", "creationTimestamp")
+_TEMPLATE_METADATA = ("annotations", "labels")
 
 
 def validate_claim_template(path: str, template: Object) -> Causes:
@@ -21,7 +21,8 @@ def validate_claim_template(path: str, template: Object) -> Causes:
     yield from checks.labels(f"{path}.metadata.labels", meta.get("labels") or {})
     for field in meta:
         if field not in _TEMPLATE_METADATA:
-            yield causes.forbidden(f"{path}.metadata.{field}", "cannot be set")
+            told = "uID" if field == "uid" else field  # the server's own capitals
+            yield causes.forbidden(f"{path}.metadata.{told}", "cannot be set")
     yield from validate_claim_spec(f"{path}.spec", template["spec"])
 
 

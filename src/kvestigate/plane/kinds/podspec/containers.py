@@ -11,7 +11,18 @@ from kvestigate.plane.kinds.podspec import env, handlers, mounts, resources, sec
 
 Object = dict[str, Any]
 
-_EPHEMERAL_BARRED = ("lifecycle", "livenessProbe", "ports", "readinessProbe", "startupProbe")
+_EPHEMERAL_BARRED = (
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+)
+_NOT_EPHEMERAL = "cannot be set for an Ephemeral Container"
 _SIDECARS_ONLY = "may not be set for init containers without restartPolicy=Always"
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 _PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -56,7 +67,7 @@ def validate_init_containers(
     for index, container in enumerate(containers):
         at = f"{path}[{index}]"
         yield from _common(at, container, around)
-        yield from _restarts(at, container)
+        yield from _restarts(at, container, inits=True)
         if container["name"] in seen:
             yield causes.duplicate(f"{at}.name", container["name"])
         elif container["name"]:
@@ -68,6 +79,7 @@ def validate_init_containers(
             for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
                 if name in container:
                     yield causes.forbidden(f"{at}.{name}", _SIDECARS_ONLY)
+            yield from _restarting_resizes(at, container.get("resizePolicy") or [])
 
 
 def validate_ephemeral_containers(path: str, spec: Object, around: Surroundings) -> Causes:
@@ -84,11 +96,13 @@ def validate_ephemeral_containers(path: str, spec: Object, around: Surroundings)
         if target and target not in others:
             yield causes.missing(f"{at}.targetContainerName", target)
         for barred in _EPHEMERAL_BARRED:
-            if barred in container:
-                why = "cannot be set for an Ephemeral Container"
-                yield causes.forbidden(f"{at}.{barred}", why)
-        if container.get("resources"):
-            yield causes.forbidden(f"{at}.resources", "cannot be set for an Ephemeral Container")
+            if container.get(barred) not in (None, {}):
+                yield causes.forbidden(f"{at}.{barred}", _NOT_EPHEMERAL)
+        for position, mount in enumerate(container.get("volumeMounts") or ()):
+            for barred in ("subPath", "subPathExpr"):
+                if mount.get(barred):
+                    place = f"{at}.volumeMounts[{position}].{barred}"
+                    yield causes.forbidden(place, _NOT_EPHEMERAL)
 
 
 def validate_image(path: str, container: Object) -> Causes:
@@ -184,7 +198,15 @@ def _resizing(path: str, policies: list[Object], restart_policy: str) -> Causes:
             yield causes.invalid(path, restart, why)
 
 
-def _restarts(path: str, container: Object) -> Causes:
+def _restarting_resizes(path: str, policies: list[Object]) -> Causes:
+    for index, policy in enumerate(policies):
+        restart = policy.get("restartPolicy")
+        if restart == "RestartContainer":
+            why = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+            yield causes.invalid(f"{path}.resizePolicy[{index}].restartPolicy", restart, why)
+
+
+def _restarts(path: str, container: Object, *, inits: bool = False) -> Causes:
     """A container's own restart policy and the rules that refine it."""
     policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
     if policy is None:
@@ -192,6 +214,8 @@ def _restarts(path: str, container: Object) -> Causes:
             return
         why = "must specify restartPolicy when restart rules are used"
         yield causes.required(f"{path}.restartPolicy", why)
+        if inits:
+            return
     elif policy not in _RESTART_POLICIES:
         yield causes.unsupported(f"{path}.restartPolicy", policy, _RESTART_POLICIES)
     if len(rules) > _RULES_MAX:

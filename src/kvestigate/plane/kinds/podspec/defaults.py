@@ -30,6 +30,7 @@ def default_pod_spec(spec: Object) -> None:
     spec.setdefault("securityContext", {})
     spec.setdefault("terminationGracePeriodSeconds", 30)
     spec.setdefault("schedulerName", "default-scheduler")
+    spec.pop("schedulingGroup", None)  # behind a feature gate that is off by default
     name_account(spec, spec.get("serviceAccountName") or spec.get("serviceAccount"))
     for volume in spec.get("volumes") or ():
         default_volume(volume)
@@ -63,7 +64,7 @@ def default_container(container: Object) -> None:
         if name in container:
             _default_probe(container[name])
     if "lifecycle" in container:
-        _default_lifecycle(container["lifecycle"])
+        _default_lifecycle(container)
 
 
 def default_volume(volume: Object) -> None:
@@ -114,9 +115,11 @@ def _default_variable(source: Object) -> None:
         source["fileKeyRef"].setdefault("optional", False)
 
 
-def _default_lifecycle(lifecycle: Object) -> None:
+def _default_lifecycle(container: Object) -> None:
+    lifecycle = container["lifecycle"]
     # Behind a feature gate that is off by default: the server forgets it.
-    lifecycle.pop("stopSignal", None)
+    if lifecycle.pop("stopSignal", None) is not None and not lifecycle:
+        del container["lifecycle"]
     for handler in lifecycle.values():
         if "httpGet" in handler:
             _default_http(handler["httpGet"])
@@ -166,6 +169,8 @@ def _downward_items(source: Object) -> None:
 def _projected(source: Object) -> None:
     _mode(source)
     for each in source.get("sources") or ():
+        for gated in ("clusterTrustBundle", "podCertificate"):
+            each.pop(gated, None)
         if "downwardAPI" in each:
             _downward_items(each["downwardAPI"])
         if "serviceAccountToken" in each:

@@ -82,6 +82,8 @@ def validate_resource_ref(path: str, ref: Object, *, volume: bool) -> Causes:
     divisor = ref.get("divisor", "0")
     if not quantities.parse(divisor):
         return
+    if resource not in _RESOURCES and not resource.startswith(_HUGE):
+        return
     kind = resource.partition(".")[2]
     if kind == "cpu":
         if divisor not in ("1", "1m"):

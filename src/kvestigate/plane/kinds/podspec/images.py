@@ -15,6 +15,7 @@ _REFERENCE = re.compile(
     rf"(?::(?P<tag>\w[\w.-]{{0,127}}))?(?:@(?P<digest>{_DIGEST}))?",
     re.ASCII,
 )
+_NAME_MAX = 255
 _IDENTIFIER = re.compile("[a-f0-9]{64}")
 
 
@@ -25,7 +26,7 @@ def tag_of(image: str) -> str:
     Empty for a digest without a tag, and for what is no reference at all.
     """
     match = _REFERENCE.fullmatch(image)
-    if match is None or _IDENTIFIER.fullmatch(image):
+    if match is None or _IDENTIFIER.fullmatch(image) or match.end("path") > _NAME_MAX:
         return ""
     return match["tag"] or ("" if match["digest"] else "latest")
 

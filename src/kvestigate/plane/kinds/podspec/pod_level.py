@@ -19,7 +19,7 @@ def default_pod_level(spec: Object) -> None:
     if not limits:
         return
     requests = dict(resources.get("requests") or {})
-    for name, amount in _effective(spec).items():
+    for name, amount in needed(spec, "requests").items():
         if name in ("cpu", "memory"):
             requests.setdefault(name, str(amount))
     for name, amount in limits.items():
@@ -29,30 +29,31 @@ def default_pod_level(spec: Object) -> None:
         resources["requests"] = requests
 
 
-def _effective(spec: Object) -> Amounts:
-    """What all containers need at once: init containers run before the others, sidecars stay."""
+def needed(spec: Object, what: str) -> Amounts:
+    """The requests or limits of all containers at once: init containers run before the others,
+    sidecars stay."""
     total: Amounts = {}
     for container in spec["containers"] or ():
-        _add(total, _requests(container))
+        _add(total, _amounts(container, what))
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in spec.get("initContainers") or ():
-        needed = _requests(container)
+        own = _amounts(container, what)
         if container.get("restartPolicy") == "Always":
-            _add(total, needed)
-            _add(sidecars, needed)
-            needed = dict(sidecars)
+            _add(total, own)
+            _add(sidecars, own)
+            own = dict(sidecars)
         else:
-            _add(needed, sidecars)
-        for name, amount in needed.items():
+            _add(own, sidecars)
+        for name, amount in own.items():
             peak[name] = max(peak.get(name, ZERO), amount)
     for name, amount in peak.items():
         total[name] = max(total.get(name, ZERO), amount)
     return total
 
 
-def _requests(container: Object) -> Amounts:
-    asked = container["resources"].get("requests") or {}
+def _amounts(container: Object, what: str) -> Amounts:
+    asked = container["resources"].get(what) or {}
     return {name: quantities.parse(amount) for name, amount in asked.items()}
 
 

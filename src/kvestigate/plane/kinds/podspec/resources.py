@@ -11,6 +11,7 @@ from kvestigate.kube import causes, quantities
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import resource_names
 from kvestigate.plane.kinds.checks import Causes, label
+from kvestigate.plane.kinds.podspec import pod_level
 
 Object = dict[str, Any]
 CheckName = Callable[[str, str], Causes]
@@ -23,7 +24,7 @@ def validate_container_resources(path: str, resources: Object, claims: frozenset
             yield from _claims(f"{path}.claims", resources["claims"], claims)
 
 
-def validate_pod_resources(path: str, spec: Object) -> Causes:
+def validate_pod_resources(path: str, spec: Object, claims: frozenset[str]) -> Causes:
     resources = spec["resources"]
     if (spec.get("os") or {}).get("name") == "windows":
         yield causes.forbidden(path, "may not be set for a windows pod")
@@ -31,6 +32,30 @@ def validate_pod_resources(path: str, spec: Object) -> Causes:
     if "claims" in resources:
         yield causes.forbidden(f"{path}.claims", "claims may not be set for Resources at pod-level")
     yield from _requirements(path, resources, resource_names.validate_pod_name)
+    if "claims" in resources:
+        yield from _claims(f"{path}.claims", resources["claims"], claims)
+    yield from _consistency(path, spec)
+
+
+def _consistency(path: str, spec: Object) -> Causes:
+    """The containers of a pod fit into what the pod as a whole has."""
+    own = spec["resources"]
+    for name, total in pod_level.needed(spec, "requests").items():
+        told = (own.get("requests") or {}).get(name)
+        if told is not None and total > quantities.parse(told):
+            why = f"must be greater than or equal to aggregate container requests of {total}"
+            yield causes.invalid(f"{path}.requests[{name}]", told, why)
+    limits = own.get("limits") or {}
+    for name, total in pod_level.needed(spec, "limits").items():
+        huge = name in limits and resource_names.is_huge_page(name)
+        if huge and total > quantities.parse(limits[name]):
+            why = f"must be greater than or equal to aggregate container limits of {total}"
+            yield causes.invalid(f"{path}.limits[{name}]", limits[name], why)
+    for index, container in enumerate(spec["containers"] or ()):
+        for name, limit in (container["resources"].get("limits") or {}).items():
+            if name in limits and _compared(limit, limits[name]) > 0:
+                why = f"must be less than or equal to pod limits of {limits[name]}"
+                yield causes.invalid(f"{path}.containers[{index}][{name}].limits", limit, why)
 
 
 def _requirements(path: str, resources: Object, check_name: CheckName) -> Causes:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kvestigate.kube import causes
 from kvestigate.plane.kinds.checks import INT32_MAX, Causes, between
-from kvestigate.plane.kinds.podspec import paths
+from kvestigate.plane.kinds.podspec import paths, windows
 
 Object = dict[str, Any]
 
@@ -30,9 +30,11 @@ def validate_pod_security(path: str, context: Object, spec: Object) -> Causes:
     if "sysctls" in context:
         yield from _sysctls(f"{path}.sysctls", context["sysctls"], spec)
     yield from _choice(path, context, "fsGroupChangePolicy", ("Always", "OnRootMismatch"))
-    yield from _profiles(path, context)
+    yield from _seccomp(path, context)
+    yield from _windows(path, context)
+    yield from _app_armor(path, context)
     yield from _choice(path, context, "supplementalGroupsPolicy", ("Merge", "Strict"))
-    yield from _choice(path, context, "seLinuxChangePolicy", ("MountOption", "Recursive"))
+    yield from _choice(path, context, "seLinuxChangePolicy", ("Recursive",))
 
 
 def validate_container_security(path: str, context: Object, *, host_users: bool) -> Causes:
@@ -54,6 +56,7 @@ def validate_container_security(path: str, context: Object, *, host_users: bool)
                 "CAP_SYS_ADMIN"
             )
             yield causes.invalid(path, _internal(context), why)
+    yield from _windows(path, context)
     yield from _app_armor(path, context)
 
 
@@ -82,9 +85,12 @@ def _internal(context: Object) -> Object:
         shown["Capabilities"] = given
     for name in ("SeccompProfile", "AppArmorProfile"):
         if profile := shown[name]:
-            local = profile.get("localhostProfile")
-            shown[name] = {"Type": profile["type"], "LocalhostProfile": local}
+            shown[name] = _internal_profile(profile)
     return shown
+
+
+def _internal_profile(profile: Object) -> Object:
+    return {"Type": profile["type"], "LocalhostProfile": profile.get("localhostProfile")}
 
 
 def _id(path: str, value: int | None) -> Causes:
@@ -119,9 +125,9 @@ def _of_ipc(name: str) -> bool:
     return name == "kernel.sem" or name.startswith(("kernel.shm", "kernel.msg", "fs.mqueue."))
 
 
-def _profiles(path: str, context: Object) -> Causes:
-    yield from _seccomp(path, context)
-    yield from _app_armor(path, context)
+def _windows(path: str, context: Object) -> Causes:
+    if "windowsOptions" in context:
+        yield from windows.validate_options(f"{path}.windowsOptions", context["windowsOptions"])
 
 
 def _seccomp(path: str, context: Object) -> Causes:
@@ -141,7 +147,7 @@ def _seccomp(path: str, context: Object) -> Causes:
             yield from paths.descending(f"{at}.localhostProfile", local)
     elif local is not None:
         why = "can only be set when seccomp type is Localhost"
-        yield causes.invalid(f"{at}.localhostProfile", profile, why)
+        yield causes.invalid(f"{at}.localhostProfile", _internal_profile(profile), why)
 
 
 def _app_armor(path: str, context: Object) -> Causes:

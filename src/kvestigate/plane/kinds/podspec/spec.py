@@ -9,7 +9,14 @@ from kvestigate.kube import causes, names, quantities
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks, resource_names
 from kvestigate.plane.kinds.checks import Causes, each, label, label_key, one_of, subdomain
-from kvestigate.plane.kinds.podspec import outline, resources, scheduling, security, volumes
+from kvestigate.plane.kinds.podspec import (
+    outline,
+    resources,
+    scheduling,
+    security,
+    volumes,
+    windows,
+)
 from kvestigate.plane.kinds.podspec.annotations import validate_pod_annotations
 from kvestigate.plane.kinds.podspec.containers import (
     Surroundings,
@@ -78,7 +85,7 @@ def _spec(spec: Object, path: str, pod: Object | None) -> Causes:
     yield from _host_aliases(f"{path}.hostAliases", spec.get("hostAliases") or [])
     yield from _classes(spec, path)
     if "os" in spec:
-        yield from _system(f"{path}.os", spec["os"])
+        yield from windows.validate_system(path, spec, list(each_container(spec, path)))
     yield from _file_volumes(spec, path)
 
 
@@ -104,7 +111,7 @@ def _contents(spec: Object, path: str, pod: Object | None) -> Causes:
     if "ephemeralContainers" in spec:
         yield from validate_ephemeral_containers(f"{path}.ephemeralContainers", spec, around)
     if "resources" in spec:
-        yield from resources.validate_pod_resources(f"{path}.resources", spec)
+        yield from resources.validate_pod_resources(f"{path}.resources", spec, around.claims)
     if spec.get("hostNetwork"):
         yield from _host_network(f"{path}.containers", containers, is_pod=pod is not None)
 
@@ -121,6 +128,7 @@ def _placement(spec: Object, path: str) -> Causes:
     if "topologySpreadConstraints" in spec:
         constraints = spec["topologySpreadConstraints"]
         yield from scheduling.validate_spreading(f"{path}.topologySpreadConstraints", constraints)
+    yield from windows.validate_host_processes(path, spec, list(each_container(spec, path)))
     yield from _host_users(spec, path)
 
 
@@ -170,12 +178,21 @@ def _claims(path: str, claims: list[Object]) -> Causes:
             why = (
                 "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
             )
-            yield causes.invalid(at, claim, why)
+            yield causes.invalid(at, _internal_claim(claim), why)
         if not given:
             why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            yield causes.invalid(at, claim, why)
+            yield causes.invalid(at, _internal_claim(claim), why)
         for source in given:
             yield from subdomain(f"{at}.{source}", claim[source])
+
+
+def _internal_claim(claim: Object) -> Object:
+    """As the server's own types spell it, which is how its message shows it."""
+    return {
+        "Name": claim.get("name", ""),
+        "ResourceClaimName": claim.get("resourceClaimName"),
+        "ResourceClaimTemplateName": claim.get("resourceClaimTemplateName"),
+    }
 
 
 def _host_network(path: str, containers: list[Object], *, is_pod: bool) -> Causes:
@@ -262,14 +279,6 @@ def _host_aliases(path: str, aliases: list[Object]) -> Causes:
         yield from checks.ip(f"{path}[{index}].ip", alias["ip"])
         for position, name in enumerate(alias.get("hostnames") or ()):
             yield from subdomain(f"{path}[{index}].hostnames[{position}]", name)
-
-
-def _system(path: str, system: Object) -> Causes:
-    name = system["name"]
-    if not name:
-        yield causes.required(f"{path}.name")
-    elif name not in ("linux", "windows"):
-        yield causes.unsupported(path, name, ["linux", "windows"])
 
 
 def _file_volumes(spec: Object, path: str) -> Causes:
