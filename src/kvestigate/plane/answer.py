@@ -13,6 +13,9 @@ from kvestigate.wire.message import Response
 _JSON = ("content-type", "application/json")
 _NO_CACHE = ("cache-control", "no-cache, private")
 
+_WARNINGS_MAX, _WARNING_MAX = 4096, 256
+"""Letters of all warnings together, and of each if there are more."""
+
 encode = msgspec.json.Encoder().encode
 
 
@@ -21,7 +24,7 @@ def json_bytes(
 ) -> Response:
     headers = [_NO_CACHE, _JSON]
     if warnings:
-        headers += [("warning", f'299 - "{_quoted(text)}"') for text in warnings]
+        headers += [("warning", f'299 - "{_quoted(text)}"') for text in _told(warnings)]
     return Response(status, headers, body)
 
 
@@ -67,6 +70,14 @@ def success(details: dict[str, Any], code: int = 200) -> Response:
         },
         code,
     )
+
+
+def _told(warnings: Sequence[str]) -> list[str]:
+    """Each once; if they are too long for headers, the beginnings of the first."""
+    once = list(dict.fromkeys(warnings))
+    if sum(map(len, once)) <= _WARNINGS_MAX:
+        return once
+    return [text[:_WARNING_MAX] for text in once[: _WARNINGS_MAX // _WARNING_MAX]]
 
 
 def _quoted(text: str) -> str:

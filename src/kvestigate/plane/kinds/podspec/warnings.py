@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kvestigate.kube import names, quantities
+from kvestigate.plane.kinds.podspec.overlaps import warn_of_overlaps
 from kvestigate.plane.kinds.podspec.spec import each_container
 
 Object = dict[str, Any]
@@ -50,6 +51,7 @@ _VOLUMES = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
+_MAPPED = frozenset({"configMap", "downwardAPI", "projected", "secret"})
 _PLACING = frozenset({"affinity", "nodeSelector", "topologySpreadConstraints"})
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 _PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
@@ -105,13 +107,13 @@ def _placement(spec: Object, affinity: Object, at: str) -> Iterator[str]:
 
 
 def _contents(spec: Object, at: str) -> Iterator[str]:
-    for index, volume in enumerate(spec.get("volumes") or ()):
-        if not _VOLUMES.keys().isdisjoint(volume):
-            for source in volume.keys() & _VOLUMES.keys():
-                yield f"{at}spec.volumes[{index}].{source}: {_VOLUMES[source]}"
+    if "volumes" in spec:
+        yield from _volumes(f"{at}spec.volumes", spec["volumes"])
     for field, name in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
         if field in spec:
             yield from _repeated(f"{at}spec.{field}", spec[field], name)
+    if "overhead" in spec:
+        yield from _fractional(f"{at}spec.overhead", spec["overhead"])
     ports = 0
     for path, container in each_container(spec, f"{at}spec"):
         if resources := container["resources"]:
@@ -121,6 +123,16 @@ def _contents(spec: Object, at: str) -> Iterator[str]:
         ports += len(container.get("ports") or ())
     if ports > 1:
         yield from _ports(list(each_container(spec, f"{at}spec")))
+
+
+def _volumes(path: str, volumes: list[Object]) -> Iterator[str]:
+    for index, volume in enumerate(volumes):
+        if not _VOLUMES.keys().isdisjoint(volume):
+            for source in volume.keys() & _VOLUMES.keys():
+                yield f"{path}[{index}].{source}: {_VOLUMES[source]}"
+    for volume in volumes:
+        if not _MAPPED.isdisjoint(volume):
+            yield from warn_of_overlaps(volume)
 
 
 def _node_affinity(path: str, affinity: Object) -> Iterator[str]:
@@ -167,10 +179,16 @@ def _fractions(path: str, resources: Object) -> Iterator[str]:
         if name not in limits and name not in requests:
             continue
         for kind, amounts in (("limits", limits), ("requests", requests)):
-            amount = amounts.get(name)
-            if amount and amount[-1] == "m" and quantities.millis(amount) % 1000:
-                at = f"{path}.resources.{kind}[{name}]"
-                yield f'{at}: fractional byte value "{amount}" is invalid, must be an integer'
+            if name in amounts:
+                yield from _fractional(f"{path}.resources.{kind}", {name: amounts[name]})
+
+
+def _fractional(path: str, amounts: Object) -> Iterator[str]:
+    for name in ("memory", "ephemeral-storage"):
+        amount = amounts.get(name)
+        if amount and amount[-1] == "m" and quantities.millis(amount) % 1000:
+            why = f'fractional byte value "{amount}" is invalid, must be an integer'
+            yield f"{path}[{name}]: {why}"
 
 
 def _hidden(path: str, variables: list[Object]) -> Iterator[str]:
