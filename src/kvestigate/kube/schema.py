@@ -106,7 +106,51 @@ def _embedded(struct: str, name: str) -> str:
         return "ProbeHandler."
     if struct == "EphemeralContainer" and name != "targetContainerName":
         return "EphemeralContainerCommon."
-    return ""
+    if struct in _REFERENCES and name == "name":
+        return "LocalObjectReference."
+    if struct == "PersistentVolumeSpec" and name not in _OF_EVERY_VOLUME:
+        return "PersistentVolumeSource."
+    if struct == "IngressRule" and name == "http":
+        return "IngressRuleValue."
+    if struct in ("RuleWithOperations", "NamedRuleWithOperations"):
+        return _rule(struct, name)
+    if struct == "PersistentVolumeClaim" and name in ("apiVersion", "kind"):
+        return "TypeMeta."
+    return "DeviceConfiguration." if name == "opaque" else ""
+
+
+def _rule(struct: str, name: str) -> str:
+    """A rule is in a rule with operations, which may be in one with names."""
+    outer = "RuleWithOperations." if struct == "NamedRuleWithOperations" else ""
+    if name == "operations":
+        return outer
+    return "" if name == "resourceNames" else f"{outer}Rule."
+
+
+_OF_EVERY_VOLUME = frozenset(
+    {
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    }
+)
+_REFERENCES = frozenset(
+    {
+        "ConfigMapEnvSource",
+        "ConfigMapKeySelector",
+        "ConfigMapProjection",
+        "ConfigMapVolumeSource",
+        "SecretEnvSource",
+        "SecretKeySelector",
+        "SecretProjection",
+    }
+)
 
 
 class _Walk:

@@ -11,9 +11,9 @@ from kvestigate.errors import BadRequest, Unauthorized
 from kvestigate.kube import causes
 from kvestigate.plane import answer, body, metadata
 from kvestigate.plane.authn.interface import Shown
-from kvestigate.plane.authn.user import MASTERS, User
+from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz import rbac
-from kvestigate.plane.authz.rules import ALL, Rule
+from kvestigate.plane.authz.rules import Rule
 from kvestigate.plane.call import Call
 from kvestigate.plane.policies.review import user_info
 from kvestigate.plane.request import Asked
@@ -49,7 +49,8 @@ async def subject_access_review(call: Call) -> Response:
 async def local_subject_access_review(call: Call) -> Response:
     """May they, here?"""
     spec = _spec(call)
-    _require(call, [*_place_problems(spec, call.asked.namespace), *_subject_problems(spec)])
+    problems = [*_target_problems(spec), *_subject_problems(spec)]
+    _require(call, [*problems, *_place_problems(spec, call.asked.namespace)])
     return _verdict(call, spec, _subject(spec))
 
 
@@ -59,11 +60,7 @@ async def self_subject_rules_review(call: Call) -> Response:
     namespace = spec.get("namespace", "")
     if not namespace:
         raise BadRequest("no namespace on request")
-    if MASTERS in call.user.groups:
-        everything = Rule((ALL,), (ALL,), (ALL,))
-        rules = [everything, Rule((ALL,), non_resource_urls=(ALL,))]
-    else:
-        rules = list(rbac.index(call.plane.state).rules(call.user, namespace))
+    rules = list(rbac.index(call.plane.state).rules(call.user, namespace))
     status = {
         "resourceRules": [_shown(rule) for rule in rules if not rule.non_resource_urls],
         "nonResourceRules": [_shown(rule) for rule in rules if rule.non_resource_urls],
@@ -168,14 +165,12 @@ def _target_problems(spec: Spec) -> Iterator[causes.Cause]:
 
 
 def _place_problems(spec: Spec, namespace: str) -> Iterator[causes.Cause]:
-    if path := spec.get("nonResourceAttributes"):
-        yield _path_problem(path, "disallowed on this kind of request")
-        return
-    yield from _target_problems(spec)
-    told = (spec.get("resourceAttributes") or {}).get("namespace", "")
+    told = (spec.get("resourceAttributes") or {"namespace": namespace}).get("namespace", "")
     if told != namespace:
         field = "spec.resourceAttributes.namespace"
         yield causes.invalid(field, told, "must match metadata.namespace")
+    if (path := spec.get("nonResourceAttributes")) is not None:
+        yield _path_problem(path, "disallowed on this kind of request")
 
 
 def _path_problem(path: Spec, why: str) -> causes.Cause:

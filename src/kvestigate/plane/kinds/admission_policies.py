@@ -48,7 +48,9 @@ class MutatingPolicyKind(AdmissionPolicyKind):
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         spec, found = obj["spec"], super().validate(obj, scene)
         compiler = Compiler(spec)
-        found += _operations((spec.get("matchConstraints") or {}).get("resourceRules") or ())
+        path = "spec.matchConstraints.resourceRules.operations"
+        rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
+        found += _operations(path, rules)
         found += check_conditions(compiler, "spec", spec.get("matchConditions") or ())
         found += check_variables(compiler, spec.get("variables") or ())
         found += check_mutations(compiler, spec.get("mutations") or ())
@@ -86,7 +88,10 @@ class PolicyBindingKind(Kind):
 
 class MutatingPolicyBindingKind(PolicyBindingKind):
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_binding(obj["spec"]))
+        spec = obj["spec"]
+        path = "spec.matchResources.resourceRules.operations"
+        rules = (spec.get("matchResources") or {}).get("resourceRules") or ()
+        return [*_binding(spec), *_operations(path, rules)]
 
 
 def _default_match(match: Object) -> None:
@@ -116,12 +121,11 @@ def _policy(spec: Object) -> Causes:
         yield causes.required("spec.matchConstraints.resourceRules")
 
 
-def _operations(rules: Sequence[Object]) -> Causes:
+def _operations(path: str, rules: Sequence[Object]) -> Causes:
     """A deletion has no object to change."""
     for rule in rules:
         for operation in rule.get("operations") or ():
             if operation not in _CHANGEABLE:
-                path = "spec.matchConstraints.resourceRules.operations"
                 yield causes.unsupported(path, operation, _CHANGEABLE)
 
 
@@ -140,11 +144,23 @@ def _param_kind(path: str, kind: Object) -> Causes:
     elif version.count("/") > 1:
         why = f"unexpected GroupVersion string: {version}"
         yield causes.invalid(f"{path}.apiVersion", version, why)
+    else:
+        yield from _group_version(f"{path}.apiVersion", version)
     if not name:
         yield causes.required(f"{path}.kind")
     elif problems := names.label_1035_problems(name.lower()):
         why = f"may have mixed case, but should otherwise match: {','.join(problems)}"
         yield causes.invalid(f"{path}.kind", name, why)
+
+
+def _group_version(path: str, told: str) -> Causes:
+    group, _, version = told.rpartition("/")
+    if group and (problems := names.subdomain_problems(group)):
+        yield causes.invalid(path, group, ",".join(problems))
+    if not version:
+        yield causes.invalid(path, told, "version must be specified")
+    elif problems := names.label_1035_problems(version):
+        yield causes.invalid(path, version, ",".join(problems))
 
 
 def _match(path: str, match: Object) -> Causes:
@@ -155,12 +171,13 @@ def _match(path: str, match: Object) -> Causes:
     for name in ("resourceRules", "excludeResourceRules"):
         for index, rule in enumerate(match.get(name) or ()):
             at = f"{path}.{name}[{index}]"
+            yield from _names(f"{at}.resourceNames", rule.get("resourceNames") or ())
             yield from validate_rule(at, rule)
-            yield from _once(f"{at}.resourceNames", rule.get("resourceNames") or ())
 
 
-def _once(path: str, names_: Sequence[str]) -> Causes:
+def _names(path: str, names_: Sequence[str]) -> Causes:
     for index, name in enumerate(names_):
+        yield from checks.each(f"{path}[{index}]", name, names.path_segment_problems(name))
         if name in names_[:index]:
             yield causes.duplicate(f"{path}[{index}]", name)
 
@@ -175,16 +192,18 @@ def _binding(spec: Object) -> Causes:
 
 def _reference(path: str, reference: Object) -> Causes:
     name, selector = reference.get("name"), reference.get("selector")
-    if name and selector is not None:
-        why = "name and selector are mutually exclusive"
-        yield causes.forbidden(f"{path}.name", why)
-        yield causes.forbidden(f"{path}.selector", why)
-    elif not name and selector is None:
+    both = "name and selector are mutually exclusive" if name and selector is not None else ""
+    if name:
+        yield from checks.each(f"{path}.name", name, names.path_segment_problems(name))
+    if both:
+        yield causes.forbidden(f"{path}.name", both)
+    yield from checks.label_selector(f"{path}.selector", selector)
+    if both:
+        yield causes.forbidden(f"{path}.selector", both)
+    if not name and selector is None:
         yield causes.required(path, "one of name or selector must be specified")
-    elif selector is not None:
-        yield from checks.label_selector(f"{path}.selector", selector)
     action = reference.get("parameterNotFoundAction")
-    if action is None:
+    if not action:
         yield causes.required(f"{path}.parameterNotFoundAction")
     elif action not in _NOT_FOUND_ACTIONS:
         at = f"{path}.parameterNotFoundAction"
@@ -207,8 +226,7 @@ def _actions(actions: list[str]) -> Causes:
         if action not in ACTIONS:
             yield causes.unsupported(f"{path}[{index}]", action, ACTIONS)
         if action in actions[:index]:
-            why = "must not contain repeated values"
-            yield causes.invalid(f"{path}[{index}]", action, why)
+            yield causes.duplicate(f"{path}[{index}]", action)
     if "Deny" in actions and "Warn" in actions:
         why = (
             "must not contain both Deny and Warn (repeating the same validation failure "

@@ -39,6 +39,7 @@ USAGES = (
 )
 DECISIONS = ("Approved", "Denied")
 
+_LIFETIME_MIN = 600
 _CONDITIONS = Path("status").child("conditions")
 
 
@@ -77,7 +78,12 @@ class CertificateSigningRequestKind(Kind):
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         spec = obj.get("spec") or {}
-        return [*_request(spec.get("request")), *_usages(spec), *_signer(spec)]
+        return [
+            *_request(spec.get("request")),
+            *_usages(spec),
+            *_signer(spec),
+            *_lifetime(spec.get("expirationSeconds")),
+        ]
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         conditions = (new.get("status") or {}).get("conditions") or []
@@ -136,7 +142,7 @@ def _request(value: Any) -> list[Cause]:
     if _pem_type(value) == "CERTIFICATE REQUEST":
         return []
     why = "PEM block type must be CERTIFICATE REQUEST"
-    return [causes.invalid("spec.request", value, why)]
+    return [causes.invalid("spec.request", value or None, why)]
 
 
 def _certificate(value: Any) -> list[Cause]:
@@ -161,11 +167,24 @@ def _usages(spec: Object) -> list[Cause]:
     if not usages:
         return [causes.required("spec.usages")]
     path = Path("spec").child("usages")
-    return [
+    unknown = [
         causes.unsupported(path.index(index), usage, USAGES)
         for index, usage in enumerate(usages)
         if usage not in USAGES
     ]
+    repeated = [
+        causes.duplicate(path.index(index), usage)
+        for index, usage in enumerate(usages)
+        if usage in usages[:index]
+    ]
+    return unknown + repeated
+
+
+def _lifetime(seconds: int | None) -> list[Cause]:
+    if seconds is None or seconds >= _LIFETIME_MIN:
+        return []
+    why = f"may not specify a duration less than {_LIFETIME_MIN} seconds (10 minutes)"
+    return [causes.invalid("spec.expirationSeconds", seconds, why)]
 
 
 def _signer(spec: Object) -> list[Cause]:

@@ -63,8 +63,10 @@ class ClaimKind(Kind):
 
 def _settle_source(spec: Object, before: Object | None) -> None:
     """The two fields for a data source say the same, unless one is in another namespace."""
-    source, ref = spec.get("dataSource"), spec.get("dataSourceRef")
     known = before or {}
+    if "dataSourceRef" not in known and (spec.get("dataSourceRef") or {}).get("namespace"):
+        del spec["dataSourceRef"]  # behind a feature gate that is off by default
+    source, ref = spec.get("dataSource"), spec.get("dataSourceRef")
     if ref is None and source is not None and "dataSource" not in known:
         of_claims = source.get("kind") == "PersistentVolumeClaim" and not source.get("apiGroup")
         of_snapshots = source.get("kind") == "VolumeSnapshot"

@@ -25,6 +25,7 @@ class CSIDriverKind(Kind):
 
     def default(self, obj: Object) -> None:
         spec = obj["spec"]
+        spec.pop("preventPodSchedulingIfMissing", None)  # behind a feature gate, off by default
         spec.setdefault("attachRequired", True)
         for name in ("podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"):
             spec.setdefault(name, False)

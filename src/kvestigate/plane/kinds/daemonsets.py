@@ -35,6 +35,10 @@ class DaemonSetKind(workloads.Workload):
             rolling = strategy.setdefault("rollingUpdate", {})
             rolling.setdefault("maxUnavailable", 1)
             rolling.setdefault("maxSurge", 0)
+        elif "rollingUpdate" in strategy:
+            # The server's own type has no way to leave these out.
+            strategy["rollingUpdate"].setdefault("maxUnavailable", 0)
+            strategy["rollingUpdate"].setdefault("maxSurge", 0)
         spec.setdefault("revisionHistoryLimit", 10)
         default_pod_template(spec["template"])
         # The field that counts is gone from the API; the count lives on as an annotation.
@@ -103,7 +107,8 @@ def _strategy(path: str, strategy: Object) -> Causes:
     if strategy["type"] == "RollingUpdate":
         yield from _rolling(f"{path}.rollingUpdate", strategy["rollingUpdate"])
     elif strategy["type"] != "OnDelete":
-        shown = {"Type": strategy["type"], "RollingUpdate": strategy.get("rollingUpdate")}
+        rolling = amounts.shown_rolling(strategy.get("rollingUpdate"))
+        shown = {"Type": strategy["type"], "RollingUpdate": rolling}
         yield causes.unsupported(path, shown, ["RollingUpdate", "OnDelete"])
 
 

@@ -105,8 +105,9 @@ def _group(group: str) -> Causes:
     if not group:
         yield causes.required("spec.group")
         return
-    yield from checks.subdomain("spec.group", group)
-    if "." not in group:
+    problems = names.subdomain_problems(group)
+    yield from checks.each("spec.group", group, problems)
+    if not problems and "." not in group:
         yield causes.invalid("spec.group", group, "should be a domain with at least one dot")
 
 
@@ -129,7 +130,7 @@ def _versions(spec: Object, versions: Sequence[Object]) -> Causes:
     if sum(bool(version.get("storage")) for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
         yield causes.invalid("spec.versions", shown, why)
-    if listed:  # the old field, which still stands for the first version
+    if listed and listed[0]:  # the old field, which still stands for the first version
         yield from checks.each("spec.version", listed[0], names.label_1035_problems(listed[0]))
 
 
@@ -229,9 +230,17 @@ def _leads_to_scalar(schema: Object, path: str) -> bool:
 
 def _conversion(conversion: Object, versions: Sequence[Object]) -> Causes:
     strategy, webhook = conversion["strategy"], conversion.get("webhook")
-    if strategy not in ("None", "Webhook"):
+    if not strategy:
+        yield causes.required("spec.conversion.strategy")
+    elif strategy not in ("None", "Webhook"):
         yield causes.unsupported("spec.conversion.strategy", strategy, ("None", "Webhook"))
-    elif strategy == "Webhook":
+    if strategy != "Webhook":
+        why = "should not be set when strategy is not set to Webhook"
+        if "clientConfig" in (webhook or {}):
+            yield causes.forbidden("spec.conversion.webhookClientConfig", why)
+        if (webhook or {}).get("conversionReviewVersions"):
+            yield causes.forbidden("spec.conversion.conversionReviewVersions", why)
+    else:
         told = webhook or {}
         if not told.get("clientConfig"):
             why = "required when strategy is set to Webhook"

@@ -19,6 +19,8 @@ class EndpointSliceKind(Kind):
     warns_on_update = False
 
     def default(self, obj: Object) -> None:
+        for endpoint in obj.get("endpoints") or ():
+            endpoint.pop("deprecatedTopology", None)
         for port in obj.get("ports") or ():
             port.setdefault("name", "")
             port.setdefault("protocol", "TCP")

@@ -3,7 +3,7 @@ Pure."""
 
 from __future__ import annotations
 
-from kvestigate.kube import causes
+from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks
 from kvestigate.plane.kinds.checks import Causes
@@ -13,6 +13,17 @@ EXEMPT = "exempt"
 _PRECEDENCE_MAX = 10000
 _METHODS = ("ByNamespace", "ByUser")
 _SUBJECTS = {"ServiceAccount": "serviceAccount", "User": "user", "Group": "group"}
+_VERBS = (
+    "create",
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "proxy",
+    "update",
+    "watch",
+)
 _RESPONSES = ("Queue", "Reject")
 
 
@@ -81,6 +92,8 @@ def _rule(path: str, rule: Object) -> Causes:
         yield causes.required(path, why)
     for index, each in enumerate(rule.get("resourceRules") or ()):
         yield from _resource_rule(f"{path}.resourceRules[{index}]", each)
+    for index, each in enumerate(rule.get("nonResourceRules") or ()):
+        yield from _path_rule(f"{path}.nonResourceRules[{index}]", each)
 
 
 def _subject(path: str, subject: Object) -> Causes:
@@ -101,17 +114,60 @@ def _subject(path: str, subject: Object) -> Causes:
 
 
 def _resource_rule(path: str, rule: Object) -> Causes:
-    if not rule.get("verbs"):
-        yield causes.required(f"{path}.verbs", "verbs must contain at least one value")
-    if not rule.get("apiGroups"):
-        why = "resource rules must supply at least one api group"
-        yield causes.required(f"{path}.apiGroups", why)
-    if not rule.get("resources"):
-        why = "resource rules must supply at least one resource"
-        yield causes.required(f"{path}.resources", why)
-    if not rule.get("namespaces") and not rule.get("clusterScope"):
+    yield from _verbs(f"{path}.verbs", rule.get("verbs") or [])
+    for field, what in (("apiGroups", "api group"), ("resources", "resource")):
+        values = rule.get(field) or []
+        if not values:
+            why = f"resource rules must supply at least one {what}"
+            yield causes.required(f"{path}.{field}", why)
+        yield from _alone(f"{path}.{field}", values, f"{what}s")
+    spaces = rule.get("namespaces") or []
+    if not spaces and not rule.get("clusterScope"):
         why = "resource rules that are not cluster scoped must supply at least one namespace"
         yield causes.required(f"{path}.namespaces", why)
+    yield from _alone(f"{path}.namespaces", spaces, "namespaces")
+    for index, name in enumerate(() if "*" in spaces else spaces):
+        for problem in names.label_problems(name):
+            why = f"each member of this list must be '*' or a DNS-1123 label; {problem}"
+            yield causes.invalid(f"{path}.namespaces[{index}]", name, why)
+
+
+def _path_rule(path: str, rule: Object) -> Causes:
+    yield from _verbs(f"{path}.verbs", rule.get("verbs") or [])
+    urls, at = rule.get("nonResourceURLs") or [], f"{path}.nonResourceURLs"
+    if not urls:
+        yield causes.required(at, "nonResourceURLs must contain at least one value")
+    yield from _alone(at, urls, "non-resource URLs")
+    for index, url in enumerate(() if "*" in urls else urls):
+        if why := _url_problem(url):
+            yield causes.invalid(f"{at}[{index}]", url, why)
+
+
+def _url_problem(url: str) -> str:
+    if not url:
+        return "must not be empty"
+    if not url.startswith("/"):
+        return "must start with slash"
+    if " " in url:
+        return "must not contain white-space"
+    if "//" in url:
+        return "must not contain double slash"
+    if "*" in url.removesuffix("/*"):
+        return "wildcard can only do suffix matching"
+    return ""
+
+
+def _verbs(path: str, verbs: list[str]) -> Causes:
+    if not verbs:
+        yield causes.required(path, "verbs must contain at least one value")
+    yield from _alone(path, verbs, "verbs")
+    if "*" not in verbs and not set(verbs) <= set(_VERBS):
+        yield causes.unsupported(path, verbs, _VERBS)
+
+
+def _alone(path: str, values: list[str], what: str) -> Causes:
+    if len(values) > 1 and "*" in values:
+        yield causes.invalid(path, values, f"if '*' is present, must not specify other {what}")
 
 
 def _level(name: str, spec: Object) -> Causes:

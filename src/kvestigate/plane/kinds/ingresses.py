@@ -31,6 +31,17 @@ class IngressKind(Kind):
         why = "must match `ingressClassName` when both are specified"
         return [causes.invalid(f"annotations.{CLASS_ANNOTATION}", told, why)]
 
+    def default(self, obj: Object) -> None:
+        spec = obj["spec"]
+        backends = [spec.get("defaultBackend") or {}]
+        for rule in spec.get("rules") or ():
+            paths = (rule.get("http") or {}).get("paths") or ()
+            backends += [path["backend"] for path in paths]
+        for backend in backends:
+            if "resource" in backend:
+                # Such a reference spells out that it has no group.
+                backend["resource"].setdefault("apiGroup", None)
+
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return list(_balancer(new["status"]["loadBalancer"]))
 
@@ -151,7 +162,7 @@ def _service(path: str, service: Object) -> Causes:
 
 
 def _reference(path: str, reference: Object) -> Causes:
-    if "apiGroup" in reference:
+    if reference.get("apiGroup") is not None:
         yield from checks.subdomain(f"{path}.apiGroup", reference["apiGroup"])
     for field in ("kind", "name"):
         yield from checks.path_segment(f"{path}.{field}", reference.get(field, ""))

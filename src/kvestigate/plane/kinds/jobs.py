@@ -112,7 +112,8 @@ def _generate_selector(obj: Object) -> None:
     """Label the pods as this job's alone. Conflicting labels are left for validation to find."""
     spec, meta = obj["spec"], obj["metadata"]
     template = spec["template"].setdefault("metadata", {})
-    ours = {LEGACY_NAME: meta["name"], NAME: meta["name"], LEGACY_UID: meta["uid"]}
+    name = meta.get("name", "")
+    ours = {LEGACY_NAME: name, NAME: name, LEGACY_UID: meta["uid"]}
     ours[UID] = meta["uid"]
     template["labels"] = {**ours, **(template.get("labels") or {})}
     selector = spec.setdefault("selector", {})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks, resource_names
@@ -10,6 +12,11 @@ from kvestigate.plane.kinds.kind import Kind, Object, Scene
 from kvestigate.plane.kinds.podspec.defaults import round_amounts
 from kvestigate.plane.kinds.podspec.scheduling import EFFECTS
 
+_is_feature = re.compile("[A-Z][a-zA-Z0-9]*(?:/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
+_FEATURE_FORM = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., "
+    "MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
 _KEPT = 'except from "" to valid'
 
 
@@ -36,15 +43,22 @@ class NodeKind(Kind):
             status["allocatable"] = dict(status["capacity"])
         for field in ("capacity", "allocatable"):
             round_amounts(status.get(field) or {})
+        # Kubelets no longer take their configuration from a ConfigMap.
+        spec.pop("configSource", None)
+        status.pop("config", None)
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_node(obj))
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(_update(new["spec"], old["spec"]))
+        # Taints are looked at twice, and so are reported twice.
+        again = validate_taints("metadata.taints", new["spec"].get("taints") or [])
+        return [*_update(new["spec"], old["spec"]), *again]
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return [*_amounts(new["status"]), *_addresses(new["status"])]
+        status = new["status"]
+        features = _features(status.get("declaredFeatures") or [])
+        return [*_amounts(status), *features, *_addresses(status)]
 
     def warnings(self, obj: Object) -> list[str]:
         found = []
@@ -60,6 +74,8 @@ def _node(obj: Object) -> Causes:
     # The path is the server's own: taints are in the spec, and said to be in the metadata.
     yield from validate_taints("metadata.taints", spec.get("taints") or [])
     yield from _amounts(status)
+    yield from _swap(status)
+    yield from _features(status.get("declaredFeatures") or [])
     ranges = spec.get("podCIDRs") or []
     for index, value in enumerate(ranges):
         yield from checks.cidr(f"spec.podCIDRs[{index}]", value)
@@ -89,6 +105,27 @@ def _amounts(status: Object) -> Causes:
     for field in ("capacity", "allocatable"):
         for name, amount in (status.get(field) or {}).items():
             yield from resource_names.validate_amount(f"status.{field}.{name}", name, amount)
+
+
+def _swap(status: Object) -> Causes:
+    capacity = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity", 1)
+    if capacity <= 0:
+        yield causes.invalid("metadata.nodeSwapStatus.capacity", capacity, checks.POSITIVE)
+
+
+def _features(features: list[str]) -> Causes:
+    """Names of what the node's kubelet can do, in order."""
+    for index, feature in enumerate(features):
+        at = f"status.declaredFeatures[{index}]"
+        if index and feature == features[index - 1]:
+            yield causes.duplicate(at, feature)
+        elif index and feature < features[index - 1]:
+            yield causes.invalid(at, feature, "list must be sorted alphabetically")
+        if len(feature) > names.SUBDOMAIN_MAX:
+            why = f"must be no more than {names.SUBDOMAIN_MAX} characters"
+            yield causes.invalid(at, feature, f'invalid feature name "{feature}": {why}')
+        elif not _is_feature(feature):
+            yield causes.invalid(at, feature, f'invalid feature name "{feature}": {_FEATURE_FORM}')
 
 
 def _addresses(status: Object) -> Causes:

@@ -18,7 +18,7 @@ class RuntimeClassKind(Kind):
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_problems(obj))
 
-    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return list(checks.immutable("handler", new.get("handler"), old.get("handler")))
 
 

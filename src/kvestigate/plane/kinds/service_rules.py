@@ -234,11 +234,16 @@ def _balancer(spec: Object, annotations: dict[str, str]) -> Causes:
             yield from checks.cidr(f"{path}[{index}]", value.strip())
     if "allocateLoadBalancerNodePorts" in spec and not balancer:
         yield causes.forbidden("spec.allocateLoadBalancerNodePorts", _ONLY_BALANCERS)
-    if "loadBalancerClass" in spec:
-        if balancer:
-            yield from checks.label_key("spec.loadBalancerClass", spec["loadBalancerClass"])
-        else:
-            yield causes.forbidden("spec.loadBalancerClass", _ONLY_BALANCERS)
+    yield from _balancer_class(spec)
+
+
+def _balancer_class(spec: Object) -> Causes:
+    if "loadBalancerClass" not in spec:
+        return
+    if spec["type"] == "LoadBalancer":
+        yield from checks.label_key("spec.loadBalancerClass", spec["loadBalancerClass"])
+    else:
+        yield causes.forbidden("spec.loadBalancerClass", _ONLY_BALANCERS)
 
 
 def _traffic(spec: Object) -> Causes:
@@ -282,6 +287,8 @@ def _update(spec: Object, before: Object) -> Causes:
         value = spec.get("loadBalancerClass")
         if value != before.get("loadBalancerClass"):
             yield causes.invalid("spec.loadBalancerClass", value, _ONCE)
+    # The class is looked at twice, and so is reported twice.
+    yield from _balancer_class(spec)
     number = spec.get("healthCheckNodePort")
     checked = needs_health_check(spec) and needs_health_check(before)
     if checked and number != before.get("healthCheckNodePort"):

@@ -62,6 +62,10 @@ class StatefulSetKind(workloads.Workload):
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_spec(obj["spec"]))
 
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        # What cannot change is not looked at again.
+        return [*_spec(new["spec"], fixed=False), *self.validate_update(new, old, scene)]
+
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         if _fixed(new["spec"]) == _fixed(old["spec"]):
             return []
@@ -112,7 +116,13 @@ def _fixed(spec: Object) -> Object:
     return {name: value for name, value in spec.items() if name not in _MUTABLE}
 
 
-def _spec(spec: Object) -> Causes:
+def _claims(templates: list[Object]) -> Causes:
+    for index, claim in enumerate(templates):
+        yield from validate_claim_spec(f"spec.volumeClaimTemplates[{index}].spec", claim["spec"])
+
+
+def _spec(spec: Object, *, fixed: bool = True) -> Causes:
+    """`fixed`: also what never changes in the life of a StatefulSet."""
     policy = spec["podManagementPolicy"]
     if policy not in ("OrderedReady", "Parallel"):
         why = "must be 'OrderedReady' or 'Parallel'"
@@ -122,13 +132,13 @@ def _spec(spec: Object) -> Causes:
         if kept not in ("Retain", "Delete"):
             path = f"spec.persistentVolumeClaimRetentionPolicy.{name}"
             yield causes.unsupported(path, kept, ["Retain", "Delete"])
-    for index, claim in enumerate(spec.get("volumeClaimTemplates") or ()):
-        yield from validate_claim_spec(f"spec.volumeClaimTemplates[{index}].spec", claim["spec"])
+    if fixed:
+        yield from _claims(spec.get("volumeClaimTemplates") or [])
     yield from checks.not_negative("spec.replicas", spec["replicas"])
     yield from checks.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
     start = (spec.get("ordinals") or {}).get("start", 0)
     yield from checks.not_negative("spec.ordinals.start", start)
-    if spec["serviceName"]:
+    if fixed and spec["serviceName"]:
         yield from checks.label("spec.serviceName", spec["serviceName"])
     yield from workloads.validate_selector(spec, "statefulset")
     yield from _template(spec)
@@ -144,12 +154,20 @@ def _strategy(path: str, strategy: Object) -> Causes:
             if "maxUnavailable" in rolling:
                 yield from _unavailable(f"{path}.rollingUpdate", rolling["maxUnavailable"])
     elif strategy["type"] != "OnDelete":
-        shown = {"Type": strategy["type"], "RollingUpdate": rolling}
+        shown = {"Type": strategy["type"], "RollingUpdate": _internal(rolling)}
         yield causes.invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")
     elif rolling is not None:
-        shown = {"Partition": rolling.get("partition", 0), "MaxUnavailable": None}
         why = "only allowed for updateStrategy 'RollingUpdate'"
-        yield causes.invalid(f"{path}.rollingUpdate", shown, why)
+        yield causes.invalid(f"{path}.rollingUpdate", _internal(rolling), why)
+
+
+def _internal(rolling: Object | None) -> Object | None:
+    """As the server's own types spell it, which is how its messages show it."""
+    return (
+        rolling
+        if rolling is None
+        else {"Partition": rolling.get("partition", 0), "MaxUnavailable": None}
+    )
 
 
 def _unavailable(path: str, amount: amounts.Amount) -> Causes:
@@ -162,7 +180,7 @@ def _unavailable(path: str, amount: amounts.Amount) -> Causes:
 def _template(spec: Object) -> Causes:
     selector = workloads.parse_selector(spec.get("selector"))
     if selector is None:
-        yield causes.invalid("spec.selector", spec["selector"])
+        yield causes.invalid("spec.selector", checks.shown_selector(spec["selector"]))
         return
     labels = workloads.template_labels(spec)
     if not selector.selects_everything and not selector.matches(labels or {}):

@@ -74,13 +74,16 @@ def _class(obj: Object) -> Causes:
     mode = obj["volumeBindingMode"]
     if mode not in _BINDING_MODES:
         yield causes.unsupported("volumeBindingMode", mode, _BINDING_MODES)
-    seen: list[Any] = []
-    for index, term in enumerate(obj.get("allowedTopologies") or ()):
+    terms = obj.get("allowedTopologies") or []
+    # The server sets out with as many empty terms as there are terms.
+    seen: list[Any] = [[]] * len(terms)
+    for index, term in enumerate(terms):
         path = f"allowedTopologies[{index}].matchLabelExpressions"
-        yield from _topology(path, term.get("matchLabelExpressions") or [])
-        if term in seen:
+        requirements = term.get("matchLabelExpressions") or []
+        yield from _topology(path, requirements)
+        for _ in range(seen.count(requirements)):
             yield causes.duplicate(path, "")
-        seen.append(term)
+        seen.append(requirements)
 
 
 def _attributes(obj: Object) -> Causes:

@@ -186,6 +186,22 @@ def _client(path: str, config: Object) -> Causes:
         if not 1 <= port <= 65535:
             why = f"port is not valid: {checks.between(1, 65535)}"
             yield causes.invalid(f"{path}.service.port", port, why)
+        yield from validate_service_path(f"{path}.service.path", service.get("path") or "/")
+
+
+def validate_service_path(path: str, value: str) -> Causes:
+    """Where in a service a webhook listens."""
+    if value == "/":
+        return
+    if not value.startswith("/"):
+        yield causes.invalid(path, value, "must start with a '/'")
+    # The server cuts off the first character, whatever it is.
+    for index, segment in enumerate(value[1:].removesuffix("/").split("/")):
+        if not segment:
+            yield causes.invalid(path, value, f"segment[{index}] may not be empty")
+            continue
+        for problem in names.subdomain_problems(segment):
+            yield causes.invalid(path, value, f"segment[{index}]: {problem}")
 
 
 def _url(path: str, url: str) -> Causes:

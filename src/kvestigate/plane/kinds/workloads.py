@@ -73,7 +73,8 @@ def validate_replicated_template(spec: Object) -> Causes:
     """The template of a Deployment or ReplicaSet, whose errors name the latter."""
     selector = parse_selector(spec.get("selector"))
     if selector is None:
-        yield causes.invalid("spec.selector", spec["selector"], "invalid label selector")
+        shown = checks.shown_selector(spec["selector"])
+        yield causes.invalid("spec.selector", shown, "invalid label selector")
         return
     if not selector.selects_everything and not selector.matches(template_labels(spec) or {}):
         path = "spec.template.metadata.labels"
