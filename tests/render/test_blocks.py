@@ -40,7 +40,7 @@ def uncolored(words: str) -> str:
         ([Table(PODS.columns, ())], False, "NAME   RESTARTS\n"),
         ([Facts((("context", "prod"), ("user", "me")))], False, "context:   prod\nuser:      me\n"),
         ([text("done", Tone.GOOD), text("next")], False, "done\n\nnext\n"),
-        ([Facts((("note", "two\nlines"),))], False, "note:   two lines\n"),
+        ([Facts((("note", "two\nlines"),))], False, "note:   two\n        lines\n"),
     ],
 )
 def test_plain(blocks: list[Block], wide: bool, shown: str) -> None:

@@ -25,10 +25,14 @@ from kvestigate.operation import Effect, Operation
 _EVENTS = builtins.resource("events")
 
 # What else has to be seen to describe an object of a kind.
-_BESIDES: dict[str, tuple[Listing[Any], ...]] = {
-    "nodes": (listings.PODS_IN_FULL,),
-    "services": (listings.ENDPOINT_SLICES,),
-    "deployments": (listings.PODS_IN_FULL,),
+_BESIDES: dict[tuple[str, str], tuple[Listing[Any], ...]] = {
+    ("", "nodes"): (listings.PODS_IN_FULL,),
+    ("", "services"): (listings.ENDPOINT_SLICES,),
+    ("apps", "deployments"): (listings.PODS_IN_FULL,),
+    ("apps", "statefulsets"): (listings.PODS_IN_FULL,),
+    ("apps", "daemonsets"): (listings.PODS_IN_FULL,),
+    ("apps", "replicasets"): (listings.PODS_IN_FULL,),
+    ("batch", "jobs"): (listings.PODS_IN_FULL,),
 }
 
 
@@ -55,7 +59,7 @@ async def _besides(
     api: Api, resource: Resource, metadata: dict[str, Any], progress: Progress | None
 ) -> Snapshot:
     """What is in the object's namespace, or on it if it is a node: not all that a cluster has."""
-    wanted = () if resource.group not in ("", "apps") else _BESIDES.get(resource.plural, ())
+    wanted = _BESIDES.get((resource.group, resource.plural), ())
     fields = f"spec.nodeName={metadata['name']}" if resource.plural == "nodes" else ""
     asked: dict[Source[Any], Source[Any]] = {replace(it, fields=fields): it for it in wanted}
     found = await take(api, asked, progress, namespace=metadata.get("namespace", ""))

@@ -5,6 +5,11 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import re
+
+_SECRET_NAME = re.compile(
+    r"passw(or)?d|passphrase|secret|token|credential|(api|access|private|signing)_?key", re.I
+)
 
 
 def fingerprint(secret: str | bytes) -> str:
@@ -22,3 +27,8 @@ def sized(encoded: object) -> str:
         return f"({len(base64.b64decode(str(encoded), validate=True))} bytes)"
     except (ValueError, binascii.Error):
         return "(hidden)"
+
+
+def names_a_secret(name: str) -> bool:
+    """Whether a variable of that name probably holds one: `DB_PASSWORD`, `API_KEY`."""
+    return _SECRET_NAME.search(name) is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kvestigate.render.blocks import Block, Facts, Table, Text, as_cell, one_line
+from kvestigate.render.blocks import Block, Cell, Facts, Table, Text, as_cell, one_line
 
 _GAP = "   "
 
@@ -19,8 +19,14 @@ def _block(block: Block, *, wide: bool) -> str:
     if isinstance(block, Text):
         return as_cell(block.cell).text
     if isinstance(block, Facts):
-        return _align([[f"{name}:", as_cell(value).text] for name, value in block.pairs])
+        return _align([row for name, value in block.pairs for row in _fact(name, value)])
     return _table(block, wide=wide)
+
+
+def _fact(name: str, value: str | Cell) -> list[list[str]]:
+    """A line for each of the value's, the name before the first."""
+    first, *more = as_cell(value).text.rstrip("\n").split("\n")
+    return [[f"{name}:", first], *(["", line] for line in more)]
 
 
 def _table(table: Table, *, wide: bool) -> str:

@@ -1,0 +1,38 @@
+"""PURE. What descriptions are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import msgspec
+
+from kvestigate.kube.decode import decode
+from kvestigate.kube.views.meta import Condition
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+Parts = tuple[list[tuple[str, str]], list[Section]]
+"""Facts, and sections that are shown unless they are empty."""
+
+
+def seen_as(body: dict[str, Any], type: type[T]) -> T:
+    return decode(msgspec.json.encode(body), type)
+
+
+def pairs(title: str, found: dict[str, str]) -> Section:
+    return Section(title, ("name", "value"), tuple(sorted(found.items())))
+
+
+def conditions(found: Iterable[Condition]) -> Section:
+    rows = tuple((it.type, it.status, it.reason, it.message) for it in found)
+    return Section("Conditions", ("type", "status", "reason", "message"), rows)

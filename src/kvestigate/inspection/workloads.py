@@ -1,0 +1,121 @@
+"""PURE. Whatever makes pods from a template, and the pods it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kvestigate.inspection.sections import Parts, Section, conditions, pairs, seen_as
+from kvestigate.inspection.status import ready_of, status_of
+from kvestigate.kube.selectors import from_label_selector
+from kvestigate.kube.views.meta import Condition, Metadata, View
+from kvestigate.kube.views.pods import PodTemplate
+from kvestigate.observe import listings
+from kvestigate.observe.snapshot import Snapshot
+
+# The fields that count pods, by kind: in the spec, then in the status.
+_COUNTS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
+    "Deployment": (
+        {"replicas": "desired"},
+        {
+            "updatedReplicas": "updated",
+            "readyReplicas": "ready",
+            "availableReplicas": "available",
+        },
+    ),
+    "StatefulSet": (
+        {"replicas": "desired"},
+        {
+            "updatedReplicas": "updated",
+            "readyReplicas": "ready",
+            "availableReplicas": "available",
+        },
+    ),
+    "ReplicaSet": (
+        {"replicas": "desired"},
+        {"readyReplicas": "ready", "availableReplicas": "available"},
+    ),
+    "DaemonSet": (
+        {},
+        {
+            "desiredNumberScheduled": "desired",
+            "updatedNumberScheduled": "updated",
+            "numberReady": "ready",
+            "numberAvailable": "available",
+        },
+    ),
+    "Job": (
+        {"parallelism": "at a time", "completions": "wanted"},
+        {"active": "active", "succeeded": "succeeded", "failed": "failed"},
+    ),
+}
+
+KINDS = frozenset(_COUNTS)
+
+
+class _Spec(View, frozen=True):
+    template: PodTemplate = PodTemplate()
+
+
+class _Status(View, frozen=True):
+    conditions: tuple[Condition, ...] = ()
+
+
+class _Workload(View, frozen=True):
+    metadata: Metadata = Metadata()
+    spec: _Spec = _Spec()
+    status: _Status = msgspec.field(default_factory=_Status)
+
+
+def workload(kind: str, body: dict[str, Any], besides: Snapshot) -> Parts:
+    found = seen_as(body, _Workload)
+    spec = body["spec"]
+    selector = from_label_selector(spec.get("selector"))
+    facts = [(_counted(kind), _counts(kind, body)), *_details(spec), ("selector", str(selector))]
+    template = tuple(
+        (it.name, it.image, _written(it.resources.requests), _written(it.resources.limits))
+        for it in found.spec.template.spec.containers
+    )
+    pods = tuple(
+        (it.metadata.name, status_of(it), "/".join(map(str, ready_of(it))), it.spec.node_name)
+        for it in besides.of(listings.PODS_IN_FULL)
+        if it.metadata.namespace == found.metadata.namespace
+        and selector.matches(it.metadata.labels)
+    )
+    return facts, [
+        Section("Containers", ("name", "image", "requests", "limits"), template),
+        Section("Pods", ("name", "status", "ready", "node"), pods),
+        pairs("Labels", found.metadata.labels),
+        conditions(found.status.conditions),
+    ]
+
+
+def _counted(kind: str) -> str:
+    return "pods" if kind in ("DaemonSet", "Job") else "replicas"
+
+
+def _counts(kind: str, body: dict[str, Any]) -> str:
+    """`2 desired, 2 updated, 1 ready, 1 available`"""
+    spec, status = body["spec"], body.get("status") or {}
+    wanted, seen = _COUNTS[kind]
+    said = [f"{spec[field]} {word}" for field, word in wanted.items() if field in spec]
+    return ", ".join([*said, *(f"{status.get(field, 0)} {word}" for field, word in seen.items())])
+
+
+def _details(spec: dict[str, Any]) -> list[tuple[str, str]]:
+    facts = []
+    strategy = (spec.get("strategy") or spec.get("updateStrategy") or {}).get("type")
+    if strategy:
+        facts.append(("strategy", str(strategy)))
+    if spec.get("serviceName"):
+        facts.append(("service", str(spec["serviceName"])))
+    if spec.get("paused"):
+        facts.append(("paused", "yes: changes are not rolled out"))
+    if spec.get("suspend"):
+        facts.append(("suspended", "yes: it makes no pods"))
+    return facts
+
+
+def _written(found: dict[str, str]) -> str:
+    return ", ".join(f"{name}={amount}" for name, amount in sorted(found.items())) or "-"
