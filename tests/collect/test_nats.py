@@ -17,6 +17,7 @@ from kvestigate.collect.lanes import Lane
 from kvestigate.collect.sinks.interface import Unavailable
 from kvestigate.collect.sinks.nats import NatsSink
 from tests.client.scripted import InstantClock
+from tests.upstream.processes import free_ports
 
 SUBJECT = "workloads"
 
@@ -31,7 +32,7 @@ class Broker:
     def __init__(self, binary: str, directory: Path) -> None:
         self._binary = binary
         self._directory = directory
-        self._port = -1
+        (self._port,) = free_ports(1)
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -47,8 +48,6 @@ class Broker:
         )
         assert self._process.stderr is not None
         async for line in self._process.stderr:
-            if b"Listening for client connections on" in line:
-                self._port = int(line.rpartition(b":")[2])
             if b"Server is ready" in line:
                 return
         raise AssertionError("the NATS server ended before it was ready")
