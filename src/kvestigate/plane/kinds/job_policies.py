@@ -94,8 +94,7 @@ def _exit_codes(path: str, requirement: Object, containers: set[str]) -> Causes:
         why = "must be one of the container or initContainer names in the pod template"
         yield causes.invalid(f"{path}.containerName", name, why)
     if not values:
-        given = requirement.get("values")  # null and nothing are told apart here
-        yield causes.invalid(f"{path}.values", given, "at least one value is required")
+        yield causes.invalid(f"{path}.values", values, "at least one value is required")
     elif len(values) > _EXIT_CODES_MAX:
         yield causes.too_many(f"{path}.values", len(values), _EXIT_CODES_MAX)
     seen: set[int] = set()
