@@ -57,11 +57,13 @@ def _offer(point: Continue) -> Response:
 
 async def list_(call: Call) -> Response:
     asked = call.asked
+    limit = max(asked.integer("limit") or 0, 0)
     options.check_list(asked)
     chosen = selection(asked, call.served)
-    limit = asked.integer("limit") or 0
+    if asked.params.get("resourceVersion") == "0" and not asked.params.get("continue"):
+        limit = 0  # whoever takes anything gets all of it: so do informers everywhere
     try:
-        state, after = _start(call)
+        state, after = _start(call, limited=limit > 0)
     except _Stale as stale:
         return _offer(stale.point)
     collection = state.collection(chosen.kind.key)
@@ -78,7 +80,7 @@ async def list_(call: Call) -> Response:
     return await forms.many(call, items, metadata)
 
 
-def _start(call: Call) -> tuple[PlaneState, tuple[str, str] | None]:
+def _start(call: Call, *, limited: bool) -> tuple[PlaneState, tuple[str, str] | None]:
     """The state to list and the key to start after."""
     params = call.asked.params
     version, match = params.get("resourceVersion", ""), params.get("resourceVersionMatch", "")
@@ -95,7 +97,7 @@ def _start(call: Call) -> tuple[PlaneState, tuple[str, str] | None]:
             raise _Stale(point) from None
     if version:
         _check_version(version)
-    exact = match == "Exact" or (version not in ("", "0") and not match and "limit" in params)
+    exact = match == "Exact" or (version not in ("", "0") and not match and limited)
     if exact:
         return versions.exactly(call.plane, versions.parse(version)), None
     versions.at_least(call.plane, version)
