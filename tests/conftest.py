@@ -59,6 +59,8 @@ PROVIDERS = [
     pytest.param("kubernetes", marks=pytest.mark.real, id="real"),
 ]
 
+_REAL_SECONDS = 240
+"""The first test of a module starts its cluster too, each server of which has a minute for that."""
 _running = pytest.StashKey[str]()
 
 
@@ -129,6 +131,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"kubernetes", "full_kubernetes"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.real)
+        if item.get_closest_marker("real") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(_REAL_SECONDS))
 
 
 def _elsewhere(item: pytest.Item) -> bool:

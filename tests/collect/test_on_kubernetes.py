@@ -154,8 +154,7 @@ def test_a_version_that_the_server_forgot_costs_no_state_and_no_repeat(
         writing.note(judge.merge(path, image("web:2")))
         writing.note(judge.merge(path, image("web:3")))
         judge.delete(DEPLOYMENTS.path(namespace=namespace, name="gone"))
-    kubernetes.forget(DEPLOYMENTS.path(namespace=namespace))
-    kubernetes.restart_apiserver()  # whose memory for watches is longer
+    kubernetes.forget_and_restart()
     before = collecting.output.read_text().splitlines()
     collecting.until({writing.last["changed"]})
     after = collecting.output.read_text().splitlines()[len(before) :]

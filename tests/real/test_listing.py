@@ -94,8 +94,7 @@ async def test_a_version_that_is_forgotten_is_expired(
 ) -> None:
     path = CONFIG_MAPS.path(namespace=namespace)
     old = judge.post(path, {"metadata": {"name": "old"}})["metadata"]["resourceVersion"]
-    kubernetes.forget(path)
-    kubernetes.restart_apiserver()  # its cache of events is not part of what it forgets
+    kubernetes.forget_and_restart()
     exactly = {"resourceVersion": old, "resourceVersionMatch": "Exact"}
     async with connected(kubernetes.admin_kubeconfig()) as api:
         with pytest.raises(Expired):

@@ -62,8 +62,7 @@ async def test_an_informer_notices_what_was_deleted_while_it_could_not_look(
             running = tasks.create_task(informer.run())
             await informer.synced.wait()
             judge.delete(f"{path}/lost")  # the loop stands still: the watch has not heard of it
-            kubernetes.forget(path)
-            kubernetes.restart_apiserver(kill=True)
+            kubernetes.forget_and_restart(kill=True)
             await seen.gone(Key(namespace, "lost"))
             running.cancel()
     assert [view.metadata.name for view in informer] == ["kept"]

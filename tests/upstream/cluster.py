@@ -22,6 +22,8 @@ READER_TOKEN = "token-of-the-reader"
 SERVER_NAME = "kubernetes.default.svc"
 """In the server's certificate beside 127.0.0.1: for `tls-server-name`."""
 _ATTEMPTS = 3
+_FAREWELL = 5.0
+"""Seconds. Without watches an API server ends in one; it would wait a minute for those to end."""
 
 
 class UpstreamCluster:
@@ -86,7 +88,7 @@ class UpstreamCluster:
         if kill:
             server.kill()
         else:
-            server.stop()
+            server.stop(grace=_FAREWELL)
         self._start_apiserver()
 
     def start_controllers(self) -> None:
@@ -140,20 +142,31 @@ class UpstreamCluster:
     def forget(self, collection: str) -> None:
         """Make the servers forget all history up to now, as the hourly-old is in daily life.
 
-        Compacts etcd and leaves the note by which API servers learn of it; returns when lists
-        of the collection at this path no longer come from the API server's memory either.
+        Returns when lists of the collection at this path no longer come from the API server's
+        memory either, which may take a quarter of a minute.
         """
-        with self.judge() as judge, self.etcd() as etcd:
+        with self.judge() as judge:
             version = judge.get(f"{collection}?limit=1")["metadata"]["resourceVersion"]
-            # Nothing older than the latest is kept, so there must be something later.
-            marker = {"metadata": {"generateName": "marker-"}}
-            judge.post("/api/v1/namespaces/default/configmaps", marker)
+            self._compact(judge)
+            exactly = f"{collection}?resourceVersion={version}&resourceVersionMatch=Exact&limit=1"
+            wait_until(lambda: not judge.answers(exactly), "the API server still remembers")
+
+    def forget_and_restart(self, *, kill: bool = False) -> None:
+        """The same for everything, watches too: an API server that starts remembers nothing."""
+        with self.judge() as judge:
+            self._compact(judge)
+        self.restart_apiserver(kill=kill)
+
+    def _compact(self, judge: Judge) -> None:
+        """etcd, with the note by which API servers learn of it."""
+        # Nothing older than the latest is kept, so there must be something later.
+        marker = {"metadata": {"generateName": "marker-"}}
+        judge.post("/api/v1/namespaces/default/configmaps", marker)
+        with self.etcd() as etcd:
             revision = etcd.post("/v3/maintenance/status", {})["header"]["revision"]
             etcd.post("/v3/kv/compaction", {"revision": revision, "physical": True})
             note = {"key": _base64(b"compact_rev_key"), "value": _base64(revision.encode())}
             etcd.post("/v3/kv/put", note)
-            exactly = f"{collection}?resourceVersion={version}&resourceVersionMatch=Exact&limit=1"
-            wait_until(lambda: not judge.answers(exactly), "the API server still remembers")
 
     def kubeconfig(
         self,
