@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -57,7 +58,14 @@ def read(data: bytes, content_type: str, kind: Kind) -> tuple[Object, Repeated]:
         raise _no_json(
             kind, data, f"json: cannot unmarshal {go_type(value)} into Go value of {_TYPE}"
         )
+    for field in ("apiVersion", "kind"):
+        if (told := value.get(field)) is not None and not isinstance(told, str):
+            raise _no_json(kind, data, _mistyped(field, told))
     return value, repeated
+
+
+def _mistyped(field: str, told: Any) -> str:
+    return f"json: cannot unmarshal {go_type(told)} into Go struct field .{field} of type string"
 
 
 class Misfit(Exception):
@@ -104,6 +112,10 @@ def identify(obj: Object, kind: Kind) -> None:
     told_kind = obj.get("kind") or resource.kind
     told_version = obj.get("apiVersion") or resource.api_version
     if told_kind != resource.kind or told_version != resource.api_version:
+        for field, told in (("apiVersion", told_version), ("kind", told_kind)):
+            if not isinstance(told, str):
+                why = _mistyped(field, told)
+                raise Misfit(f"couldn't get version/kind; json parse error: {why}")
         group, _, version = told_version.rpartition("/")
         if group == resource.group and told_kind == resource.kind and group:
             raise BadRequest(
@@ -111,7 +123,7 @@ def identify(obj: Object, kind: Kind) -> None:
                 f"version ({resource.api_version})"
             )
         if facts.for_kind(group, version, told_kind) is None:
-            if told_kind == resource.kind and group:
+            if told_kind == resource.kind and group in _groups():
                 raise BadRequest(
                     f"the API version in the data ({told_version}) does not match the expected "
                     f"API version ({resource.api_version})"
@@ -121,6 +133,12 @@ def identify(obj: Object, kind: Kind) -> None:
             f"converting ({version}.{told_kind}) to ({internal_type(kind)}): unknown conversion"
         )
     obj["kind"], obj["apiVersion"] = resource.kind, resource.api_version
+
+
+@cache
+def _groups() -> frozenset[str]:
+    """Those with a name that kube-apiserver has ever served."""
+    return frozenset({group for group, _, _ in facts.kinds().values() if group} | {"extensions"})
 
 
 def internal_type(kind: Kind) -> str:
@@ -284,6 +302,8 @@ def go_type(value: Any) -> str:
         return "bool"
     if isinstance(value, str):
         return "string"
+    if isinstance(value, dict):
+        return "object"
     return "array" if isinstance(value, list) else "number"
 
 

@@ -87,8 +87,8 @@ class Call(msgspec.Struct, frozen=True):
 
     @property
     def dry_run(self) -> bool:
-        value = self.asked.params.get("dryRun", "")
-        if value and value != "All":
+        value = self.asked.params.get("dryRun")
+        if value is not None and value != "All":
             cause = causes.unsupported("dryRun", [value], ["All"])
             raise causes.reject(_OPTIONS[self.asked.verb], "meta.k8s.io", "", [cause])
         return value == "All"

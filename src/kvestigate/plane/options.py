@@ -28,8 +28,8 @@ def check_write(asked: Asked, *, applies: bool = False) -> None:
     if applies and not manager:
         found.append(causes.required("fieldManager", "is required for apply patch"))
     found += _check_manager(manager)
-    if dry_run := params.get("dryRun", ""):
-        found += check_dry_run([dry_run])
+    if "dryRun" in params:
+        found += check_dry_run([params["dryRun"]])
     validation = params.get("fieldValidation", "")
     if validation not in _VALIDATIONS:
         found.append(causes.unsupported("fieldValidation", validation, _VALIDATIONS))

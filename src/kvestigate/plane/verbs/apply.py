@@ -10,6 +10,7 @@ from kvestigate.errors import AlreadyExists, ApiError, BadRequest, InputError
 from kvestigate.kube import duplicates
 from kvestigate.kube.apply.checking import misfit
 from kvestigate.kube.duplicates import ONCE, Repeated
+from kvestigate.kube.patches import restoring
 from kvestigate.kube.yaml_documents import complaint, load
 from kvestigate.plane import body, forms, managed, writing
 from kvestigate.plane.call import Call
@@ -80,9 +81,29 @@ async def _create(call: Call, config: Object) -> Item:
 
 def applied(call: Call, config: Object, live: Object | None, *, speaking: str = "") -> Object:
     """The stored form of what applying makes of an object; see `managed.apply`."""
-    fitted = body.normal_form(managed.apply(call, config, live, speaking=speaking), call)
+    made = managed.apply(call, config, live, speaking=speaking)
+    try:
+        fitted = body.fit(made, call)
+    except body.Misfit as why:
+        raise _unfit(call, config, made, str(why)) from None
     check_name(fitted["metadata"].get("name") or "", call.asked.name)
     return call.served.to_stored(fitted)
+
+
+def _unfit(call: Call, config: Object, made: Object, why: str) -> ApiError:
+    """The configuration fits the shapes that are merged, but its values do not fit the types."""
+    if call.served.type is None:
+        resource = call.served.resource
+        return BadRequest(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: {why}"
+        )
+    meta, type_ = config["metadata"], _type_text(config)
+    place = f"{_text(meta, 'namespace')}/{_text(meta, 'name')}"
+    return ApiError(
+        f"failed to convert new object ({place}; {type_}) to proper version: unable to convert "
+        f"unstructured object to {type_}: {restoring.complaint(made, call.served.type) or why}"
+    )
 
 
 def _is_absent(call: Call) -> bool:

@@ -169,7 +169,7 @@ def read_options(call: Call) -> Options:
             value["propagationPolicy"] = params["propagationPolicy"]
         if "orphanDependents" in params:
             value["orphanDependents"] = call.asked.flag("orphanDependents")
-        if params.get("dryRun"):
+        if "dryRun" in params:
             value["dryRun"] = [params["dryRun"]]
     if value.get("kind") not in (None, "", "DeleteOptions"):
         version = value.get("apiVersion") or "v1"

@@ -100,7 +100,7 @@ def _decode(call: Call, media: str) -> tuple[Any, Repeated]:
         change, repeated = duplicates.checked(data, msgspec.json.decode(data), merging=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         why = body.json_complaint(data, error)
-        raise BadRequest(f"error decoding patch: {why}") from None
+        raise BadRequest(why if media == STRATEGIC else f"error decoding patch: {why}") from None
     return change, repeated.prefixed("json patch ") if media == JSON else repeated
 
 
