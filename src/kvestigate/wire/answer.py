@@ -91,14 +91,29 @@ def gzipped(pieces: Sequence[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def slices(pieces: Sequence[bytes], length: int, size: int) -> Iterator[bytes | memoryview]:
-    """The pieces, which have `length` bytes, in parts of about `size`."""
-    step = max(1, len(pieces) * size // length)
+def slices(pieces: Sequence[bytes], length: int, first: int, size: int) -> Iterator[memoryview]:
+    """The pieces, which have `length` bytes, in parts: a first one, then others of `size`.
+
+    Only where a piece is long are some shorter: pieces that make up a few parts are copied
+    together, but none that is longer than those.
+    """
+    step = max(1, len(pieces) * _JOINED // length)
+    wanted, rest = first, memoryview(b"")
     for start in range(0, len(pieces), step):
-        part = b"".join(pieces[start : start + step])
-        if len(part) < 2 * size:
-            yield part
-            continue
-        view = memoryview(part)
-        for at in range(0, len(part), size):
-            yield view[at : at + size]
+        chosen = pieces[start : start + step]
+        view = memoryview(b"".join((rest, *chosen) if rest else chosen))
+        at = 0
+        while len(view) - at >= wanted:
+            yield view[at : at + wanted]
+            at += wanted
+            wanted = size
+        rest = view[at:]
+        if rest and step == 1:
+            yield rest
+            rest = view[:0]
+    if rest:
+        yield rest
+
+
+_JOINED = 1024 * 1024
+"""Bytes that are copied together: what takes a tenth of a millisecond."""

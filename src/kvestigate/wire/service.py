@@ -29,10 +29,12 @@ _WHOLE = (bytes, list, tuple)
 """Bodies that are no stream."""
 _JOIN_BYTES = 16 * 1024
 """Up to here copying pieces together is cheaper than a vectored write."""
-_SLICE_BYTES = 64 * 1024
-"""What is encrypted at once: so little that the copies on the way stay in the processor's cache."""
-_TURN = 2
-"""Slices of one answer that are sent before other connections come to theirs."""
+_RECORD_BYTES = 16 * 1024
+"""What TLS encrypts in one piece: of any other number of bytes the last piece is a waste."""
+_FIRST_BYTES = 4 * _RECORD_BYTES
+"""Of a long answer: so little that the client soon has something to decrypt."""
+_SLICE_BYTES = 15 * _RECORD_BYTES
+"""What is sent before other connections come to their turn: a quarter of a millisecond."""
 
 
 class Activity(enum.Enum):
@@ -324,7 +326,7 @@ class Service(asyncio.BufferedProtocol):
         head = self._head(arrival, response.status, fields, framing, keep_alive)
         if bodiless or arrival.request.method == "HEAD":
             self._transport.write(head)
-        elif length <= (_SLICE_BYTES if self._tls else _JOIN_BYTES):
+        elif length <= (_FIRST_BYTES if self._tls else _JOIN_BYTES):
             self._transport.write(b"".join((head, *pieces)))
         elif self._tls:
             await self._send_slices((head, *pieces), length)
@@ -336,11 +338,11 @@ class Service(asyncio.BufferedProtocol):
     async def _send_slices(self, pieces: Sequence[bytes], length: int) -> None:
         """Encrypt one slice while the client reads the last, and let others have their turn."""
         try:
-            for number, part in enumerate(answer.slices(pieces, length, _SLICE_BYTES), start=1):
+            for part in answer.slices(pieces, length, _FIRST_BYTES, _SLICE_BYTES):
                 self._transport.write(part)
                 if self._writable is not None:
                     await self._drain()
-                elif number % _TURN == 0:
+                else:
                     await asyncio.sleep(0)
         except TypeError as failure:  # a piece of a wrong kind, after others were sent
             _log.exception("an answer failed")
