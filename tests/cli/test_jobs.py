@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
@@ -212,6 +213,12 @@ def test_files_are_copied_to_a_volume_and_back(
     assert (outside.code, "leads out of the volume" in outside.err) == (2, True)
     near = invoke("volumes", "ls", "dta-vol")
     assert (near.code, "did you mean 'data-vol'" in near.err) == (5, True)
+    lost = invoke("volumes", "create", "fast-vol", "1Gi", "--storage-class", "fast")
+    assert (lost.code, "hint: there are: local-path\n" in lost.err) == (2, True)
+    for answer in ("n\n", ""):
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        kept = invoke("volumes", "delete", "data-vol")
+        assert (kept.code, "was not deleted: nobody said yes" in kept.err) == (1, True)
     smaller = invoke("volumes", "resize", "data-vol", "1Mi")
     assert (smaller.code, "is not more than the 1Gi" in smaller.err) == (2, True)
     assert "is being resized to 2Gi" in ok(invoke("volumes", "resize", "data-vol", "2Gi"))
@@ -273,12 +280,15 @@ def test_a_task_that_fails_says_so(invoke: Invoke, home: Path, cluster: None) ->
     outcome = invoke("jobs", "submit", "task.yaml")
     assert (outcome.code, outcome.out.splitlines()[1:]) == (1, ["before"])
     task = id_in(outcome.out)
-    assert outcome.err.endswith(f"Task {task} failed\n")
+    assert outcome.err.endswith(f"Task {task} failed: node-0: it ended with exit code 3\n")
 
     ok(invoke("auth", "login", "fail@ing"))
     assert invoke("jobs", "status", task).code == 5
     assert invoke("jobs", "cancel", task).code == 5
-    assert task in ok(invoke("jobs", "list", "--all-users"))
+    for everybodys in ("list", "history"):
+        shown = ok(invoke("jobs", everybodys, "--all-users"))
+        assert task in shown
+        assert "USER" in shown.splitlines()[0]
     ok(invoke("auth", "login", "failing"))
     assert ok(invoke("jobs", "cancel", task)) == f"Task {task} stopped successfully\n"
 
@@ -328,7 +338,8 @@ def test_the_same_commands_work_through_a_server(
             shown = ok(invoke("jobs", "submit", "task.yaml", "--dry-run"))
             kinds = [document["kind"] for document in yaml.safe_load_all(shown)]
             assert kinds == ["Service", "Service", "Job", "Job"]
-            assert invoke("jobs", "status", "abc12345").code == 5
+            absent = invoke("jobs", "status", "abc12345")
+            assert (absent.code, "hint: `k8s-cli jobs list` shows yours" in absent.err) == (5, True)
             assert f"task-{task}-ports.default.svc:8080" in ok(invoke("jobs", "endpoint", task))
             watched = ok(invoke("jobs", "status", task, "--watch"))
             assert watched == f"{task} completed: node-0 Succeeded, node-1 Succeeded\n"
@@ -415,7 +426,7 @@ def test_who_is_logged_in(invoke: Invoke) -> None:
     ("args", "message"),
     [
         (("jobs", "submit", "absent.yaml"), "absent.yaml: cannot read the file"),
-        (("jobs", "submit", "task.yaml"), "resources.cpu: no such field"),
+        (("jobs", "submit", "task.yaml"), "task.yaml: resources.cpu: no such field"),
         (("jobs", "submit", "task.yaml", "--env", "A"), "--env: 'A' is not NAME=VALUE"),
         (("jobs", "stop"), "name a task or give --all"),
         (("jobs", "stop", "a", "--all"), "name a task or give --all"),
@@ -456,6 +467,7 @@ def test_why_a_task_does_not_run(invoke: Invoke, home: Path, cluster: None) -> N
     assert "node-0: it ended with exit code 127" in said
     assert "try: a command was not found" in said
 
+    assert "failed: node-0: it ended with exit code 127" in wrong.err
     large = id_in(ok(invoke("jobs", "submit", "large.yaml", "--detach")))
     assert "pending" in ok(invoke("jobs", "why", large))
     ok(invoke("jobs", "stop", large))

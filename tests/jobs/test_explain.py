@@ -44,17 +44,19 @@ def container(**state: Any) -> dict[str, Any]:
     [
         (
             unscheduled("0/2 nodes are available: 2 Insufficient nvidia.com/gpu."),
-            "node-0: no node takes it: 0/2 nodes",
-            "ask for less nvidia.com/gpu",
+            "node-0: none of 2 nodes fits: 2 have too few nvidia.com/gpu left",
+            "ask for less nvidia.com/gpu, or wait until other tasks end",
         ),
         (
-            unscheduled("0/1 nodes are available: 1 node(s) didn't match Pod's node affinity"),
-            "node-0: no node takes it",
+            unscheduled(
+                "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
+            ),
+            "node-0: the only node does not fit: 1 lacks the labels that it asks for",
             "no node has what resources.accelerators",
         ),
         (
             unscheduled("pod has unbound immediate PersistentVolumeClaims"),
-            "node-0: no node takes it",
+            "node-0: a claim that it mounts has no volume yet",
             "a volume is not ready",
         ),
         (
@@ -75,7 +77,7 @@ def container(**state: Any) -> dict[str, Any]:
         (
             container(terminated={"exitCode": 3, "reason": "Error", "message": "m"}),
             "node-0: it ended with exit code 3: m",
-            "its log says more",
+            "its log says more: `k8s-cli jobs logs abc12345`",
         ),
         (
             {"phase": "Failed", "reason": "Evicted", "message": "low on disk"},
@@ -90,6 +92,27 @@ def test_a_pods_trouble_is_named_with_a_way_out(
     found = explained(pod)
     assert found.causes[0].startswith(cause)
     assert found.advice[0].startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("resource", "asked", "largest", "advice"),
+    [
+        ("nvidia.com/gpu", "9", {"nvidia.com/gpu": 8}, "no node has more than 8"),
+        ("cpu", "5", {"cpu": 4000}, "no node has more than 4"),
+        ("memory", "3Gi", {"memory": 2 << 30}, "no node has more than 2.0 GiB"),
+        ("nvidia.com/gpu", "8", {"nvidia.com/gpu": 8}, "wait until other tasks end"),
+        ("nvidia.com/gpu", "9", {}, "wait until other tasks end"),
+    ],
+)
+def test_nobody_waits_for_what_no_node_has(
+    resource: str, asked: str, largest: dict[str, int], advice: str
+) -> None:
+    asks = {"name": "task", "resources": {"requests": {resource: asked}}}
+    status = unscheduled(f"0/1 nodes are available: 1 Insufficient {resource}.")
+    pod = msgspec.convert({"spec": {"containers": [asks]}, "status": status}, Pod)
+    jobs = [msgspec.convert(JOB, TaskJob)]
+    found = explain(Evidence(task_status(jobs), jobs, [(0, pod)], [], [], largest))
+    assert advice in found.advice[0]
 
 
 def test_a_refused_pod_is_known_from_the_jobs_events() -> None:

@@ -115,8 +115,23 @@ async def test_what_goes_with_a_task_is_owned_by_its_first_job(
         assert owner["name"].endswith("-node-0")
 
 
+# A class that is only a word on a volume that somebody made by hand.
+FAST_VOLUME = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolume",
+    "metadata": {"name": "by-hand"},
+    "spec": {
+        "capacity": {"storage": "10Gi"},
+        "accessModes": ["ReadWriteMany"],
+        "storageClassName": "fast",
+        "hostPath": {"path": "/data"},
+    },
+}
+
+
 async def test_a_volume_is_made_mounted_and_deleted(launcher_of: LauncherOf, api: Api) -> None:
     launcher = launcher_of(ALICE)
+    await api.create(builtins.resource("persistentvolumes"), FAST_VOLUME)
     made = await launcher.create_volume(VolumeRequest("data", "10Gi", "fast", ("ReadWriteMany",)))
     assert made.message == f"Volume created successfully with ID: {made.volume_id}"
     volume = await launcher.volume(made.volume_id)
@@ -318,6 +333,7 @@ async def test_names_are_each_users_own(launcher_of: LauncherOf) -> None:
         (VolumeRequest("a", "0"), "size: '0' is not more than nothing"),
         (VolumeRequest("a", "1Gi", None, ("Often",)), "access_modes: 'Often' is none"),
         (VolumeRequest("a", "1Gi", None, ()), "access_modes: at least one"),
+        (VolumeRequest("a", "1Gi", "fast"), "storage_class: there is no class 'fast'"),
     ],
 )
 async def test_a_wrong_volume_is_refused(

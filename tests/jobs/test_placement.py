@@ -31,6 +31,9 @@ def placed(**resources: Any) -> Placement:
         ("L4", "NVIDIA-L40S", False),
         ("l40s", "NVIDIA-L40S", True),
         ("T4", "Tesla-T4", True),
+        ("RTXPRO6000", "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", True),
+        ("RTX6000-Ada", "NVIDIA-RTX-6000-Ada-Generation", True),
+        ("RTX6000", "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition", False),
     ],
 )
 def test_accelerators_are_known_by_their_labels(name: str, value: str, matches: bool) -> None:

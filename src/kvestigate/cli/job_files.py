@@ -35,6 +35,15 @@ def read_document(file: str) -> Any:
     return documents[0].value
 
 
+@contextmanager
+def errors_of(file: str) -> Iterator[None]:
+    """What is wrong with a task begins with the file it is in."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.message, where=file, hint=error.hint) from None
+
+
 def pairs(flag: str, given: Sequence[str]) -> dict[str, str]:
     """`NAME=VALUE`, or `NAME` for what our own environment has."""
     found = {}

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kvestigate.cli.group import Group, command, group
-from kvestigate.cli.job_files import packed_files, pairs, progress_bar, read_document
+from kvestigate.cli.job_files import errors_of, packed_files, pairs, progress_bar, read_document
 from kvestigate.cli.job_server import serve_launcher, server_options
 from kvestigate.cli.launching import launcher_of
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import duration, whole_number
+from kvestigate.cli.progress import said_if_silent
 from kvestigate.errors import EXIT_FAILED, EXIT_OK, UsageError
 
 if TYPE_CHECKING:
@@ -80,9 +81,11 @@ async def submit(
     from kvestigate.jobs.tasks.parse import parse_task, with_variables
 
     given = {"envs": pairs("--env", envs), "secrets": pairs("--secret", secrets)}
-    document = with_variables(read_document(file), **given)
-    document = with_limits(document, queue=queue, start=start, deadline=deadline, ttl=ttl)
-    task = parse_task(document)
+    document = read_document(file)
+    with errors_of(file):
+        document = with_variables(document, **given)
+        document = with_limits(document, queue=queue, start=start, deadline=deadline, ttl=ttl)
+        task = parse_task(document)
     for path in task.without_effect:
         click.echo(f"note: {path} has no effect on a Kubernetes cluster", err=True)
     with packed_files(task) as archive:
@@ -125,8 +128,12 @@ async def _see_to_the_end(
         await _print_lines(launcher, task_id, LogRequest())
     if task is None:
         task = await launcher.task(task_id)
-    click.echo(f"Task {task.task_id} {task.status.value}", err=True)
-    return EXIT_FAILED if task.status.value == "failed" else EXIT_OK
+    if task.status.value != "failed":
+        click.echo(f"Task {task.task_id} {task.status.value}", err=True)
+        return EXIT_OK
+    said = await launcher.why(task_id)
+    click.echo(f"Task {task.task_id} failed: {said.causes[0]}", err=True)
+    return EXIT_FAILED
 
 
 @command(
@@ -142,7 +149,7 @@ async def list_(options: GlobalOptions, details: bool, all_users: bool) -> None:
 
     async with launcher_of(options) as launcher:
         listed = await launcher.list_tasks(all_users=all_users)
-    emit(options, listed, partial(task_list_blocks, details=details))
+    emit(options, listed, partial(task_list_blocks, details=details, all_users=all_users))
 
 
 @command(
@@ -159,7 +166,7 @@ async def queue(options: GlobalOptions, all_users: bool) -> None:
     async with launcher_of(options) as launcher:
         listed = queued(await launcher.list_tasks(all_users=all_users))
     now = datetime.now(UTC).replace(tzinfo=None)
-    emit(options, listed, partial(queue_blocks, now=now))
+    emit(options, listed, partial(queue_blocks, now=now, all_users=all_users))
 
 
 @command(
@@ -173,7 +180,8 @@ async def history(options: GlobalOptions, all_users: bool) -> None:
     from kvestigate.jobs.views import history_blocks
 
     async with launcher_of(options) as launcher:
-        emit(options, await launcher.history(all_users=all_users), history_blocks)
+        found = await launcher.history(all_users=all_users)
+    emit(options, found, partial(history_blocks, all_users=all_users))
 
 
 @command("endpoint", into=jobs, examples=("kvestigate jobs endpoint abc12345",))
@@ -409,12 +417,15 @@ async def _show_plan(
 async def _print_lines(launcher: Launcher, task_id: str, request: LogRequest) -> None:
     from contextlib import aclosing
 
-    async with aclosing(launcher.logs(task_id, request)) as lines:
-        async for line in lines:
-            # Bytes as the program wrote them: a log may hold anything.
-            sys.stdout.flush()
-            sys.stdout.buffer.write(line + b"\n")
-            sys.stdout.buffer.flush()
+    waiting = f"nothing yet; `k8s-cli jobs why {task_id}` says what it waits for"
+    with said_if_silent(waiting) as heard:
+        async with aclosing(launcher.logs(task_id, request)) as lines:
+            async for line in lines:
+                heard()
+                # Bytes as the program wrote them: a log may hold anything.
+                sys.stdout.flush()
+                sys.stdout.buffer.write(line + b"\n")
+                sys.stdout.buffer.flush()
 
 
 def renamed(original: Group, program: str) -> Group:

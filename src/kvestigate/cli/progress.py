@@ -87,3 +87,21 @@ def counting(doing: str = "reading") -> Iterator[Counting | None]:
     finally:
         silent.cancel()
         counter.erase()
+
+
+@contextmanager
+def said_if_silent(words: str, patience: float = 3.0) -> Iterator[Callable[[], None]]:
+    """Say `words` on a terminal unless the yielded function is called within `patience`."""
+    if not sys.stderr.isatty():
+        yield lambda: None
+        return
+    silent = asyncio.get_running_loop().call_later(patience, _say, sys.stderr, words)
+    try:
+        yield silent.cancel
+    finally:
+        silent.cancel()
+
+
+def _say(stream: TextIO, words: str) -> None:
+    stream.write(f"{words}\n")
+    stream.flush()

@@ -13,7 +13,7 @@ from kvestigate.cli.jobs import all_users_option
 from kvestigate.cli.launching import API_URL, in_process, launcher_of
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
-from kvestigate.errors import UsageError
+from kvestigate.errors import KvestigateError, UsageError
 
 
 @group("volumes")
@@ -66,7 +66,7 @@ async def list_(options: GlobalOptions, details: bool, all_users: bool) -> None:
 
     async with launcher_of(options) as launcher:
         listed = await launcher.list_volumes(all_users=all_users)
-    emit(options, listed, partial(volume_list_blocks, details=details))
+    emit(options, listed, partial(volume_list_blocks, details=details, all_users=all_users))
 
 
 @command("status", into=volumes, examples=("kvestigate volumes status vol12345",))
@@ -152,6 +152,17 @@ async def delete(options: GlobalOptions, volume_id: str, force: bool) -> None:
     """Delete a volume with everything on it."""
     async with launcher_of(options) as launcher:
         volume = await launcher.volume(volume_id)
-        if not force:
-            click.confirm(f"delete volume {volume.name} ({volume.size})?", abort=True, err=True)
+        if not force and not _confirmed(f"delete volume {volume.name} ({volume.size})?"):
+            raise KvestigateError(
+                f"volume {volume.name} was not deleted: nobody said yes",
+                hint="--force deletes without asking",
+            )
         click.echo((await launcher.delete_volume(volume_id)).message)
+
+
+def _confirmed(question: str) -> bool:
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:  # there was nobody to ask
+        click.echo(err=True)
+        return False

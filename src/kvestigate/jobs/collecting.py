@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
+from kvestigate.errors import Forbidden
 from kvestigate.jobs.explain import Evidence
 from kvestigate.jobs.log_lines import JOBS, pod_index
 from kvestigate.jobs.statuses import TaskJob, node_index, task_status
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.volumes import CLAIMS
 from kvestigate.kube import builtins
-from kvestigate.kube.views.core import Event
+from kvestigate.kube.requests import amounts
+from kvestigate.kube.views.core import Event, Node
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim
 from kvestigate.kube.views.workloads import Job
 
 EVENTS = builtins.resource("events")
+NODES = builtins.resource("nodes")
 
 
 async def evidence(api: Api, jobs: Sequence[TaskJob]) -> Evidence:
@@ -46,4 +49,22 @@ async def evidence(api: Api, jobs: Sequence[TaskJob]) -> Evidence:
         sorted(((pod_index(pod), pod) for pod in pods.items), key=lambda pair: pair[0]),
         claims,
         events,
+        await _largest(api) if any(map(_waits_for_a_node, pods.items)) else {},
     )
+
+
+def _waits_for_a_node(pod: Pod) -> bool:
+    return any(it.type == "PodScheduled" and it.status == "False" for it in pod.status.conditions)
+
+
+async def _largest(api: Api) -> Mapping[str, int]:
+    """The most that any node offers of each resource; nothing if we may not look at nodes."""
+    try:
+        nodes: Iterable[Node] = (await api.list(NODES, type=Node)).items
+    except Forbidden:
+        return {}
+    most: dict[str, int] = {}
+    for node in nodes:
+        for name, amount in amounts(node.status.allocatable).items():
+            most[name] = max(amount, most.get(name, 0))
+    return most

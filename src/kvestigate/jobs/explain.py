@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from kvestigate.jobs.answers import State, TaskStatus
 from kvestigate.jobs.statuses import TaskJob, node_index
 from kvestigate.jobs.tasks import labels
+from kvestigate.kube.requests import CPU, requests_of
+from kvestigate.kube.unschedulable import in_plain_words
 from kvestigate.kube.views.core import Event
 from kvestigate.kube.views.pods import ContainerState, Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim
+from kvestigate.render.human import cores, size
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +36,14 @@ class Evidence:
     """With the index of the node."""
     claims: Sequence[PersistentVolumeClaim]
     events: Sequence[Event]
+    largest: Mapping[str, int] = field(default_factory=dict)
+    """The most that any node offers of a resource; empty where we do not know."""
 
+
+_INSUFFICIENT = re.compile(r"Insufficient (\S+?)[,.]?(?:\s|$)")
 
 # What schedulers say about nodes, and what would change it.
 _SCHEDULING: tuple[tuple[re.Pattern[str], str], ...] = (
-    (
-        re.compile(r"Insufficient (\S+?)[,.]?(?:\s|$)"),
-        "ask for less {0}, or wait until other tasks end: `k8s-cli jobs list --all-users`",
-    ),
     (
         re.compile(r"didn't match Pod's node affinity|didn't match .*node selector"),
         "no node has what resources.accelerators, instance_type or use_spot ask for",
@@ -52,6 +55,7 @@ _SCHEDULING: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(r"unschedulable"), "a node is cordoned: `kubectl uncordon NODE` opens it again"),
 )
+_UNKNOWN: Mapping[str, int] = {}
 _WAITING = {
     "ErrImagePull": "check resources.image_id: the node cannot pull that image",
     "ImagePullBackOff": "check resources.image_id: the node cannot pull that image",
@@ -73,7 +77,7 @@ def explain(evidence: Evidence) -> Explanation:
     seen = set()
     for index, pod in evidence.pods:
         seen.add(index)
-        for cause, way_out in pod_causes(pod):
+        for cause, way_out in pod_causes(pod, evidence.largest):
             causes.append(f"node-{index}: {cause}")
             advice.append(way_out)
     for job in evidence.jobs:
@@ -86,8 +90,9 @@ def explain(evidence: Evidence) -> Explanation:
             causes.append(_claim(claim, evidence.events))
     if not causes:
         causes = [_nothing_wrong(evidence.task.status)]
-    given = tuple(dict.fromkeys(way_out for way_out in advice if way_out))
-    return Explanation(evidence.task.task_id, evidence.task.status, tuple(causes), given)
+    task = evidence.task
+    given = (way_out.replace("TASK", task.task_id) for way_out in advice if way_out)
+    return Explanation(task.task_id, task.status, tuple(causes), tuple(dict.fromkeys(given)))
 
 
 def _noted(jobs: Iterable[TaskJob]) -> list[str]:
@@ -96,14 +101,15 @@ def _noted(jobs: Iterable[TaskJob]) -> list[str]:
     return [f"the task was ended: {reason}" for reason in sorted(noted)]
 
 
-def pod_causes(pod: Pod) -> Iterable[tuple[str, str]]:
+def pod_causes(pod: Pod, largest: Mapping[str, int] = _UNKNOWN) -> Iterable[tuple[str, str]]:
     """What keeps a pod from running or has ended it, each with a way out or with nothing."""
     status = pod.status
     if status.phase == "Failed" and status.reason:
         yield f"{status.reason}: {status.message}", "submit the task again"
     for condition in status.conditions:
         if condition.type == "PodScheduled" and condition.status == "False":
-            yield f"no node takes it: {condition.message}", _scheduling(condition.message)
+            said = in_plain_words(condition.reason, condition.message)
+            yield said, _scheduling(condition.message, pod, largest)
     for container in status.container_statuses:
         yield from _container(container.state)
 
@@ -121,15 +127,28 @@ def _container(state: ContainerState) -> Iterable[tuple[str, str]]:
             reason = f" ({ended.reason})" if ended.reason not in ("", "Error") else ""
             yield (
                 f"it ended with exit code {ended.exit_code}{reason}{said}",
-                _EXITS.get(ended.exit_code, "its log says more: `k8s-cli jobs logs ID`"),
+                _EXITS.get(ended.exit_code, "its log says more: `k8s-cli jobs logs TASK`"),
             )
 
 
-def _scheduling(message: str) -> str:
+def _scheduling(message: str, pod: Pod, largest: Mapping[str, int]) -> str:
+    if short := _INSUFFICIENT.search(message):
+        resource = short.group(1)
+        most = largest.get(resource)
+        if most is not None and requests_of(pod.spec).get(resource, 0) > most:
+            return f"ask for less {resource}: no node has more than {_amount(resource, most)}"
+        others = "`k8s-cli jobs list --all-users`"
+        return f"ask for less {resource}, or wait until other tasks end: {others}"
     for pattern, way_out in _SCHEDULING:
-        if found := pattern.search(message):
-            return way_out.format(*found.groups())
+        if pattern.search(message):
+            return way_out
     return ""
+
+
+def _amount(resource: str, amount: int) -> str:
+    if resource == CPU:
+        return cores(amount / 1000)
+    return size(amount) if amount >= 1 << 20 else str(amount)
 
 
 def _podless(job: TaskJob, events: Sequence[Event]) -> Iterable[str]:

@@ -30,13 +30,15 @@ _TONES = {
 _ENDS = {"failed": Tone.BAD, "completed": Tone.GOOD, "stopped": Tone.WARN, "unknown": Tone.DIM}
 
 
-def task_list_blocks(listed: TaskListResponse, *, details: bool) -> Sequence[Block]:
+def task_list_blocks(
+    listed: TaskListResponse, *, details: bool, all_users: bool = False
+) -> Sequence[Block]:
     columns = [
         Column("TASK ID"),
         Column("NAME"),
         Column("STATUS"),
         Column("CREATED"),
-        Column("USER", wide=not details),
+        Column("USER", wide=not (details or all_users)),
         Column("NAMESPACE", wide=not details),
         Column("JOBS", wide=not details),
     ]
@@ -45,7 +47,7 @@ def task_list_blocks(listed: TaskListResponse, *, details: bool) -> Sequence[Blo
             task.task_id,
             task.name,
             Cell(task.status.value, _TONES[task.status]),
-            task.created_at,
+            task.created_at[:19],
             task.username,
             task.metadata.namespace,
             ", ".join(task.metadata.node_jobs),
@@ -87,14 +89,16 @@ def explanation_blocks(explanation: Explanation) -> Sequence[Block]:
     ]
 
 
-def volume_list_blocks(listed: VolumeListResponse, *, details: bool) -> Sequence[Block]:
+def volume_list_blocks(
+    listed: VolumeListResponse, *, details: bool, all_users: bool = False
+) -> Sequence[Block]:
     columns = [
         Column("VOLUME ID"),
         Column("NAME"),
         Column("SIZE"),
         Column("STATUS"),
         Column("CREATED"),
-        Column("USER", wide=not details),
+        Column("USER", wide=not (details or all_users)),
         Column("STORAGE CLASS", wide=not details),
         Column("ACCESS MODES", wide=not details),
         Column("CLAIM", wide=not details),
@@ -105,7 +109,7 @@ def volume_list_blocks(listed: VolumeListResponse, *, details: bool) -> Sequence
             volume.name,
             volume.size,
             _phase(volume),
-            volume.created_at,
+            volume.created_at[:19],
             volume.username,
             volume.storage_class or "",
             ",".join(volume.access_modes),
@@ -144,7 +148,7 @@ def volume_files_blocks(files: VolumeFiles) -> Sequence[Block]:
     return [text("\n".join(files.lines))]
 
 
-def history_blocks(history: HistoryResponse) -> Sequence[Block]:
+def history_blocks(history: HistoryResponse, *, all_users: bool = False) -> Sequence[Block]:
     columns = [
         Column("TASK ID"),
         Column("NAME"),
@@ -154,7 +158,7 @@ def history_blocks(history: HistoryResponse) -> Sequence[Block]:
         Column("NODES", number=True),
         Column("GPUS", number=True),
         Column("REASON"),
-        Column("USER", wide=True),
+        Column("USER", wide=not all_users),
     ]
     rows: list[list[str | Cell]] = [
         [
@@ -173,7 +177,9 @@ def history_blocks(history: HistoryResponse) -> Sequence[Block]:
     return [Table(columns, rows, empty="no task has been submitted yet")]
 
 
-def queue_blocks(listed: TaskListResponse, now: datetime) -> Sequence[Block]:
+def queue_blocks(
+    listed: TaskListResponse, now: datetime, *, all_users: bool = False
+) -> Sequence[Block]:
     columns = [
         Column("#", number=True),
         Column("TASK ID"),
@@ -181,7 +187,7 @@ def queue_blocks(listed: TaskListResponse, now: datetime) -> Sequence[Block]:
         Column("STATUS"),
         Column("NODES", number=True),
         Column("SINCE"),
-        Column("USER", wide=True),
+        Column("USER", wide=not all_users),
     ]
     rows: list[list[str | Cell]] = [
         [

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
-from kvestigate.errors import Conflict, InputError, NotFound
+from kvestigate.errors import Conflict, Forbidden, InputError, NotFound
 from kvestigate.jobs import answers
 from kvestigate.jobs.interface import ACCESS_MODES, VolumeRequest
 from kvestigate.jobs.statuses import volume_status
@@ -17,10 +17,13 @@ from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.ids import is_id
 from kvestigate.kube import builtins, quantities
 from kvestigate.kube.names import SUBDOMAIN_MAX
+from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod
-from kvestigate.kube.views.storage import PersistentVolumeClaim
+from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim
 
 CLAIMS = builtins.resource("persistentvolumeclaims")
+CLASSES = builtins.resource("storageclasses")
+VOLUMES = builtins.resource("persistentvolumes")
 _FINISHED = ("Succeeded", "Failed")
 _LONGEST_NAME = 200
 
@@ -34,6 +37,8 @@ async def create(
             f"there is a volume named {request.name!r} already",
             hint="`k8s-cli volumes list` shows it; choose another name or delete it",
         )
+    if request.storage_class:
+        await _check_class(api, request.storage_class)
     ending = f"-{volume_id}"
     spec = {
         "accessModes": list(request.access_modes),
@@ -54,6 +59,24 @@ async def create(
     await api.create(CLAIMS, body, namespace=api.namespace)
     message = f"Volume created successfully with ID: {volume_id}"
     return answers.VolumeCreateResponse(volume_id, "created", message)
+
+
+async def _check_class(api: Api, name: str) -> None:
+    """A claim of a class that is not there would wait for ever. InputError names those that are.
+
+    A class may be no more than a word that somebody wrote on volumes.
+    """
+    try:
+        classes = await api.list(CLASSES, type=PartialObject)
+        names = sorted(it.metadata.name for it in classes.items)
+        volumes = () if name in names else (await api.list(VOLUMES, type=PersistentVolume)).items
+    except Forbidden:
+        return  # who may not look has to know
+    if name not in names and all(it.spec.storage_class_name != name for it in volumes):
+        raise InputError(
+            f"storage_class: there is no class {name!r}",
+            hint=f"there are: {', '.join(names)}" if names else "the cluster has none",
+        )
 
 
 async def list_all(api: Api, user: User | None) -> answers.VolumeListResponse:

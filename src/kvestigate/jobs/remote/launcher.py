@@ -17,7 +17,7 @@ from kvestigate.jobs.explain import Explanation
 from kvestigate.jobs.files.pieces import Files
 from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
 from kvestigate.jobs.remote.resuming import unbroken
-from kvestigate.jobs.server.failures import failure
+from kvestigate.jobs.server.failures import HINT, failure
 from kvestigate.jobs.tasks.identity import User
 from kvestigate.wire.message import Headers, Incoming, Request
 from kvestigate.wire.pool import HttpClient
@@ -206,7 +206,8 @@ class Remote:
         request = Request(method, self._base + target, query, Headers(fields), data)
         incoming = await self._client.send(request, timeout=timeout)
         if incoming.status >= 400:
-            raise failure(incoming.status, await incoming.read(limit=1 << 20))
+            hint = incoming.headers.get(HINT) or ""
+            raise failure(incoming.status, await incoming.read(limit=1 << 20), hint)
         return incoming
 
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import msgspec
 from fastapi import APIRouter, Body, Depends, FastAPI, Query, Request, Response, WebSocket
@@ -25,6 +26,7 @@ from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
 from kvestigate.jobs.manage import InProcess
 from kvestigate.jobs.server.authn import authenticator
 from kvestigate.jobs.server.bridge import bridge
+from kvestigate.jobs.server.failures import HINT
 from kvestigate.jobs.server.settings import Settings
 
 _LARGEST = 1 << 20
@@ -296,7 +298,8 @@ async def _refuse(request: Request | WebSocket, error: Exception) -> Response:
         code = 503
     elif isinstance(error, errors.DeadlineExceeded):
         code = 504
-    return _detail(code, str(error))
+    hint = error.hint if isinstance(error, errors.KvestigateError) else None
+    return _detail(code, str(error), hint)
 
 
 async def _refuse_form(request: Request, error: Exception) -> Response:
@@ -308,5 +311,7 @@ async def _refuse_form(request: Request, error: Exception) -> Response:
     return _detail(422, "; ".join(problems))
 
 
-def _detail(code: int, message: str) -> Response:
-    return JSONResponse({"detail": message}, status_code=code)
+def _detail(code: int, message: str, hint: str | None = None) -> Response:
+    # The body has the form that clients know; what would help comes beside it.
+    headers = {HINT: quote(hint)} if hint else None
+    return JSONResponse({"detail": message}, status_code=code, headers=headers)

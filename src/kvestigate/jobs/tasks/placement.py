@@ -72,7 +72,13 @@ def place(task: Task, nodes: Sequence[Labels]) -> Placement:
 
 def accelerator_matches(name: str, value: str) -> bool:
     """Whether the label's `value` (`NVIDIA-A100-SXM4-80GB`) means the accelerator `name`."""
-    return set(_words(name)) <= set(_words(value))
+    wanted, there = _words(name), _words(value)
+    if set(wanted) <= set(there):
+        return True
+    # SkyPilot writes RTX6000-Ada and RTXPRO6000 where labels have dashes.
+    joined = "".join(wanted)
+    starts = range(len(there))
+    return any("".join(there[a : b + 1]) == joined for a in starts for b in starts[a:])
 
 
 def _place(resources: Resources, nodes: Sequence[Labels]) -> Placement:

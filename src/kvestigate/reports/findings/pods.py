@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import timedelta
 
+from kvestigate.kube.unschedulable import in_plain_words
 from kvestigate.kube.views.pods import TerminatedState
 from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.observe.views import ContainerStatus, Pod
 from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
-from kvestigate.reports.findings.scheduling import in_plain_words
 
 CRASH_LOOP = "crash-loop"
 

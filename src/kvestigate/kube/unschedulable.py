@@ -54,7 +54,9 @@ def in_plain_words(reason: str, message: str) -> str:
     if total == "0":
         return "the cluster has no nodes"
     said = "; ".join(_meaning(part) for part in re.split(r"[,.] (?=\d)", parts))
-    return f"none of {total} nodes fits: {said}"
+    return (
+        f"{'the only node does not fit' if total == '1' else f'none of {total} nodes fits'}: {said}"
+    )
 
 
 def _meaning(part: str) -> str:
