@@ -16,14 +16,18 @@ _TEMPLATE_METADATA = ("annotations", "labels")
 
 
 def validate_claim_template(path: str, template: Object) -> Causes:
-    meta = template.get("metadata") or {}
-    yield from checks.annotation_keys(f"{path}.metadata.annotations", meta.get("annotations") or {})
-    yield from checks.labels(f"{path}.metadata.labels", meta.get("labels") or {})
+    yield from validate_template_metadata(f"{path}.metadata", template.get("metadata") or {})
+    yield from validate_claim_spec(f"{path}.spec", template["spec"])
+
+
+def validate_template_metadata(path: str, meta: Object) -> Causes:
+    """Of a template whose objects get their names later."""
+    yield from checks.annotation_keys(f"{path}.annotations", meta.get("annotations") or {})
+    yield from checks.labels(f"{path}.labels", meta.get("labels") or {})
     for field in meta:
         if field not in _TEMPLATE_METADATA:
             told = "uID" if field == "uid" else field  # the server's own capitals
-            yield causes.forbidden(f"{path}.metadata.{told}", "cannot be set")
-    yield from validate_claim_spec(f"{path}.spec", template["spec"])
+            yield causes.forbidden(f"{path}.{told}", "cannot be set")
 
 
 def validate_claim_spec(path: str, spec: Object) -> Causes:

@@ -31,12 +31,12 @@ from kvestigate.plane.kinds.csi import (
 from kvestigate.plane.kinds.custom_definitions import DefinitionKind
 from kvestigate.plane.kinds.daemonsets import DaemonSetKind
 from kvestigate.plane.kinds.deployments import DeploymentKind
-from kvestigate.plane.kinds.devices import (
+from kvestigate.plane.kinds.device_claims import (
     DeviceClassKind,
     ResourceClaimKind,
     ResourceClaimTemplateKind,
-    ResourceSliceKind,
 )
+from kvestigate.plane.kinds.device_slices import ResourceSliceKind
 from kvestigate.plane.kinds.endpoint_slices import EndpointSliceKind
 from kvestigate.plane.kinds.endpoints import EndpointsKind
 from kvestigate.plane.kinds.events import EventKind, EventView

@@ -63,6 +63,14 @@ NAMESPACE = _object(
     spec=_object("kubernetes.NamespaceSpec", finalizers=_STRINGS),
     status=_object("kubernetes.NamespaceStatus", phase=STRING),
 )
+DEVICE = _object(
+    "kubernetes.DRADevice",
+    driver=STRING,
+    allowMultipleAllocations=types.BOOL,
+    attributes=types.map_of(STRING, types.map_of(STRING, DYN)),
+    capacity=types.map_of(STRING, types.map_of(STRING, Type("kubernetes.Quantity"))),
+)
+"""What the selectors of claims and classes are put to."""
 
 _ALWAYS: dict[str, Type] = {
     "object": DYN,
