@@ -60,7 +60,7 @@ PROVIDERS = [
 ]
 
 _REAL_SECONDS = 240
-"""The first test of a module starts its cluster too, each server of which has a minute for that."""
+"""The first test of a module starts its cluster too, which has taken above a minute already."""
 _running = pytest.StashKey[str]()
 
 

@@ -57,7 +57,7 @@ class Process:
         assert self._popen, f"{self.name} was not started"
         return self._popen.pid
 
-    def start(self, ready: Callable[[], bool], *, deadline: float = 60) -> None:
+    def start(self, ready: Callable[[], bool], *, deadline: float = 120) -> None:
         """Return once `ready()`; raise `StartFailed` if it ends first or takes too long."""
         tied = [sys.executable, "-I", "-S", "-c", _TIED_TO_PARENT, str(os.getpid())]
         with self._log.open("ab") as log:
