@@ -117,9 +117,9 @@ async def converged(api: Api) -> None:
     wanted = (await api.get(DEPLOYMENTS, "web"))["spec"]["replicas"]
 
     def enough(pods: list[dict[str, Any]]) -> bool:
-        living = [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
-        running = [pod for pod in living if pod["status"].get("phase") == "Running"]
-        return bool(len(living) == len(running) == wanted)
+        going = [pod for pod in pods if "deletionTimestamp" in pod["metadata"]]
+        running = [pod for pod in pods if pod["status"].get("phase") == "Running"]
+        return bool(not going and len(pods) == len(running) == wanted)
 
     await until_pods(api, enough)
 
