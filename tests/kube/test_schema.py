@@ -334,3 +334,33 @@ def test_the_fast_yes_is_never_contradicted_by_the_walk(value: Any, path: str) -
     pod = pod_with(path, value)
     if strict.fits(pod, POD_DEFINITION):
         assert schema.examine(pod, POD_DEFINITION) == schema.FITS
+
+
+SCHEMA_DEFINITION = facts.definition(
+    "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps"
+)
+
+
+@pytest.mark.parametrize(
+    ("inner", "fits"),
+    [
+        ({"type": "string", "maxLength": 3}, True),
+        ({"items": {"type": "integer"}}, True),
+        ({"properties": {"b": {"allOf": [{"minimum": 1}]}}}, True),
+        ({"kind": "string"}, False),
+        ({"properties": {"b": {"maxLength": "3"}}}, False),
+        ({"properties": {"b": 3}}, False),
+        (None, True),
+    ],
+)
+def test_a_type_that_holds_itself_is_checked_all_the_way_down(inner: Any, fits: bool) -> None:
+    value = {"type": "object", "properties": {"a": inner}}
+    assert strict.fits(value, SCHEMA_DEFINITION) is fits
+    assert bool(schema.examine(value, SCHEMA_DEFINITION)) is not fits
+
+
+def test_nor_does_it_take_for_fitting_what_is_too_deep_to_tell() -> None:
+    value: dict[str, Any] = {}
+    for _ in range(10_000):
+        value = {"properties": {"a": value}}
+    assert not strict.fits(value, SCHEMA_DEFINITION)

@@ -47,26 +47,27 @@ SCALARS: dict[Type, Any] = {
 
 def fits(value: Any, definition: facts.Definition) -> bool:
     """True if nothing in the object is unknown or mistyped; False if it may be."""
-    struct = _struct(definition.name)
-    if struct is None:
-        return False
     try:
-        msgspec.convert(value, struct)
-    except msgspec.ValidationError:
+        msgspec.convert(value, _type(definition.name, ()), dec_hook=_fit_inner)
+    except (msgspec.ValidationError, RecursionError):
         return False
     return True
 
 
-class Recursive(Exception):
-    """A definition holds itself, which no Struct made this way can."""
+class _Inner:
+    """Stands for a definition inside itself: no Struct made this way can hold its own kind."""
+
+    definition = ""
+
+
+def _fit_inner(type_: type[_Inner], value: Any) -> _Inner:
+    msgspec.convert(value, _types[type_.definition], dec_hook=_fit_inner)
+    return type_()
 
 
 @cache
-def _struct(name: str) -> Any:
-    try:
-        return _type(name, ())
-    except Recursive:
-        return None
+def _inner(name: str) -> type[_Inner]:
+    return type(name, (_Inner,), {"definition": name})
 
 
 _types: dict[str, Any] = {}
@@ -74,7 +75,7 @@ _types: dict[str, Any] = {}
 
 def _type(name: str, inside: tuple[str, ...]) -> Any:
     if name in inside:
-        raise Recursive(name)
+        return _inner(name)
     if name not in _types:
         _types[name] = _make(facts.definition(name), (*inside, name))
     return _types[name]

@@ -76,8 +76,12 @@ def tidied(value: dict[str, Any], of: facts.Definition) -> dict[str, Any] | None
 def _plan(name: str) -> tuple[Any, Complete] | None:
     try:
         return _struct(name, ()), _completion(name) or _as_it_is
-    except strict.Recursive:
+    except _Recursive:
         return None
+
+
+class _Recursive(Exception):
+    """A definition holds itself, which no Struct made this way can."""
 
 
 _structs: dict[str, Any] = {}
@@ -85,7 +89,7 @@ _structs: dict[str, Any] = {}
 
 def _struct(name: str, inside: tuple[str, ...]) -> Any:
     if name in inside:
-        raise strict.Recursive(name)
+        raise _Recursive(name)
     if name not in _structs:
         definition = facts.definition(name)
         _structs[name] = (
