@@ -27,6 +27,10 @@ _REASONS = (
 )
 
 
+_LEADING = frozenset({"additionalProperties", "items", "properties", RULES})
+"""Fields of a schema that are rules, or may lead to some."""
+
+
 def forms(schema: Schema, path: str) -> Causes:
     """What is wrong with rules before one looks at their expressions."""
     for position, rule in enumerate(schema.get(RULES) or ()):
@@ -84,8 +88,9 @@ class _Checker:
         """`apart` is the path of the list around this, if its elements cannot be told apart, and
         `times` how often there can be a value, if anything limits it."""
         inside = repeated(schema, times)
-        for name in sorted(schema.get("properties") or ()):
-            inner = schema["properties"][name]
+        fields = schema.get("properties") or {}
+        for name in sorted([name for name in fields if not _LEADING.isdisjoint(fields[name])]):
+            inner = fields[name]
             at = f"{path}.properties[{name}]"
             yield from self.check(inner, at, times=inside, apart=apart)
         if isinstance(items := schema.get("items"), dict):

@@ -60,7 +60,7 @@ def odd_formats(schema: Any) -> Iterator[str]:
         form = schema.get("format")
         if form and form not in FORMATS and form not in UNCHECKED:
             yield form
-        for inner, _ in _inside(schema, ""):
+        for inner, _ in _notable(schema, ""):
             yield from odd_formats(inner)
 
 
@@ -71,6 +71,36 @@ def _inside(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
     for key in ("additionalProperties", "items"):
         if isinstance(schema.get(key), dict):
             yield schema[key], f"{path}.{key}"
+
+
+def _notable(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
+    """The same without scalars of which nothing is said that could be wrong: most of a schema."""
+    fields = schema.get("properties") or {}
+    for name in sorted([name for name in fields if not _is_plain(fields[name])]):
+        yield fields[name], f"{path}.properties[{name}]"
+    for key in ("additionalProperties", "items"):
+        if isinstance(schema.get(key), dict):
+            yield schema[key], f"{path}.{key}"
+
+
+def _is_plain(schema: Schema) -> bool:
+    return schema.keys() <= _PLAIN and schema.get("type") in _SCALARS
+
+
+_SCALARS = ("boolean", "integer", "number", "string")
+_PLAIN = frozenset(
+    {
+        "description",
+        "enum",
+        "maxLength",
+        "maximum",
+        "minLength",
+        "minimum",
+        "nullable",
+        "title",
+        "type",
+    }
+)
 
 
 def _alternatives(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
@@ -104,7 +134,7 @@ def _supported(schema: Schema, path: str, *, root: bool = False) -> Causes:
     yield from rule_checks.forms(schema, path)
     yield from _lists(schema, path)
     yield from _maps(schema, path)
-    for inner, at in (*_inside(schema, path), *_alternatives(schema, path)):
+    for inner, at in (*_notable(schema, path), *_alternatives(schema, path)):
         yield from _supported(inner, at)
 
 
@@ -212,7 +242,7 @@ def _typed(schema: Schema, path: str, missing: str) -> Causes:
         yield causes.required(f"{path}.type", missing)
     if schema.get(_EMBEDDED):
         yield from _embedded(schema, path)
-    for inner, at in _inside(schema, path):
+    for inner, at in _notable(schema, path):
         yield from _typed(inner, at, _ITEMS if at.endswith(".items") else _OBJECT_FIELDS)
     if not schema.get(_INT_OR_STRING):
         for inner, at in _alternatives(schema, path):
@@ -249,5 +279,5 @@ def _defaults(schema: Schema, path: str) -> Causes:
         for cause in found:
             inner = f".{cause.field}" if cause.field not in ("", "<nil>") else ""
             yield Cause(cause.reason, at + inner, cause.message)
-    for inner_schema, where in _inside(schema, path):
+    for inner_schema, where in _notable(schema, path):
         yield from _defaults(inner_schema, where)
