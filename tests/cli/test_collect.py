@@ -74,7 +74,14 @@ def test_from_file_is_strict_if_asked(invoke: Invoke, home: Path) -> None:
     outcome = invoke("from-file", "all.yaml", "--strict", root=K8S_COLLECT_PROGRAM)
     assert outcome.code == 2
     assert len(events(outcome.out)) == 2
-    assert "error: 1 documents could not be read" in outcome.err
+    assert "error: 1 document could not be read" in outcome.err
+
+
+def test_from_file_says_that_there_is_nothing(invoke: Invoke, home: Path) -> None:
+    (home / "map.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+    outcome = invoke("from-file", "map.yaml", root=K8S_COLLECT_PROGRAM)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.err.startswith("nothing there makes pods")
 
 
 def test_from_file_reads_stdin(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +108,7 @@ def test_the_schema_is_printed(invoke: Invoke) -> None:
         (("--post-batch", "0"), "'0' is not a whole number"),
         (("--listen", "9102"), "--listen: '9102' is not HOST:PORT"),
         (("--rotate-size", "big"), "'big' is not a size"),
-        (("--ca-file", "missing.pem"), "missing.pem cannot be read"),
+        (("--ca-file", "missing.pem"), "missing.pem: the certificate authority cannot be read"),
     ],
 )
 def test_watching_that_cannot_be(

@@ -30,6 +30,7 @@ def test_a_cluster_comes_up_keeps_what_is_in_it_and_goes(invoke: Invoke, home: P
     started = json.loads(up.out)
     assert started["context"] == "kvestigate-lab"
     assert not started["already"]
+    assert started["host"] == "directory"
 
     config = home / ".kube" / "config"
     assert yaml.safe_load(config.read_text())["current-context"] == "kvestigate-lab"
@@ -42,6 +43,8 @@ def test_a_cluster_comes_up_keeps_what_is_in_it_and_goes(invoke: Invoke, home: P
     again = invoke("up", "--name", "lab", "-o", "json")
     assert json.loads(again.out)["already"]
     assert "running" in invoke("status").out
+    other = invoke("down")
+    assert (other.code, "hint: there are: lab; --name says which" in other.err) == (2, True)
 
     assert invoke("down", "--name", "lab").code == 0
     assert "stopped" in invoke("status").out

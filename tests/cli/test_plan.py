@@ -51,6 +51,8 @@ def test_a_workload_is_planned_for(invoke: Invoke, home: Path) -> None:
     written = invoke("plan", "-f", "pod.yaml")
     assert written.code == 1
     assert "no node has 5 nvidia.com/gpu" in written.out
+    instead = invoke("plan", "-f", "pod.yaml", "--gpu", "3")
+    assert instead.out.startswith("1 replica of 3 GPUs: fits\n")
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 
 import pytest
 
-from kvestigate.cli.progress import Counting, counting
+from kvestigate.cli.progress import Counting, counting, said_if_silent, waiting
 
 
 class Clock:
@@ -58,11 +59,37 @@ def test_a_server_that_says_nothing_is_waited_for_visibly() -> None:
     assert stream.getvalue() == "\r\x1b[Kreading ..."
 
 
-async def test_on_a_terminal_there_is_a_counter(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
 
+
+def test_who_waits_is_told_for_how_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with waiting("starting") as told:
+        assert told is not None
+        told(0.5)
+        assert terminal.getvalue() == ""
+        told(2.0)
+        assert terminal.getvalue() == "\r\x1b[Kstarting: 2 s"
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+@pytest.mark.parametrize(("heard", "words"), [(True, ""), (False, "nothing yet\n")])
+async def test_silence_is_explained(
+    monkeypatch: pytest.MonkeyPatch, heard: bool, words: str
+) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with said_if_silent("nothing yet", patience=0.0) as hear:
+        if heard:
+            hear()
+        later = asyncio.Event()
+        asyncio.get_running_loop().call_later(0.001, later.set)
+        await later.wait()
+    assert terminal.getvalue() == words
+
+
+async def test_on_a_terminal_there_is_a_counter(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", terminal := Terminal())
     with counting() as progress:
         assert progress is not None
@@ -71,6 +98,7 @@ async def test_on_a_terminal_there_is_a_counter(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_a_pipe_gets_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    with counting() as progress:
+    with counting() as progress, waiting("starting") as told:
         assert progress is None
+        assert told is None
     assert capsys.readouterr().err == ""

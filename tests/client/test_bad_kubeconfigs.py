@@ -442,7 +442,7 @@ ELSEWHERE = [
         "--certificate-authority points nowhere",
         AccessOptions(server="https://h", ca_file="/nowhere/ca"),
         {},
-        "--certificate-authority: /nowhere/ca cannot be read: No such file or directory",
+        "/nowhere/ca: the certificate authority cannot be read: No such file or directory",
         None,
         EXIT_USAGE,
     ),

@@ -249,16 +249,19 @@ def from_file(
     from kvestigate.collect.sidecars import with_more
 
     reading = Reading(tuple(map(parse_kind_path, kind_paths)), with_more(sidecars))
-    problems = 0
+    problems = emitted = 0
     for found in reading.records(paths):
         if isinstance(found, Problem):
             problems += 1
             _say(found.message)
         else:
+            emitted += 1
             sys.stdout.buffer.write(line(found) + b"\n")
+    if not emitted and not problems:
+        _say("nothing there makes pods; --kind-path names other kinds that do")
     if problems and strict:
         raise InputError(
-            f"{problems} documents could not be read",
+            f"{problems} {'document' if problems == 1 else 'documents'} could not be read",
             hint="they are named above; without --strict the rest would do",
         )
 

@@ -12,6 +12,7 @@ import click
 from kvestigate.cli.group import command
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
+from kvestigate.cli.progress import counting, waiting
 
 if TYPE_CHECKING:
     from kvestigate.local.clusters import Started
@@ -46,13 +47,15 @@ async def demo(options: GlobalOptions) -> None:
     from kvestigate.local.views import demonstration_blocks, started_blocks
     from kvestigate.reports.audit import AuditOptions, collect
 
-    started = await asyncio.to_thread(up, os.environ, NAME, None, find(SCENARIO))
+    with waiting("starting a cluster of 8 nodes") as told:
+        started = await asyncio.to_thread(up, os.environ, NAME, None, find(SCENARIO), told)
     aloud = options.output == "table"
     if aloud:
         emit(options, started, started_blocks)
     access = access_of(replace(options, context=started.context))
     async with connect(access) as api:
-        seen = await demonstrate(api)
+        with counting("running a job on every node"):
+            seen = await demonstrate(api)
     if aloud:
         click.echo()
         emit(options, seen, demonstration_blocks)

@@ -84,7 +84,10 @@ async def fork(
     from kvestigate.planeops.views import forks_blocks
 
     access = server_access(options, data)
-    click.echo(f"fork plane {id} at {access.server} {count or 1} times", err=True)
+    click.echo(
+        f"fork plane {id} at {access.server} {'once' if (count or 1) == 1 else f'{count} times'}",
+        err=True,
+    )
     confirmation.require()
     made = await make(access, ForkOptions(id, name, count, checkpoint))
     emit(options, made, forks_blocks)

@@ -12,6 +12,7 @@ from kvestigate.cli.group import command, group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.plane import clock_options, data_option, server_access
+from kvestigate.cli.progress import counting
 from kvestigate.errors import InputError
 
 
@@ -67,7 +68,7 @@ async def create(
     confirmation: Confirmation,
 ) -> None:
     """Declare a fleet of planes called NAME."""
-    from kvestigate.planeops.fleets import NewFleet
+    from kvestigate.planeops.fleets import NewFleet, settled
     from kvestigate.planeops.fleets import create as declare
     from kvestigate.planeops.views import fleet_blocks
 
@@ -76,7 +77,9 @@ async def create(
     click.echo(f"create fleet {name} of {replicas} planes at {access.server}", err=True)
     confirmation.require()
     new = NewFleet(name, replicas, prefix, ttl, from_plane, scenario, objects, clock, seed)
-    emit(options, await declare(access, new), fleet_blocks)
+    with counting("making") as progress:
+        made = await settled(access, await declare(access, new), progress)
+    emit(options, made, fleet_blocks)
 
 
 def _manifests(path: Path) -> list[dict[str, Any]]:
@@ -115,14 +118,17 @@ async def scale(
 
     Members beyond that are deleted with everything in them.
     """
-    from kvestigate.planeops.fleets import ScaleOptions
+    from kvestigate.planeops.fleets import ScaleOptions, settled
     from kvestigate.planeops.fleets import scale as change
     from kvestigate.planeops.views import fleet_blocks
 
     access = server_access(options, data)
     click.echo(f"scale fleet {name} at {access.server} to {replicas} planes", err=True)
     confirmation.require()
-    emit(options, await change(access, ScaleOptions(name, replicas)), fleet_blocks)
+    with counting("making") as progress:
+        declared = await change(access, ScaleOptions(name, replicas))
+        made = await settled(access, declared, progress)
+    emit(options, made, fleet_blocks)
 
 
 @command(

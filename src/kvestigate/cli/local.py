@@ -11,6 +11,7 @@ from kvestigate.cli.group import command
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import whole_number
+from kvestigate.cli.progress import waiting
 
 F = TypeVar("F")
 
@@ -81,12 +82,16 @@ def up(
         if given:
             flags = ", ".join(f"--{key.replace('_', '-')}" for key in given)
             raise UsageError(f"--scenario says what nodes there are: leave out {flags}")
-        emit(options, start(os.environ, name, None, find(scenario_name)), started_blocks)
+        with waiting(f'starting the cluster "{name}"') as tell:
+            started = start(os.environ, name, None, find(scenario_name), tell)
+        emit(options, started, started_blocks)
         return
     if given:
         cluster = ClusterDirectory(clusters_directory(os.environ), name)
         shape = structs.replace(cluster.read().shape if cluster.exists else Shape(), **given)
-    emit(options, start(os.environ, name, shape), started_blocks)
+    with waiting(f'starting the cluster "{name}"') as tell:
+        started = start(os.environ, name, shape, waiting=tell)
+    emit(options, started, started_blocks)
 
 
 @command("down", examples=("kvestigate down", "kvestigate down --name lab --delete"))

@@ -90,6 +90,26 @@ def counting(doing: str = "reading") -> Iterator[Counting | None]:
 
 
 @contextmanager
+def waiting(doing: str) -> Iterator[Callable[[float], None] | None]:
+    """Something to tell for how many seconds we have waited; None when stderr is no terminal."""
+    stream = sys.stderr
+    if not stream.isatty():
+        yield None
+        return
+
+    def told(seconds: float) -> None:
+        if seconds >= _PATIENCE:
+            stream.write(f"{_ERASE}{doing}: {seconds:.0f} s")
+            stream.flush()
+
+    try:
+        yield told
+    finally:
+        stream.write(_ERASE)
+        stream.flush()
+
+
+@contextmanager
 def said_if_silent(words: str, patience: float = 3.0) -> Iterator[Callable[[], None]]:
     """Say `words` on a terminal unless the yielded function is called within `patience`."""
     if not sys.stderr.isatty():

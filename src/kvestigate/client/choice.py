@@ -240,13 +240,14 @@ def _with_cluster_flags(cluster: Cluster, options: AccessOptions) -> Cluster:
 def _read_authority(path: str) -> bytes | None:
     if not path:
         return None
-    where = "--certificate-authority"
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}", where=where) from None
+        raise InputError(
+            f"the certificate authority cannot be read: {error.strerror}", where=path
+        ) from None
     if b"-----BEGIN CERTIFICATE-----" not in data:
-        raise InputError(f"{path} holds no PEM certificate", where=where)
+        raise InputError("there is no PEM certificate in it", where=path)
     return data
 
 

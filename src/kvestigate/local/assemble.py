@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -25,10 +25,11 @@ from kvestigate.local.advertising import advertise, own_address
 from kvestigate.local.directory import ClusterDirectory, Shape
 from kvestigate.local.metrics.api import API_SERVICE, AVAILABLE, metrics_group
 from kvestigate.local.metrics.scrape import Scraper
-from kvestigate.local.population import Population, populated
+from kvestigate.local.population import populated
 from kvestigate.local.scenarios.model import HostKind
 from kvestigate.local.scenarios.nodes import NodePlan
 from kvestigate.local.scenarios.seeding import seed
+from kvestigate.node.config import NodeConfig
 from kvestigate.node.fleet import Fleet
 from kvestigate.node.hosts.choice import best_host
 from kvestigate.node.hosts.directory import DirectoryHost
@@ -40,6 +41,11 @@ from kvestigate.plane.serving import Listen, ServeOptions, Serving, serving
 from kvestigate.scheduler.runtime import Scheduler
 
 _ADDRESS = "127.0.0.1"
+_KINDS: dict[type[Host], HostKind] = {
+    NamespaceHost: HostKind.NAMESPACE,
+    DirectoryHost: HostKind.DIRECTORY,
+    SimulatedHost: HostKind.SIMULATED,
+}
 _EACH_ROUND = 8
 """Calls of the cluster's own parts between two looks at what comes in from outside."""
 
@@ -51,6 +57,8 @@ class Running:
     url: str
     shape: Shape
     """With the port that was chosen, so that the next start is at the same place."""
+    host: str
+    """What the nodes are made of: what `auto` has come to."""
 
 
 @asynccontextmanager
@@ -67,11 +75,16 @@ async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIter
         await stack.enter_async_context(Manager(connect(), _controllers(served)))
         await stack.enter_async_context(Scheduler(connect()))
         population = populated(cluster, shape)
-        await stack.enter_async_context(await _nodes(connect(), cluster, served, population))
+        agents = [
+            (plan.config, await _host(cluster, plan)) for plan in population.plans if not plan.lost
+        ]
+        await stack.enter_async_context(_fleet(connect(), served, agents))
         if population.manifests is not None and not cluster.seeded.exists():
             await seed(connect(), population.manifests, population.plans, WALL.now())
             cluster.seeded.touch()
-        yield Running(served.url, structs.replace(shape, port=_port(served)))
+        kinds = dict.fromkeys(_KINDS[type(host)] for _, host in agents)
+        made = "+".join(kind.value for kind in kinds)
+        yield Running(served.url, structs.replace(shape, port=_port(served)), made)
 
 
 def _port(served: Serving) -> int:
@@ -115,18 +128,12 @@ def _controllers(served: Serving) -> Mapping[str, Factory]:
     return {**CONTROLLERS, "root-ca-certificate-publisher-controller": publish}
 
 
-async def _nodes(
-    api: Api, cluster: ClusterDirectory, served: Serving, population: Population
-) -> Fleet:
+def _fleet(api: Api, served: Serving, agents: Sequence[tuple[NodeConfig, Host]]) -> Fleet:
     now = datetime.now(UTC)
     reached = (_ADDRESS, _port(served))
     return Fleet(
         api,
-        [
-            (replace(plan.config, api_address=reached), await _host(cluster, plan))
-            for plan in population.plans
-            if not plan.lost
-        ],
+        [(replace(config, api_address=reached), host) for config, host in agents],
         serving=served.authority.issue_server("system:node", [_ADDRESS], now=now),
         client_ca=served.authority.pair.certificate,
     )

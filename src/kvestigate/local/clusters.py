@@ -14,6 +14,7 @@ from kvestigate.files import replace_file
 from kvestigate.local import kubeconfig, process
 from kvestigate.local.directory import ClusterDirectory, Shape, clusters_directory, known
 from kvestigate.local.population import shape_of
+from kvestigate.local.process import Waiting
 from kvestigate.local.scenarios.library import Source, checked
 
 
@@ -54,7 +55,11 @@ class ClusterStatus:
 
 
 def up(
-    environ: Mapping[str, str], name: str, shape: Shape | None, scenario: Source | None = None
+    environ: Mapping[str, str],
+    name: str,
+    shape: Shape | None,
+    scenario: Source | None = None,
+    waiting: Waiting | None = None,
 ) -> Started:
     """Start a cluster, as it was when it ran before, in a new shape or from a scenario."""
     began = time.monotonic()
@@ -70,13 +75,12 @@ def up(
             )
     else:
         wanted = shape or (cluster.read().shape if cluster.exists else Shape())
-        record, already = process.start(cluster, wanted), False
+        record, already = process.start(cluster, wanted, waiting), False
     context = kubeconfig.merge(kubeconfig.target(environ), cluster.kubeconfig, name)
     seconds = time.monotonic() - began
     made = record.shape
-    return Started(
-        name, record.url, context, made.nodes, made.host, seconds, already, made.scenario
-    )
+    host = record.host or made.host
+    return Started(name, record.url, context, made.nodes, host, seconds, already, made.scenario)
 
 
 def _from_scenario(cluster: ClusterDirectory, scenario: Source) -> Shape:
@@ -120,7 +124,7 @@ def status(environ: Mapping[str, str]) -> list[ClusterStatus]:
                 record.url if running else "",
                 kubeconfig.context_name(cluster.name),
                 record.shape.nodes,
-                record.shape.host,
+                record.host or record.shape.host,
                 record.shape.gpus,
                 record.shape.scenario,
             )

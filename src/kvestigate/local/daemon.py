@@ -27,7 +27,7 @@ async def run(cluster: ClusterDirectory, ready: int) -> None:
         loop.add_signal_handler(number, stopped.set)
     shape = cluster.read().shape
     async with embedded_cluster(cluster, shape) as running:
-        record = Record(running.shape, os.getpid(), running.url)
+        record = Record(running.shape, os.getpid(), running.url, running.host)
         cluster.write(record)
         os.write(ready, msgspec.json.encode(record) + b"\n")
         os.close(ready)

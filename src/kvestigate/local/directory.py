@@ -48,6 +48,8 @@ class Record(msgspec.Struct, frozen=True):
     shape: Shape
     pid: int = 0
     url: str = ""
+    host: str = ""
+    """What the nodes were made of when it last ran: what `auto` had come to."""
 
 
 def clusters_directory(environ: Mapping[str, str]) -> Path:
@@ -99,9 +101,12 @@ class ClusterDirectory:
         try:
             return msgspec.json.decode(path.read_bytes(), type=Record)
         except FileNotFoundError:
+            there = ", ".join(it.name for it in known(self.path.parent))
             raise UsageError(
                 f'there is no cluster "{self.name}"',
-                hint=f"kvestigate up --name {self.name}",
+                hint=f"there are: {there}; --name says which"
+                if there
+                else f"kvestigate up --name {self.name}",
             ) from None
         except (OSError, msgspec.DecodeError) as error:
             raise InputError(str(error), where=str(path)) from error

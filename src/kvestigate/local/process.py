@@ -7,6 +7,7 @@ import select
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -19,9 +20,15 @@ _NODE_SECONDS = 0.05
 """What is allowed for each node on top: a thousand of them take a busy machine a while."""
 STOP_SECONDS = 20.0
 _POLL_SECONDS = 0.02
+_TELL_SECONDS = 0.2
+"""How often whoever waits for a start is told so."""
 
 
-def start(cluster: ClusterDirectory, shape: Shape) -> Record:
+Waiting = Callable[[float], None]
+"""Told again and again for how many seconds we have been waiting."""
+
+
+def start(cluster: ClusterDirectory, shape: Shape, waiting: Waiting | None = None) -> Record:
     """Start the cluster's process and wait until it says that it is ready."""
     cluster.write(Record(shape))
     patience = START_SECONDS + shape.nodes * _NODE_SECONDS
@@ -31,7 +38,7 @@ def start(cluster: ClusterDirectory, shape: Shape) -> Record:
     finally:
         os.close(writer)
     try:
-        said = _read_line(reader, patience)
+        said = _read_line(reader, patience, waiting)
     except TimeoutError:
         os.kill(pid, signal.SIGTERM)
         raise DeadlineExceeded(
@@ -87,14 +94,18 @@ def _spawn(cluster: ClusterDirectory, ready: int) -> int:
         os.close(log)
 
 
-def _read_line(descriptor: int, seconds: float) -> bytes:
+def _read_line(descriptor: int, seconds: float, waiting: Waiting | None) -> bytes:
     """What is said before the other end closes, up to a newline."""
-    deadline = time.monotonic() + seconds
+    began = time.monotonic()
     said = b""
     while not said.endswith(b"\n"):
-        left = deadline - time.monotonic()
-        if left <= 0 or not select.select([descriptor], [], [], left)[0]:
+        waited = time.monotonic() - began
+        if waited > seconds:
             raise TimeoutError
+        if waiting is not None:
+            waiting(waited)
+        if not select.select([descriptor], [], [], _TELL_SECONDS)[0]:
+            continue
         chunk = os.read(descriptor, 4096)
         if not chunk:
             return b""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -9,11 +11,19 @@ import msgspec
 from msgspec import Struct
 
 from kvestigate.client.access import Access
+from kvestigate.client.call import Selection
+from kvestigate.client.connect import connect
+from kvestigate.kube.resources import Resource
 from kvestigate.operation import Effect, Operation
 from kvestigate.planeops.manage import ask
 
 PATH = "/apis/kplane.dev/v1/fleets"
 _MERGE = "application/merge-patch+json"
+_FLEETS = Resource("kplane.dev", "v1", "fleets", "Fleet", namespaced=False)
+_PATIENCE = 60.0
+
+Progress = Callable[[str, int, int], None]
+"""Called with `planes`, how many are ready, and of how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +89,15 @@ class Fleet(Struct, frozen=True):
     spec: Spec = Spec()
     status: Status = Status()
 
+    def is_settled(self, generation: int) -> bool:
+        """Whether nothing of that generation is left to be made or removed."""
+        members = self.status.members
+        return (
+            self.status.observed_generation >= generation
+            and len(members) == self.spec.replicas
+            and all(each.phase != "Pending" for each in members)
+        )
+
 
 async def create(access: Access, options: NewFleet) -> Fleet:
     template: dict[str, Any] = {}
@@ -109,6 +128,27 @@ async def create(access: Access, options: NewFleet) -> Fleet:
 async def scale(access: Access, options: ScaleOptions) -> Fleet:
     change = msgspec.json.encode({"spec": {"replicas": options.replicas}})
     return _read(await ask(access, "PATCH", f"{PATH}/{options.name}", change, media=_MERGE))
+
+
+async def settled(access: Access, declared: Fleet, progress: Progress | None = None) -> Fleet:
+    """The fleet when it is as declared; as far as it has come, if that takes too long."""
+    latest = declared
+    named = Selection(fields=f"metadata.name={declared.metadata.name}")
+    try:
+        async with (
+            asyncio.timeout(_PATIENCE),
+            connect(access) as api,
+            api.watch(_FLEETS, named, type=Fleet) as events,
+        ):
+            async for event in events:
+                latest = event.object
+                if progress is not None:
+                    progress("planes", latest.status.ready_replicas, latest.spec.replicas)
+                if latest.is_settled(declared.metadata.generation):
+                    break
+    except TimeoutError:
+        pass  # what is shown says how far it is
+    return latest
 
 
 async def status(access: Access, options: FleetOptions) -> Fleet:

@@ -16,6 +16,7 @@ from kvestigate.kube.selectors import parse_labels
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import PodSpec
 from kvestigate.observe import listings
+from kvestigate.observe.gpus import vendor_of
 from kvestigate.observe.snapshot import Snapshot, take
 from kvestigate.observe.source import Progress
 from kvestigate.observe.views import Pod
@@ -190,6 +191,8 @@ def _need(options: PlanOptions, workload: Workload | None) -> Amounts:
     if options.memory:
         need[MEMORY] = _amount("memory", options.memory, quantities.whole)
     if options.gpu is not None:
+        # In place of what the manifest asks for, whichever vendor's.
+        need = {name: count for name, count in need.items() if not vendor_of(name)}
         need[GPU] = options.gpu
     negative = [name for name, count in need.items() if count < 0]
     if negative:
