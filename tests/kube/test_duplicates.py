@@ -53,6 +53,13 @@ def test_keys_given_twice(text: str, merged: Any, last: Any, paths: list[str]) -
     assert duplicates.checked(text.encode(), decoded, merging=False)[0] == last
 
 
+def test_of_very_many_only_the_first_are_told() -> None:
+    text = ",".join(f'"a{number % 150}":{number}' for number in range(300))
+    value, repeated = duplicates.checked(f"{{{text}}}".encode(), {}, merging=True)
+    assert value == {f"a{number}": 150 + number for number in range(150)}
+    assert repeated.warnings == tuple(f'duplicate field "a{number}"' for number in range(100))
+
+
 def test_what_nobody_knows_is_not_told_twice() -> None:
     _, repeated = duplicates.checked(b'{"a":1,"a":2,"b":1,"b":2}', {"a": 2, "b": 2}, merging=True)
     assert repeated.without(('unknown field "a"',)).warnings == ('duplicate field "b"',)

@@ -11,6 +11,8 @@ from typing import Any
 
 import msgspec
 
+MOST_TOLD = 100
+"""kube-apiserver stops collecting there."""
 _AFTER_KEY = b":"
 _encode = msgspec.json.Encoder().encode
 
@@ -47,7 +49,7 @@ def checked(data: bytes, value: Any, *, merging: bool) -> tuple[Any, Repeated]:
     if none_in(data, value):
         return value, ONCE
     value, paths = find(data, merging=merging)
-    told = tuple(f'duplicate field "{path}"' for path in paths)
+    told = tuple(f'duplicate field "{path}"' for path in paths[:MOST_TOLD])
     return value, Repeated(told, told)
 
 
@@ -74,6 +76,9 @@ class _Twice:
 
     def __init__(self, *values: Any) -> None:
         self.values = values
+
+
+_DIVISIBLE = (dict, list, _Twice)
 
 
 def find(data: bytes, *, merging: bool) -> tuple[Any, list[str]]:
@@ -105,6 +110,9 @@ def _resolved(value: Any, path: str, paths: list[str], *, merging: bool) -> Any:
         return value
     resolved: dict[str, Any] = {}
     for key, inner in value.items():
+        if type(inner) not in _DIVISIBLE:
+            resolved[key] = inner
+            continue
         where = f"{path}.{key}" if path else key
         if not isinstance(inner, _Twice):
             resolved[key] = _resolved(inner, where, paths, merging=merging)

@@ -219,10 +219,11 @@ def _fit(obj: Object, call: Call, repeated: Repeated) -> Object:
             repeated = repeated.without(found.warnings)
         asked = strictness(call)
         if asked == "Strict":
-            told = (*repeated.complaints, *found.warnings)
+            told = (*repeated.complaints, *found.warnings)[: duplicates.MOST_TOLD]
             raise Misfit(f"strict decoding error: {', '.join(told)}")
         if asked == "Warn":
-            call.warnings.extend((*repeated.warnings, *found.warnings))
+            told = (*repeated.warnings, *found.warnings)[: duplicates.MOST_TOLD]
+            call.warnings.extend(told)
     fitted = call.served.normalised(obj)
     if obj["metadata"].get("managedFields") == []:  # says more than nothing: forget them
         fitted = {**fitted, "metadata": {**fitted["metadata"], "managedFields": []}}
