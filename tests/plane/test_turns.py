@@ -17,6 +17,7 @@ TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 
 A_MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}
+SEARCH = ",".join(f"label-{number}%21%3Db" for number in range(1000))
 WIDE = {f"key-{number}": "x" for number in range(20_000)}
 
 
@@ -25,6 +26,7 @@ WIDE = {f"key-{number}": "x" for number in range(20_000)}
     [
         ("GET", MAPS, "application/json", 300),
         ("GET", f"{MAPS}?labelSelector=a%3Db", "application/json", 1001),
+        ("GET", f"{MAPS}?labelSelector={SEARCH}", "application/json", 9),
         ("GET", MAPS, TABLE, 33),
         ("GET", MAPS, PARTIAL, 129),
         ("DELETE", MAPS, "application/json", 9),
@@ -36,6 +38,7 @@ WIDE = {f"key-{number}": "x" for number in range(20_000)}
     ids=[
         "list",
         "search",
+        "search for much",
         "table",
         "metadata",
         "deletecollection",

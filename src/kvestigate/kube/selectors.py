@@ -265,19 +265,26 @@ class _Parser:
 
     def _requirement(self) -> Requirement:
         position = self._tokens[self._next][0]
-        where = f"label selector {self._text!r}, character {position + 1}"
         absent = self._accept("!")
         key = self._word("!, identifier, or 'end of string'")
         if absent:
-            return requirement(key, Operator.NOT_EXISTS, where=where)
+            return self._checked(position, key, Operator.NOT_EXISTS)
         if self._at_end() or self._peek() == ",":
-            return requirement(key, Operator.EXISTS, where=where)
+            return self._checked(position, key, Operator.EXISTS)
         operator = _BINARY_OPERATORS.get(self._peek())
         if operator is None:
             raise self._unexpected("in, notin, =, ==, !=, gt, lt")
         self._next += 1
         values = self._set() if operator in _SETS else {self._exact_value()}
-        return requirement(key, operator, sorted(values), where=where)
+        return self._checked(position, key, operator, sorted(values))
+
+    def _checked(
+        self, position: int, key: str, operator: Operator, values: Iterable[str] = ()
+    ) -> Requirement:
+        try:
+            return requirement(key, operator, values)
+        except InputError:  # where it is shows the whole text: not for each of thousands
+            return requirement(key, operator, values, where=self._where(position))
 
     def _exact_value(self) -> str:
         return "" if self._at_end() or self._peek() == "," else self._word("identifier")
@@ -319,6 +326,9 @@ class _Parser:
         position, literal, _ = self._tokens[self._next]
         return InputError(
             f"found '{literal}', expected: {expected}",
-            where=f"label selector {self._text!r}, character {position + 1}",
+            where=self._where(position),
             hint=_LABEL_HINT,
         )
+
+    def _where(self, position: int) -> str:
+        return f"label selector {self._text!r}, character {position + 1}"

@@ -27,6 +27,8 @@ STALE = (
 )
 _AT_ONCE = 1000
 """Objects that are looked at without a pause: what takes half a millisecond."""
+_CHEAP = 4
+"""Labels that can be looked at while an object is."""
 PRESENT = -1
 """As the revision of a continue token: whatever is there when it is used."""
 
@@ -116,7 +118,9 @@ async def _page(
 ) -> tuple[list[Item], bool]:
     """The first of those that are chosen, or all, and whether there are more."""
     page: list[Item] = []
-    size = min(_AT_ONCE, limit + 1) if limit and chosen.everything else _AT_ONCE
+    size = max(1, _AT_ONCE // (1 + len(chosen.labels.requirements) // _CHEAP))
+    if limit and chosen.everything:
+        size = min(size, limit + 1)
     while some := list(islice(items, size)):
         page += some if chosen.everything else filter(chosen.has, some)
         if limit and len(page) > limit:
