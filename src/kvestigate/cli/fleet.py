@@ -165,5 +165,6 @@ async def delete(
     access = server_access(options, data)
     click.echo(f"delete fleet {name} at {access.server} with all its members", err=True)
     confirmation.require()
-    await remove(access, FleetOptions(name))
-    click.echo(f"fleet {name} is being deleted")
+    with counting("deleting"):
+        done = await remove(access, FleetOptions(name))
+    click.echo(f"fleet {name} is {'deleted' if done.gone else 'being deleted'}")

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from kvestigate.client.access import Access
+from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
 from kvestigate.kube.resources import Resource
@@ -53,6 +54,13 @@ class ScaleOptions:
 @dataclass(frozen=True, slots=True)
 class FleetOptions:
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    name: str
+    gone: bool
+    """False: members are still being deleted."""
 
 
 class Member(Struct, frozen=True, rename={"cluster_id": "clusterID"}, omit_defaults=True):
@@ -155,8 +163,25 @@ async def status(access: Access, options: FleetOptions) -> Fleet:
     return _read(await ask(access, "GET", f"{PATH}/{options.name}"))
 
 
-async def delete(access: Access, options: FleetOptions) -> None:
+async def delete(access: Access, options: FleetOptions) -> Deleted:
+    """Ask for it, and wait until the last member is gone."""
     await ask(access, "DELETE", f"{PATH}/{options.name}")
+    named = Selection(fields=f"metadata.name={options.name}")
+    try:
+        async with asyncio.timeout(_PATIENCE), connect(access) as api:
+            page = await api.list(_FLEETS, named, type=Fleet)
+            if page.items:
+                await _until_deleted(api, named, page.metadata.resource_version)
+    except TimeoutError:
+        return Deleted(options.name, gone=False)
+    return Deleted(options.name, gone=True)
+
+
+async def _until_deleted(api: Api, named: Selection, version: str) -> None:
+    async with api.watch(_FLEETS, named, resource_version=version, type=Fleet) as events:
+        async for event in events:
+            if event.type == "DELETED":
+                return
 
 
 def _read(answer: bytes) -> Fleet:
@@ -191,7 +216,7 @@ DELETE = Operation(
     name="fleet.delete",
     summary="Delete a fleet with all its members.",
     input=FleetOptions,
-    output=type(None),
+    output=Deleted,
     effect=Effect.DESTROY,
     handler=delete,
 )
