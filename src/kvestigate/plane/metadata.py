@@ -129,24 +129,45 @@ def advance_generation(new: Object, old: Object, kind: Kind) -> None:
 def check(obj: Object, kind: Kind) -> list[Cause]:
     """What is wrong with the metadata of a new object."""
     meta = obj["metadata"]
-    return _check_names(meta, kind) + _check_open(meta) + _check_held(meta, kind)
+    return _check_whole(meta, kind)
 
 
 def check_changed(new: Object, old: Object, kind: Kind) -> list[Cause]:
     """What is wrong with the metadata of a changed object.
 
-    kube-apiserver looks twice, for all kinds and then for the one at hand, and tells it all.
+    kube-apiserver looks at what all kinds have in common, then the kind's own rules look at the
+    step, at the whole or at both, and it tells it all.
     """
     meta, before = new["metadata"], old["metadata"]
     if [*map(meta.get, _JUDGED)] == [*map(before.get, _JUDGED)]:
         return []  # it was fine before
-    named, open_ = _check_names(meta, kind), _check_open(meta)
-    held, step = _check_held(meta, kind), _check_step(meta, before)
-    if not (named or open_ or held or step):
+    whole, step = _check_whole(meta, kind), _check_step(meta, before)
+    if not (whole or step):
         return []
-    generic = open_ + _check_finalizers(meta.get("finalizers") or [])
-    step += open_
-    return [*generic, *step, *step, *named, *open_, *held]
+    finalizers = meta.get("finalizers") or []
+    step += _check_open(meta)
+    found = [*_check_segments(meta), *_check_open(meta), *_check_finalizers(finalizers), *step]
+    if kind.judges_step:
+        found += step + _check_domains(finalizers, kind)
+    return found + whole if kind.judges_whole else found
+
+
+def _check_whole(meta: Object, kind: Kind) -> list[Cause]:
+    finalizers = meta.get("finalizers")
+    found = _check_names(meta, kind) + _check_open(meta)
+    if finalizers:
+        found += _check_finalizers(finalizers) + _check_domains(finalizers, kind)
+    return found
+
+
+def _check_segments(meta: Object) -> list[Cause]:
+    """What no name may be, of whatever kind."""
+    return [
+        causes.invalid(_METADATA.child(field), meta[field], problem)
+        for field in ("generateName", "name")
+        if meta.get(field)
+        for problem in names.path_segment_problems(meta[field])
+    ]
 
 
 def _check_names(meta: Object, kind: Kind) -> list[Cause]:
@@ -165,14 +186,6 @@ def _check_names(meta: Object, kind: Kind) -> list[Cause]:
             for problem in kind.name_problems(name)
         ]
     return found
-
-
-def _check_held(meta: Object, kind: Kind) -> list[Cause]:
-    finalizers = meta.get("finalizers")
-    if not finalizers:
-        return []
-    found = _check_finalizers(finalizers)
-    return found if kind.type is None else found + _check_qualified(finalizers)
 
 
 _IMMUTABLE = ("name", "uid", "deletionTimestamp", "deletionGracePeriodSeconds")
@@ -305,8 +318,10 @@ def _check_finalizers(finalizers: list[str]) -> list[Cause]:
     return found
 
 
-def _check_qualified(finalizers: list[str]) -> list[Cause]:
-    """Of built-in kinds: only a finalizer that the server knows does without a domain."""
+def _check_domains(finalizers: list[str], kind: Kind) -> list[Cause]:
+    """Of most built-in kinds: only a finalizer that the server knows does without a domain."""
+    if kind.type is None or kind.has_plain_finalizers:
+        return []
     path = _METADATA.child("finalizers")
     told = "name is neither a standard finalizer name nor is it fully qualified"
     return [

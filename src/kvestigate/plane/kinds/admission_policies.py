@@ -30,6 +30,8 @@ _NOT_FOUND_ACTIONS = ("Deny", "Allow")
 
 
 class AdmissionPolicyKind(Kind):
+    judges_step = False
+    has_plain_finalizers = True
     counts_generations = True
     updates_unconditionally = False
     status_carries_metadata = True
@@ -75,6 +77,8 @@ class ValidatingPolicyKind(AdmissionPolicyKind):
 class PolicyBindingKind(Kind):
     """Of policies that validate."""
 
+    judges_step = False
+    has_plain_finalizers = True
     counts_generations = True
     updates_unconditionally = False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvestigate.kube import causes
+from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import amounts, checks, workloads
 from kvestigate.plane.kinds.checks import Causes
@@ -13,9 +13,15 @@ _EVICTION_POLICIES = ("AlwaysAllow", "IfHealthyBudget")
 
 
 class BudgetKind(Kind):
+    judges_step = False
+    judges_whole = False
+    has_plain_finalizers = True
     counts_generations = True
     status_carries_metadata = True
     updates_unconditionally = False
+
+    def name_problems(self, name: str) -> list[str]:
+        return names.path_segment_problems(name)
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_spec(obj["spec"]))

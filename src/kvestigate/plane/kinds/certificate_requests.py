@@ -47,6 +47,9 @@ class CertificateSigningRequestKind(Kind):
     status_subresources = ("status", "approval")
     selectable = (("spec.signerName", lambda obj: (obj.get("spec") or {}).get("signerName", "")),)
 
+    def name_problems(self, name: str) -> list[str]:
+        return names.path_segment_problems(name)
+
     def on_create(self, obj: Object, scene: Scene) -> None:
         spec, user = obj.setdefault("spec", {}), scene.user
         for field in ("username", "uid", "groups", "extra"):

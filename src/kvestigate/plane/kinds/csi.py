@@ -18,6 +18,7 @@ _ONE_SOURCE = "must specify exactly one of inlineVolumeSpec and persistentVolume
 
 
 class CSIDriverKind(Kind):
+    judges_whole = False
     counts_generations = True
     starts_generations = False
     returns_deleted = True
@@ -62,6 +63,7 @@ class CSIDriverKind(Kind):
 
 
 class CSINodeKind(Kind):
+    judges_step = False
     returns_deleted = True
     updates_unconditionally = False
 
@@ -96,6 +98,7 @@ class CSIStorageCapacityKind(Kind):
 
 
 class VolumeAttachmentKind(Kind):
+    judges_step = False
     returns_deleted = True
     updates_unconditionally = False
 

@@ -33,6 +33,8 @@ _KINDS = ("kind", "listKind")
 
 
 class DefinitionKind(Kind):
+    judges_whole = False
+    has_plain_finalizers = True
     counts_generations = True
     updates_unconditionally = False
     returns_deleted = True

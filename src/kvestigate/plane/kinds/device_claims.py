@@ -47,6 +47,7 @@ class ResourceClaimKind(Kind):
 
 
 class ResourceClaimTemplateKind(Kind):
+    judges_whole = False
     returns_deleted = True
 
     def default(self, obj: Object) -> None:

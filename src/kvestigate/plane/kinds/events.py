@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
-from kvestigate.kube import causes
+from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks
 from kvestigate.plane.kinds.checks import Causes
@@ -26,6 +26,9 @@ def _source(obj: Object) -> str:
 
 
 class EventKind(Kind):
+    judges_step = False
+    judges_whole = False
+    has_plain_finalizers = True
     creates_on_update = True
     selectable = (
         *(_involved(field) for field in _INVOLVED),
@@ -36,7 +39,7 @@ class EventKind(Kind):
     )
 
     def name_problems(self, name: str) -> list[str]:
-        return []
+        return names.path_segment_problems(name)
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_event(obj))

@@ -28,6 +28,7 @@ _RESPONSES = ("Queue", "Reject")
 
 
 class FlowSchemaKind(Kind):
+    judges_step = False
     counts_generations = True
 
     def default(self, obj: Object) -> None:
@@ -39,6 +40,7 @@ class FlowSchemaKind(Kind):
 
 
 class PriorityLevelKind(Kind):
+    judges_step = False
     counts_generations = True
 
     def default(self, obj: Object) -> None:

@@ -10,6 +10,8 @@ from kvestigate.plane.kinds.kind import Kind, Object, Scene
 
 
 class LeaseKind(Kind):
+    judges_whole = False
+    has_plain_finalizers = True
     shares_on_update = True
     creates_on_update = True
     updates_unconditionally = False

@@ -17,6 +17,7 @@ _FIELDS = ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio")
 
 
 class LimitRangeKind(Kind):
+    judges_step = False
     creates_on_update = True
 
     def default(self, obj: Object) -> None:

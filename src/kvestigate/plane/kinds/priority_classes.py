@@ -15,6 +15,7 @@ _POLICIES = ("PreemptLowerPriority", "Never")
 
 
 class PriorityClassKind(Kind):
+    judges_whole = False
     counts_generations = True
 
     def default(self, obj: Object) -> None:

@@ -31,6 +31,7 @@ _VALUED = ("PriorityClass", "VolumeAttributesClass")
 
 
 class ResourceQuotaKind(Kind):
+    judges_whole = False
     returns_deleted = True
     warns_on_update = False
     status_carries_metadata = True

@@ -31,6 +31,7 @@ class PodTemplateKind(Kind):
 
 
 class ReplicationControllerKind(Kind):
+    judges_whole = False
     counts_generations = True
     orphans_by_default = True
     status_carries_metadata = True

@@ -12,6 +12,7 @@ from kvestigate.plane.kinds.podspec.scheduling import validate_tolerations
 
 
 class RuntimeClassKind(Kind):
+    has_plain_finalizers = True
     creates_on_update = True
     updates_unconditionally = False
 

@@ -33,6 +33,7 @@ class IPAddressKind(Kind):
 
 
 class ServiceCIDRKind(Kind):
+    judges_whole = False
     status_carries_metadata = True
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:

@@ -26,6 +26,8 @@ _QUALIFIED_MIN = 3
 class WebhooksKind(Kind):
     """Of webhooks that validate; those that mutate add little."""
 
+    judges_step = False
+    has_plain_finalizers = True
     counts_generations = True
     updates_unconditionally = False
 

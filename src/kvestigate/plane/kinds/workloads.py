@@ -19,6 +19,7 @@ _MORE_THAN_REPLICAS = "cannot be greater than status.replicas"
 class Workload(Kind):
     """A kind whose spec has a template for pods."""
 
+    judges_whole = False
     counts_generations = True
     status_carries_metadata = True
 
