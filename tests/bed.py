@@ -15,12 +15,13 @@ from kvestigate.client.call import Selection
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
+from tests.static_tokens import StaticTokens
 
 Object = dict[str, Any]
 Objects = Mapping[str, Object]

@@ -15,13 +15,14 @@ from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.errors import ApiError, to_status
 from kvestigate.kube import builtins
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.message import Handler, Request, Response, Upgrade
+from tests.static_tokens import StaticTokens
 
 DEPLOYMENTS = builtins.resource("deployments")
 

@@ -20,7 +20,7 @@ from kvestigate.crew.keeper import Crews
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.plane import tenancy
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
 from kvestigate.plane.authz.rbac import Rbac
 from kvestigate.plane.server import ApiServer
@@ -30,6 +30,7 @@ from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.store.sqlite.backend import SqliteBackend
 from kvestigate.plane.store.store import Store
 from kvestigate.plane.timing import Timing
+from tests.static_tokens import StaticTokens
 
 DEPLOYMENTS = builtins.resource("deployments")
 JOBS = builtins.resource("jobs")

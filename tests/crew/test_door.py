@@ -15,7 +15,6 @@ from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.plane import request
 from kvestigate.plane.audit import AuditLog
-from kvestigate.plane.authn.tokens import StaticTokens
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
 from kvestigate.plane.authz.rbac import Rbac
 from kvestigate.plane.guard import Visit
@@ -23,6 +22,7 @@ from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.message import Request, Response, Upgrade
+from tests.static_tokens import StaticTokens
 
 MAPS = builtins.resource("configmaps")
 PODS = builtins.resource("pods")

@@ -13,7 +13,7 @@ from kvestigate.crew.feed import FedApi, Feed
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.meta import PartialObject
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
 from kvestigate.plane.authz.rbac import Rbac
 from kvestigate.plane.server import ApiServer
@@ -21,6 +21,7 @@ from kvestigate.plane.store.history import Retention
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from tests.crew.conftest import door
+from tests.static_tokens import StaticTokens
 
 MAPS = builtins.resource("configmaps")
 WIDGETS = Resource("example.com", "v1", "widgets", "Widget")

@@ -15,13 +15,14 @@ from kvestigate.jobs.manage import InProcess
 from kvestigate.jobs.remote.launcher import Remote
 from kvestigate.jobs.server.serve import serving
 from kvestigate.jobs.tasks.identity import User
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS
 from kvestigate.plane.authn.user import User as PlaneUser
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
+from tests.static_tokens import StaticTokens
 
 LauncherOf = Callable[[str], Launcher]
 

@@ -40,7 +40,10 @@ from kvestigate.kube.unschedulable import in_plain_words
             "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
             "a claim that it mounts has no volume yet",
         ),
-        ("0/1 nodes are available: 1 something new.", "the only node does not fit: 1: something new"),
+        (
+            "0/1 nodes are available: 1 something new.",
+            "the only node does not fit: 1: something new",
+        ),
         ("", "no scheduler has looked at it yet"),
     ],
 )

@@ -19,12 +19,13 @@ from kvestigate.node.agent import Agent
 from kvestigate.node.hosts.directory import DirectoryHost
 from kvestigate.node.hosts.interface import Host
 from kvestigate.node.logs import LogQuery
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import MASTERS, User
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
+from tests.static_tokens import StaticTokens
 
 LONG = 30.0
 """Seconds after which something that should happen never will."""

@@ -19,7 +19,7 @@ from kvestigate.node.hosts.directory import DirectoryHost
 from kvestigate.node.hosts.interface import Host
 from kvestigate.node.hosts.simulated import SimulatedHost
 from kvestigate.observe.exporters import GpuExporters
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import MASTERS, User
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.kubelet.reach import Backends
@@ -30,6 +30,7 @@ from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.tls import client_context
 from tests.node.conftest import LONG, PYTHON, SHOUT, is_ready, pod, says, shell, until
 from tests.node.kubelet import Kubelet
+from tests.static_tokens import StaticTokens
 
 GPU = "nvidia.com/gpu"
 

@@ -12,7 +12,7 @@ import pytest
 
 from kvestigate.plane.authn.jwt import SigningKey
 from kvestigate.plane.authn.service_accounts import TokenIssuer
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.union import Credentials
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
 from kvestigate.plane.authz.interface import AllowAll
@@ -21,6 +21,7 @@ from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.message import Headers, Request, Response
+from tests.static_tokens import StaticTokens
 
 TOKEN = "admin"
 ADMIN = User("admin", (MASTERS, AUTHENTICATED))

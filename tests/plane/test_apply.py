@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from kvestigate.aio.clock import VirtualClock
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from tests.plane.conftest import ADMIN, TOKEN, Answer, Api
+from tests.static_tokens import StaticTokens
 
 APPLY = "application/apply-patch+yaml"
 HERE = "/api/v1/namespaces/default"

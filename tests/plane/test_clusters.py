@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kvestigate.errors import Forbidden
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.request import Asked
 from kvestigate.plane.server import ApiServer
@@ -15,6 +15,7 @@ from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.state import PlaneState
 from kvestigate.plane.store.store import Store
 from tests.plane.conftest import ADMIN, TOKEN, Api
+from tests.static_tokens import StaticTokens
 
 
 async def ids(api: Api) -> list[str]:

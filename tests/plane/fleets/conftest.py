@@ -10,7 +10,7 @@ import pytest
 
 from kvestigate.aio.clock import VirtualClock
 from kvestigate.errors import BadRequest
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import MASTERS, User
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.fleets.calls import Calls
@@ -21,6 +21,7 @@ from kvestigate.plane.store.interface import Backend
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from tests.plane.conftest import ADMIN, TOKEN, Answer, Api
+from tests.static_tokens import StaticTokens
 
 CONTROLLER = "controller"
 MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "seeded"}}

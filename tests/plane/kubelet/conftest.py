@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from kvestigate.errors import ConnectionFailed
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.server import ApiServer
@@ -25,6 +25,7 @@ from kvestigate.wire.message import Request, Response, Upgrade, WebSocket
 from kvestigate.wire.server import Server, serve
 from kvestigate.wire.tls import client_context, server_context
 from tests.plane.conftest import ADMIN, TOKEN, Api
+from tests.static_tokens import StaticTokens
 
 NODE = "node-1"
 PODS = "/api/v1/namespaces/default/pods"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.server import ApiServer
@@ -17,6 +17,7 @@ from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from tests.plane.conftest import ADMIN, TOKEN, Api
 from tests.plane.policies.judge import Judge, Object, judging
+from tests.static_tokens import StaticTokens
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 Enact = Callable[..., Awaitable[None]]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.serving import EtcdOptions, Listen, ServeOptions, serving
@@ -18,6 +18,7 @@ from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.tls import client_context
 from tests.plane.conftest import ADMIN, TOKEN, Api
 from tests.plane.store.conftest import Etcd, running_etcd
+from tests.static_tokens import StaticTokens
 
 CONFIGS = "/api/v1/namespaces/default/configmaps"
 NOW = datetime.datetime.now(datetime.UTC)

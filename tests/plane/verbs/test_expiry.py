@@ -8,7 +8,7 @@ from random import Random
 import msgspec
 import pytest
 
-from kvestigate.plane.authn.tokens import StaticTokens, digest
+from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.history import Retention
@@ -16,6 +16,7 @@ from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.message import Response
 from tests.plane.conftest import ADMIN, TOKEN, Api
+from tests.static_tokens import StaticTokens
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 
