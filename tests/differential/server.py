@@ -24,8 +24,8 @@ from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.message import Headers, Request, Response
 
-TIMEOUT = 10.0
-QUIET = 2.0
+TIMEOUT = 30.0
+QUIET = 10.0
 """A plane that has an event to send does so at once."""
 AGENT = "differential/1.0"
 """Not a browser and not curl: those get other answers. The name before `/` manages fields."""
