@@ -1,16 +1,20 @@
-"""The server through raw sockets: order, limits, slow clients, ends."""
+"""The server through raw sockets, plain and over TLS: order, limits, slow clients, ends."""
 
 from __future__ import annotations
 
 import asyncio
+import datetime
 import gzip
 import logging
 import socket
+import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
+from kvestigate.wire import tls
+from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.limits import Limits
 from kvestigate.wire.message import Handler, Request, Response, Upgrade
 from kvestigate.wire.server import Server, serve
@@ -18,15 +22,27 @@ from kvestigate.wire.server import Server, serve
 SECONDS = 10.0
 GET = b"GET %b HTTP/1.1\r\nHost: a\r\n\r\n"
 
+NOW = datetime.datetime.now(datetime.UTC)
+CA = CertificateAuthority.create("test CA", now=NOW)
+PAIR = CA.issue_server("server", ["127.0.0.1"], now=NOW)
+
 Servers = Callable[..., Awaitable[Server]]
+
+PLAIN_ONLY = pytest.mark.parametrize("secure", [False], ids=["plain"], indirect=True)
+
+
+@pytest.fixture(params=[False, True], ids=["plain", "TLS"])
+def secure(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
 
 
 @pytest.fixture
-async def serving() -> AsyncIterator[Servers]:
+async def serving(secure: bool) -> AsyncIterator[Servers]:
     servers: list[Server] = []
+    context = tls.server_context(certificate=PAIR.certificate, key=PAIR.key) if secure else None
 
     async def start(handler: Handler, **limits: float) -> Server:
-        server = await serve(handler, limits=Limits(**limits))  # type: ignore[arg-type]  # ints and floats
+        server = await serve(handler, tls=context, limits=Limits(**limits))  # type: ignore[arg-type]  # ints and floats
         servers.append(server)
         return server
 
@@ -42,8 +58,8 @@ class Raw:
         self.reader, self.writer = reader, writer
 
     @classmethod
-    async def to(cls, server: Server) -> Raw:
-        return cls(*await asyncio.open_connection(*server.address))
+    async def to(cls, server: Server, context: ssl.SSLContext | None) -> Raw:
+        return cls(*await asyncio.open_connection(*server.address, ssl=context))
 
     async def answer(self) -> tuple[int, dict[str, str], bytes]:
         async with asyncio.timeout(SECONDS):
@@ -66,11 +82,12 @@ class Raw:
 
 
 @pytest.fixture
-async def raw() -> AsyncIterator[Callable[[Server], Awaitable[Raw]]]:
+async def raw(secure: bool) -> AsyncIterator[Callable[[Server], Awaitable[Raw]]]:
     opened: list[Raw] = []
+    context = tls.client_context(ca=CA.pair.certificate) if secure else None
 
     async def connect(server: Server) -> Raw:
-        client = await Raw.to(server)
+        client = await Raw.to(server, context)
         opened.append(client)
         return client
 
@@ -215,6 +232,7 @@ async def test_who_closes(
         assert (await client.ask(GET % b"/"))[0] == 200
 
 
+@PLAIN_ONLY  # TLS knows no half-closed connections
 async def test_a_half_closed_client_still_gets_its_answer(serving: Servers, raw: Raws) -> None:
     proceed = asyncio.Event()
 

@@ -9,6 +9,7 @@ from kvestigate.wire import sockets
 from kvestigate.wire.answer import Dates
 from kvestigate.wire.limits import Limits
 from kvestigate.wire.message import Handler
+from kvestigate.wire.secure import SecureListener, bind
 from kvestigate.wire.service import Service
 
 _BACKLOG = 1024
@@ -30,20 +31,23 @@ class Server:
         self.received = memoryview(bytearray(_READ_BYTES))
         """What any connection receives, until it takes it out in the very next step."""
         self.closing = False
-        self._listener: asyncio.Server
+        self._listener: asyncio.Server | SecureListener
         self.address = ("", 0)
         """Host and port of the first listening socket."""
 
     async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
-        loop = asyncio.get_running_loop()
-        self._listener = await loop.create_server(
-            lambda: Service(self),
-            host,
-            port,
-            ssl=tls,
-            ssl_handshake_timeout=self.limits.handshake_timeout if tls is not None else None,
-            backlog=_BACKLOG,
-        )
+        if tls is None:
+            loop = asyncio.get_running_loop()
+            self._listener = await loop.create_server(
+                lambda: Service(self), host, port, backlog=_BACKLOG
+            )
+        else:
+            self._listener = SecureListener(
+                await bind(host, port, _BACKLOG),
+                tls,
+                lambda: Service(self),
+                handshake_timeout=self.limits.handshake_timeout,
+            )
         for listening in self._listener.sockets:
             sockets.tune(listening)
         name = self._listener.sockets[0].getsockname()

@@ -71,7 +71,7 @@ class Service(asyncio.BufferedProtocol):
         """Whether the connection ends with what has been answered."""
         self._websocket: websocket.WebSocketConnection | None = None
 
-    # asyncio.BufferedProtocol: under TLS, others have a quarter of a megabyte made for each read.
+    # asyncio.BufferedProtocol: others have bytes made for each read.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
