@@ -9,10 +9,11 @@ import subprocess
 import sys
 import uuid
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
+import psutil
 import pytest
 
 from kvestigate.local.directory import clusters_directory, known
@@ -54,7 +55,9 @@ class Embedded:
 
     def crash(self) -> None:
         [cluster] = known(clusters_directory(self._environ))
-        os.kill(cluster.read().pid, signal.SIGKILL)
+        process = psutil.Process(cluster.read().pid)
+        process.kill()
+        process.wait(60)  # or `up` might find it running still
         self._up()
 
     def close(self) -> None:
@@ -140,6 +143,16 @@ class Kubectl:
 
     def json(self, *arguments: str) -> Any:
         return json.loads(self(*arguments, "-o", "json"))
+
+    def lines(self, of: str) -> Generator[str]:
+        """What a pod writes, as it comes: it may be Ready before it has come to that."""
+        words = [*self.words, "logs", "--follow", "--tail=-1", of]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as following:
+            assert following.stdout is not None
+            try:
+                yield from following.stdout
+            finally:
+                following.terminate()
 
 
 @pytest.fixture

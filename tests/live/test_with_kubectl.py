@@ -7,6 +7,7 @@ import pty
 import re
 import subprocess
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -189,7 +190,10 @@ def test_pods_outlive_the_agent(live: Live, kubectl: Kubectl) -> None:
     kubectl.apply(workload("Deployment", "lasting", f"date +%s.%N; {FOREVER}", replicas=2))
     kubectl("rollout", "status", "deployment/lasting", "--timeout=60s")
     before = kubectl.json("get", "pods", "-l", "app=lasting")["items"]
-    said = {it["metadata"]["name"]: _first_line(kubectl, it["metadata"]["name"]) for it in before}
+    said = {}
+    for pod in before:
+        with closing(kubectl.lines(pod["metadata"]["name"])) as lines:
+            said[pod["metadata"]["name"]] = next(lines)
     live.crash()
     kubectl("wait", "--for=condition=Ready", "pod", "-l", "app=lasting", "--timeout=60s")
     after = kubectl.json("get", "pods", "-l", "app=lasting")["items"]
@@ -199,13 +203,3 @@ def test_pods_outlive_the_agent(live: Live, kubectl: Kubectl) -> None:
         assert pod["status"]["containerStatuses"][0]["restartCount"] == 0
         assert kubectl("logs", name) == said[name]
         assert kubectl("exec", name, "--", "echo", "alive") == "alive\n"
-
-
-def _first_line(kubectl: Kubectl, pod: str) -> str:
-    """Of what it writes, as soon as it does: a pod is Ready before it has come to that."""
-    words = [*kubectl.words, "logs", "--follow", pod]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as following:
-        assert following.stdout is not None
-        line = following.stdout.readline()
-        following.terminate()
-    return line
