@@ -13,6 +13,8 @@ from kvestigate.local import process
 from kvestigate.local.directory import ClusterDirectory, clusters_directory, known
 from tests.cli.conftest import Invoke
 
+SIMULATED = ("--host", "simulated", "-o", "json")
+
 
 @pytest.fixture(autouse=True)
 def state(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -60,11 +62,15 @@ def test_a_cluster_comes_up_keeps_what_is_in_it_and_goes(invoke: Invoke, home: P
 
 
 def test_without_a_kubeconfig_the_running_cluster_is_meant(invoke: Invoke, home: Path) -> None:
-    assert invoke("up", "--nodes", "1", "--host", "directory").code == 0
+    only = json.loads(invoke("up", "--name", "lab", "--nodes", "1", *SIMULATED).out)["url"]
     (home / ".kube" / "config").unlink()
     seen = invoke("debug", "context", "-o", "json")
     assert seen.code == 0, seen.err
-    assert json.loads(seen.out)["cluster"] == "kvestigate"
+    assert json.loads(seen.out)["server"] == only
+
+    default = json.loads(invoke("up", "--nodes", "1", *SIMULATED).out)["url"]
+    (home / ".kube" / "config").unlink()
+    assert json.loads(invoke("debug", "context", "-o", "json").out)["server"] == default
 
 
 def test_the_demo_runs_a_job_and_shows_what_it_said(invoke: Invoke) -> None:

@@ -16,9 +16,11 @@ from kvestigate.observe import listings
 from kvestigate.observe.condensing import PodCondenser
 from kvestigate.observe.exporters import GpuReading
 from kvestigate.observe.exposition import Sample
+from kvestigate.render.plain import to_text
 from kvestigate.reports.audit import examine
 from kvestigate.reports.findings.model import Severity, at_least
 from kvestigate.reports.findings.registry import RULES, findings, skipped
+from kvestigate.reports.views import finding_blocks
 from tests.observe.objects import container, node, pod
 from tests.reports.snapshots import NOW, Object, named, snapshot
 
@@ -324,3 +326,12 @@ def test_a_secret_never_shows_its_key() -> None:
     (found,) = findings(snapshot({listings.TLS_SECRETS: [secret(1)]}))
     assert "c2VjcmV0" not in repr(found)
     assert "c2VjcmV0" not in repr(snapshot({listings.TLS_SECRETS: [secret(1)]}))
+
+
+@pytest.mark.parametrize(("count", "shown"), [(11, 11), (12, 10)])
+def test_what_is_wrong_often_is_shown_a_few_times(count: int, shown: int) -> None:
+    pods = [{**pod(f"p-{it:02}", container(), on="n"), "kind": "Pod"} for it in range(count)]
+    text = to_text(finding_blocks(examine(snapshot({listings.PODS: pods}), "https://x.test")))
+    assert text.count("INFO Pod ") == shown
+    assert f"{count} info" in text
+    assert ("and 2 more of no-requests" in text) is (shown < count)

@@ -42,10 +42,12 @@ _HINT = "give --kubeconfig FILE or set KUBECONFIG, or start a cluster here: kves
 
 
 def _local_kubeconfig() -> Path | None:
-    from kvestigate.local.directory import ClusterDirectory, clusters_directory
+    """Of the one that runs here, or of the default one where several do."""
+    from kvestigate.local.directory import clusters_directory, known
 
-    cluster = ClusterDirectory(clusters_directory(os.environ), "default")
-    return cluster.kubeconfig if cluster.exists and cluster.is_running() else None
+    running = [it for it in known(clusters_directory(os.environ)) if it.is_running()]
+    meant = running if len(running) == 1 else [it for it in running if it.name == "default"]
+    return meant[0].kubeconfig if meant else None
 
 
 def home() -> Path | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,8 @@ from kvestigate.reports.model import Report, gap_line
 from kvestigate.reports.registry import REPORTS, find
 from kvestigate.reports.run import ReportNames, ReportResult
 
+_SHOWN = 10
+"""Findings of one rule."""
 _TONES = {Severity.CRITICAL: Tone.BAD, Severity.WARNING: Tone.WARN, Severity.INFO: Tone.DIM}
 
 
@@ -47,10 +49,24 @@ def finding_blocks(audit: Audit) -> Sequence[Block]:
     if audit.findings:
         counts = Counter(finding.severity for finding in audit.findings)
         summary = ", ".join(f"{counts[it]} {it.value}" for it in Severity if counts[it])
-        return [*blocks, text(summary), *map(_finding, audit.findings)]
+        return [*blocks, text(summary), *_brief(audit.findings)]
     if audit.skipped:
         return [*blocks, text("nothing is wrong in what was seen")]
     return [text("nothing is wrong that we know how to look for", Tone.GOOD)]
+
+
+def _brief(findings: Sequence[Finding]) -> Iterator[Text]:
+    """The first few of each rule: what is wrong a hundred times is understood after a few."""
+    many = Counter(it.rule for it in findings)
+    shown: Counter[str] = Counter()
+    for finding in findings:
+        rule = finding.rule
+        shown[rule] += 1
+        if many[rule] <= _SHOWN + 1 or shown[rule] <= _SHOWN:
+            yield _finding(finding)
+        elif shown[rule] == many[rule]:
+            left = many[rule] - _SHOWN
+            yield text(f"and {left} more of {rule}: `-o json` and --html have them all", Tone.DIM)
 
 
 def _finding(finding: Finding) -> Text:
