@@ -58,7 +58,7 @@ def failure(error: errors.ApiError, warnings: Sequence[str] = ()) -> Response:
     return response
 
 
-def success(details: dict[str, Any], code: int = 200) -> Response:
+def success(details: dict[str, Any], code: int = 200, warnings: Sequence[str] = ()) -> Response:
     """The Status that answers a completed deletion."""
     return json_value(
         {
@@ -69,6 +69,7 @@ def success(details: dict[str, Any], code: int = 200) -> Response:
             "details": details,
         },
         code,
+        warnings,
     )
 
 

@@ -106,14 +106,14 @@ class Call(msgspec.Struct, frozen=True):
         return NotFound(self._say("not found"), details=self._details())
 
     def already_exists(self, name: str) -> AlreadyExists:
-        resource = self.kind.resource
+        resource = self.served.resource
         return AlreadyExists(
             f'{resource.qualified} "{name}" already exists', details=self._details(name)
         )
 
     def conflict(self, why: str) -> Conflict:
         return Conflict(
-            f"Operation cannot be fulfilled on {self.kind.resource.qualified} "
+            f"Operation cannot be fulfilled on {self.served.resource.qualified} "
             f'"{self.asked.name}": {why}',
             details=self._details(),
         )
@@ -125,10 +125,10 @@ class Call(msgspec.Struct, frozen=True):
         )
 
     def _say(self, what: str) -> str:
-        return f'{self.kind.resource.qualified} "{self.asked.name}" {what}'
+        return f'{self.served.resource.qualified} "{self.asked.name}" {what}'
 
     def _details(self, name: str | None = None) -> dict[str, str]:
-        resource = self.kind.resource
+        resource = self.served.resource
         details = {"name": self.asked.name if name is None else name}
         if resource.group:
             details["group"] = resource.group

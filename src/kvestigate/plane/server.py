@@ -197,12 +197,15 @@ class ApiServer:
             self._issuer,
             self._authorizer,
             self._authenticator,
-            [kind.deprecation] if kind.deprecation else [],
+            [],
             visit.notes,
             self._fairness,
         )
         try:
-            return await _verb(kind, asked, self.aggregation.verbs_of(kind))(call)
+            verb = _verb(kind, asked, self.aggregation.verbs_of(kind))
+            if kind.deprecation:
+                call.warnings.append(kind.deprecation)
+            return await verb(call)
         except errors.ApiError as error:
             response = answer.failure(error, call.warnings)
             return answer.as_yaml(response) if call.form.yaml else response

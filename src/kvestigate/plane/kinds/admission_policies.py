@@ -34,7 +34,6 @@ class AdmissionPolicyKind(Kind):
     has_plain_finalizers = True
     counts_generations = True
     updates_unconditionally = False
-    status_carries_metadata = True
 
     def default(self, obj: Object) -> None:
         spec = obj["spec"]

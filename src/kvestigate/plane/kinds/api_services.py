@@ -14,7 +14,6 @@ _GROUP_PRIORITY_MAX, _VERSION_PRIORITY_MAX = 20000, 1000
 
 class APIServiceKind(Kind):
     has_plain_finalizers = True
-    status_carries_metadata = True
     updates_unconditionally = False
 
     def name_problems(self, name: str) -> list[str]:

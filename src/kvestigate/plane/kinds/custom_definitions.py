@@ -35,6 +35,7 @@ _KINDS = ("kind", "listKind")
 class DefinitionKind(Kind):
     judges_whole = False
     has_plain_finalizers = True
+    status_carries_metadata = True
     counts_generations = True
     updates_unconditionally = False
     returns_deleted = True

@@ -19,6 +19,7 @@ from kvestigate.plane.kinds.autoscalers import AutoscalerKind
 from kvestigate.plane.kinds.budgets import BudgetKind
 from kvestigate.plane.kinds.certificate_requests import CertificateSigningRequestKind
 from kvestigate.plane.kinds.claims import ClaimKind
+from kvestigate.plane.kinds.component_statuses import ComponentStatusKind
 from kvestigate.plane.kinds.config_maps import ConfigMapKind
 from kvestigate.plane.kinds.controller_revisions import ControllerRevisionKind
 from kvestigate.plane.kinds.cronjobs import CronJobKind
@@ -126,6 +127,7 @@ KINDS: dict[tuple[str, str], type[Kind]] = {
     ("batch", "cronjobs"): CronJobKind,
     ("batch", "jobs"): JobKind,
     ("certificates.k8s.io", "certificatesigningrequests"): CertificateSigningRequestKind,
+    ("", "componentstatuses"): ComponentStatusKind,
     ("", "configmaps"): ConfigMapKind,
     ("", "endpoints"): EndpointsKind,
     ("", "events"): EventKind,

@@ -34,7 +34,6 @@ class IPAddressKind(Kind):
 
 class ServiceCIDRKind(Kind):
     judges_whole = False
-    status_carries_metadata = True
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_networks(obj["spec"].get("cidrs") or []))

@@ -49,11 +49,11 @@ async def delete(call: Call) -> Response:
     options = read_options(call)
     item, removed = await remove(call, options)
     if removed and not call.kind.returns_deleted:
-        resource = call.kind.resource
+        resource = call.served.resource
         details = {"name": item.name, "kind": resource.plural, "uid": item.uid}
         if resource.group:
             details = {"name": item.name, "group": resource.group, **details}
-        return answer.success(details)
+        return answer.success(details, warnings=call.warnings)
     return forms.one(call, item)
 
 
