@@ -9,9 +9,9 @@ import sys
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # of glibc's malloc.h
 _BYTES = 256 * 1024 * 1024
 _PAD_BYTES = 16 * 1024 * 1024
-_NEW_OBJECTS = 2_000
-"""Containers made and not yet freed before the collector looks at them: more than one request
-makes, and so few that nobody notices the half millisecond."""
+_NEW_OBJECTS = 5_000
+"""Containers made and not yet freed before the collector looks at them: about as many as the
+requests under way have together, and so few that a look takes two milliseconds at most."""
 
 
 def collect_seldom() -> None:
