@@ -59,6 +59,7 @@ PLUGIN = {
         (config({}, {"token": "t"}) | {"clusters": []}, [("dangling-name", CRITICAL)]),
         (config(SERVER) | {"current-context": "d"}, [("dangling-name", CRITICAL)]),
         (config({"server": "ftp://x"}), [("unusable", CRITICAL)]),
+        ({"kind": "ConfigMap", "metadata": {"name": "a"}}, [("unusable", CRITICAL)]),
         (config({"server": "http://x"}), [("plain-http", WARNING)]),
         (config(SERVER | {"insecure-skip-tls-verify": True}), [("insecure-tls", WARNING)]),
         (config(SERVER | {"certificate-authority": "no.crt"}), [("unusable", CRITICAL)]),

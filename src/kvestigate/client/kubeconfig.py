@@ -201,7 +201,7 @@ def parse_config(file: str, data: bytes) -> Config:
             f"this is {type_name(document.value)}"
         )
     top = Section(document, (), "", document.value)
-    _check_kind(top)
+    check_kind(top)
     current = top.text("current-context")
     return Config(
         files=(Path(file),),
@@ -213,7 +213,8 @@ def parse_config(file: str, data: bytes) -> Config:
     )
 
 
-def _check_kind(top: Section) -> None:
+def check_kind(top: Section) -> None:
+    """ConfigError if the document says that it is something else."""
     kind, version = top.text("kind") or "Config", top.text("apiVersion") or "v1"
     if kind != "Config":
         raise top.error(

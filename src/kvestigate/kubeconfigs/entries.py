@@ -11,6 +11,7 @@ from kvestigate.client.kubeconfig import (
     Cluster,
     Context,
     User,
+    check_kind,
     read_cluster,
     read_context,
     read_user,
@@ -75,6 +76,7 @@ class Entries:
                     f"this is {type_name(document.value)}"
                 )
             top = Section(document, (), "", document.value)
+            check_kind(top)
             if current := top.text("current-context"):
                 self.current.append((current, top.where("current-context")))
         except ConfigError as error:
