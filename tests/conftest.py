@@ -14,6 +14,7 @@ what a module leaves behind (custom resources, controllers it started) troubles 
 from __future__ import annotations
 
 import shutil
+import signal
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,6 +28,10 @@ from tests.served_plane import ServedPlane
 from tests.upstream import binaries
 from tests.upstream.cluster import UpstreamCluster
 from tests.upstream.judge import Judge
+
+# A shell that runs this in the background has it ignore interrupts, as would all programs that
+# the tests start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes says more of the machine's load than of the code, and a run that
 # draws other examples than the last one fails by chance. Whoever wants to draw others asks for

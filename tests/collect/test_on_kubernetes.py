@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
@@ -68,29 +70,34 @@ class Collecting:
     def output(self) -> Path:
         return self.directory / "events.ndjson"
 
-    def start(self) -> subprocess.Popen[bytes]:
+    @contextmanager
+    def running(self) -> Iterator[subprocess.Popen[bytes]]:
+        """One that is killed at the end, unless it ended itself."""
         flags = ["--kinds", "Deployment", "--namespaces", self.namespace, "--emit-initial"]
         flags += ["--output", str(self.output), "--checkpoint", str(self.directory / "state")]
         command = [sys.executable, "-c", PROGRAM, "watch", "--kubeconfig", str(self.config), *flags]
-        return subprocess.Popen(command, stdout=subprocess.PIPE)
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def killed_after(self, lines: int) -> None:
-        with self.start() as process:
+        with self.running() as process:
             assert process.stdout is not None
             for _ in range(lines):
                 assert process.stdout.readline()
-            process.kill()
 
     def until(self, ids: set[str]) -> None:
         """Run one until it has told all of `ids` or they are in the file already."""
         missing = ids - set(self.told())
-        with self.start() as process:
+        with self.running() as process:
             assert process.stdout is not None
             while missing:
                 missing.discard(json.loads(process.stdout.readline())["id"])
             process.send_signal(signal.SIGTERM)
             process.stdout.read()
-        assert process.returncode == 0
+            assert process.wait() == 0
 
     def told(self) -> dict[str, set[str]]:
         """Id -> the different lines that bear it.
