@@ -162,7 +162,10 @@ def test_the_screen_is_a_table_with_straight_edges() -> None:
 
 def test_a_container_sees_its_own_gpus() -> None:
     assert visible(GPUS, None) == list(GPUS)
-    assert visible(GPUS, f"{GPUS[1].uuid},{GPUS[3].uuid}") == [GPUS[1], GPUS[3]]
+    seen = visible(GPUS, f"{GPUS[1].uuid},{GPUS[3].uuid}")
+    assert [(gpu.uuid, gpu.number) for gpu in seen] == [(GPUS[1].uuid, 0), (GPUS[3].uuid, 1)]
+    asked = ["-i", "1", "--query-gpu=index,uuid", "--format=csv,noheader"]
+    assert answer(asked, seen, 0.0) == (0, f"1, {GPUS[3].uuid}\n")
     assert visible(GPUS, "") == []
 
 

@@ -238,7 +238,7 @@ async def test_nvidia_smi_tells_of_the_simulated_gpus(host: Host) -> None:
     env = {**ENV, "NVIDIA_VISIBLE_DEVICES": gpus[1].uuid}
     process = await host.start(launch("nvidia-smi", "-L", env=env))
     assert (await process.ended).code == 0
-    assert await output(process) == f"GPU 1: Tesla T4 (UUID: {gpus[1].uuid})\n"
+    assert await output(process) == f"GPU 0: Tesla T4 (UUID: {gpus[1].uuid})\n"
 
 
 async def test_usage_is_measured(host: Host) -> None:

@@ -122,6 +122,13 @@ class Gpu(msgspec.Struct, frozen=True):
     user: str = ""
     """`namespace/pod/container`, if one was given it."""
     pid: int = 0
+    place: int | None = None
+    """Among those that a container sees, which it numbers from 0; None: it sees all."""
+
+    @property
+    def number(self) -> int:
+        """By which whoever looks knows it."""
+        return self.index if self.place is None else self.place
 
     @property
     def mig(self) -> bool:

@@ -38,7 +38,7 @@ _Field = Callable[[Gpu, Reading], str]
 
 # Query field -> its unit and its value.
 _GPU_FIELDS: dict[str, tuple[str, _Field]] = {
-    "index": ("", lambda gpu, _: str(gpu.index)),
+    "index": ("", lambda gpu, _: str(gpu.number)),
     "uuid": ("", lambda gpu, _: gpu.uuid),
     "gpu_uuid": ("", lambda gpu, _: gpu.uuid),
     "name": ("", lambda gpu, _: MODELS[gpu.model].name),
@@ -85,7 +85,7 @@ def answer(arguments: Sequence[str], gpus: Sequence[Gpu], now: float) -> tuple[i
         return 9, "No devices were found\n"
     if "--id" in options or "-i" in options:
         wanted = (options.get("--id") or options.get("-i") or "").split(",")
-        gpus = [gpu for gpu in gpus if str(gpu.index) in wanted or gpu.uuid in wanted]
+        gpus = [gpu for gpu in gpus if str(gpu.number) in wanted or gpu.uuid in wanted]
     readings = [(gpu, reading(gpu, now)) for gpu in gpus]
     if "--list-gpus" in options or "-L" in options:
         return 0, "".join(_listed(gpu) for gpu in gpus)
@@ -170,7 +170,7 @@ def _screen(readings: Sequence[tuple[Gpu, Reading]], now: float) -> str:
         used = f"{shown.memory_mib:>6}MiB / {model.memory_mib:>6}MiB"
         mig = "Enabled" if gpu.mig else "Disabled"
         lines += [
-            _row(f"{gpu.index:>3}  {model.name[:25]:<25}     On", f"{bus(gpu)} Off", "0"),
+            _row(f"{gpu.number:>3}  {model.name[:25]:<25}     On", f"{bus(gpu)} Off", "0"),
             _row(
                 f"N/A  {shown.temperature:>3}C    {state}  {power:>22}",
                 used,
@@ -182,7 +182,7 @@ def _screen(readings: Sequence[tuple[Gpu, Reading]], now: float) -> str:
     lines += ["", "+" + "-" * 89 + "+", _line("Processes:")]
     working = [each for gpu, shown in readings for each in _working(gpu, shown)]
     for gpu, shown in working:
-        left = f"{gpu.index:>3}   N/A  N/A  {_pid(gpu):>8}      C   python3"
+        left = f"{gpu.number:>3}   N/A  N/A  {_pid(gpu):>8}      C   python3"
         lines.append(_line(f" {left:<72}{shown.memory_mib:>8}MiB"))
     if not working:
         lines.append(_line(" No running processes found"))
@@ -199,7 +199,7 @@ def _row(left: str, middle: str, right: str) -> str:
 
 
 def _listed(gpu: Gpu) -> str:
-    lines = [f"GPU {gpu.index}: {MODELS[gpu.model].name} (UUID: {gpu.uuid})\n"]
+    lines = [f"GPU {gpu.number}: {MODELS[gpu.model].name} (UUID: {gpu.uuid})\n"]
     for number, each in enumerate(gpu.instances):
         lines.append(f"  MIG {each.profile:<11} Device {number:>2}: (UUID: {each.uuid})\n")
     return "".join(lines)
@@ -229,7 +229,7 @@ def _pid(gpu: Gpu) -> int:
 
 
 def visible(gpus: Sequence[Gpu], devices: str | None) -> list[Gpu]:
-    """Those that `NVIDIA_VISIBLE_DEVICES` lets a container see; without it, all."""
+    """Those that `NVIDIA_VISIBLE_DEVICES` lets a container see, numbered anew; without it, all."""
     if devices is None or devices == "all":
         return list(gpus)
     wanted = devices.split(",")
@@ -239,7 +239,8 @@ def visible(gpus: Sequence[Gpu], devices: str | None) -> list[Gpu]:
         for gpu in gpus
         if (given := tuple(each for each in gpu.instances if each.uuid in wanted))
     ]
-    return sorted([*whole, *parts], key=lambda gpu: gpu.index)
+    seen = sorted([*whole, *parts], key=lambda gpu: gpu.index)
+    return [structs.replace(gpu, place=place) for place, gpu in enumerate(seen)]
 
 
 def main() -> None:
