@@ -11,6 +11,15 @@ import re
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 """What stands for itself in a string."""
+_B = r"[ \t\r\n]*+"
+_STRING = r'"[^"\\\x00-\x1f]*+"'
+_SCALAR = (
+    rf"(?:{_STRING}|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+|true|false|null)"
+)
+_MEMBERS = re.compile(rf"(?:{_B}{_STRING}{_B}:{_B}{_SCALAR}{_B},)*+")
+"""Of an object, each with the comma after which another must follow: all that is simple."""
+_ELEMENTS = re.compile(rf"(?:{_B}{_SCALAR}{_B},)*+")
+"""Of a list, likewise."""
 _DIGITS = "0123456789"
 _DECIMAL = re.compile("[0-9]*")
 _HEX = "0123456789abcdefABCDEF"
@@ -83,7 +92,10 @@ class _Search:
             after = "after object key:value pair" if end == "}" else "after array element"
             raise self._unexpected(after, back=1)
         if end == "}":
+            self._skip(_MEMBERS)
             self._key()
+        else:
+            self._skip(_ELEMENTS)
         return False
 
     def _closes(self, end: str) -> bool:
