@@ -197,6 +197,9 @@ def test_logs(invoke: Invoke, cluster: Path, web: str) -> None:
     wrong = invoke("logs", web, "-c", "mian", *config)
     assert (wrong.code, "did you mean 'main'?" in wrong.err) == (2, True)
     assert invoke("logs", "deploy/crash", "--previous", *config).out == "about to fail\n"
+    unplaced = invoke("logs", "deploy/huge", *config)
+    assert (unplaced.code, unplaced.out) == (0, "")
+    assert "has no node yet, so it says nothing" in unplaced.err
 
 
 def test_following_shows_what_is_said_later(cluster: Path) -> None:

@@ -72,6 +72,9 @@ async def logs(
         several = len(stream.sources) > 1
         if not stream.sources:
             click.echo(f"{target} has no pods", err=True)
+        for pod in stream.unplaced:
+            why = f"`kvestigate describe pod {pod}` says why"
+            click.echo(f"{pod} has no node yet, so it says nothing; {why}", err=True)
         async for line in stream:
             prefix = f"[{line.source.pod}/{line.source.container}] " if several else ""
             sys.stdout.write(f"{prefix}{line.text}\n")

@@ -58,16 +58,30 @@ class Logs:
 class Stream:
     """Lines of all sources as they come; each source's own lines stay in order."""
 
-    def __init__(self, api: Api, sources: Sequence[Source], options: LogsOptions) -> None:
+    def __init__(
+        self,
+        api: Api,
+        sources: Sequence[Source],
+        options: LogsOptions,
+        unplaced: Sequence[str] = (),
+    ) -> None:
         self.sources = tuple(sources)
+        self.unplaced = tuple(unplaced)
+        """Pods that have no node yet, so that nobody hears them."""
         self._api = api
         self._options = options
 
     async def __aiter__(self) -> AsyncGenerator[Line, None]:
+        failure: KvestigateError | None = None
         if not self._options.follow:
             for source in self.sources:
-                async for found in self._lines(source):
-                    yield found
+                try:
+                    async for found in self._lines(source):
+                        yield found
+                except KvestigateError as error:
+                    failure = failure or error  # the others have something to say all the same
+            if failure is not None:
+                raise failure
             return
         queue: asyncio.Queue[Line | None] = asyncio.Queue(_WAITING)
         following = asyncio.ensure_future(self._follow(queue))
@@ -124,7 +138,8 @@ async def streaming(access: Access, options: LogsOptions) -> AsyncIterator[Strea
                 f"more than {MOST_FOLLOWED}",
                 hint="follow one pod, or leave --follow out",
             )
-        yield Stream(api, sources, options)
+        unplaced = [pod.metadata.name for pod in pods if not pod.spec.node_name]
+        yield Stream(api, sources, options, unplaced)
 
 
 async def collect(access: Access, options: LogsOptions) -> Logs:
