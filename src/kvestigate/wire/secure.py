@@ -15,12 +15,15 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import cast
+from functools import partial
+from typing import Any, cast
 
 _log = logging.getLogger(__name__)
 
 _RECORD = 16 * 1024
 """The most that one TLS record holds. Who has more to say fills them."""
+_BUFFER = 64 * 1024
+"""The most that is read into a protocol's buffer at once, if it is as large as that."""
 _RECORDS = 16
 """Records taken from one connection before others come to their turn."""
 _HIGH_WATER = 64 * 1024
@@ -153,6 +156,7 @@ class SecureTransport(asyncio.Transport):
         super().__init__({"ssl_object": connected, "peername": _peer_name(connected)})
         self._loop = asyncio.get_running_loop()
         self._socket = connected
+        self._read: Callable[[int, object], int] = cast(Any, connected.read)
         self._descriptor = connected.fileno()
         self._unsent: deque[bytes | memoryview] = deque()
         self._size = 0
@@ -171,8 +175,11 @@ class SecureTransport(asyncio.Transport):
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self._protocol = protocol
-        buffered = isinstance(protocol, asyncio.BufferedProtocol)
-        self._receive = self._fill_buffer if buffered else self._hand_over
+        self._receive: Callable[[], None]
+        if isinstance(protocol, asyncio.BufferedProtocol):
+            self._receive = partial(self._fill_buffer, protocol)
+        else:
+            self._receive = partial(self._hand_over, cast(asyncio.Protocol, protocol))
         if self._reading:
             self._loop.add_reader(self._descriptor, self._receive)
 
@@ -191,12 +198,10 @@ class SecureTransport(asyncio.Transport):
             self._reading = True
             self._loop.add_reader(self._descriptor, self._receive)
 
-    def _fill_buffer(self) -> None:
-        protocol = cast(asyncio.BufferedProtocol, self._protocol)
+    def _fill_buffer(self, protocol: asyncio.BufferedProtocol) -> None:
         for _ in range(_RECORDS):
-            buffer = cast(memoryview, protocol.get_buffer(-1))
             try:
-                count = cast(int, self._socket.read(len(buffer), buffer))
+                count = self._read(_BUFFER, protocol.get_buffer(-1))
             except ssl.SSLWantReadError:
                 return
             except OSError as failure:
@@ -211,8 +216,7 @@ class SecureTransport(asyncio.Transport):
             if count < _RECORD or not self._reading:
                 return
 
-    def _hand_over(self) -> None:
-        protocol = cast(asyncio.Protocol, self._protocol)
+    def _hand_over(self, protocol: asyncio.Protocol) -> None:
         for _ in range(_RECORDS):
             try:
                 data = self._socket.read(_RECORD)
@@ -316,7 +320,7 @@ class SecureTransport(asyncio.Transport):
             self._loop.add_reader(self._descriptor, self._ignore)
         except ssl.SSLWantWriteError:
             self._loop.add_writer(self._descriptor, self._take_leave)
-        except (OSError, ValueError):
+        except OSError:
             self._lose(None)
         else:
             self._lose(None)
