@@ -24,8 +24,12 @@ async def handle(request: Request) -> Response:
 async def test_a_pod_that_cannot_be_heard_does_not_silence_the_others() -> None:
     sources = [Source("new", "main"), Source("old", "main")]
     stream = Stream(Api(InProcessTransport(handle)), sources, LogsOptions("deployment/web"))
-    heard = []
+    heard: list[tuple[str, str]] = []
     with pytest.raises(BadRequest, match="waiting to start"):
-        async for line in stream:
-            heard.append((line.source.pod, line.text))
+        await hear(stream, heard)
     assert heard == [("old", "hello")]
+
+
+async def hear(stream: Stream, heard: list[tuple[str, str]]) -> None:
+    async for line in stream:
+        heard.append((line.source.pod, line.text))
