@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -483,25 +484,27 @@ def test_a_log_is_followed_through_a_server_that_is_restarted(
     ok(invoke("auth", "login", "follower"))
     (port,) = free_ports(1)
     serve = [sys.executable, "-c", SERVE, "serve", "--port", str(port)]
-    first = subprocess.Popen(serve, stdout=subprocess.PIPE, text=True)
-    with first:
+    with ExitStack() as running:
+
+        def started(command: list[str]) -> subprocess.Popen[str]:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+            running.enter_context(process)
+            running.callback(process.kill)  # before it is waited for
+            return process
+
+        first = started(serve)
         assert first.stdout is not None
         monkeypatch.setenv("K8S_CLI_API_URL", first.stdout.readline().split()[-1])
         task = id_in(ok(invoke("jobs", "submit", "task.yaml", "--detach")))
         follow = [sys.executable, "-c", SERVE, "jobs", "logs", task]
-        follow += ["--tail", "500", "--since", "60s"]
-        following = subprocess.Popen(follow, stdout=subprocess.PIPE, text=True)
+        following = started([*follow, "--tail", "50000", "--since", "1h"])
         assert following.stdout is not None
         seen = [following.stdout.readline() for _ in range(20)]
         first.kill()
-    second = subprocess.Popen(serve, stdout=subprocess.PIPE, text=True)
-    with second, following:
-        try:
-            seen += [following.stdout.readline() for _ in range(100)]
-            enough.touch()
-            seen += list(following.stdout)
-            assert following.wait(30) == 0
-        finally:
-            following.kill()
-            second.terminate()
+        first.wait()
+        started(serve)
+        seen += [following.stdout.readline() for _ in range(100)]
+        enough.touch()
+        seen += list(following.stdout)
+        assert following.wait(30) == 0
     assert seen == [f"line {number}\n" for number in range(1, len(seen) + 1)]

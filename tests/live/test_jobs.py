@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,14 +67,20 @@ class Commands:
         assert done.returncode == code, done.stdout
         return done.stdout
 
-    def begin(self, *words: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+    @contextmanager
+    def begun(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """One that goes on meanwhile, and that is killed if it still does at the end."""
+        with subprocess.Popen(
             [*self._words, *words],
             cwd=self._home,
             env=self._environ,
             stdout=subprocess.PIPE,
             text=True,
-        )
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def submit(self, task: dict[str, Any], *words: str, code: int = 0) -> tuple[str, list[str]]:
         """The ID, and what else is printed."""
@@ -191,7 +198,7 @@ def test_a_followed_log_outlives_its_cluster(
     task_id, _ = commands.submit({"name": "counting", "run": COUNTING}, "--detach")
     kubectl("wait", "--for=create", "pod", "-l", f"task-id={task_id}", "--timeout=60s")
     kubectl("wait", "--for=condition=Ready", "pod", "-l", f"task-id={task_id}", "--timeout=60s")
-    with commands.begin("jobs", "logs", task_id, *cut) as following:
+    with commands.begun("jobs", "logs", task_id, *cut) as following:
         assert following.stdout is not None
         seen = [following.stdout.readline() for _ in range(30)]
         live.crash()

@@ -77,11 +77,14 @@ def test_a_terminal_in_a_pod(kubectl: Kubectl) -> None:
     ours, theirs = pty.openpty()
     words = [*kubectl.words, "exec", "-it", "deploy/shell", "--", "sh"]
     with subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs) as session:
-        os.close(theirs)
-        os.write(ours, b"tty; echo sum $((20+22)); exit 7\n")
-        seen = _read_to_end(ours)
-        assert session.wait(30) == 7
-    os.close(ours)
+        try:
+            os.close(theirs)
+            os.write(ours, b"tty; echo sum $((20+22)); exit 7\n")
+            seen = _read_to_end(ours)
+            assert session.wait(30) == 7
+        finally:
+            session.kill()
+            os.close(ours)
     assert re.search(r"/dev/pts/\d+\r\n", seen), seen
     assert "sum 42" in seen
 
