@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import msgspec
@@ -59,20 +59,35 @@ class CustomKind(Kind):
         self.selectable = tuple(_selectable(version))
         super().__init__(resource)
         self.schema = (version.get("schema") or {}).get("openAPIV3Schema") or _OPEN
-        self.structure = Structure(self.schema, root=True)
-        self._known: Structure | None = None
-        """What of an object of another version this one knows, once that was asked."""
         self.columns: list[Object] = version.get("additionalPrinterColumns") or []
         self.scale: Object = (version.get("subresources") or {}).get("scale") or {}
         """Where the replicas are, as the definition says it."""
         self._changed = changed
         """Whether what is stored may not be as the schema has it."""
         self._ending = ending
-        self._check = validation.compiled(self.schema)
-        self._rules = rules.compile_rules(self.schema)
         if version.get("deprecated"):
             told = f"{resource.api_version} {resource.kind} is deprecated"
             self.deprecation = version.get("deprecationWarning") or told
+
+    # Compiling a large schema takes a while: whoever writes the first object waits for it, not
+    # everybody in the plane.
+
+    @cached_property
+    def structure(self) -> Structure:
+        return Structure(self.schema or _OPEN, root=True)
+
+    @cached_property
+    def _check(self) -> validation.Check:
+        return validation.compiled(self.schema or _OPEN)
+
+    @cached_property
+    def _rules(self) -> rules.Node | None:
+        return rules.compile_rules(self.schema or _OPEN)
+
+    @cached_property
+    def _known(self) -> Structure:
+        """What of an object of another version this one knows."""
+        return Structure(self.schema or _OPEN, root=True, defaults=False)
 
     @property
     def shown_as_stored(self) -> bool:
@@ -110,8 +125,6 @@ class CustomKind(Kind):
         shown: Object = self.stored.structure.shaped(obj)
         if self.stored is self:
             return shown
-        if self._known is None:
-            self._known = Structure(self.schema or _OPEN, root=True, defaults=False)
         return {**self._known.shaped(shown), "apiVersion": self.resource.api_version}
 
     def is_new_generation(self, new: Object, old: Object) -> bool:

@@ -47,7 +47,7 @@ def plain(schema: Schema) -> type | None:
 
     Most fields are like that, and are passed by without a call.
     """
-    if set(schema) - _UNCHECKED:
+    if not schema.keys() <= _UNCHECKED:
         return None
     return {"string": str, "boolean": bool, "integer": int}.get(schema.get("type", ""))
 
@@ -283,7 +283,14 @@ def _object(schema: Schema) -> Check | None:
 
 def _field(schema: Schema) -> tuple[type, Check]:
     """What a field usually is, and the check if it is anything else."""
-    return plain(schema) or _Unplain, compiled(schema)
+    usual = plain(schema)
+    if usual is None:
+        return _Unplain, compiled(schema)
+
+    def check(value: Any, path: str, found: Found) -> None:
+        compiled(schema)(value, path, found)  # so seldom that it is not worth keeping
+
+    return usual, check
 
 
 def _enum(schema: Schema) -> Check | None:
