@@ -144,7 +144,9 @@ def test_a_fleet_is_made_scaled_shown_and_deleted(
     assert (made.code, shown.code, scaled.code, deleted.code) == (0, 0, 0, 0)
     assert "3 of 3" in made.out
     assert "1 of 1" in scaled.out
-    assert shown.out == made.out
+    assert "crew-0000 ... crew-0002" in made.out
+    assert "PHASE" not in made.out
+    assert "crew-0001   Ready" in shown.out
     assert [each["metadata"]["name"] for each in seeded] == ["seeded"]
     assert json.loads(after.out)["status"]["readyReplicas"] == 1
     assert deleted.out == "fleet crew is deleted\n"

@@ -70,7 +70,7 @@ async def create(
     """Declare a fleet of planes called NAME."""
     from kvestigate.planeops.fleets import NewFleet, settled
     from kvestigate.planeops.fleets import create as declare
-    from kvestigate.planeops.views import fleet_blocks
+    from kvestigate.planeops.views import made_fleet_blocks
 
     objects = tuple(obj for path in files for obj in _manifests(path))
     access = server_access(options, data)
@@ -79,7 +79,7 @@ async def create(
     new = NewFleet(name, replicas, prefix, ttl, from_plane, scenario, objects, clock, seed)
     with counting("making") as progress:
         made = await settled(access, await declare(access, new), progress)
-    emit(options, made, fleet_blocks)
+    emit(options, made, made_fleet_blocks)
 
 
 def _manifests(path: Path) -> list[dict[str, Any]]:
@@ -120,7 +120,7 @@ async def scale(
     """
     from kvestigate.planeops.fleets import ScaleOptions, settled
     from kvestigate.planeops.fleets import scale as change
-    from kvestigate.planeops.views import fleet_blocks
+    from kvestigate.planeops.views import made_fleet_blocks
 
     access = server_access(options, data)
     click.echo(f"scale fleet {name} at {access.server} to {replicas} planes", err=True)
@@ -128,7 +128,7 @@ async def scale(
     with counting("making") as progress:
         declared = await change(access, ScaleOptions(name, replicas))
         made = await settled(access, declared, progress)
-    emit(options, made, fleet_blocks)
+    emit(options, made, made_fleet_blocks)
 
 
 @command(

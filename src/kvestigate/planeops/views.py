@@ -13,7 +13,7 @@ from kvestigate.planeops.environment import (
     Snapshot,
     Stepped,
 )
-from kvestigate.planeops.fleets import Fleet
+from kvestigate.planeops.fleets import Fleet, Member
 from kvestigate.planeops.manage import Plane, PlaneList
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone
 
@@ -111,18 +111,40 @@ def stepped_blocks(stepped: Stepped) -> Sequence[Block]:
 
 
 def fleet_blocks(fleet: Fleet) -> Sequence[Block]:
+    return [_summary(fleet), _members(fleet.status.members)]
+
+
+def made_fleet_blocks(fleet: Fleet) -> Sequence[Block]:
+    """Of thousands that were made alike, only those are of interest that were not."""
+    odd = [each for each in fleet.status.members if each.phase != "Ready"]
+    return [_summary(fleet), *([_members(odd)] if odd else [])]
+
+
+def _summary(fleet: Fleet) -> Facts:
     status = fleet.status
-    facts = [
-        ("fleet", fleet.metadata.name),
-        ("ready", f"{status.ready_replicas} of {fleet.spec.replicas}"),
-        *((each.type.lower(), each.message) for each in status.conditions if each.status != "True"),
-    ]
+    names = [each.cluster_id for each in status.members]
+    shown = f"{names[0]} ... {names[-1]}" if len(names) > 2 else ", ".join(names)
+    return Facts(
+        [
+            ("fleet", fleet.metadata.name),
+            ("ready", f"{status.ready_replicas} of {fleet.spec.replicas}"),
+            *([("members", shown)] if names else []),
+            *(
+                (each.type.lower(), each.message)
+                for each in status.conditions
+                if each.status != "True"
+            ),
+        ]
+    )
+
+
+def _members(members: Sequence[Member]) -> Table:
     columns = [Column("MEMBER"), Column("PHASE"), Column("MESSAGE")]
     rows = [
         (each.cluster_id, Cell(each.phase, _PHASES.get(each.phase, Tone.WARN)), each.message)
-        for each in status.members
+        for each in members
     ]
-    return [Facts(facts), Table(columns, rows, empty="no members")]
+    return Table(columns, rows, empty="no members")
 
 
 _TONES = {"ADDED": Tone.GOOD, "MODIFIED": Tone.WARN, "DELETED": Tone.BAD}
