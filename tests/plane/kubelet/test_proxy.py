@@ -16,8 +16,11 @@ from kvestigate.wire.message import Headers, Request, Response, Upgrade
 from kvestigate.wire.server import serve
 from tests.plane.conftest import Api
 from tests.plane.kubelet.conftest import NODE, PODS, Kubelet, ask
+from tests.plane.policies.conftest import register
+from tests.plane.policies.judge import judging
 
 SERVICES = "/api/v1/namespaces/default/services"
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 
 
 async def _here(port: int) -> tuple[str, int]:
@@ -211,3 +214,34 @@ def test_which_addresses_may_be_reached(host: str, loopback: bool, allowed: bool
     else:
         with pytest.raises(BadRequest, match="address not allowed"):
             check_proxied(host, loopback=loopback)
+
+
+@pytest.mark.parametrize("behind", ["", "web"])
+@pytest.mark.parametrize(("named", "status"), [("front", 201), ("kubernetes", 500)])
+async def test_a_webhook_is_asked_behind_its_service(
+    api: Api, behind: str, named: str, status: int
+) -> None:
+    ports = [{"name": "http", "port": 443}]
+    await api.post(SERVICES, {"metadata": {"name": "front"}, "spec": {"ports": ports}})
+    async with judging() as judge:
+        await slice_of(api, judge.port, pod=behind)
+        service = {"name": named, "namespace": "default", "path": "/ask"}
+        client = {"service": service, "caBundle": judge.ca}
+        await register(api, "validating", judge.hook(clientConfig=client))
+        made = await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    assert made.status == status, made.body
+    assert [each["path"] for each in judge.asked] == ["/ask"] * (status == 201)
+    assert bool(Forwarding.forwarded) == (behind == "web" and status == 201)
+
+
+async def test_a_webhook_behind_a_service_has_to_prove_its_name(api: Api) -> None:
+    ports = [{"name": "http", "port": 443}]
+    await api.post(SERVICES, {"metadata": {"name": "front"}, "spec": {"ports": ports}})
+    async with judging(names=["127.0.0.1"]) as judge:
+        await slice_of(api, judge.port)
+        client = {"service": {"name": "front", "namespace": "default"}, "caBundle": judge.ca}
+        await register(api, "validating", judge.hook(clientConfig=client))
+        made = await api.post(CONFIG_MAPS, {"metadata": {"name": "a"}})
+    assert made.status == 500
+    assert "certificate is not valid for 'front.default.svc'" in made.body["message"]
+    assert not judge.asked

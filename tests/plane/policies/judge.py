@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import datetime
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -19,6 +19,8 @@ from kvestigate.wire.server import serve
 from kvestigate.wire.tls import server_context
 
 Object = dict[str, Any]
+SERVICE_NAME = "front.default.svc"
+"""The other name in its certificate: that of a Service."""
 NAME = "hook.example.com"
 
 
@@ -83,9 +85,9 @@ def _now() -> datetime.datetime:
 
 
 @asynccontextmanager
-async def judging() -> AsyncIterator[Judge]:
+async def judging(names: Sequence[str] = ("127.0.0.1", SERVICE_NAME)) -> AsyncIterator[Judge]:
     authority = _authority()
-    pair = authority.issue_server("hook", ["127.0.0.1"], now=_now())
+    pair = authority.issue_server("hook", list(names), now=_now())
     found = Judge()
     tls = server_context(certificate=pair.certificate, key=pair.key)
     async with await serve(found.handle, tls=tls) as server:

@@ -112,7 +112,11 @@ async def test_one_that_takes_too_long_is_not_waited_for(api: Api, judge: Judge)
     [
         ({"url": "https://127.0.0.1:1/x"}, "dial tcp 127.0.0.1:1: connect: connection refused"),
         ({"service": {"name": "s", "namespace": "default"}}, 'service "s" not found'),
-        ({"service": {"name": "kubernetes", "namespace": "default"}}, "give the webhook a url"),
+        ({"service": {"name": "kubernetes", "namespace": "default"}}, "no endpoints available"),
+        (
+            {"service": {"name": "kubernetes", "namespace": "default", "port": 1}},
+            "no service port 1",
+        ),
     ],
 )
 async def test_one_that_cannot_be_reached_refuses(

@@ -55,6 +55,16 @@ class PodPort:
         return _url(self.host, self.port, self.tls)
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A server in the cluster that proves to be who it is: a webhook's behind a Service."""
+
+    at: Address | PodPort
+    name: str
+    """In its certificate."""
+    ca: bytes | None = None
+
+
 def _url(host: str, port: int, tls: bool) -> str:
     host = f"[{host}]" if ":" in host else host
     return f"http{'s' if tls else ''}://{host}:{port}"

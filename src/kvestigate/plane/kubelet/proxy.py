@@ -9,18 +9,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 from urllib.parse import quote
 
-from kvestigate.errors import ApiError, BadRequest, NotFound, ServiceUnavailable
-from kvestigate.plane import objects
+from kvestigate.errors import ApiError, BadRequest, ServiceUnavailable
 from kvestigate.plane.call import Call
-from kvestigate.plane.kinds.kind import Object
-from kvestigate.plane.kubelet import relay
-from kvestigate.plane.kubelet.locate import Address, PodPort, check_proxied, kubelet_of, node_of
+from kvestigate.plane.kubelet import endpoints, relay
+from kvestigate.plane.kubelet.locate import Address, PodPort, check_proxied, kubelet_of
 from kvestigate.wire import handshake
 from kvestigate.wire.message import Headers, Request, Response, Upgrade
-
-PODS = ("", "pods")
-SLICES = ("discovery.k8s.io", "endpointslices")
-_SERVICE_LABEL = "kubernetes.io/service-name"
 
 
 class Target(NamedTuple):
@@ -100,81 +94,21 @@ def _node(call: Call, target: Target) -> Address:
     if not target.port or target.port == str(address.port):
         return address
     check_proxied(address.host, loopback=call.backends.loopback)
-    return Address(address.host, _number(target.port), tls=target.scheme == "https")
+    return Address(address.host, endpoints.port_number(target.port), tls=target.scheme == "https")
 
 
 def _pod(call: Call, target: Target) -> PodPort:
-    return _pod_port(call, target.name, target.port, tls=target.scheme == "https")
-
-
-def _pod_port(call: Call, name: str, port: str, *, tls: bool) -> PodPort:
-    state = call.plane.state
-    item = state.get(PODS, call.namespace, name)
-    if item is None:
-        raise _missing("pods", name)
-    pod = objects.read(item)
-    kubelet = kubelet_of(state, node_of(pod), as_kind="pods")
-    number = _number(port) if port else _first_port(pod)
-    host = (pod.get("status") or {}).get("podIP") or name
-    return PodPort(kubelet, call.namespace, name, item.uid, host, number, tls)
-
-
-def _first_port(pod: Object) -> int:
-    for container in pod["spec"]["containers"]:
-        for port in container.get("ports") or ():
-            number: int = port["containerPort"]
-            return number
-    return 80
+    tls = target.scheme == "https"
+    return endpoints.pod_port(call.plane.state, call.namespace, target.name, target.port, tls=tls)
 
 
 def _service(call: Call, target: Target) -> Address | PodPort:
-    item = call.plane.state.get(call.kind.key, call.namespace, target.name)
-    if item is None:
-        raise _missing("services", target.name)
-    ports = (objects.read(item).get("spec") or {}).get("ports") or ()
-    wanted = [
-        port
-        for port in ports
-        if not target.port or target.port in (str(port["port"]), port.get("name"))
-    ]
-    if not wanted:
-        raise ServiceUnavailable(f'no service port {target.port} found for service "{target.name}"')
-    found = _endpoints(call, target.name, wanted[0].get("name") or "")
-    if not found:
-        raise ServiceUnavailable(f'no endpoints available for service "{target.name}"')
-    endpoint, number = call.random.choice(found)
-    tls = target.scheme == "https"
-    reference = endpoint.get("targetRef") or {}
-    if reference.get("kind") == "Pod":
-        return _pod_port(call, reference["name"], str(number), tls=tls)
-    host = endpoint["addresses"][0]
-    check_proxied(host, loopback=call.backends.loopback)
-    return Address(host, number, tls=tls)
-
-
-def _endpoints(call: Call, service: str, port: str) -> list[tuple[Object, int]]:
-    """Every ready endpoint behind a service's port, and the number of the port there."""
-    found = []
-    for item in call.plane.state.collection(SLICES).items(call.namespace):
-        if item.labels.get(_SERVICE_LABEL) != service:
-            continue
-        piece = objects.read(item)
-        numbers = [each["port"] for each in piece.get("ports") or () if _is(each, port)]
-        for endpoint in piece.get("endpoints") or ():
-            if (endpoint.get("conditions") or {}).get("ready", True):
-                found += [(endpoint, number) for number in numbers]
-    return found
-
-
-def _is(port: Object, name: str) -> bool:
-    return (port.get("name") or "") == name and port.get("port") is not None
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or not 0 < int(text) < 65536:
-        raise BadRequest(f'invalid port "{text}"')
-    return int(text)
-
-
-def _missing(plural: str, name: str) -> NotFound:
-    return NotFound(f'{plural} "{name}" not found', details={"name": name, "kind": plural})
+    return endpoints.behind(
+        call.plane.state,
+        call.random,
+        call.namespace,
+        target.name,
+        target.port,
+        tls=target.scheme == "https",
+        loopback=call.backends.loopback,
+    )

@@ -6,12 +6,12 @@ import ssl
 from collections import OrderedDict
 from urllib.parse import quote
 
-from kvestigate.plane.kubelet.locate import Address, Outside, PodPort
+from kvestigate.plane.kubelet.locate import Address, Known, Outside, PodPort
 from kvestigate.plane.kubelet.tunnel import Tunnel
 from kvestigate.wire.pool import HttpClient
 from kvestigate.wire.tls import client_context
 
-Target = Address | PodPort | Outside
+Target = Address | PodPort | Outside | Known
 
 MAX_CLIENTS = 256
 """Addresses to which connections are kept; the one unused for longest makes room."""
@@ -45,12 +45,22 @@ class Backends:
         if isinstance(target, Outside):
             trust = client_context(ca=target.ca)
             return _Client(HttpClient(host=target.host, port=target.port, tls=trust))
-        tls = self._context(target)
-        if isinstance(target, Address):
-            return _Client(HttpClient(host=target.host, port=target.port, tls=tls))
-        path = f"/portForward/{quote(target.namespace)}/{quote(target.pod)}"
-        tunnel = Tunnel(await self.client(target.kubelet), path, target.port)
-        http = HttpClient(host=target.host, port=target.port, tls=tls, opener=tunnel.open)
+        if isinstance(target, Known):
+            trust = client_context(ca=target.ca)
+            return await self._connect(target.at, trust, target.name)
+        return await self._connect(target, self._context(target))
+
+    async def _connect(
+        self, at: Address | PodPort, tls: ssl.SSLContext | None, name: str | None = None
+    ) -> _Client:
+        """`name` is what the other side's certificate has to say, if not the address."""
+        if isinstance(at, Address):
+            return _Client(HttpClient(host=at.host, port=at.port, tls=tls, server_hostname=name))
+        path = f"/portForward/{quote(at.namespace)}/{quote(at.pod)}"
+        tunnel = Tunnel(await self.client(at.kubelet), path, at.port)
+        http = HttpClient(
+            host=at.host, port=at.port, tls=tls, server_hostname=name, opener=tunnel.open
+        )
         return _Client(http, tunnel)
 
     def _context(self, target: Address | PodPort) -> ssl.SSLContext | None:

@@ -17,12 +17,13 @@ from urllib.parse import urlsplit
 import msgspec
 
 from kvestigate import errors
-from kvestigate.errors import ApiError, ConnectionFailed, DeadlineExceeded
+from kvestigate.errors import ApiError, ConnectionFailed, DeadlineExceeded, NotFound
 from kvestigate.kube.patches import json as json_patch
 from kvestigate.kube.patches.json import DoesNotApply
 from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.kinds.kind import Kind, Object
-from kvestigate.plane.kubelet.locate import Outside
+from kvestigate.plane.kubelet import endpoints
+from kvestigate.plane.kubelet.locate import Known, Outside
 from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.plane.policies import hooks, matching, replacing
 from kvestigate.plane.policies.hooks import MUTATING, VALIDATING, Answer, CallFailed, Hook
@@ -158,11 +159,13 @@ class Asking:
         config = hook.spec["clientConfig"]
         url = config.get("url") or _service_url(config["service"])
         told = f'failed to call webhook: Post "{url}?timeout={seconds}s": '
-        if "service" in config:
-            raise CallFailed(told + _unreachable(self._write, config["service"]))
+        try:
+            whom = self._whom(url, config)
+        except ApiError as error:
+            raise CallFailed(told + error.message) from None
         try:
             async with asyncio.timeout(seconds):
-                answer = await self._post(url, config.get("caBundle"), data, seconds)
+                answer = await self._post(whom, urlsplit(url).path or "/", data, seconds)
                 body = await answer.read(limit=_ANSWER_LIMIT)
         except (TimeoutError, DeadlineExceeded):
             raise CallFailed(f"{told}context deadline exceeded") from None
@@ -174,12 +177,28 @@ class Asking:
             raise CallFailed(f"failed to call webhook: {why}")
         return hooks.understood(hook, uid, body, mutates=mutates)
 
-    async def _post(self, url: str, bundle: str | None, data: bytes, seconds: int) -> Incoming:
-        parts = urlsplit(url)
+    def _whom(self, url: str, config: Object) -> Outside | Known:
+        parts, bundle = urlsplit(url), config.get("caBundle")
         ca = b64decode(bundle) if bundle else None
-        client = await self._backends.client(Outside(parts.hostname or "", parts.port or 443, ca))
-        query = f"timeout={seconds}s"
-        request = Request("POST", parts.path or "/", query, Headers(_HEADERS), data)
+        if "service" not in config:
+            return Outside(parts.hostname or "", parts.port or 443, ca)
+        name, namespace = config["service"]["name"], config["service"]["namespace"]
+        if self._write.scene.state.get(endpoints.SERVICES, namespace, name) is None:
+            raise NotFound(f'service "{name}" not found')
+        at = endpoints.behind(
+            self._write.scene.state,
+            self._random,
+            namespace,
+            name,
+            str(parts.port),
+            tls=True,
+            loopback=self._backends.loopback,
+        )
+        return Known(at, f"{name}.{namespace}.svc", ca)
+
+    async def _post(self, whom: Outside | Known, path: str, data: bytes, seconds: int) -> Incoming:
+        client = await self._backends.client(whom)
+        request = Request("POST", path, f"timeout={seconds}s", Headers(_HEADERS), data)
         return await client.send(request, timeout=None)
 
 
@@ -209,13 +228,6 @@ def _replace(write: Write, kind: Kind, patched: Object) -> bool:
 def _service_url(service: Object) -> str:
     host = f"{service['name']}.{service['namespace']}.svc:{service['port']}"
     return f"https://{host}/{(service.get('path') or '').lstrip('/')}"
-
-
-def _unreachable(write: Write, service: Object) -> str:
-    name = service["name"]
-    if write.scene.state.get(("", "services"), service["namespace"], name) is None:
-        return f'service "{name}" not found'
-    return f'service "{name}" cannot be reached from here: give the webhook a url instead'
 
 
 def _reason(error: errors.KvestigateError, url: str) -> str:
