@@ -413,13 +413,18 @@ def test_local_files_are_there_when_the_task_runs(
     assert "'words' cannot be read: No such file or directory" in missing.err
 
 
-def test_who_is_logged_in(invoke: Invoke) -> None:
+def test_who_is_logged_in(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGNAME", "joe")
+    assert ok(invoke("auth", "whoami")) == "joe\n"  # without a server nobody has to log in
+    monkeypatch.setenv("K8S_CLI_API_URL", "http://127.0.0.1:1")
     nobody = invoke("auth", "whoami")
     assert (nobody.code, nobody.err) == (
         2,
         "error: nobody is logged in\nhint: k8s-cli auth login NAME\n",
     )
     ok(invoke("auth", "login", "user@example.com"))
+    assert ok(invoke("auth", "whoami", root=K8S_CLI_PROGRAM)) == "user@example.com\n"
+    monkeypatch.delenv("K8S_CLI_API_URL")
     assert ok(invoke("auth", "whoami", root=K8S_CLI_PROGRAM)) == "user@example.com\n"
 
 

@@ -58,14 +58,17 @@ def logout(options: GlobalOptions) -> None:
 
 @command("whoami", into=auth, examples=("kvestigate auth whoami",))
 async def whoami(options: GlobalOptions) -> None:
-    """Show who is logged in; with a token, whom the server takes you for."""
-    from kvestigate.jobs.remote.login import logged_in, stored_token
+    """Show who is logged in; with a token, whom the server takes you for.
+
+    Without a server nobody has to log in: then you are who you are on this machine.
+    """
+    from kvestigate.jobs.remote.login import logged_in, owner, stored_token
 
     url, token = os.environ.get(API_URL), stored_token(os.environ)
     if url and token:
         click.echo(await _known(url, token))
     else:
-        click.echo(logged_in(os.environ).name)
+        click.echo((logged_in if url else owner)(os.environ).name)
 
 
 @command(

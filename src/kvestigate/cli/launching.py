@@ -21,9 +21,9 @@ async def in_process(options: GlobalOptions) -> AsyncIterator[InProcess]:
     from kvestigate.cli.cluster import access_of
     from kvestigate.client.connect import connect
     from kvestigate.jobs.manage import InProcess
-    from kvestigate.jobs.remote.login import logged_in
+    from kvestigate.jobs.remote.login import owner
 
-    user = logged_in(os.environ)
+    user = owner(os.environ)
     async with connect(access_of(options)) as api:
         yield InProcess(api, user)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -44,6 +45,16 @@ def logged_in(environ: Mapping[str, str]) -> User:
     if not name:
         raise UsageError("nobody is logged in", hint=_WAY_IN)
     return User(name)
+
+
+def owner(environ: Mapping[str, str]) -> User:
+    """Whose tasks are ours without a server: who is logged in, else the user of this machine."""
+    if name := _read(login_file(environ)):
+        return User(name)
+    try:
+        return User(getpass.getuser())
+    except (KeyError, OSError):  # a uid that has no name
+        raise UsageError("nobody is logged in", hint=_WAY_IN) from None
 
 
 def stored_token(environ: Mapping[str, str]) -> str:
