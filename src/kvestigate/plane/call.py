@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from random import Random
 
 import msgspec
@@ -59,9 +60,9 @@ class Call(msgspec.Struct, frozen=True):
         """Let others have their turn: to be called after every half millisecond of work."""
         await self.fairness.pause(self.plane.name)
 
-    async def breathe(self) -> None:
+    def breathe(self) -> Awaitable[None]:
         """Between two steps of a request: let others have their turn if the first took long."""
-        await self.fairness.breathe(self.plane.name)
+        return self.fairness.breathe(self.plane.name)
 
     def require(self, verb: str) -> None:
         """Forbidden, unless the user may do this too."""
