@@ -163,6 +163,8 @@ def test_describe(invoke: Invoke, cluster: Path, web: str) -> None:
         (("describe", "wibble", "web"), 2, "no resource type", "kubectl api-resources"),
         (("describe", "pod"), 2, "missing argument 'NAME'", "`pod/web-0`"),
         (("describe", "pod/"), 2, "missing argument 'NAME'", "`pod/web-0`"),
+        (("describe", "pod", "a/b"), 2, "'a/b' is no name of a pod", ""),
+        (("describe", "pod", ".."), 2, "'..' is no name of a pod", ""),
         (
             ("describe", "svc/web", "-n", "kube-public"),
             5,

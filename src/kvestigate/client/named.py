@@ -7,7 +7,7 @@ from typing import Any
 
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
-from kvestigate.errors import Forbidden, KvestigateError, NotFound
+from kvestigate.errors import Forbidden, KvestigateError, NotFound, UsageError
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.meta import PartialObject
@@ -17,6 +17,9 @@ NAMESPACES = builtins.resource("namespaces")
 
 async def get_named(api: Api, resource: Resource, name: str, type: type[Any]) -> Any:
     """The object; if there is none of that name, `NotFound` hints at a similar one."""
+    if not name or "/" in name or name in (".", ".."):
+        # It would be read as another path, and what is not there said of something else.
+        raise UsageError(f"{name!r} is no name of a {resource.singular_name}")
     try:
         return await api.get(resource, name, type=type)
     except NotFound as missing:
