@@ -48,9 +48,9 @@ def test_canonical_form(text: str, canonical: str) -> None:
     [
         ("a b", "found 'b', expected: in, notin, =, ==, !=, gt, lt", 3),
         ("a=b c", "found 'c', expected: ',' or 'end of string'", 5),
-        ("a=b,", "found '', expected: !, identifier, or 'end of string'", 5),
+        ("a=b,", "found '', expected: identifier after ','", 5),
         (",a", "found ',', expected: !, identifier, or 'end of string'", 1),
-        ("!", "found '', expected: !, identifier, or 'end of string'", 2),
+        ("!", "found '', expected: identifier", 2),
         ("!a=b", "found '=', expected: ',' or 'end of string'", 3),
         ("a===b", "found '=', expected: identifier", 4),
         ("a in b", "found 'b', expected: '('", 6),

@@ -265,8 +265,9 @@ class _Parser:
 
     def _requirement(self) -> Requirement:
         position = self._tokens[self._next][0]
+        wanted = "identifier after ','" if self._next else "!, identifier, or 'end of string'"
         absent = self._accept("!")
-        key = self._word("!, identifier, or 'end of string'")
+        key = self._word("identifier" if absent else wanted)
         if absent:
             return self._checked(position, key, Operator.NOT_EXISTS)
         if self._at_end() or self._peek() == ",":

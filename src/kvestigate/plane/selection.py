@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from kvestigate.errors import BadRequest, InputError
-from kvestigate.kube import field_selectors, selectors
+from kvestigate.kube import causes, field_selectors, selectors
 from kvestigate.kube.field_selectors import FieldSelector
 from kvestigate.kube.selectors import LabelSelector
 from kvestigate.plane import objects
@@ -38,6 +38,10 @@ class Selection:
         )
 
 
+_BAD_KEY = re.compile(r"label key '(?P<key>.*?)': (?P<why>.*)")
+_NO_INTEGER = re.compile(r"(?P<why>for 'Gt', .* integer), got \['(?P<value>.*)'\]")
+_BETWEEN = ("identifier after ','", "',' or 'end of string'", "!, identifier, or 'end of string'")
+"""What is expected where no requirement is being read."""
 _BAD_VALUE = re.compile(r"value '(?P<value>.*?)' of label '(?P<key>.*?)': (?P<why>.*)")
 
 
@@ -46,9 +50,22 @@ def _labels(text: str) -> LabelSelector:
         return selectors.parse_labels(text)
     except InputError as error:
         why = _bare(error).replace(", expected: '('", " expected: '('")
-        if match := _BAD_VALUE.fullmatch(why):
-            why = f'values[0][{match["key"]}]: Invalid value: "{match["value"]}": {match["why"]}'
-        raise BadRequest(f"unable to parse requirement: {why}") from None
+        if why.endswith(tuple(f"expected: {what}" for what in _BETWEEN)):
+            raise BadRequest(why) from None
+        raise BadRequest(f"unable to parse requirement: {_in_their_words(why)}") from None
+
+
+def _in_their_words(why: str) -> str:
+    """What is wrong with a requirement, as kube-apiserver blames it."""
+    if match := _BAD_VALUE.fullmatch(why):
+        place, told = f"values[0][{match['key']}]", match["value"]
+    elif match := _BAD_KEY.fullmatch(why):
+        place, told = "<nil>", match["key"]
+    elif match := _NO_INTEGER.fullmatch(why):
+        place, told = "values[0]", match["value"]
+    else:
+        return why
+    return str(causes.invalid(place, told, match["why"]))
 
 
 def _fields(text: str) -> FieldSelector:
