@@ -94,6 +94,7 @@ def test_draining_a_node(invoke: Invoke) -> None:
     assert preview.code == 2
     assert "would cordon node node-1 and evict 2 pods" in preview.out
     assert "in a system namespace" in preview.out
+    assert "guarded   evict     the budget guard lets none go now" in preview.out
     assert "nothing was changed" in preview.err
     assert len(json.loads(invoke("pods", "-o", "json").out)["pods"]) == 3
 

@@ -8,7 +8,7 @@ a budget gives way, until the deadline. Then it is reported. Nothing is ever for
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kvestigate.client.access import Access
@@ -18,6 +18,7 @@ from kvestigate.client.connect import connect
 from kvestigate.client.named import get_named
 from kvestigate.errors import (
     Expired,
+    Forbidden,
     KvestigateError,
     NotFound,
     TooManyRequests,
@@ -27,6 +28,7 @@ from kvestigate.kube import builtins
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
+from kvestigate.nodeops.budgets import held_back
 from kvestigate.nodeops.cordon import set_cordoned
 from kvestigate.nodeops.pods import Choice, Skipped, Target, choose
 from kvestigate.operation import Effect, Operation
@@ -69,7 +71,7 @@ class Departure:
     """`gone`, `blocked` by a budget, `failed`, still `leaving`, or `not asked` to leave, which
     in a preview is everyone."""
     reason: str = ""
-    """What the server said."""
+    """What the server said; in a preview, which budget would hold it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +130,13 @@ async def _carried_out(
             await get_named(api, _NODES, options.node, PartialObject)
         if cordon and options.apply:
             await set_cordoned(api, options.node, True, apply=True)
-        choice = await _chosen(api, options)
-        found = {each.uid: Departure(each.namespace, each.name, UNASKED) for each in choice.evict}
+        pods = (await api.list(_PODS, _selection(options), type=Pod)).items
+        choice = choose(pods, include_system=options.include_system)
+        held = {} if options.apply else await _held_back(api, options, choice, pods)
+        found = {
+            each.uid: Departure(each.namespace, each.name, UNASKED, held.get(each.uid, ""))
+            for each in choice.evict
+        }
         if options.apply:
             await _Waves(api, options, found, progress).run(choice.evict)
     return Evictions(options.node, cordon, options.apply, tuple(found.values()), choice.skip)
@@ -140,9 +147,17 @@ def _selection(options: EvictOptions) -> Selection:
     return Selection(options.namespace or None, labels=options.selector, fields=fields)
 
 
-async def _chosen(api: Api, options: EvictOptions) -> Choice:
-    page = await api.list(_PODS, _selection(options), type=Pod)
-    return choose(page.items, include_system=options.include_system)
+async def _held_back(
+    api: Api, options: EvictOptions, choice: Choice, pods: Sequence[Pod]
+) -> dict[str, str]:
+    """What budgets would say, for a preview; nothing if we may not look at them."""
+    going = {each.uid for each in choice.evict}
+    try:
+        where = Selection(options.namespace or None)
+        budgets = (await api.list(_BUDGETS, where, type=PodDisruptionBudget)).items
+    except Forbidden:
+        return {}
+    return held_back([pod for pod in pods if pod.metadata.uid in going], budgets)
 
 
 class _Waves:
