@@ -8,36 +8,34 @@ from typing import Any
 
 import pytest
 
-from kvestigate.wire.resume import Begun, begin
+from kvestigate.wire.resume import Begun, begin, go_on
 
 
 class Sleeper:
     """A task that sleeps until it has something to go on with."""
 
     def __init__(self) -> None:
-        self._begun: asyncio.Future[Begun[Any]] = asyncio.get_running_loop().create_future()
-        self.task = asyncio.create_task(self._run())
+        self._given: asyncio.Future[Begun[Any] | None] = asyncio.get_running_loop().create_future()
+        self.task = asyncio.create_task(go_on(self._given))
 
-    async def _run(self) -> Any:
-        begun = await self._begun
-        return await begun
-
-    async def start(self, coroutine: Any) -> Any:
-        """What `begin` returns, called as a callback of the loop."""
+    async def start(self, coroutine: Any, *, cancelled: bool = False) -> Any:
+        """What `begin` returns, called as a callback of the loop; the task goes on with it."""
         loop = asyncio.get_running_loop()
         outcome = loop.create_future()
 
         def call() -> None:
             try:
-                outcome.set_result(begin(self.task, coroutine))
+                begun = begin(self.task, coroutine)
             except Exception as failure:  # noqa: BLE001 - handed on
                 outcome.set_exception(failure)
+                return
+            self._given.set_result(begun if isinstance(begun, Begun) else None)
+            if cancelled:
+                self.task.cancel()
+            outcome.set_result(begun)
 
         loop.call_soon(call)
         return await outcome
-
-    def go_on(self, begun: Begun[Any]) -> None:
-        self._begun.set_result(begun)
 
 
 @pytest.fixture
@@ -70,6 +68,11 @@ async def _sleeps() -> None:
 
 
 async def _times_out() -> None:
+    async with asyncio.timeout(0):  # before the task gets to go on
+        await asyncio.Event().wait()
+
+
+async def _times_out_later() -> None:
     async with asyncio.timeout(0.001):
         await asyncio.Event().wait()
 
@@ -83,7 +86,12 @@ async def _swallows_its_timeout() -> None:
 
 @pytest.mark.parametrize(
     ("wait", "outcome"),
-    [(_sleeps, "done"), (_times_out, "TimeoutError"), (_swallows_its_timeout, "done")],
+    [
+        (_sleeps, "done"),
+        (_times_out, "TimeoutError"),
+        (_times_out_later, "TimeoutError"),
+        (_swallows_its_timeout, "done"),
+    ],
 )
 async def test_what_waits_is_gone_on_with(
     sleeper: Sleeper, wait: Callable[[], Awaitable[None]], outcome: str
@@ -96,9 +104,7 @@ async def test_what_waits_is_gone_on_with(
         assert asyncio.current_task() is sleeper.task
         return "done"
 
-    begun = await sleeper.start(work())
-    assert isinstance(begun, Begun)
-    sleeper.go_on(begun)
+    assert isinstance(await sleeper.start(work()), Begun)
     assert await sleeper.task == outcome
 
 
@@ -110,18 +116,21 @@ async def _cleans_up(seen: list[str]) -> None:
         seen.append("cleaned up")
 
 
-async def test_cancelling_the_task_reaches_it(sleeper: Sleeper) -> None:
+@pytest.mark.parametrize("at_once", [True, False])
+async def test_cancelling_the_task_reaches_it(sleeper: Sleeper, at_once: bool) -> None:
     seen: list[str] = []
-    sleeper.go_on(await sleeper.start(_cleans_up(seen)))
-    await asyncio.sleep(0)
-    sleeper.task.cancel()
+    await sleeper.start(_cleans_up(seen), cancelled=at_once)
+    if not at_once:
+        await asyncio.sleep(0)
+        sleeper.task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await sleeper.task
     assert seen == ["cleaned up"]
 
 
-async def test_abandoning_waits_for_its_end(sleeper: Sleeper) -> None:
-    seen: list[str] = []
-    begun = await sleeper.start(_cleans_up(seen))
-    await begun.abandon()
-    assert seen == ["cleaned up"]
+async def test_a_task_with_nothing_to_go_on_with_goes_on(sleeper: Sleeper) -> None:
+    async def work() -> str:
+        return "done"
+
+    assert await sleeper.start(work()) == "done"
+    assert await sleeper.task is None

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import types
 from collections.abc import Coroutine, Generator
-from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
@@ -30,12 +29,11 @@ class Begun(Generic[T]):
             return (yield from self._throw(thrown))
         return (yield from self._coroutine.__await__())
 
-    async def abandon(self) -> None:
-        """Cancel it, and wait for its end."""
-        with suppress(asyncio.CancelledError):
-            await self._throw(asyncio.CancelledError())
-
     @types.coroutine
+    def cancelled(self) -> Generator[Any, Any, T]:
+        """Go on with it by telling it that its task was cancelled."""
+        return (yield from self._throw(asyncio.CancelledError()))
+
     def _throw(self, thrown: BaseException) -> Generator[Any, Any, T]:
         try:
             awaited = self._coroutine.throw(thrown)
@@ -57,3 +55,16 @@ def begin(task: asyncio.Task[Any], coroutine: Coroutine[Any, Any, T]) -> T | Beg
         return result
     finally:
         asyncio._leave_task(loop, task)
+
+
+async def go_on(given: asyncio.Future[Begun[T] | None]) -> T | None:
+    """Wait to be given what was begun, and end it; None if there is nothing left of it to do."""
+    try:
+        begun = await given
+    except asyncio.CancelledError:
+        begun = None if given.cancelled() else given.result()
+        if begun is None:
+            raise
+        # Between being given it and going on with it: a time limit that it has set, for one.
+        return await begun.cancelled()
+    return None if begun is None else await begun

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from kvestigate.wire import answer, handshake, websocket
 from kvestigate.wire.intake import Arrival, Intake, Phase, Refusal
 from kvestigate.wire.message import Peer, Request, Response, Upgrade
-from kvestigate.wire.resume import Begun, begin
+from kvestigate.wire.resume import Begun, begin, go_on
 
 if TYPE_CHECKING:
     from kvestigate.wire.server import Server
@@ -59,8 +59,7 @@ class Service(asyncio.BufferedProtocol):
         self._limits = server.limits
         self._loop = asyncio.get_running_loop()
         self._activity = Activity.WAITING
-        self._wakeup: asyncio.Future[None] | None = None
-        self._begun: Begun[bool] | None = None
+        self._wakeup: asyncio.Future[Begun[bool] | None] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._deadline = math.inf
         self._paused = False
@@ -184,7 +183,7 @@ class Service(asyncio.BufferedProtocol):
 
     # The loop.
 
-    def _begin(self, wakeup: asyncio.Future[None]) -> None:
+    def _begin(self, wakeup: asyncio.Future[Begun[bool] | None]) -> None:
         """Answer the request that came, as far as that needs no waiting."""
         try:
             outcome = begin(self.task, self._answer(self._intake.ready.popleft()))
@@ -192,21 +191,17 @@ class Service(asyncio.BufferedProtocol):
             wakeup.set_exception(failure)
             return
         if isinstance(outcome, Begun):
-            self._begun = outcome
+            wakeup.set_result(outcome)
         elif outcome and not self._intake.ready and self._intake.refusal is None:
             self._expect_request()
-            return
         else:
             self._last = not outcome
-        wakeup.set_result(None)
+            wakeup.set_result(None)
 
     async def _serve(self) -> None:
         try:
             while not self._last and not self._transport.is_closing():
-                if self._begun is not None:
-                    begun, self._begun = self._begun, None
-                    self._last = not await begun
-                elif self._intake.ready:
+                if self._intake.ready:
                     self._last = not await self._answer(self._intake.ready.popleft())
                 elif self._intake.refusal is not None:
                     await self._refuse(self._intake.refusal)
@@ -231,13 +226,11 @@ class Service(asyncio.BufferedProtocol):
         self._expect_request()
         self._wakeup = self._loop.create_future()
         try:
-            await self._wakeup
-        except asyncio.CancelledError:
-            if self._begun is not None:
-                await self._begun.abandon()
-            raise
+            keep_alive = await go_on(self._wakeup)
         finally:
             self._wakeup = None
+        if keep_alive is not None:
+            self._last = not keep_alive
 
     def _expect_request(self) -> None:
         self._activity = Activity.WAITING
