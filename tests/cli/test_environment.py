@@ -107,7 +107,7 @@ def test_virtual_time_passes_in_steps(
 @pytest.mark.parametrize(
     ("command", "code", "message"),
     [
-        (("snapshot", "none"), 5, 'clusters "none" not found'),
+        (("snapshot", "none"), 5, 'clusters "none" not found\nhint: `kvestigate plane list`'),
         (("snapshot", "root", "--resource", "toys"), 2, 'no resource "toys"'),
         (("restore", "root", *MEANT), 2, "one of --checkpoint and --revision"),
         (("restore", "root", "--checkpoint", "none", *MEANT), 5, 'checkpoints "none" not found'),

@@ -14,28 +14,13 @@ from kvestigate.kube.views.pods import PodTemplate
 from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Snapshot
 
+_REPLICAS = {"readyReplicas": "ready", "availableReplicas": "available"}
+
 # The fields that count pods, by kind: in the spec, then in the status.
 _COUNTS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
-    "Deployment": (
-        {"replicas": "desired"},
-        {
-            "updatedReplicas": "updated",
-            "readyReplicas": "ready",
-            "availableReplicas": "available",
-        },
-    ),
-    "StatefulSet": (
-        {"replicas": "desired"},
-        {
-            "updatedReplicas": "updated",
-            "readyReplicas": "ready",
-            "availableReplicas": "available",
-        },
-    ),
-    "ReplicaSet": (
-        {"replicas": "desired"},
-        {"readyReplicas": "ready", "availableReplicas": "available"},
-    ),
+    "Deployment": ({"replicas": "desired"}, {"updatedReplicas": "updated", **_REPLICAS}),
+    "StatefulSet": ({"replicas": "desired"}, {"updatedReplicas": "updated", **_REPLICAS}),
+    "ReplicaSet": ({"replicas": "desired"}, _REPLICAS),
     "DaemonSet": (
         {},
         {

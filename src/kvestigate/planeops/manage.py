@@ -78,9 +78,16 @@ async def ask(
     if incoming.status < 300:
         return answer
     error = failure(request, incoming.status, answer)
-    if isinstance(error, NotFound) and error.details.get("kind") not in _OURS:
-        error.hint = f"{access.server} is no server of planes; `kvestigate plane serve` is one"
+    if isinstance(error, NotFound):
+        error.hint = error.hint or _way_out(error, str(access.server))
     raise error
+
+
+def _way_out(error: NotFound, server: str) -> str | None:
+    kind = error.details.get("kind")
+    if kind not in _OURS:
+        return f"{server} is no server of planes; `kvestigate plane serve` is one"
+    return "`kvestigate plane list` shows those that there are" if kind == "clusters" else None
 
 
 LIST = Operation(
