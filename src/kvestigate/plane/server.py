@@ -233,6 +233,8 @@ class _Route(NamedTuple):
 
 
 def _verb(served: Kind, asked: Asked, aggregated: Verbs | None) -> Verb:
+    if asked.rest and asked.subresource != "proxy":
+        raise errors.NotFound("the server could not find the requested resource", details={})
     route = _Route(asked.verb, asked.subresource, asked.namespace != "", asked.name != "")
     verb = _own_verb(served, route) if aggregated is None else _find(served, route, aggregated)
     if verb is None:

@@ -60,6 +60,7 @@ def _offer(point: Continue) -> Response:
 async def list_(call: Call) -> Response:
     asked = call.asked
     limit = max(asked.integer("limit") or 0, 0)
+    asked.integer("timeoutSeconds")  # which is of no use here, but has to be a number
     options.check_list(asked)
     chosen = selection(asked, call.served)
     if asked.params.get("resourceVersion") == "0" and not asked.params.get("continue"):
