@@ -154,7 +154,11 @@ def check_changed(new: Object, old: Object, kind: Kind) -> list[Cause]:
 
 def _check_whole(meta: Object, kind: Kind) -> list[Cause]:
     finalizers = meta.get("finalizers")
-    found = _check_names(meta, kind) + _check_open(meta)
+    found = _check_names(meta, kind)
+    if (generation := meta.get("generation", 0)) < 0:
+        why = "must be greater than or equal to 0"
+        found.append(causes.invalid(_METADATA.child("generation"), generation, why))
+    found += _check_open(meta)
     if finalizers:
         found += _check_finalizers(finalizers) + _check_domains(finalizers, kind)
     return found

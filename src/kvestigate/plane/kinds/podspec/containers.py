@@ -96,7 +96,8 @@ def validate_ephemeral_containers(path: str, spec: Object, around: Surroundings)
         if target and target not in others:
             yield causes.missing(f"{at}.targetContainerName", target)
         for barred in _EPHEMERAL_BARRED:
-            if container.get(barred) not in (None, {}):
+            # Resources are always there, if only to say nothing.
+            if barred in container and (barred != "resources" or container[barred]):
                 yield causes.forbidden(f"{at}.{barred}", _NOT_EPHEMERAL)
         for position, mount in enumerate(container.get("volumeMounts") or ()):
             for barred in ("subPath", "subPathExpr"):

@@ -120,9 +120,21 @@ def _contents(spec: Object, at: str) -> Iterator[str]:
             yield from _fractions(path, resources)
         if len(container.get("env") or ()) > 1:
             yield from _hidden(f"{path}.env", container["env"])
-        ports += len(container.get("ports") or ())
+        if "ports" in container:
+            ports += len(container["ports"])
+            yield from _unbound(f"{path}.ports", container["ports"])
     if ports > 1:
         yield from _ports(list(each_container(spec, f"{at}spec")))
+
+
+def _unbound(path: str, ports: list[Object]) -> Iterator[str]:
+    for index, port in enumerate(ports):
+        if "hostIP" in port and not port.get("hostPort"):
+            shown = (
+                f"{{Name:{port.get('name', '')} HostPort:0 ContainerPort:{port['containerPort']} "
+                f"Protocol:{port['protocol']} HostIP:{port['hostIP']}}}"
+            )
+            yield f"{path}[{index}]: hostIP set without hostPort: {shown}"
 
 
 def _volumes(path: str, volumes: list[Object]) -> Iterator[str]:
