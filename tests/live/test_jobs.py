@@ -178,13 +178,15 @@ def test_a_volume_keeps_a_file_between_tasks(commands: Commands, volume: list[st
     assert "deleted successfully" in commands("volumes", "delete", "data-vol", "--force")
 
 
+# Who says that it is enough is given the time to end: with the task, all its processes are killed.
 COUNTING = """\
 count=0
-while [ ! -e /tmp/enough-$SKYPILOT_TASK_ID ]; do
+while [ ! -s /tmp/enough-$SKYPILOT_TASK_ID ]; do
   count=$((count + 1))
   echo "line $count"
   sleep 0.02
 done
+while kill -0 $(cat /tmp/enough-$SKYPILOT_TASK_ID) 2>/dev/null; do sleep 0.02; done
 """
 
 
@@ -203,7 +205,7 @@ def test_a_followed_log_outlives_its_cluster(
         seen = [following.stdout.readline() for _ in range(30)]
         live.crash()
         seen += [following.stdout.readline() for _ in range(200)]
-        commands("jobs", "exec", task_id, "--", "touch", f"/tmp/enough-{task_id}")
+        commands("jobs", "exec", task_id, "--", "sh", "-c", f"echo $$ >/tmp/enough-{task_id}")
         seen += list(following.stdout)
         assert following.wait(60) == 0
     numbers = [int(found[1]) for line in seen if (found := re.fullmatch(r"line (\d+)\n", line))]
