@@ -139,6 +139,19 @@ def test_who_does_not_finish_a_handshake_is_cut_off_and_others_are_served(
     run(scenario)
 
 
+def test_who_speaks_plain_http_is_told_so(run: Runs) -> None:
+    async def scenario() -> None:
+        async with await serving(hello) as server:
+            reader, writer = await asyncio.open_connection(*server.address)
+            writer.write(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            answer = await reader.read()
+            writer.close()
+        assert answer.startswith(b"HTTP/1.0 400 ")
+        assert answer.endswith(b"Client sent an HTTP request to an HTTPS server.\n")
+
+    run(scenario)
+
+
 def test_who_leaves_before_the_handshake_disturbs_nobody(run: Runs) -> None:
     async def scenario() -> None:
         async with await serving(hello) as server:

@@ -9,8 +9,10 @@ answers that is a fifth of all its work.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import errno
 import logging
+import os
 import socket
 import ssl
 from collections import deque
@@ -30,6 +32,11 @@ _HIGH_WATER = 64 * 1024
 _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _BREATHER = 1.0
 """Seconds until a system that could not open another socket is asked for one again."""
+
+_NOT_PLAIN = (
+    b"HTTP/1.0 400 Bad Request\r\ncontent-type: text/plain\r\n\r\n"
+    b"Client sent an HTTP request to an HTTPS server.\n"
+)
 
 Protocol = asyncio.Protocol | asyncio.BufferedProtocol
 
@@ -133,10 +140,19 @@ class _Handshake:
             self._loop.add_writer(descriptor, self._go_on)
         except OSError as failure:
             _log.debug("a TLS handshake failed: %s", failure)
+            if isinstance(failure, ssl.SSLError) and failure.reason == "HTTP_REQUEST":
+                self._explain()
             self.end()
         else:
             self._leave()
             SecureTransport(self._socket, self._listener.protocol())
+
+    def _explain(self) -> None:
+        """Tell a client that speaks plain HTTP so, in plain HTTP."""
+        with contextlib.suppress(OSError):
+            # What is left unread when a socket is closed takes the answer with it.
+            os.read(self._socket.fileno(), _BUFFER)
+            os.write(self._socket.fileno(), _NOT_PLAIN)
 
     def end(self) -> None:
         self._leave()
