@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 import pytest
 
 from kvestigate import errors
+from kvestigate.client.api import PODS
 from kvestigate.client.call import Selection
 from kvestigate.kube import builtins
 from kvestigate.scheduler.runtime import Scheduler
 from tests.bed import Object, Objects
 from tests.real.session import connected
-from tests.scheduler.conftest import Bed, condition
-from tests.scheduler.scenarios import EXPECTED, PRIORITIES, SCENARIOS, Outcome, Scenario
+from tests.scheduler.conftest import Bed, condition, pod
+from tests.scheduler.scenarios import EXPECTED, PRIORITIES, SCENARIOS, Outcome, Scenario, names_node
 from tests.upstream import binaries
 from tests.upstream.cluster import UpstreamCluster
 
@@ -63,8 +64,10 @@ async def _play(bed: Bed, scenario: Scenario, scheduler: str) -> Outcome:
         await bed.create(kind, body)
     for node in scenario.nodes:
         await bed.create("nodes", node)
-    for pod in scenario.present:
-        await bed.create("pods", pod)
+    while scenario.nodes and not await _knows_all(bed, scenario.nodes, scheduler):
+        pass
+    for present in scenario.present:
+        await bed.create("pods", present)
     subject = {**scenario.pod, "spec": {**scenario.pod["spec"], "schedulerName": scheduler}}
     name = subject["metadata"]["name"]
     await bed.create("pods", subject)
@@ -74,23 +77,36 @@ async def _play(bed: Bed, scenario: Scenario, scheduler: str) -> Outcome:
     return outcome
 
 
+async def _knows_all(bed: Bed, nodes: Sequence[Object], scheduler: str) -> bool:
+    """Whether a pod for the last node shows that the scheduler has heard of it, and so of all:
+    it hears of nodes in their order, but of pods by another way."""
+    probe = pod("probe", affinity=names_node(nodes[-1]["metadata"]["name"]))
+    probe["spec"] |= {"schedulerName": scheduler, "tolerations": [{"operator": "Exists"}]}
+    await bed.create("pods", probe)
+    found = await bed.until("pods", lambda pods: _settled(pods, "probe"))
+    outcome = _outcome(found, "probe")
+    await bed.api.delete(PODS, "probe", namespace=bed.namespace, grace_seconds=0)
+    await bed.until("pods", lambda pods: "probe" not in pods)
+    return bool(outcome.node) or outcome.message.startswith(f"0/{len(nodes)} ")
+
+
 def _settled(pods: Objects, name: str) -> Any:
-    pod = pods.get(name, {})
-    if pod.get("spec", {}).get("nodeName"):
+    found = pods.get(name, {})
+    if found.get("spec", {}).get("nodeName"):
         return True
-    if not condition(pod):
+    if not condition(found):
         return False
-    nominated = pod["status"].get("nominatedNodeName")
+    nominated = found["status"].get("nominatedNodeName")
     return not nominated or any("deletionTimestamp" in each["metadata"] for each in pods.values())
 
 
 def _outcome(pods: Objects, name: str) -> Outcome:
-    pod = pods[name]
+    found = pods[name]
     gone = {each for each, body in pods.items() if "deletionTimestamp" in body["metadata"]}
     return Outcome(
-        pod["spec"].get("nodeName", ""),
-        condition(pod).get("message", ""),
-        pod["status"].get("nominatedNodeName", ""),
+        found["spec"].get("nodeName", ""),
+        condition(found).get("message", ""),
+        found["status"].get("nominatedNodeName", ""),
         frozenset(gone),
     )
 
