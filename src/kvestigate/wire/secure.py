@@ -33,6 +33,8 @@ _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _BREATHER = 1.0
 """Seconds until a system that could not open another socket is asked for one again."""
 
+_CORK: int = getattr(socket, "TCP_CORK", 0)
+"""The option that has the kernel fill packets before it sends them; 0 where there is none."""
 _NOT_PLAIN = (
     b"HTTP/1.0 400 Bad Request\r\ncontent-type: text/plain\r\n\r\n"
     b"Client sent an HTTP request to an HTTPS server.\n"
@@ -271,7 +273,7 @@ class SecureTransport(asyncio.Transport):
         sent = 0
         if not self._unsent:
             try:
-                sent = self._socket.write(data)
+                sent = self._send(data)
             except ssl.SSLWantWriteError:
                 pass
             except OSError as failure:
@@ -287,12 +289,22 @@ class SecureTransport(asyncio.Transport):
             self._choked = True
             self._protocol.pause_writing()
 
+    def _send(self, data: bytes | bytearray | memoryview) -> int:
+        if len(data) <= _RECORD or not _CORK:
+            return self._socket.write(data)
+        # Records are written one by one, and four of them go over loopback in one packet.
+        self._socket.setsockopt(socket.IPPROTO_TCP, _CORK, 1)
+        try:
+            return self._socket.write(data)
+        finally:
+            self._socket.setsockopt(socket.IPPROTO_TCP, _CORK, 0)
+
     def _send_more(self) -> None:
         while self._unsent:
             part = self._unsent[0]
             try:
                 # OpenSSL insists on being given again what it could not take before.
-                sent = self._socket.write(part)
+                sent = self._send(part)
             except ssl.SSLWantWriteError:
                 break
             except OSError as failure:

@@ -15,7 +15,7 @@ import math
 from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, cast
 
-from kvestigate.wire import answer, handshake, sockets, websocket
+from kvestigate.wire import answer, handshake, websocket
 from kvestigate.wire.intake import Arrival, Intake, Phase, Refusal
 from kvestigate.wire.message import Peer, Request, Response, Upgrade
 from kvestigate.wire.resume import Begun, begin, go_on
@@ -330,12 +330,9 @@ class Service(asyncio.BufferedProtocol):
 
     async def _send_slices(self, pieces: Sequence[bytes], length: int) -> None:
         """Encrypt one slice while the client reads the last, and let others have their turn."""
-        connected = self._transport.get_extra_info("ssl_object")
         try:
             for part in answer.slices(pieces, length, _FIRST_BYTES, _SLICE_BYTES):
-                sockets.hold(connected, held=True)
                 self._transport.write(part)
-                sockets.hold(connected, held=False)
                 if self._writable is not None:
                     await self._drain()
                 else:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from contextlib import suppress
 
 # A peer whose machine vanished is noticed within a minute, also on a watch that is silent.
 _KEEPALIVE = (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3))
@@ -19,18 +18,3 @@ def tune(sock: socket.socket) -> None:
         option = getattr(socket, name, None)
         if option is not None:
             sock.setsockopt(socket.IPPROTO_TCP, option, value)
-
-
-def hold(sock: object, *, held: bool) -> None:
-    """Have the kernel fill packets with what is written, until it is let go again.
-
-    TLS writes a record at a time, and four of them fit into what goes over loopback at once.
-    """
-    if _CORK is None or not isinstance(sock, socket.socket):
-        return
-    with suppress(OSError):  # it is closed, or no TCP
-        sock.setsockopt(socket.IPPROTO_TCP, _CORK, held)
-
-
-_CORK: int | None = getattr(socket, "TCP_CORK", None)
-"""Linux has it."""
