@@ -223,7 +223,7 @@ class Noticing(logging.Handler):
 
 def test_a_server_that_can_open_no_socket_accepts_again_when_it_can(run: Runs) -> None:
     async def scenario() -> None:
-        log, noticing = logging.getLogger("kvestigate.wire.secure"), Noticing()
+        log, noticing = logging.getLogger("kvestigate.wire.listener"), Noticing()
         log.addHandler(noticing)
         async with await serving(hello) as server:
             with socket.socket() as late:

@@ -9,18 +9,12 @@ answers that is a fifth of all its work.
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import errno
-import logging
-import os
 import socket
 import ssl
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
-
-_log = logging.getLogger(__name__)
 
 _RECORD = 16 * 1024
 """The most that one TLS record holds. Who has more to say fills them."""
@@ -29,142 +23,11 @@ _BUFFER = 64 * 1024
 _RECORDS = 16
 """Records taken from one connection before others come to their turn."""
 _HIGH_WATER = 64 * 1024
-_EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
-_BREATHER = 1.0
-"""Seconds until a system that could not open another socket is asked for one again."""
 
 _CORK: int = getattr(socket, "TCP_CORK", 0)
 """The option that has the kernel fill packets before it sends them; 0 where there is none."""
-_NOT_PLAIN = (
-    b"HTTP/1.0 400 Bad Request\r\ncontent-type: text/plain\r\n\r\n"
-    b"Client sent an HTTP request to an HTTPS server.\n"
-)
 
 Protocol = asyncio.Protocol | asyncio.BufferedProtocol
-
-
-class SecureListener:
-    """Accepts connections and agrees on keys with who is there."""
-
-    def __init__(
-        self,
-        sockets: Sequence[socket.socket],
-        context: ssl.SSLContext,
-        protocol: Callable[[], Protocol],
-        *,
-        handshake_timeout: float,
-    ) -> None:
-        self.sockets: Sequence[socket.socket] = sockets
-        self.context = context
-        self.protocol = protocol
-        self.handshake_timeout = handshake_timeout
-        self.newcomers: set[_Handshake] = set()
-        self._loop = asyncio.get_running_loop()
-        self._breathers: dict[socket.socket, asyncio.TimerHandle] = {}
-        for listening in sockets:
-            self._loop.add_reader(listening.fileno(), self._accept, listening)
-
-    def close(self) -> None:
-        for breather in self._breathers.values():
-            breather.cancel()
-        closed, self.sockets = self.sockets, ()
-        for listening in closed:
-            self._loop.remove_reader(listening.fileno())
-            listening.close()
-        for newcomer in list(self.newcomers):
-            newcomer.end()
-
-    def _accept(self, listening: socket.socket) -> None:
-        try:
-            while True:
-                accepted, _ = listening.accept()
-                accepted.setblocking(False)
-                _Handshake(self, accepted)
-        except (BlockingIOError, InterruptedError, ConnectionError):
-            pass
-        except OSError as failure:
-            if failure.errno not in _EXHAUSTED:
-                raise
-            _log.error("no connection can be accepted: %s", failure)
-            self._loop.remove_reader(listening.fileno())
-            self._breathers[listening] = self._loop.call_later(_BREATHER, self._again, listening)
-
-    def _again(self, listening: socket.socket) -> None:
-        del self._breathers[listening]
-        self._loop.add_reader(listening.fileno(), self._accept, listening)
-
-
-async def bind(host: str, port: int, backlog: int) -> list[socket.socket]:
-    """Listening sockets: one for each address of the host."""
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(
-        host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )
-    bound: list[socket.socket] = []
-    try:
-        for family, address in dict.fromkeys((family, address) for family, *_, address in found):
-            listening = socket.create_server(
-                cast("tuple[str, int]", address), family=family, backlog=backlog
-            )
-            listening.setblocking(False)
-            bound.append(listening)
-    except OSError:
-        for listening in bound:
-            listening.close()
-        raise
-    return bound
-
-
-class _Handshake:
-    """A client that has connected and has no keys yet."""
-
-    def __init__(self, listener: SecureListener, accepted: socket.socket) -> None:
-        self._listener = listener
-        self._loop = asyncio.get_running_loop()
-        try:
-            self._socket = listener.context.wrap_socket(
-                accepted, server_side=True, do_handshake_on_connect=False
-            )
-        except OSError:  # it has gone again
-            accepted.close()
-            return
-        listener.newcomers.add(self)
-        self._timer = self._loop.call_later(listener.handshake_timeout, self.end)
-        self._loop.add_reader(self._socket.fileno(), self._go_on)
-
-    def _go_on(self) -> None:
-        descriptor = self._socket.fileno()
-        try:
-            self._socket.do_handshake()
-        except ssl.SSLWantReadError:
-            self._loop.remove_writer(descriptor)
-        except ssl.SSLWantWriteError:
-            self._loop.add_writer(descriptor, self._go_on)
-        except OSError as failure:
-            _log.debug("a TLS handshake failed: %s", failure)
-            if isinstance(failure, ssl.SSLError) and failure.reason == "HTTP_REQUEST":
-                self._explain()
-            self.end()
-        else:
-            self._leave()
-            SecureTransport(self._socket, self._listener.protocol())
-
-    def _explain(self) -> None:
-        """Tell a client that speaks plain HTTP so, in plain HTTP."""
-        with contextlib.suppress(OSError):
-            # What is left unread when a socket is closed takes the answer with it.
-            os.read(self._socket.fileno(), _BUFFER)
-            os.write(self._socket.fileno(), _NOT_PLAIN)
-
-    def end(self) -> None:
-        self._leave()
-        self._socket.close()
-
-    def _leave(self) -> None:
-        self._timer.cancel()
-        self._loop.remove_reader(self._socket.fileno())
-        self._loop.remove_writer(self._socket.fileno())
-        self._listener.newcomers.discard(self)
 
 
 class SecureTransport(asyncio.Transport):

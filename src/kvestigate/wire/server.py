@@ -8,8 +8,8 @@ import ssl
 from kvestigate.wire import sockets
 from kvestigate.wire.answer import Dates
 from kvestigate.wire.limits import Limits
+from kvestigate.wire.listener import SecureListener, bind
 from kvestigate.wire.message import Handler
-from kvestigate.wire.secure import SecureListener, bind
 from kvestigate.wire.service import Service
 
 _BACKLOG = 1024
