@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgspec
+
 Object = dict[str, Any]
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 
 
 class _File(NamedTuple):
@@ -17,20 +23,37 @@ class _File(NamedTuple):
         return f'"{self.path}" ({self.source})' if self.source else f'"{self.path}"'
 
 
-def warn_of_overlaps(volume: Object) -> Iterator[str]:
-    name = volume["name"]
+def warn_of_overlaps(volume: Object) -> list[str]:
+    name, source = volume["name"], volume.copy()
+    del source["name"]
+    encoded = _encode(source)
+    known = _remembered if len(encoded) <= _MEMORABLE else _warnings
+    return [f'volume "{name}" {warning}' for warning in known(encoded)]
+
+
+def _warnings(encoded: bytes) -> list[str]:
+    return list(_of_source(_decode(encoded)))
+
+
+# Nearly every pod has the same volume with its token.
+_remembered = lru_cache(maxsize=256)(_warnings)
+_MEMORABLE = 4096
+"""Bytes."""
+
+
+def _of_source(volume: Object) -> Iterator[str]:
     for told, files in _mapped(volume):
         for overlap in _overlaps(files):
-            yield f'volume "{name}" ({told}): overlapping paths: {overlap}'
+            yield f"({told}): overlapping paths: {overlap}"
     if "projected" not in volume:
         return
     sources = volume["projected"].get("sources") or []
     for source in sources:
         if not source:
-            yield f'volume "{name}" (Projected) has no sources provided'
+            yield "(Projected) has no sources provided"
     if len(sources) > 1:
         for overlap in _overlaps(file for source in sources for file in _projected(source)):
-            yield f'volume "{name}" (Projected): overlapping paths: {overlap}'
+            yield f"(Projected): overlapping paths: {overlap}"
 
 
 def _mapped(volume: Object) -> Iterator[tuple[str, list[_File]]]:
