@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
+from random import Random
 
 from msgspec import structs
 
@@ -26,6 +27,7 @@ from kvestigate.local.directory import ClusterDirectory, Shape
 from kvestigate.local.metrics.api import API_SERVICE, AVAILABLE, metrics_group
 from kvestigate.local.metrics.scrape import Scraper
 from kvestigate.local.population import populated
+from kvestigate.local.ports import lasting_port
 from kvestigate.local.scenarios.model import HostKind
 from kvestigate.local.scenarios.nodes import NodePlan
 from kvestigate.local.scenarios.seeding import seed
@@ -65,7 +67,8 @@ class Running:
 async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIterator[Running]:
     """A running cluster for the length of the block."""
     async with AsyncExitStack() as stack:
-        options = ServeOptions(cluster.plane, Listen(port=shape.port))
+        port = shape.port or lasting_port(_ADDRESS, Random())
+        options = ServeOptions(cluster.plane, Listen(port=port))
         served = await stack.enter_async_context(serving(options))
         connect = _connections(served)
         await _default_storage(connect())
