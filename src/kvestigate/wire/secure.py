@@ -2,8 +2,7 @@
 
 An event loop puts TLS between a transport and a protocol, with a buffer in memory on either
 side. OpenSSL can read from and write to a socket: what is sent is encrypted into the kernel's
-buffer and what is received is decrypted out of it, in one step each. For a server of small
-answers that is a fifth of all its work.
+buffer and what is received is decrypted out of it, in one step each.
 """
 
 from __future__ import annotations
