@@ -1,0 +1,171 @@
+"""Documents become dataclasses, or are told all that is wrong with them."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvestigate.kube.typed_documents import Mistakes, Problem, read, written
+
+
+class Colour(enum.StrEnum):
+    RED = "red"
+    DARK_BLUE = "dark-blue"
+
+
+@dataclass(frozen=True, slots=True)
+class Wheel:
+    SHORTHAND: ClassVar[str] = "size"
+    size: int
+    spokes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Bike:
+    name: str
+    colour: Colour = Colour.RED
+    wheels: tuple[Wheel, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    weight: float = 1.0
+    fast: bool = False
+    owner: str | None = None
+    front: Wheel = field(default_factory=lambda: Wheel(28))
+
+
+def test_everything_at_once() -> None:
+    document = {
+        "name": "b",
+        "colour": "dark-blue",
+        "wheels": [{"size": 28, "spokes": 36}, 26],
+        "labels": {"a": "b", "n": 4},
+        "weight": 9,
+        "fast": True,
+        "owner": None,
+        "front": None,
+    }
+    assert read(Bike, document) == Bike(
+        "b",
+        Colour.DARK_BLUE,
+        (Wheel(28, 36), Wheel(26)),
+        {"a": "b", "n": "4"},
+        9.0,
+        True,
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "path", "message", "hint"),
+    [
+        ({}, "bike.name", "the field is required", ""),
+        ({"name": None}, "bike.name", "the field is required", ""),
+        ({"nmae": "b", "name": "b"}, "bike.nmae", "no such field", "did you mean bike.name?"),
+        ({"name": True}, "bike.name", "True is not text", 'write "true", in quotes'),
+        ({"name": ["b"]}, "bike.name", "['b'] is not text", ""),
+        (
+            {"name": "b", "colour": "Red"},
+            "bike.colour",
+            "'Red' is none of red, dark-blue",
+            "did you mean red?",
+        ),
+        (
+            {"name": "b", "colour": 7},
+            "bike.colour",
+            "7 is none of red, dark-blue",
+            "there are: dark-blue, red",
+        ),
+        (
+            {"name": "b", "wheels": 28},
+            "bike.wheels",
+            "28 is not a list",
+            "write [a, b], or - a",
+        ),
+        (
+            {"name": "b", "wheels": [{"size": "big"}]},
+            "bike.wheels[0].size",
+            "'big' is not a whole number",
+            "",
+        ),
+        (
+            {"name": "b", "wheels": [{"size": True}]},
+            "bike.wheels[0].size",
+            "True is not a whole number",
+            "",
+        ),
+        ({"name": "b", "labels": []}, "bike.labels", "[] is not a mapping", "write {name: value}"),
+        ({"name": "b", "labels": {"a": []}}, "bike.labels.a", "[] is not text", ""),
+        ({"name": "b", "fast": 1}, "bike.fast", "1 is not true or false", ""),
+        (
+            {"name": "b", "front": [28]},
+            "bike.front",
+            "[28] is not a mapping",
+            "its fields are size, spokes",
+        ),
+    ],
+)
+def test_a_mistake_is_told_with_its_path_and_value(
+    document: Any, path: str, message: str, hint: str
+) -> None:
+    with pytest.raises(Mistakes) as caught:
+        read(Bike, document, "bike")
+    assert caught.value.problems == (Problem(path, message, hint),)
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    with pytest.raises(Mistakes) as caught:
+        read(Bike, {"colour": "green", "wheels": [{"spokes": "x"}], "bell": 1})
+    assert [it.path for it in caught.value.problems] == [
+        "bell",
+        "colour",
+        "wheels[0].spokes",
+        "wheels[0].size",
+        "name",
+    ]
+
+
+WHEELS = st.builds(Wheel, st.integers(), st.integers())
+BIKES = st.builds(
+    Bike,
+    st.text(),
+    st.sampled_from(Colour),
+    st.lists(WHEELS).map(tuple),
+    st.dictionaries(st.text(), st.text()),
+    st.floats(allow_nan=False),
+    st.booleans(),
+    st.none() | st.text(),
+    WHEELS,
+)
+
+
+@given(BIKES)
+def test_what_is_written_is_read_again(bike: Bike) -> None:
+    assert read(Bike, written(bike)) == bike
+
+
+def test_defaults_are_not_written() -> None:
+    assert written(Bike("b", Colour.DARK_BLUE, (Wheel(28),))) == {
+        "name": "b",
+        "colour": "dark-blue",
+        "wheels": [{"size": 28}],
+    }
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from("abname"), inner),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["name", "colour", "wheels", "labels", "front"]), JSON))
+def test_any_document_is_read_or_refused(document: dict[str, Any]) -> None:
+    try:
+        bike = read(Bike, document)
+    except Mistakes:
+        return
+    assert isinstance(bike.name, str)
