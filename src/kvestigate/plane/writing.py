@@ -85,6 +85,7 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     if webhooks is not None:
         await webhooks.validate()
         write.scene = call.scene(call.plane.tip)  # they may have taken their time
+        kind.hold(obj, None, write.scene)
     charge(write)
     call.warnings.extend(kind.warnings(obj))
     return New(objects.put(obj, kind, expect=0), write.extra)
@@ -175,6 +176,7 @@ async def prepare_update(
     if webhooks is not None:
         await webhooks.validate()
         write.scene = call.scene(call.plane.tip)
+        kind.hold(new, old, write.scene)
     charge(write)
     if not status:
         call.warnings.extend(kind.update_warnings(new, old))

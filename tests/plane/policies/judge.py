@@ -36,6 +36,8 @@ class Judge:
     late: asyncio.Event | None = None
     """What it waits for before it answers."""
     asked: list[Object] = field(default_factory=list)
+    arrived: Callable[[], None] | None = None
+    """Called with every review that came."""
     respond: Callable[[Object], Object] | None = None
     port: int = 0
     ca: str = ""
@@ -43,6 +45,8 @@ class Judge:
     async def handle(self, request: Request) -> Response:
         asked = msgspec.json.decode(request.body)
         self.asked.append({**asked["request"], "path": request.path, "query": request.query})
+        if self.arrived is not None:
+            self.arrived()
         if self.late is not None:
             await self.late.wait()
         if self.raw is not None:

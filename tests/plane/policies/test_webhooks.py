@@ -256,3 +256,27 @@ async def test_configurations_themselves_are_never_told(api: Api, judge: Judge) 
     removed = await api.delete(f"{GROUP}/validatingwebhookconfigurations/c")
     assert removed.status == 200
     assert (await api.post(MAPS, config())).status == 201
+
+
+async def test_a_port_is_handed_out_once_however_long_judges_take(api: Api, judge: Judge) -> None:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"]}
+    await register(api, "validating", judge.hook(rules=[{**rule, "resources": ["services"]}]))
+    both, judge.late = asyncio.Event(), asyncio.Event()
+    judge.arrived = lambda: both.set() if len(judge.asked) == 2 else None
+    path = "/api/v1/namespaces/default/services"
+    port = {"port": 80, "nodePort": 30080}
+    async with asyncio.TaskGroup() as group:
+        posts = [
+            group.create_task(
+                api.post(
+                    path,
+                    {"metadata": {"name": name}, "spec": {"type": "NodePort", "ports": [port]}},
+                )
+            )
+            for name in ("a", "b")
+        ]
+        await both.wait()
+        judge.late.set()
+    assert sorted(post.result().status for post in posts) == [201, 422]
+    refused = next(post.result() for post in posts if post.result().status == 422)
+    assert "provided port is already allocated" in refused.body["message"]

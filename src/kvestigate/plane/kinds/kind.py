@@ -163,6 +163,9 @@ class Kind:
     def on_update(self, new: Object, old: Object, scene: Scene) -> None:
         """Carry over what users cannot change."""
 
+    def hold(self, new: Object, old: Object | None, scene: Scene) -> None:
+        """Refuse what is handed out once only and went to another while webhooks were asked."""
+
     def is_new_generation(self, new: Object, old: Object) -> bool:
         """Whether an update is of what generations count."""
         return _essence(new) != _essence(old)

@@ -80,6 +80,10 @@ class ServiceKind(Kind):
         if spec["type"] != "LoadBalancer":
             new["status"] = {**new.get("status", {}), "loadBalancer": {}}
 
+    def hold(self, new: Object, old: Object | None, scene: Scene) -> None:
+        if scene.subresource != "status":
+            self._allocate(new, None if old is None else old["spec"], scene)
+
     def _allocate(self, obj: Object, before: Object | None, scene: Scene) -> None:
         spec, uid = obj["spec"], obj["metadata"]["uid"]
         found = list(validate_addresses(spec)) or choose_families(spec, before)
