@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvestigate.errors import InputError
 from kvestigate.kube.typed_documents import Mistakes, Problem, read, written
 
 
@@ -24,6 +25,10 @@ class Wheel:
     SHORTHAND: ClassVar[str] = "size"
     size: int
     spokes: int = 0
+
+    def __post_init__(self) -> None:
+        if self.spokes == 13:
+            raise InputError("13 spokes do not hold", hint="write 12 or 14")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,12 @@ def test_everything_at_once() -> None:
             "True is not a whole number",
             "",
         ),
+        (
+            {"name": "b", "wheels": [{"size": 28, "spokes": 13}]},
+            "bike.wheels[0]",
+            "13 spokes do not hold",
+            "write 12 or 14",
+        ),
         ({"name": "b", "labels": []}, "bike.labels", "[] is not a mapping", "write {name: value}"),
         ({"name": "b", "labels": {"a": []}}, "bike.labels.a", "[] is not text", ""),
         ({"name": "b", "fast": 1}, "bike.fast", "1 is not true or false", ""),
@@ -128,7 +139,7 @@ def test_all_mistakes_are_told_at_once() -> None:
     ]
 
 
-WHEELS = st.builds(Wheel, st.integers(), st.integers())
+WHEELS = st.builds(Wheel, st.integers(), st.integers(min_value=14))
 BIKES = st.builds(
     Bike,
     st.text(),

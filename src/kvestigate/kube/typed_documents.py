@@ -14,6 +14,8 @@ from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from kvestigate.errors import InputError
+
 T = TypeVar("T")
 
 _LONGEST = 60
@@ -135,6 +137,7 @@ class _Reader:
             return self._wrong(
                 path, f"{shown(given)} is not a mapping", f"its fields are {', '.join(known)}"
             )
+        before = len(self.problems)
         dot = f"{path}." if path else ""
         for key in given:
             if key not in known:
@@ -147,8 +150,13 @@ class _Reader:
         }
         for name, field in known.items():
             if name not in values and _default(field) is MISSING:
-                values[name] = self._wrong(dot + name, "the field is required")
-        return _WRONG if _WRONG in values.values() else kind(**values)
+                self._wrong(dot + name, "the field is required")
+        if len(self.problems) > before:
+            return _WRONG
+        try:
+            return kind(**values)
+        except InputError as error:  # a dataclass may check itself
+            return self._wrong(path, error.message, error.hint or "")
 
     def _choice(self, kind: type[enum.Enum], given: Any, path: str) -> Any:
         values = [str(it.value) for it in kind]
