@@ -1,0 +1,179 @@
+"""A workspace as people write it down: `workspace.yaml`. PURE, but for reading that file.
+
+Whatever is made is valid: mistakes are raised where a value is made of them.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kvestigate.errors import InputError
+from kvestigate.kube.typed_documents import Mistakes, read, written
+from kvestigate.workspace import names
+from kvestigate.workspace.sizes import parse_size
+
+API_VERSION = "v1"
+DEFAULT_ROOT = "/opt/kvestigate-workspaces"
+
+LAYOUT = ("code", "env", "datasets", "checkpoints", "logs", "pids")
+"""The directories that every workspace has."""
+
+
+class StorageMode(enum.StrEnum):
+    """What of a workspace is in memory, and so gone when the node restarts."""
+
+    DISK = "disk"
+    HYBRID = "hybrid"
+    """One directory is."""
+    ALL_TMPFS = "all-tmpfs"
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSpec:
+    mode: StorageMode = StorageMode.HYBRID
+    tmpfs_size: str = "500G"
+    """As `mount` takes it; `500Gi` means the same."""
+    hybrid_tmpfs_path: str = "datasets"
+    """Which directory is in memory in hybrid mode."""
+
+    def __post_init__(self) -> None:
+        parse_size(self.tmpfs_size)
+        names.check_subdir(self.hybrid_tmpfs_path, "workspace.storage.hybrid_tmpfs_path")
+
+    @property
+    def tmpfs_bytes(self) -> int:
+        """What it may take of the host's memory."""
+        return 0 if self.mode is StorageMode.DISK else parse_size(self.tmpfs_size)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuSpec:
+    reserve: int = 0
+    """How many free ones to choose."""
+    indices: tuple[int, ...] = ()
+    """Or which ones, as the host counts them."""
+    cordon_node: bool = True
+    """Whether Kubernetes is kept from placing pods there meanwhile."""
+
+    def __post_init__(self) -> None:
+        if self.reserve < 0:
+            raise InputError(f"{self.reserve} is negative", where="workspace.gpu.reserve")
+        if any(index < 0 for index in self.indices):
+            raise InputError(
+                f"{list(self.indices)} has a negative number in it", where="workspace.gpu.indices"
+            )
+        if len(set(self.indices)) != len(self.indices):
+            raise InputError(f"{list(self.indices)} names one twice", where="workspace.gpu.indices")
+        if self.reserve and self.indices:
+            raise InputError(
+                f"{list(self.indices)} are given, and reserve: {self.reserve} too",
+                where="workspace.gpu.indices",
+                hint="give reserve to have free ones chosen, or indices to name them",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSpec:
+    """A local directory that `apply` keeps a directory of the workspace equal to."""
+
+    local: str
+    """Relative to the file that says so."""
+    subdir: str = "code"
+    excludes: tuple[str, ...] = ()
+    """Patterns of what stays behind: `*.pyc`, `.git`."""
+
+    def __post_init__(self) -> None:
+        if not self.local:
+            raise InputError("is empty", where="workspace.sources.local")
+        names.check_subdir(self.subdir, "workspace.sources.subdir")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceSpec:
+    name: str
+    node: str
+    api_version: str = API_VERSION
+    root: str = DEFAULT_ROOT
+    storage: StorageSpec = field(default_factory=StorageSpec)
+    gpu: GpuSpec = field(default_factory=GpuSpec)
+    sources: tuple[SourceSpec, ...] = ()
+
+    def __post_init__(self) -> None:
+        names.check_name(self.name)
+        names.check_node(self.node)
+        names.check_root(self.root)
+        if self.api_version != API_VERSION:
+            raise InputError(
+                f"{self.api_version!r} is not known",
+                where="workspace.api_version",
+                hint=f"this version of kvestigate reads {API_VERSION}",
+            )
+
+    @property
+    def path(self) -> str:
+        return f"{self.root}/{self.name}"
+
+    @property
+    def tmpfs_path(self) -> str:
+        """Where memory is mounted; empty if nowhere."""
+        match self.storage.mode:
+            case StorageMode.DISK:
+                return ""
+            case StorageMode.HYBRID:
+                return f"{self.path}/{self.storage.hybrid_tmpfs_path}"
+            case StorageMode.ALL_TMPFS:
+                return self.path
+
+
+def parse_workspace(document: Any, source: str = "") -> WorkspaceSpec:
+    """The workspace that a document describes under `workspace:`."""
+    if not isinstance(document, Mapping) or "workspace" not in document:
+        raise InputError(
+            "there is no `workspace:` in it",
+            where=source or None,
+            hint="a workspace needs at least: workspace: {name: NAME, node: NODE}",
+        )
+    if extra := [key for key in document if key != "workspace"]:
+        raise InputError(
+            f"{extra[0]}: no such field",
+            where=source or None,
+            hint="everything about a workspace stands under `workspace:`",
+        )
+    try:
+        return read(WorkspaceSpec, document["workspace"], "workspace")
+    except Mistakes as found:
+        hint = next((it.hint for it in found.problems if it.hint), None)
+        raise InputError(
+            "; ".join(map(str, found.problems)), where=source or None, hint=hint
+        ) from None
+    except InputError as wrong:
+        if not source:
+            raise
+        raise InputError(wrong.message, where=source, hint=wrong.hint) from None
+
+
+def load_workspace(path: str | Path) -> WorkspaceSpec:
+    """The workspace of a YAML file."""
+    from kvestigate.kube.yaml_documents import load
+
+    try:
+        text = Path(path).read_bytes()
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
+    documents = load(text, str(path))
+    if len(documents) > 1:
+        raise InputError(f"has {len(documents)} documents; a workspace is one", where=str(path))
+    return parse_workspace(documents[0].value if documents else None, str(path))
+
+
+def dump_workspace(spec: WorkspaceSpec) -> str:
+    """YAML that `load_workspace` reads as the same workspace; what is so by default is left out,
+    but for what decides where things are."""
+    from kvestigate.render.encode import to_yaml
+
+    always = {"name": spec.name, "node": spec.node, "api_version": spec.api_version}
+    return to_yaml({"workspace": {**always, "root": spec.root, **written(spec)}})
