@@ -1,0 +1,50 @@
+"""A command that ends when nobody listens any more. PURE.
+
+Container runtimes leave a command running when the connection of an exec breaks; all that it
+can notice is the end of its standard input. So a shell runs beside the command and waits for
+that end: as long as the connection stands the input stays open, also when all of it was sent.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+# Runtimes make an exec the leader of a process group; where the group's number is 0, its leader
+# is outside of the container. Any other group may be the container's own, and is left alone.
+# The watch begins when the input has been passed on: two cannot read from one stream. It ends
+# with the connection, and finds nothing to do when the command has ended before.
+_SCRIPT = """
+exec 3<&0
+size=$1; shift
+read -r pid name state parent group rest 2>/dev/null </proc/$$/stat
+case $group in "$$"|0) whom=0;; *) whom=$$;; esac
+watch() {
+  exec <&3 >/dev/null 2>&1
+  trap "" HUP
+  while read -r line; do :; done
+  trap "" TERM
+  kill -0 "$$" && kill -TERM "$whom" && sleep 2 && kill -KILL "$whom"
+}
+{
+  [ "$size" = 0 ] || head -c "$size" <&3 2>/dev/null
+  watch &
+} | "$@" 3<&- &
+command=$!
+trap "" HUP
+trap 'kill -TERM "$command"' TERM
+exec 3<&-
+wait "$command"
+"""
+
+_MISSING_SHELL = re.compile(r"""["'`]sh["'`]""")
+
+
+def guarded(command: Sequence[str], stdin: int = 0) -> tuple[str, ...]:
+    """`command` under guard; of what is sent, the first `stdin` bytes are its input."""
+    return ("sh", "-c", _SCRIPT, "guard", str(stdin), *command)
+
+
+def tells_of_no_shell(message: str) -> bool:
+    """Whether a runtime's refusal to start something guarded is about the shell itself."""
+    return _MISSING_SHELL.search(message) is not None

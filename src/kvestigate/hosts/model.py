@@ -1,0 +1,15 @@
+"""Which DaemonSet leads to the hosts. PURE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAccess:
+    """A privileged DaemonSet whose pods have the root of their node mounted."""
+
+    namespace: str = "default"
+    name: str = "direct-node-access"
+    root: str = "/host"
+    """Where its pods have the host's root."""

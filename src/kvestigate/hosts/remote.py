@@ -1,0 +1,176 @@
+"""Commands and files in one container, or by way of it on its node."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing
+
+from kvestigate.client.api import Api
+from kvestigate.client.streams import Channel, Completed, Session
+from kvestigate.errors import ApiError, ConnectionFailed, DeadlineExceeded, KvestigateError
+from kvestigate.hosts.guard import guarded, tells_of_no_shell
+
+# `-o`: whoever unpacks owns the files; the archive's users mean nothing on another machine.
+_UNPACK = 'mkdir -p -- "$1" && exec tar -xpof - -C "$1"'
+
+# What a link leads to, under the link's name: the receiver sees one file or one directory.
+_PACK = """
+[ -e "$1" ] || { echo "$1: no such file or directory" >&2; exit 1; }
+path=$(readlink -f -- "$1") || path=$1
+cd "$(dirname -- "$path")"
+case $path in /) name=.;; *) name=$(basename -- "$path");; esac
+exec tar -cf - -- "$name"
+"""
+
+
+class Remote:
+    """A place where commands run: the container itself, or what `wrapper` leads to."""
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        name: str,
+        namespace: str,
+        pod: str,
+        container: str,
+        wrapper: tuple[str, ...] = (),
+    ) -> None:
+        self.name = name
+        """What it is called in messages."""
+        self.namespace = namespace
+        self.pod = pod
+        self.container = container
+        self._api = api
+        self._wrapper = wrapper
+
+    def argv(self, command: Sequence[str]) -> tuple[str, ...]:
+        """What the container is asked to run for `command`."""
+        return (*self._wrapper, *command)
+
+    async def run(
+        self, command: Sequence[str], *, stdin: bytes = b"", timeout: float = 60.0
+    ) -> Completed:
+        """Run it to its end. After `timeout` it is ended, and DeadlineExceeded raised."""
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._run(self.argv(command), stdin)
+        except TimeoutError:
+            raise DeadlineExceeded(
+                f"{self.name}: {command[0]!r} was ended after {timeout:g} s",
+                hint="give it more time, or a command that needs less",
+            ) from None
+
+    async def script(self, text: str, *args: str, timeout: float = 60.0) -> Completed:
+        """Run a shell script that ends at its first failure; `args` are its `$1`, `$2`."""
+        return await self.run(
+            ("sh", "-eu", "-s", "--", *args), stdin=text.encode(), timeout=timeout
+        )
+
+    def session(self, command: Sequence[str], *, stdin: bool = False) -> Session:
+        """The running command: `async with` it, then iterate over its output.
+
+        Without `stdin` it is ended when the block is left; with it, what that does to the
+        command is up to the command.
+        """
+        argv = self.argv(command)
+        return self._exec(argv if stdin else guarded(argv))
+
+    async def send(
+        self, files: AsyncIterator[bytes] | bytes, directory: str, *, timeout: float = 600.0
+    ) -> None:
+        """Unpack a tar stream in `directory`, which is made if it is not there."""
+        unpacking = self.session(("sh", "-c", _UNPACK, "unpack", directory), stdin=True)
+        try:
+            async with asyncio.timeout(timeout), unpacking as session:
+                feeding = asyncio.ensure_future(_feed(session, files))
+                try:
+                    _, complaint = await _gather(session)
+                    if not session.exit_code:
+                        await feeding
+                finally:
+                    feeding.cancel()
+                    await asyncio.wait({feeding})
+        except TimeoutError:
+            raise DeadlineExceeded(
+                f"{self.name}: {directory} was not filled in {timeout:g} s"
+            ) from None
+        if session.exit_code:
+            raise KvestigateError(f"{self.name}: {directory}: {_sentence(complaint)}")
+
+    async def receive(self, path: str) -> AsyncGenerator[bytes, None]:
+        """A tar stream of a file, or of a directory with all that is in it."""
+        packing = self.session(("sh", "-euc", _PACK, "pack", path))
+        complaint = bytearray()
+        async with packing as session, aclosing(_pieces(session)) as pieces:
+            async for channel, data in pieces:
+                if channel is Channel.STDOUT:
+                    yield data
+                else:
+                    complaint += data
+        if session.exit_code:
+            raise KvestigateError(f"{self.name}: {_sentence(complaint)}")
+
+    async def _run(self, argv: tuple[str, ...], stdin: bytes) -> Completed:
+        try:
+            async with self._exec(guarded(argv, len(stdin))) as session:
+                return await _complete(session, stdin)
+        except ApiError as refused:
+            if not tells_of_no_shell(refused.message):
+                raise
+        # Nothing was started. Without a guard the command may outlive us, but it runs.
+        async with self._exec(argv) as session:
+            return await session.communicate(stdin or None)
+
+    def _exec(self, argv: Sequence[str]) -> Session:
+        return self._api.exec(
+            self.pod, argv, namespace=self.namespace, container=self.container, stdin=True
+        )
+
+
+async def _complete(session: Session, stdin: bytes) -> Completed:
+    """Like `communicate`, but the input stays open: its end would end the command."""
+    feeding = asyncio.ensure_future(_write(session, stdin))
+    try:
+        stdout, stderr = await _gather(session)
+    finally:
+        feeding.cancel()  # whatever is left, the process did not want
+        await asyncio.wait({feeding})
+    assert session.exit_code is not None
+    return Completed(session.exit_code, stdout, stderr)
+
+
+async def _gather(session: Session) -> tuple[bytes, bytes]:
+    output = {Channel.STDOUT: bytearray(), Channel.STDERR: bytearray()}
+    async with aclosing(_pieces(session)) as pieces:
+        async for channel, data in pieces:
+            output[channel] += data
+    return bytes(output[Channel.STDOUT]), bytes(output[Channel.STDERR])
+
+
+async def _pieces(session: Session) -> AsyncGenerator[tuple[Channel, bytes], None]:
+    async for piece in session:
+        yield piece.channel, piece.data
+
+
+async def _write(session: Session, data: bytes) -> None:
+    try:
+        await session.write(data)
+    except ConnectionFailed:
+        pass  # the process has ended; the status tells how
+
+
+async def _feed(session: Session, files: AsyncIterator[bytes] | bytes) -> None:
+    if isinstance(files, bytes):
+        await session.write(files)
+    else:
+        async for piece in files:
+            await session.write(piece)
+    await session.end_stdin()
+
+
+def _sentence(complaint: bytes | bytearray) -> str:
+    """What a program said first about its failure."""
+    lines = complaint.decode("utf-8", "replace").strip().splitlines()
+    return lines[0] if lines else "it failed without saying why"

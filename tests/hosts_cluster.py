@@ -1,0 +1,57 @@
+"""A cluster whose hosts can be reached: `kvestigate up`, with the node-access DaemonSet."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import yaml
+
+from kvestigate.client.access import Access, AccessOptions, resolve
+from kvestigate.client.connect import connect
+from kvestigate.hosts.manifest import manifest
+from tests.bed import Bed, Objects
+
+
+class HostsCluster:
+    """Nodes `node-1`, `node-2` and so on, each a host of its own with GPUs."""
+
+    def __init__(self, home: Path, *, nodes: int = 2, gpus: int = 8, host: str = "auto") -> None:
+        self.kubeconfig = home / "kubeconfig"
+        self.environ = os.environ | {
+            "HOME": str(home),
+            "XDG_STATE_HOME": str(home / "state"),
+            "XDG_CONFIG_HOME": str(home / "config"),
+            "KUBECONFIG": str(self.kubeconfig),
+        }
+        size = ("--nodes", str(nodes), "--gpus", str(gpus), "--host", host)
+        self.run("up", "--name", "hosts", *size)
+        try:
+            asyncio.run(self._open(nodes))
+        except BaseException:
+            self.close()
+            raise
+
+    def access(self) -> Access:
+        return resolve(AccessOptions(kubeconfig=str(self.kubeconfig)), {}, None)
+
+    def run(self, *words: str) -> str:
+        command = [sys.executable, "-m", "kvestigate", *words]
+        return subprocess.check_output(command, env=self.environ, text=True, timeout=60)
+
+    def close(self) -> None:
+        self.run("down", "--name", "hosts", "--delete")
+
+    async def _open(self, nodes: int) -> None:
+        async with connect(self.access()) as api:
+            bed = Bed(api)
+            await bed.create("daemonsets", yaml.safe_load(manifest()))
+            await bed.until("daemonsets", lambda found: _ready(found) == nodes)
+
+
+def _ready(found: Objects) -> int:
+    status = found["direct-node-access"].get("status") or {}
+    return int(status.get("numberReady") or 0)
