@@ -89,6 +89,9 @@ def expand(text: str, env: Mapping[str, str]) -> str:
 
 
 def hostname(pod: Pod) -> str:
+    """Its own, or its node's where it is in the node's network."""
+    if pod.spec.host_network and pod.spec.node_name:
+        return pod.spec.node_name
     return pod.spec.hostname or pod.metadata.name[:63].rstrip("-.")
 
 
