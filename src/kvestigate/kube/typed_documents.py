@@ -156,7 +156,14 @@ class _Reader:
         try:
             return kind(**values)
         except InputError as error:  # a dataclass may check itself
-            return self._wrong(path, error.message, error.hint or "")
+            return self._refused(error, known, path)
+
+    def _refused(self, error: InputError, known: Iterable[str], path: str) -> Any:
+        """What a dataclass says of itself, at the field that it names."""
+        where = error.where or ""
+        name = where.rpartition(".")[2]
+        place = ".".join(filter(None, (path, name))) if name in known else path
+        return self._wrong(place, error.message.removeprefix(f"{where}: "), error.hint or "")
 
     def _choice(self, kind: type[enum.Enum], given: Any, path: str) -> Any:
         values = [str(it.value) for it in kind]
