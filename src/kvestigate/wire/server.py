@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Callable
 
 from kvestigate.wire import sockets
 from kvestigate.wire.answer import Dates
 from kvestigate.wire.limits import Limits
 from kvestigate.wire.listener import SecureListener, bind
-from kvestigate.wire.message import Handler
-from kvestigate.wire.service import Service
+from kvestigate.wire.message import Handler, Response
+from kvestigate.wire.service import Service, plain
 
 _BACKLOG = 1024
 
@@ -20,11 +21,16 @@ _FAREWELL = 0.5
 """Seconds for a client that has asked for nothing to answer the end of its connection."""
 
 
+Refusal = Callable[[int, str], Response]
+"""Status and reason -> the answer, with a body of bytes, to what is too large, slow or garbled."""
+
+
 class Server:
     """Accepts connections and owns them."""
 
-    def __init__(self, handler: Handler, limits: Limits) -> None:
+    def __init__(self, handler: Handler, limits: Limits, refusal: Refusal = plain) -> None:
         self.handler = handler
+        self.refusal = refusal
         self.limits = limits
         self.services: set[Service] = set()
         self.dates = Dates()
@@ -90,8 +96,9 @@ async def serve(
     port: int = 0,
     tls: ssl.SSLContext | None = None,
     limits: Limits | None = None,
+    refusal: Refusal = plain,
 ) -> Server:
     """A server that is listening; port 0 is one that the system chooses."""
-    server = Server(handler, limits or Limits())
+    server = Server(handler, limits or Limits(), refusal)
     await server.listen(host, port, tls)
     return server

@@ -275,7 +275,7 @@ class Service(asyncio.BufferedProtocol):
         return keep_alive
 
     async def _refuse(self, refusal: Refusal) -> None:
-        response = _plain(refusal.status, refusal.reason)
+        response = self._server.refusal(refusal.status, refusal.reason)
         body = cast(bytes, response.body)
         head = answer.head(
             refusal.status,
@@ -404,7 +404,7 @@ class Service(asyncio.BufferedProtocol):
         try:
             fields = handshake.accept(request, upgrade.subprotocol)
         except ValueError as failure:
-            await self._send_whole(arrival, _plain(400, str(failure)), keep_alive=False)
+            await self._send_whole(arrival, plain(400, str(failure)), keep_alive=False)
             return False
         self._transport.write(answer.head(101, fields[1:], framing=b"", connection=answer.UPGRADE))
         self._activity = Activity.WEBSOCKET
@@ -466,10 +466,11 @@ def _says_all(arrival: Arrival, response: Response) -> bool:
 def _broken(request: Request) -> Response:
     """For an exception that nobody expected, which is being handled."""
     _log.exception("%s %s failed", request.method, request.path)
-    return _plain(500, "internal error")
+    return plain(500, "internal error")
 
 
-def _plain(status: int, text: str) -> Response:
+def plain(status: int, text: str) -> Response:
+    """How a request is refused that never reached the handler."""
     fields = [("content-type", "text/plain; charset=utf-8")]
     return Response(status, fields, text.encode(), compress=False)
 
