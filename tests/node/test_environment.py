@@ -17,6 +17,7 @@ from kvestigate.node.environment import (
     Surroundings,
     environment,
     expand,
+    hostname,
     references,
 )
 from kvestigate.node.pods import Container, Pod
@@ -52,6 +53,19 @@ def variables(container: dict[str, Any], **around: Any) -> dict[str, str]:
     env = environment(made, made.spec.containers[0], surroundings)
     env.pop("HOSTNAME")
     return env
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ({}, "web-0"),
+        ({"hostname": "rank-0"}, "rank-0"),
+        ({"hostNetwork": True}, "n1"),
+    ],
+)
+def test_a_pod_in_the_network_of_its_node_has_its_name(spec: dict[str, Any], expected: str) -> None:
+    pod = {"metadata": {"name": "web-0"}, "spec": {"nodeName": "n1", "containers": [], **spec}}
+    assert hostname(msgspec.convert(pod, Pod)) == expected
 
 
 @pytest.mark.parametrize(

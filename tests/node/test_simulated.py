@@ -141,6 +141,7 @@ async def test_scripted_commands_answer(api: Api) -> None:
         await until(api, "p", is_ready)
         assert await _run(agent, "hostname") == b"p\n"
         assert (await _run(agent, "uname", "-r")).endswith(b"simulated\n")
+        assert await _run(agent, "chroot", "/host", "hostname") == b"p\n"
         assert await _run(agent, "nvidia-smi", "-L") == (
             f"GPU 0: NVIDIA L4 (UUID: {gpus[0].uuid})\n".encode()
         )
