@@ -7,8 +7,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 
 from kvestigate.errors import InputError, UsageError
+from kvestigate.hosts.manifest import manifest
 from kvestigate.kube import facts, schema
 from kvestigate.kube.views.meta import Metadata
 from kvestigate.local.population import shape_of
@@ -38,11 +40,15 @@ def test_the_shipped_ones_are_listed_by_name() -> None:
 
 @pytest.mark.parametrize("name", names())
 def test_every_object_of_a_shipped_scenario_fits_its_type(name: str) -> None:
-    for manifest in objects(checked(find(name))):
-        resource = resource_of(manifest)
+    for made in objects(checked(find(name))):
+        resource = resource_of(made)
         definition = facts.for_kind(resource.group, resource.version, resource.kind)
         assert definition is not None
-        assert schema.problems(manifest, definition) == schema.FITS, manifest["metadata"]
+        assert schema.problems(made, definition) == schema.FITS, made["metadata"]
+
+
+def test_the_hosts_of_the_fleet_are_reached_as_those_of_any_cluster() -> None:
+    assert yaml.safe_load(manifest()) in objects(checked(find("gpu-fleet")))
 
 
 @pytest.mark.parametrize(
