@@ -1,0 +1,156 @@
+"""Apps from files and back: every mistake is told with its field, its value and the way out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from kvestigate.app.check import file_name, problems
+from kvestigate.app.spec import AppSpec, ConfigFile
+from kvestigate.errors import InputError
+from kvestigate.kube.typed_documents import Mistakes, Problem, read, written
+from kvestigate.kube.yaml_documents import load, load_first
+
+KEY = "app"
+LARGEST = 1 << 20
+"""Bytes of an App or of one of its config files: what an API server takes as one object."""
+
+_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+
+class AppLoadError(InputError):
+    """A file that is no App; `problems` has all that is wrong with it."""
+
+    def __init__(self, where: str, found: Sequence[Problem]) -> None:
+        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        super().__init__(f"{found[0]}{more}", where=where, hint=found[0].hint or None)
+        self.problems = tuple(found)
+
+
+def load_app(path: Path) -> AppSpec:
+    """The App in a file, its config files read. AppLoadError tells the first mistake."""
+    try:
+        spec = parse_app(_bytes(path), str(path))
+        return resolve_shared_config_files(spec, path.parent)
+    except Mistakes as mistakes:
+        raise AppLoadError(str(path), mistakes.problems) from None
+
+
+def load_app_friendly(path: Path) -> AppSpec:
+    """The same, for people: AppLoadError tells all mistakes, with their lines."""
+    try:
+        return load_app(path)
+    except AppLoadError as error:
+        lines = [_with_line(path, it) for it in error.problems]
+        if len(lines) > 1:
+            error.message = f"{path}: {len(lines)} mistakes\n" + "\n".join(lines)
+            error.hint = "correct them, and `kvestigate app render` shows what the App means"
+        else:
+            error.message = lines[0]
+        error.args = (error.message,)
+        raise
+
+
+def parse_app(text: str | bytes, source: str = "-") -> AppSpec:
+    """PURE. The App that a text is; its config files are not read. Raises Mistakes."""
+    documents = load(text, source)
+    if len(documents) != 1:
+        raise InputError(f"holds {len(documents)} documents, not one App", where=source)
+    document = documents[0].value
+    if not isinstance(document, dict) or KEY not in document:
+        raise Mistakes([Problem(KEY, "the field is required", _outline(document))])
+    if extra := [key for key in document if key != KEY]:
+        raise Mistakes([Problem(key, "no such field", f"all is under {KEY}:") for key in extra])
+    spec = read(AppSpec, document[KEY])
+    if found := problems(spec):
+        raise Mistakes(found)
+    return spec
+
+
+def _outline(document: Any) -> str:
+    if isinstance(document, dict) and "metadata" in document:
+        return f"put all of it under {KEY}:"
+    return f"an App is `{KEY}: {{metadata: {{name: web}}, command: [...], ...}}`"
+
+
+def dump_app(spec: AppSpec) -> str:
+    """YAML that loads as the same App; what has its default is left out."""
+    from kvestigate.render.encode import to_yaml
+
+    return to_yaml({KEY: written(spec)})
+
+
+def resolve_shared_config_files(spec: AppSpec, base: Path) -> AppSpec:
+    """The App with its config files read, so that it means the same wherever it goes.
+
+    `base` is where relative paths begin. Raises Mistakes that name the files.
+    """
+    wrong: list[Problem] = []
+    files = tuple(
+        _resolved(it, base, f"shared_config_files[{index}].local", wrong)
+        for index, it in enumerate(spec.shared_config_files)
+    )
+    if wrong:
+        raise Mistakes(wrong)
+    return replace(spec, shared_config_files=files)
+
+
+def _resolved(file: ConfigFile, base: Path, path: str, wrong: list[Problem]) -> ConfigFile:
+    if file.content is not None:
+        return file
+    try:
+        content = _bytes(base / file.local).decode()
+    except UnicodeDecodeError as error:
+        wrong.append(Problem(path, f"{file.local!r}: byte {error.start} is not UTF-8"))
+    except InputError as error:
+        wrong.append(Problem(path, error.message, f"it is looked for in {base}"))
+    else:
+        return ConfigFile(name=file_name(file), content=content)
+    return file
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(LARGEST + 1)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
+    if len(data) > LARGEST:
+        raise InputError(f"larger than {LARGEST >> 20} MiB", where=str(path))
+    return data
+
+
+def _with_line(path: Path, problem: Problem) -> str:
+    hint = f"; {problem.hint}" if problem.hint else ""
+    return f"{path}:{_line(path, problem.path)}: {problem}{hint}"
+
+
+def _line(path: Path, field: str) -> int:
+    """Where the field is in the file or, if it is not, the nearest thing that it belongs to."""
+    found = load_first(_bytes(path), str(path))
+    if found is None:
+        return 1
+    node = found[1]
+    line: int = node.start_mark.line + 1
+    for step in [KEY, *(name or int(index) for name, index in _STEP.findall(field))]:
+        inner = _child(node, step)
+        if inner is None:
+            if step != KEY:
+                break
+            continue
+        node, line = inner
+    return line
+
+
+def _child(node: Any, step: str | int) -> tuple[Any, int] | None:
+    pairs: Iterable[tuple[Any, Any]] = ()
+    if node.id == "mapping" and isinstance(step, str):
+        pairs = ((key, value) for key, value in node.value if key.value == step)
+    elif node.id == "sequence" and isinstance(step, int):
+        pairs = ((it, it) for it in node.value[step : step + 1])
+    for key, value in pairs:
+        return value, key.start_mark.line + 1
+    return None

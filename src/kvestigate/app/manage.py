@@ -1,0 +1,154 @@
+"""Bringing Apps up and down, on whichever target they have, and writing down what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from kvestigate.app import hosts, pods
+from kvestigate.app.diff import Drift, compare
+from kvestigate.app.digest import spec_hash
+from kvestigate.app.model import AppOutcome, Step
+from kvestigate.app.spec import AppPhase, AppSpec, Target
+from kvestigate.app.status import RecordedStatus, read_status, status_path_for, write_status
+from kvestigate.app.target import ResolvedTarget, pick_target
+from kvestigate.client.access import Access
+from kvestigate.errors import Conflict, KvestigateError
+from kvestigate.kube import times
+
+
+@dataclass(frozen=True, slots=True)
+class AppOptions:
+    app: AppSpec
+    directory: Path = Path()
+    """Where the `local` of sources is relative to."""
+    force_conflicts: bool = False
+    """Take over fields that other managers own."""
+    timeout: float = 60.0
+    """Seconds until what is removed must be gone."""
+    apply: bool = False
+    """False: only look."""
+
+
+async def up(access: Access, options: AppOptions) -> AppOutcome:
+    """Make it so that the App runs as it says; where it does, nothing is done."""
+    spec = options.app
+    chosen = pick_target(spec)
+    _check_moved(spec, chosen, recorded_here(access, spec))
+
+    async def act() -> tuple[Step, ...]:
+        if chosen.target is Target.WORKSPACE:
+            return await hosts.up(access, spec, options.directory, apply=options.apply)
+        return await pods.up(
+            access,
+            spec,
+            force_conflicts=options.force_conflicts,
+            timeout=options.timeout,
+            apply=options.apply,
+        )
+
+    if not options.apply:
+        return _outcome(spec, chosen, await act(), applied=False)
+    record = _Record(access, spec, chosen.target)
+    record.write(AppPhase.APPLYING)
+    try:
+        outcome = _outcome(spec, chosen, await act(), applied=True)
+    except KvestigateError as error:
+        record.write(AppPhase.FAILED, error.message)
+        raise
+    record.conclude(outcome, AppPhase.UP)
+    return outcome
+
+
+async def down(access: Access, options: AppOptions) -> AppOutcome:
+    """Remove what there is of the App. What was recorded counts: that is what was applied."""
+    recorded = recorded_here(access, options.app)
+    spec, chosen = options.app, None
+    if recorded is not None and recorded.phase is not AppPhase.DOWN:
+        spec = recorded.app
+        chosen = ResolvedTarget(recorded.target, (f"it was applied {recorded.recorded_at}",))
+    chosen = chosen or replace(pick_target(spec), caveats=())
+    if chosen.target is Target.WORKSPACE:
+        steps = await hosts.down(access, spec, apply=options.apply)
+    else:
+        steps = await pods.down(access, spec, timeout=options.timeout, apply=options.apply)
+    outcome = _outcome(spec, chosen, steps, applied=options.apply)
+    if options.apply and (recorded is not None or steps):
+        _Record(access, spec, chosen.target).conclude(outcome, AppPhase.DOWN)
+    return outcome
+
+
+async def drift(access: Access, options: AppOptions) -> Drift:
+    """Whether the App changed since it was applied, and what `up` would do now."""
+    plan = await up(access, replace(options, apply=False))
+    return Drift(compare(options.app, recorded_here(access, options.app)), plan)
+
+
+def recorded_here(access: Access, spec: AppSpec) -> RecordedStatus | None:
+    """What was recorded of the App, if it was on this cluster."""
+    found = read_status(status_path_for(spec.metadata.namespace, spec.metadata.name))
+    return found if found is not None and found.server == str(access.server) else None
+
+
+def _check_moved(spec: AppSpec, chosen: ResolvedTarget, recorded: RecordedStatus | None) -> None:
+    """An App that is somewhere else already is not left behind there."""
+    if recorded is None or recorded.phase is AppPhase.DOWN:
+        return
+    before = _place(recorded.app, recorded.target)
+    if before != _place(spec, chosen.target):
+        raise Conflict(
+            f"App {spec.full_name} is {before} already, and would be {_place(spec, chosen.target)}",
+            hint="take it down first: kvestigate app down SPEC, which removes it from there",
+        )
+
+
+def _place(spec: AppSpec, target: Target) -> str:
+    if target is Target.K8S:
+        return "in pods"
+    root = f" in {spec.workspace.root}" if spec.workspace.root else ""
+    return f"on {', '.join(spec.nodes)}{root}"
+
+
+def _outcome(
+    spec: AppSpec, chosen: ResolvedTarget, steps: tuple[Step, ...], *, applied: bool
+) -> AppOutcome:
+    return AppOutcome(
+        namespace=spec.metadata.namespace,
+        name=spec.metadata.name,
+        target=chosen.target,
+        reasons=chosen.reasons,
+        caveats=chosen.caveats,
+        spec_hash=spec_hash(spec),
+        applied=applied,
+        steps=steps,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """How one `up` or `down` is written down."""
+
+    access: Access
+    spec: AppSpec
+    target: Target
+
+    def conclude(self, outcome: AppOutcome, reached: AppPhase) -> None:
+        wrong = [f"{it.subject}: {it.reason}" for it in outcome.steps if not it.action.good]
+        self.write(AppPhase.FAILED if wrong else reached, "; ".join(wrong))
+
+    def write(self, phase: AppPhase, message: str = "") -> None:
+        write_status(
+            RecordedStatus(
+                namespace=self.spec.metadata.namespace,
+                name=self.spec.metadata.name,
+                target=self.target,
+                spec_hash=spec_hash(self.spec),
+                phase=phase,
+                recorded_at=times.text(datetime.now(UTC).timestamp()),
+                app=self.spec,
+                server=str(self.access.server),
+                context=self.access.context,
+                message=message,
+            )
+        )

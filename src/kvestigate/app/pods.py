@@ -1,0 +1,128 @@
+"""An App in pods: applied as `deploy` does it, found again by its label, and removed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from kvestigate.app.compile import APP_LABEL, KINDS, MANAGER, MANAGER_LABEL, compile_to_k8s
+from kvestigate.app.model import Action, Step
+from kvestigate.app.spec import AppSpec
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api, Propagation
+from kvestigate.client.call import Selection
+from kvestigate.client.connect import connect
+from kvestigate.errors import KvestigateError, NotFound
+from kvestigate.kube import builtins
+from kvestigate.kube.resources import Resource
+from kvestigate.manifests.deploy import DeployOptions, deploy
+from kvestigate.manifests.model import Outcome, Result, Source
+from kvestigate.manifests.waiting import Body, until
+
+_ACTIONS = {
+    Outcome.CREATED: Action.CREATE,
+    Outcome.CHANGED: Action.CHANGE,
+    Outcome.UNCHANGED: Action.UNCHANGED,
+    Outcome.CONFLICT: Action.CONFLICT,
+    Outcome.FAILED: Action.FAIL,
+    Outcome.NOT_TRIED: Action.SKIP,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """An object in the cluster that belongs to the App."""
+
+    resource: Resource
+    name: str
+    uid: str
+
+    @property
+    def subject(self) -> str:
+        return f"{self.resource.kind} {self.name}"
+
+
+async def up(
+    access: Access, spec: AppSpec, *, force_conflicts: bool, timeout: float, apply: bool
+) -> tuple[Step, ...]:
+    """What the App says is made so; then goes what an earlier version of it had and it has not."""
+    manifests = compile_to_k8s(spec)
+    text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": manifests}).decode()
+    wanted = DeployOptions(
+        sources=(Source(spec.full_name, text),),
+        force_conflicts=force_conflicts,
+        timeout=timeout,
+        apply=apply,
+    )
+    done = await deploy(access, wanted)
+    steps = tuple(map(_step, done.objects))
+    kept = {(it["kind"], it["metadata"]["name"]) for it in manifests}
+    async with connect(access) as api:
+        left = [it for it in await _objects(api, spec) if (it.resource.kind, it.name) not in kept]
+        removes = apply and not done.failed
+        return steps + await _removed(api, spec, left, timeout=timeout, apply=removes)
+
+
+async def down(access: Access, spec: AppSpec, *, timeout: float, apply: bool) -> tuple[Step, ...]:
+    """All that has the App's label goes, and with it what belongs to it."""
+    async with connect(access) as api:
+        return await _removed(api, spec, await _objects(api, spec), timeout=timeout, apply=apply)
+
+
+def _step(it: Result) -> Step:
+    owners = dict.fromkeys(conflict.manager for conflict in it.conflicts)
+    reason = it.reason
+    if owners:
+        fields = ", ".join(conflict.path for conflict in it.conflicts)
+        reason = f"{', '.join(owners)} owns {fields}"
+    return Step(_ACTIONS[it.outcome], f"{it.kind} {it.name}", reason, it.changes)
+
+
+async def _objects(api: Api, spec: AppSpec) -> list[_Found]:
+    """What the cluster has of the App, what needs others first."""
+    labels = f"{APP_LABEL}={spec.metadata.name},{MANAGER_LABEL}={MANAGER}"
+    selection = Selection(spec.metadata.namespace, labels=labels)
+    resources = [builtins.resource(kind) for kind in KINDS]
+    pages = await asyncio.gather(*(api.list(it, selection) for it in resources))
+    return [
+        _Found(resource, item["metadata"]["name"], item["metadata"]["uid"])
+        for resource, page in zip(resources, pages, strict=True)
+        for item in page.items
+    ]
+
+
+async def _removed(
+    api: Api, spec: AppSpec, found: Sequence[_Found], *, timeout: float, apply: bool
+) -> tuple[Step, ...]:
+    if not apply:
+        return tuple(Step(Action.DELETE, it.subject) for it in found)
+    namespace = spec.metadata.namespace
+    return tuple(await asyncio.gather(*(_remove(api, namespace, it, timeout) for it in found)))
+
+
+async def _remove(api: Api, namespace: str, it: _Found, timeout: float) -> Step:
+    """It is gone when its pods are. A failure is the outcome of that one object."""
+
+    def gone(body: Body | None) -> bool:
+        return body is None or body["metadata"]["uid"] != it.uid
+
+    try:
+        await api.delete(
+            it.resource,
+            it.name,
+            namespace=namespace,
+            propagation=Propagation.FOREGROUND,
+            uid=it.uid,
+        )
+        async with asyncio.timeout(timeout):
+            await until(api, it.resource, it.name, namespace, gone)
+    except TimeoutError:
+        return Step(Action.LEAVE, it.subject, f"not gone within {timeout:g} s")
+    except NotFound:
+        pass  # somebody was faster
+    except KvestigateError as error:
+        return Step(Action.FAIL, it.subject, error.message)
+    return Step(Action.DELETE, it.subject)

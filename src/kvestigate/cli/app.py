@@ -1,0 +1,252 @@
+"""`kvestigate app`: programs that run on hosts or in pods, from one description."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kvestigate.cli.cluster import access_of
+from kvestigate.cli.confirm import Confirmation, Consequence, writes
+from kvestigate.cli.group import command, group
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit
+from kvestigate.cli.parameters import duration
+from kvestigate.errors import (
+    EXIT_CONFLICT,
+    EXIT_FAILED,
+    EXIT_OK,
+    EXIT_TIMEOUT,
+    NotFound,
+    UsageError,
+)
+
+if TYPE_CHECKING:
+    from kvestigate.app.manage import AppOptions
+    from kvestigate.app.model import AppOutcome
+    from kvestigate.app.spec import AppSpec
+
+F = TypeVar("F")
+
+
+@group("app")
+def app() -> None:
+    """Run a program on a host or in pods, from one description."""
+
+
+def _spec_argument(function: F) -> F:
+    argument: Any = click.argument("spec", metavar="SPEC.yaml", type=click.Path(path_type=Path))
+    decorated: F = argument(function)
+    return decorated
+
+
+def _conflicts_option(function: F) -> F:
+    option: Any = click.option(
+        "--force-conflicts", is_flag=True, help="Take over fields that other managers own."
+    )
+    decorated: F = option(function)
+    return decorated
+
+
+def _timeout_option(function: F) -> F:
+    option: Any = click.option(
+        "--timeout",
+        type=duration,
+        default="1m",
+        show_default=True,
+        metavar="DURATION",
+        help="How long to wait until what is removed is gone.",
+    )
+    decorated: F = option(function)
+    return decorated
+
+
+@command(
+    "render",
+    into=app,
+    examples=(
+        "kvestigate app render trainer.yaml",
+        "kvestigate app render web-service.yaml | kubectl apply -f -",
+    ),
+)
+@_spec_argument
+async def render(options: GlobalOptions, spec: Path) -> None:
+    """Print what an App compiles to.
+
+    For pods these are manifests that can be applied as they are; for hosts, the workspace and
+    what is started in it. YAML, or JSON with -o json. No cluster is asked.
+    """
+    from kvestigate.app.rendering import as_json, as_yaml
+
+    write = as_json if options.output == "json" else as_yaml
+    sys.stdout.write(write(_load(options, spec)))
+
+
+@command("plan", into=app, examples=("kvestigate app plan trainer.yaml",))
+@_spec_argument
+@_conflicts_option
+async def plan(options: GlobalOptions, spec: Path, force_conflicts: bool) -> int:
+    """Show what `up` would do, step by step.
+
+    The cluster is asked, and nothing is changed.
+    """
+    from kvestigate.app.manage import up as collect
+    from kvestigate.app.present import outcome_blocks
+
+    wanted = _options(options, spec, force_conflicts=force_conflicts)
+    outcome = await collect(access_of(options), wanted)
+    emit(options, outcome, outcome_blocks)
+    return _exit_code(outcome)
+
+
+@command(
+    "up",
+    into=app,
+    examples=(
+        "kvestigate app up trainer.yaml",
+        "kvestigate app up trainer.yaml --apply --i-understand-this-modifies-cluster",
+    ),
+)
+@_spec_argument
+@_conflicts_option
+@_timeout_option
+@writes(Consequence.MODIFIES_CLUSTER)
+async def up(
+    options: GlobalOptions,
+    spec: Path,
+    force_conflicts: bool,
+    timeout: float,
+    confirmation: Confirmation,
+) -> int:
+    """Bring an App up, or make it what its description says by now.
+
+    An App that already is as it says is left alone. What an earlier version of it had, and this
+    one has not, is removed. Exits with 6 if somebody else owns a part of it.
+    """
+    from kvestigate.app.manage import up as collect
+    from kvestigate.app.present import outcome_blocks
+
+    wanted = _options(
+        options,
+        spec,
+        force_conflicts=force_conflicts,
+        timeout=timeout,
+        apply=confirmation.apply and confirmation.understood,
+    )
+    outcome = await collect(access_of(options), wanted)
+    emit(options, outcome, outcome_blocks)
+    if outcome.changes_anything and not outcome.failed:
+        confirmation.require()
+    return _exit_code(outcome)
+
+
+@command(
+    "down",
+    into=app,
+    examples=(
+        "kvestigate app down trainer.yaml",
+        "kvestigate app down trainer.yaml --apply --i-understand-this-modifies-cluster",
+    ),
+)
+@_spec_argument
+@_timeout_option
+@writes(Consequence.MODIFIES_CLUSTER)
+async def down(
+    options: GlobalOptions, spec: Path, timeout: float, confirmation: Confirmation
+) -> int:
+    """Take an App down: its objects, or its workspaces with all that is in them.
+
+    Exits with 7 if a part of it is not gone in time.
+    """
+    from kvestigate.app.manage import down as collect
+    from kvestigate.app.present import outcome_blocks
+
+    apply = confirmation.apply and confirmation.understood
+    wanted = _options(options, spec, timeout=timeout, apply=apply)
+    outcome = await collect(access_of(options), wanted)
+    emit(options, outcome, outcome_blocks)
+    if outcome.changes_anything and not outcome.failed:
+        confirmation.require()
+    return _exit_code(outcome)
+
+
+@command("diff", into=app, examples=("kvestigate app diff trainer.yaml",))
+@_spec_argument
+async def diff(options: GlobalOptions, spec: Path) -> int:
+    """Show whether an App changed since it was applied, and what the cluster would do about it.
+
+    The digest of the App is compared with the recorded one; then `up` is planned.
+    """
+    from kvestigate.app.manage import drift as collect
+    from kvestigate.app.present import drift_blocks
+
+    found = await collect(access_of(options), _options(options, spec))
+    emit(options, found, drift_blocks)
+    return _exit_code(found.plan)
+
+
+@command("status", into=app, examples=("kvestigate app status trainer.yaml",))
+@_spec_argument
+async def status(options: GlobalOptions, spec: Path) -> None:
+    """Show what the last `up` or `down` of an App came to.
+
+    It is what was recorded on this machine; no cluster is asked.
+    """
+    from kvestigate.app.present import discreet, status_blocks
+    from kvestigate.app.status import read_status, status_path_for
+
+    wanted = _load(options, spec)
+    found = read_status(status_path_for(wanted.metadata.namespace, wanted.metadata.name))
+    if found is None:
+        raise NotFound(
+            f"App {wanted.full_name} was never brought up from here",
+            hint=f"kvestigate app plan {spec} shows what would be done",
+        )
+    emit(options, discreet(found), status_blocks)
+
+
+@command("list", into=app, examples=("kvestigate app list", "kvestigate app list -n research"))
+async def list_(options: GlobalOptions) -> None:
+    """List all Apps that were brought up from this machine.
+
+    It is what was recorded on this machine; no cluster is asked.
+    """
+    from kvestigate.app.present import discreet, list_blocks
+    from kvestigate.app.status import recorded_statuses
+
+    found = [discreet(it) for it in recorded_statuses()]
+    if options.namespace:
+        found = [it for it in found if it.namespace == options.namespace]
+    emit(options, found, list_blocks)
+
+
+def _load(options: GlobalOptions, path: Path) -> AppSpec:
+    from kvestigate.app.load import load_app_friendly
+
+    spec = load_app_friendly(path)
+    if options.namespace and options.namespace != spec.metadata.namespace:
+        raise UsageError(
+            f"App {spec.metadata.name!r} is for namespace {spec.metadata.namespace!r}, "
+            f"and --namespace says {options.namespace!r}",
+            hint="leave out --namespace, or change metadata.namespace",
+        )
+    return spec
+
+
+def _options(options: GlobalOptions, path: Path, **given: Any) -> AppOptions:
+    from kvestigate.app.manage import AppOptions
+
+    return AppOptions(app=_load(options, path), directory=path.parent, **given)
+
+
+def _exit_code(outcome: AppOutcome) -> int:
+    from kvestigate.app.model import Action
+
+    bad = {it.action for it in outcome.steps if not it.action.good} - {Action.SKIP}
+    if bad == {Action.CONFLICT}:
+        return EXIT_CONFLICT
+    if bad == {Action.LEAVE}:
+        return EXIT_TIMEOUT
+    return EXIT_FAILED if outcome.failed else EXIT_OK
