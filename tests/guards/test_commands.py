@@ -30,6 +30,13 @@ LEAVES = [
 NO_OPERATION = {"completion", "plane serve", "plane kubeconfig", "up", "demo", "down", "status"} | {
     "scenario list",
     "scenario show",
+    "app render",
+    "app plan",
+    "app up",
+    "app down",
+    "app diff",
+    "app status",
+    "app list",
     "audit diff",
     "auth login",
     "auth logout",
@@ -50,7 +57,8 @@ NO_OPERATION = {"completion", "plane serve", "plane kubeconfig", "up", "demo", "
     "watch",
     "from-file",
 }
-"""About this machine, endless streams, or what hands out credentials: nothing for the gateway."""
+"""About this machine and its files, endless streams, or what hands out credentials: nothing for
+the gateway."""
 
 
 def name_of(context: object) -> str:

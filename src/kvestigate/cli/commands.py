@@ -94,6 +94,12 @@ KVESTIGATE: tuple[Entry, ...] = (
         MAKE_ROOM,
     ),
     Entry(
+        "optimize",
+        "kvestigate.cli.optimize:optimize",
+        "Find GPUs that are scattered or held for nothing, and make room.",
+        MAKE_ROOM,
+    ),
+    Entry(
         "deploy",
         "kvestigate.cli.deploy:deploy",
         "Apply manifests in the order they need, and show what changes.",
@@ -103,6 +109,12 @@ KVESTIGATE: tuple[Entry, ...] = (
         "delete",
         "kvestigate.cli.delete:delete",
         "Delete one object, and show what goes with it.",
+        RUN,
+    ),
+    Entry(
+        "app",
+        "kvestigate.cli.app:app",
+        "Run a program on a host or in pods, from one description.",
         RUN,
     ),
     Entry(
