@@ -49,6 +49,17 @@ class Remote:
         """What the container is asked to run for `command`."""
         return (*self._wrapper, *command)
 
+    def through(self, *wrapper: str) -> Remote:
+        """The same place, with commands run by way of `wrapper`."""
+        return Remote(
+            self._api,
+            name=self.name,
+            namespace=self.namespace,
+            pod=self.pod,
+            container=self.container,
+            wrapper=(*self._wrapper, *wrapper),
+        )
+
     async def run(
         self, command: Sequence[str], *, stdin: bytes = b"", timeout: float = 60.0
     ) -> Completed:
