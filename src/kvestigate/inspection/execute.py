@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.client.streams import Session
-from kvestigate.inspection.targets import container_of, pods_of, running_one
+from kvestigate.inspection.targets import pods_of, running_one
+from kvestigate.kube.containers import container_of
 from kvestigate.operation import Effect, Operation
 
 

@@ -12,7 +12,8 @@ from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.client.logs import LogOptions
 from kvestigate.errors import KvestigateError, UsageError
-from kvestigate.inspection.targets import container_of, pods_of
+from kvestigate.inspection.targets import pods_of
+from kvestigate.kube.containers import container_of
 from kvestigate.kube.views.pods import Pod
 from kvestigate.operation import Effect, Operation
 

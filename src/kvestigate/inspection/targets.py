@@ -1,8 +1,7 @@
-"""From the words of a user to the pods and the container that are meant."""
+"""From the words of a user to the pods that are meant."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,8 +14,6 @@ from kvestigate.kube.resources import Resource
 from kvestigate.kube.selectors import from_label_selector
 from kvestigate.kube.views.pods import Pod
 
-_DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
-
 
 async def pods_of(api: Api, target: str) -> tuple[Pod, ...]:
     """The pod `NAME` or `pod/NAME`, or all pods of `deployment/NAME`, `job/NAME`, `svc/NAME`."""
@@ -28,19 +25,6 @@ async def pods_of(api: Api, target: str) -> tuple[Pod, ...]:
     selector = _selector(resource, owner)
     page = await api.list(PODS, Selection(api.namespace, labels=selector), type=Pod)
     return page.items
-
-
-def container_of(pod: Pod, wanted: str) -> str:
-    """The container that is meant: the one named, the annotated one, or the first."""
-    names = [it.name for it in (*pod.spec.containers, *pod.spec.init_containers)]
-    if wanted and wanted not in names:
-        near = difflib.get_close_matches(wanted, names, n=1)
-        raise UsageError(
-            f"--container: pod {pod.metadata.name!r} has no container {wanted!r}",
-            hint=(f"did you mean {near[0]!r}? " if near else "") + f"it has: {', '.join(names)}",
-        )
-    annotated = pod.metadata.annotations.get(_DEFAULT_CONTAINER, "")
-    return wanted or (annotated if annotated in names else names[0])
 
 
 def running_one(pods: Sequence[Pod], target: str) -> Pod:
