@@ -1,0 +1,71 @@
+"""Taking files out of a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from kvestigate.client.access import Access
+from kvestigate.client.connect import connect
+from kvestigate.errors import RequestEntityTooLarge
+from kvestigate.hosts.model import NodeAccess
+from kvestigate.hosts.reach import DEFAULT, reach
+from kvestigate.render.human import size
+from kvestigate.workspace.host import looking, perform
+from kvestigate.workspace.lifecycle import existing
+from kvestigate.workspace.options import FetchOptions
+from kvestigate.workspace.shell import assigned
+from kvestigate.workspace.survey import survey
+
+LARGEST_ANSWER = 256 << 20
+"""Bytes of an archive that is handed out as one value."""
+
+# Links inside stay links; only where the path itself leads has to be looked at.
+_RESOLVE = """\
+inside=$(readlink -f -- "$workspace")
+refuse() { echo "path: $wanted $1" >&2; exit 1; }
+path=$(readlink -e -- "$workspace/$wanted") || refuse "does not exist"
+case $path in "$inside"/*) ;; *) refuse "leads out of the workspace" ;; esac
+printf '%s' "$path"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    workspace: str
+    node: str
+    path: str
+    archive: bytes
+    """A tar of the file, or of the directory with all that is in it."""
+
+
+async def fetch(access: Access, options: FetchOptions, via: NodeAccess = DEFAULT) -> Fetched:
+    """A file or directory of a workspace, as one tar."""
+    archive = bytearray()
+    async with aclosing(stream(access, options, via)) as pieces:
+        async for piece in pieces:
+            archive += piece
+            if len(archive) > LARGEST_ANSWER:
+                raise RequestEntityTooLarge(
+                    f"path: {options.path!r} is larger than the {size(LARGEST_ANSWER)} "
+                    "that can be fetched at once",
+                    hint="fetch its files one by one, or use kvestigate workspace fetch",
+                )
+    spec = options.workspace
+    return Fetched(spec.name, spec.node, options.path, bytes(archive))
+
+
+async def stream(
+    access: Access, options: FetchOptions, via: NodeAccess = DEFAULT
+) -> AsyncGenerator[bytes, None]:
+    """The same in pieces, of any size."""
+    spec = options.workspace
+    async with connect(access) as api:
+        host = (await reach(api, via)).host(spec.node)
+        existing(spec, await survey(host, spec.root, name=spec.name))
+        script = assigned(workspace=spec.path, wanted=options.path) + _RESOLVE
+        path = await perform(looking(host), script)
+        async with aclosing(looking(host).receive(path)) as pieces:
+            async for piece in pieces:
+                yield piece

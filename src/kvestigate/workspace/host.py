@@ -1,0 +1,60 @@
+"""Scripts on a node's host, in the host's own view of its files."""
+
+from __future__ import annotations
+
+from kvestigate.client.streams import Completed
+from kvestigate.errors import KvestigateError
+from kvestigate.hosts.remote import Remote
+
+# The pod may have mounted the host's root without its later mounts, and what it mounts itself the
+# host may not see: the first process of the host has the view that counts. The pod's variables
+# mean nothing there.
+_ENTER = """\
+set -- env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+HOME=/root USER=root LOGNAME=root LANG=C.UTF-8 "$@"
+if [ / -ef /proc/1/root ] && command -v nsenter >/dev/null 2>&1; then
+  set -- nsenter --target 1 --mount -- "$@"
+fi
+exec "$@"
+"""
+
+# What stays counts as the pod's otherwise: it would end with the pod, and its files in memory
+# would be held against the pod's limit.
+_LEAVE_POD = """\
+if [ -f /sys/fs/cgroup/cgroup.controllers ]; then
+  { mkdir -p /sys/fs/cgroup/kvestigate-workspaces &&
+    echo $$ >/sys/fs/cgroup/kvestigate-workspaces/cgroup.procs; } 2>/dev/null || :
+fi
+"""
+
+SECONDS = 120.0
+"""How long a script may take, unless it says otherwise."""
+
+
+def looking(host: Remote) -> Remote:
+    """The host for whoever only looks."""
+    return host.through("sh", "-c", _ENTER, "enter")
+
+
+def staying(host: Remote) -> Remote:
+    """The host for whatever leaves files or processes there."""
+    return host.through("sh", "-c", _LEAVE_POD + _ENTER, "enter")
+
+
+async def perform(remote: Remote, script: str, *args: str, timeout: float = SECONDS) -> str:
+    """What the script prints. Its last complaint is the error if it fails."""
+    done = await attempt(remote, script, *args, timeout=timeout)
+    if done.exit_code:
+        raise KvestigateError(f"{remote.name}: {complaint(done)}")
+    return done.stdout.decode("utf-8", "surrogateescape")
+
+
+async def attempt(remote: Remote, script: str, *args: str, timeout: float = SECONDS) -> Completed:
+    """Run a script that ends at its first failure, whatever becomes of it."""
+    text = script.encode("utf-8", "surrogateescape")
+    return await remote.run(("sh", "-eu", "-s", "--", *args), stdin=text, timeout=timeout)
+
+
+def complaint(done: Completed) -> str:
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else f"a script ended with {done.exit_code} and did not say why"

@@ -1,0 +1,315 @@
+"""Making, comparing, finding and removing workspaces."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api
+from kvestigate.client.connect import connect
+from kvestigate.errors import KvestigateError, NotFound
+from kvestigate.hosts.model import NodeAccess
+from kvestigate.hosts.reach import DEFAULT, Host, Hosts, reach
+from kvestigate.kube import builtins
+from kvestigate.kube.views.core import Node
+from kvestigate.nodeops.cordon import set_cordoned
+from kvestigate.workspace.devices import gpus_of
+from kvestigate.workspace.gpus import Gpu, Use, choose
+from kvestigate.workspace.host import perform, staying
+from kvestigate.workspace.marker import GpuId, Marker
+from kvestigate.workspace.options import (
+    CreateOptions,
+    DestroyOptions,
+    DiffOptions,
+    GpusOptions,
+    StatusOptions,
+)
+from kvestigate.workspace.plan import (
+    Change,
+    Plan,
+    Wish,
+    differences,
+    plan_creation,
+    plan_destruction,
+)
+from kvestigate.workspace.running import Run, RunState
+from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec
+from kvestigate.workspace.steps import Step, Where
+from kvestigate.workspace.survey import Survey, survey
+
+_NODES = builtins.resource("nodes")
+_STEP_SECONDS = 1800.0
+"""Large trees take their time to remove."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceView:
+    """A workspace that is there."""
+
+    name: str
+    node: str
+    root: str
+    path: str
+    storage: str
+    """The mode."""
+    tmpfs_bytes: int
+    """What its tmpfs may take; 0 if none is mounted."""
+    gpus: tuple[GpuId, ...]
+    cordoned: bool
+    """Whether the node is closed because of it."""
+    created_at: str
+    owner: str
+    runs: tuple[Run, ...]
+    alive: int
+    """How many of them run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    workspaces: tuple[WorkspaceView, ...]
+    lost: dict[str, tuple[str, ...]]
+    """Node -> empty directories, where workspaces in memory were before a restart."""
+    unreachable: dict[str, str]
+    """Node -> why we could not look."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGpus:
+    node: str
+    free: int
+    gpus: tuple[Gpu, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuStatus:
+    nodes: tuple[NodeGpus, ...]
+    unreachable: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    workspace: str
+    node: str
+    exists: bool
+    changes: tuple[Change, ...]
+    plan: Plan | None
+    """What `create` would do; None if it would refuse."""
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    plan: Plan
+    exists: bool
+    """Whether it was there before."""
+    gpus: tuple[GpuId, ...]
+    applied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Destruction:
+    plan: Plan
+    applied: bool
+
+
+async def status(access: Access, options: StatusOptions, via: NodeAccess = DEFAULT) -> Status:
+    async with connect(access) as api:
+        hosts = await reach(api, via)
+        chosen, unreachable = _chosen(hosts, options.nodes)
+        seen = await _surveys(chosen, DEFAULT_ROOT, options.root)
+        return Status(
+            tuple(view for it in seen.values() if isinstance(it, Survey) for view in _views(it)),
+            {
+                node: lost
+                for node, it in seen.items()
+                if isinstance(it, Survey) and (lost := _lost(it))
+            },
+            unreachable | {n: it.message for n, it in seen.items() if not isinstance(it, Survey)},
+        )
+
+
+async def gpus(access: Access, options: GpusOptions, via: NodeAccess = DEFAULT) -> GpuStatus:
+    async with connect(access) as api:
+        hosts = await reach(api, via)
+        chosen, unreachable = _chosen(hosts, options.nodes)
+        seen = await _surveys(chosen, DEFAULT_ROOT, options.root)
+        markers = {node: it.markers for node, it in seen.items() if isinstance(it, Survey)}
+        nodes: list[NodeGpus] = []
+        for node, found in (await gpus_of(api, chosen, markers)).items():
+            if isinstance(found, KvestigateError):
+                unreachable[node] = found.message
+            elif found or node in options.nodes:
+                free = sum(gpu.use is Use.FREE for gpu in found)
+                nodes.append(NodeGpus(node, free, found))
+        return GpuStatus(tuple(nodes), unreachable)
+
+
+async def diff(access: Access, options: DiffOptions, via: NodeAccess = DEFAULT) -> Difference:
+    """What is not as the spec says, and what `create` would do about it."""
+    spec = options.workspace
+    async with connect(access) as api:
+        host = (await reach(api, via)).host(spec.node)
+        seen = await survey(host, DEFAULT_ROOT, spec.root)
+        closed = await is_cordoned(api, spec.node)
+        found = seen.at(spec)
+        if found is None or found.marker is None:
+            plan = await _plan(api, host, CreateOptions(spec), seen, cordoned=closed)
+            return Difference(spec.name, spec.node, False, (), plan)
+        changes = tuple(differences(spec, found.marker, seen, cordoned=closed))
+        if all(it.repairable for it in changes):
+            options_ = CreateOptions(spec, owner=found.marker.owner)
+            plan = await _plan(api, host, options_, seen, cordoned=closed)
+            return Difference(spec.name, spec.node, True, changes, plan)
+        return Difference(spec.name, spec.node, True, changes, None)
+
+
+async def create(access: Access, options: CreateOptions, via: NodeAccess = DEFAULT) -> Creation:
+    """Make a workspace. What was made is removed again if a step fails."""
+    spec = options.workspace
+    async with connect(access) as api:
+        host = (await reach(api, via)).host(spec.node)
+        seen = await survey(host, DEFAULT_ROOT, spec.root)
+        closed = await is_cordoned(api, spec.node)
+        plan = await _plan(api, host, options, seen, cordoned=closed)
+        found = seen.at(spec)
+        exists = found is not None and found.marker is not None
+        if options.apply:
+            await carry_out(api, host, plan)
+            found = (await survey(host, spec.root, name=spec.name)).at(spec)
+        chosen = found.marker.gpus if found is not None and found.marker is not None else ()
+        return Creation(plan, exists, chosen, options.apply)
+
+
+async def destroy(
+    access: Access, options: DestroyOptions, via: NodeAccess = DEFAULT
+) -> Destruction:
+    """Stop what runs in a workspace, and remove it."""
+    spec = options.workspace
+    async with connect(access) as api:
+        host = (await reach(api, via)).host(spec.node)
+        plan = plan_destruction(spec, await survey(host, DEFAULT_ROOT, spec.root))
+        if options.apply:
+            await carry_out(api, host, plan)
+        return Destruction(plan, options.apply)
+
+
+async def recorded(
+    access: Access, name: str, node: str, root: str, via: NodeAccess = DEFAULT
+) -> WorkspaceSpec:
+    """A workspace as it was made: what its marker says."""
+    wanted = WorkspaceSpec(name=name, node=node, root=root)
+    async with connect(access) as api:
+        host = (await reach(api, via)).host(node)
+        return existing(wanted, await survey(host, root, name=name)).workspace
+
+
+async def carry_out(api: Api, host: Host, plan: Plan) -> None:
+    """All steps, or none: those that were done are taken back if one fails."""
+    done: list[Step] = []
+    try:
+        for step in plan.steps:
+            await _do(api, host, step, step.script)
+            done.append(step)
+    except BaseException as failure:
+        left = await _take_back(api, host, done)
+        if isinstance(failure, KvestigateError):
+            failure.hint = left or failure.hint
+        raise
+
+
+async def _take_back(api: Api, host: Host, done: Iterable[Step]) -> str | None:
+    """What could not be taken back, as a hint."""
+    for step in reversed(list(done)):
+        if step.undo:
+            try:
+                await asyncio.shield(_do(api, host, step, step.undo))
+            except KvestigateError as error:
+                return f"left behind on {host.node}: {step.line} ({error.message})"
+    return None
+
+
+async def _do(api: Api, host: Host, step: Step, script: str) -> None:
+    if step.where is Where.HOST:
+        await perform(staying(host), script, timeout=_STEP_SECONDS)
+        return
+    _, verb, node = shlex.split(script)
+    await set_cordoned(api, node, verb == "cordon", apply=True)
+
+
+async def _plan(
+    api: Api, host: Host, options: CreateOptions, seen: Survey, *, cordoned: bool
+) -> Plan:
+    spec = options.workspace
+    found = seen.at(spec)
+    chosen: tuple[GpuId, ...] = ()
+    wants = spec.gpu.reserve or spec.gpu.indices
+    if wants and (found is None or found.marker is None):
+        known = (await gpus_of(api, {spec.node: host}, {spec.node: seen.markers}))[spec.node]
+        if isinstance(known, KvestigateError):
+            raise known
+        chosen = choose(spec.gpu, known, spec.node)
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return plan_creation(Wish(spec, chosen, options.owner, now), seen, cordoned=cordoned)
+
+
+async def is_cordoned(api: Api, node: str) -> bool:
+    found: Node = await api.get(_NODES, node, type=Node)
+    return found.spec.unschedulable
+
+
+def existing(spec: WorkspaceSpec, seen: Survey) -> Marker:
+    """The marker of the workspace, or an error that says what to do."""
+    found = seen.at(spec)
+    if found is None or found.marker is None:
+        raise NotFound(
+            f"there is no workspace {spec.name!r} on {spec.node}: {spec.path} "
+            + ("does not exist" if found is None else "has no marker"),
+            hint="kvestigate workspace status shows which there are; create makes one",
+        )
+    return found.marker
+
+
+async def _surveys(hosts: dict[str, Host], *roots: str) -> dict[str, Survey | KvestigateError]:
+    async def look(host: Host) -> Survey | KvestigateError:
+        try:
+            return await survey(host, *roots)
+        except KvestigateError as error:
+            return error
+
+    found = await asyncio.gather(*map(look, hosts.values()))
+    return dict(zip(hosts, found, strict=True))
+
+
+def _chosen(hosts: Hosts, nodes: tuple[str, ...]) -> tuple[dict[str, Host], dict[str, str]]:
+    """The hosts that were asked for, or all; and those of them that cannot be reached."""
+    if not nodes:
+        return dict(hosts.nodes), dict(hosts.unreachable)
+    return {node: hosts.host(node) for node in nodes}, {}
+
+
+def _views(seen: Survey) -> Iterable[WorkspaceView]:
+    for found in seen.found:
+        if found.marker is None:
+            continue
+        spec = found.marker.workspace
+        yield WorkspaceView(
+            name=spec.name,
+            node=spec.node,
+            root=spec.root,
+            path=spec.path,
+            storage=spec.storage.mode.value,
+            tmpfs_bytes=seen.mounts.get(spec.tmpfs_path, 0),
+            gpus=found.marker.gpus,
+            cordoned=found.marker.cordoned,
+            created_at=found.marker.created_at,
+            owner=found.marker.owner,
+            runs=tuple(found.runs),
+            alive=sum(run.state is RunState.RUNNING for run in found.runs),
+        )
+
+
+def _lost(seen: Survey) -> tuple[str, ...]:
+    return tuple(it.path for it in seen.found if it.empty and it.path not in seen.mounts)

@@ -1,0 +1,187 @@
+"""What has to be done to a host so that a workspace is there, or is gone. PURE."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from kvestigate.errors import AlreadyExists, Conflict, KvestigateError, NotFound
+from kvestigate.render.human import size
+from kvestigate.workspace import steps
+from kvestigate.workspace.marker import MARKER, GpuId, Marker
+from kvestigate.workspace.sizes import mount_size
+from kvestigate.workspace.spec import StorageMode, WorkspaceSpec
+from kvestigate.workspace.steps import Step
+from kvestigate.workspace.survey import Found, Survey
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    workspace: str
+    node: str
+    path: str
+    steps: tuple[Step, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What the reader should know besides."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that is not as it should be."""
+
+    field: str
+    wanted: str
+    actual: str
+    repairable: bool = False
+    """Whether `create` and `apply` put it right; otherwise the workspace has to be made anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """A workspace that somebody wants to have."""
+
+    spec: WorkspaceSpec
+    gpus: tuple[GpuId, ...]
+    owner: str
+    now: str
+
+
+def plan_creation(wish: Wish, seen: Survey, *, cordoned: bool) -> Plan:
+    """The steps that are missing; none if the workspace is there already, as it should be."""
+    spec, found = wish.spec, seen.at(wish.spec)
+    if found is not None and found.marker is not None:
+        return _plan_repair(wish, found.marker, seen, cordoned=cordoned)
+    check_memory(spec, seen)
+    _check_place(spec, found, seen)
+    closing = spec.gpu.cordon_node and not cordoned
+    marker = Marker(
+        workspace=spec,
+        created_at=wish.now,
+        owner=wish.owner,
+        gpus=wish.gpus,
+        cordoned=closing,
+    )
+    needed = [steps.cordon(spec.node)] if closing else []
+    needed.append(steps.make(spec))
+    if spec.storage.mode is StorageMode.ALL_TMPFS:
+        needed.append(steps.mount(spec))
+    needed.append(steps.furnish(marker))
+    if spec.storage.mode is StorageMode.HYBRID:
+        needed.append(steps.mount(spec))
+    return Plan(spec.name, spec.node, spec.path, tuple(needed), tuple(_notes(wish)))
+
+
+def plan_destruction(spec: WorkspaceSpec, seen: Survey) -> Plan:
+    """The steps that remove a workspace, as its marker says that it was made."""
+    found = seen.at(spec)
+    if found is None:
+        raise NotFound(
+            f"there is no workspace {spec.name!r} on {spec.node}: {spec.path} does not exist",
+            hint="kvestigate workspace status shows which there are",
+        )
+    if found.marker is None:
+        return _plan_leftover(spec, found, seen)
+    made = found.marker.workspace
+    needed: list[Step] = []
+    if count := seen.processes.get(spec.path, 0):
+        needed.append(steps.stop(spec.path, count))
+    mounted = made.tmpfs_path in seen.mounts
+    if mounted:
+        needed.append(steps.unmount(made))
+    if mounted and made.storage.mode is StorageMode.ALL_TMPFS:
+        needed.append(steps.remove_directory(made.path))
+    else:
+        needed.append(steps.remove_tree(made.path))
+    if found.marker.cordoned:
+        needed.append(steps.reopen(found.marker, seen.markers))
+    return Plan(spec.name, spec.node, spec.path, tuple(needed))
+
+
+def differences(
+    spec: WorkspaceSpec, marker: Marker, seen: Survey, *, cordoned: bool
+) -> list[Change]:
+    """What of an existing workspace is not as `spec` says."""
+    made = marker.workspace
+    pairs = [
+        ("storage.mode", spec.storage.mode.value, made.storage.mode.value),
+        ("storage.tmpfs_size", *(mount_size(it.storage.tmpfs_bytes) for it in (spec, made))),
+        ("storage.hybrid_tmpfs_path", *(_hybrid(it) for it in (spec, made))),
+        ("gpu.reserve", str(spec.gpu.reserve), str(made.gpu.reserve)),
+        ("gpu.indices", *(str(sorted(it.gpu.indices)) for it in (spec, made))),
+        ("gpu.cordon_node", *(str(it.gpu.cordon_node).lower() for it in (spec, made))),
+    ]
+    if spec.storage.mode is not made.storage.mode:
+        pairs = [pair for pair in pairs if not pair[0].startswith(("storage.tmpfs", "storage.hy"))]
+    found = [Change(field, wanted, actual) for field, wanted, actual in pairs if wanted != actual]
+    if made.tmpfs_path and made.tmpfs_path not in seen.mounts:
+        found.append(Change(made.tmpfs_path, "a tmpfs", "not mounted", repairable=True))
+    if made.gpu.cordon_node and not cordoned:
+        found.append(Change(f"node {made.node}", "cordoned", "open", repairable=True))
+    return found
+
+
+def check_memory(spec: WorkspaceSpec, seen: Survey) -> None:
+    """Refuse a tmpfs that could take more than the host can give."""
+    wanted = spec.storage.tmpfs_bytes
+    if wanted > seen.memory:
+        raise Conflict(
+            f"workspace.storage.tmpfs_size: {spec.storage.tmpfs_size} is more than the "
+            f"{size(seen.memory)} of memory that {spec.node} has free",
+            hint="make it smaller, or use mode: disk",
+        )
+
+
+def _plan_repair(wish: Wish, marker: Marker, seen: Survey, *, cordoned: bool) -> Plan:
+    spec = wish.spec
+    if marker.owner != wish.owner:
+        whose = repr(marker.owner) if marker.owner else "an operator"
+        raise AlreadyExists(
+            f"workspace {spec.name!r} on {spec.node} belongs to {whose}", hint="choose another name"
+        )
+    changes = differences(spec, marker, seen, cordoned=cordoned)
+    if fixed := [it for it in changes if not it.repairable]:
+        said = "; ".join(f"{it.field} is {it.actual}, not {it.wanted}" for it in fixed)
+        raise AlreadyExists(
+            f"workspace {spec.name!r} is on {spec.node} already, and differs: {said}",
+            hint="kvestigate workspace diff shows all; destroy it to make it anew",
+        )
+    needed: list[Step] = []
+    if marker.workspace.gpu.cordon_node and not cordoned:
+        needed += [steps.cordon(spec.node), steps.rewrite(structs.replace(marker, cordoned=True))]
+    if spec.tmpfs_path and spec.tmpfs_path not in seen.mounts:
+        check_memory(spec, seen)
+        needed.append(steps.mount(spec))
+    return Plan(spec.name, spec.node, spec.path, tuple(needed), ("it exists already",))
+
+
+def _plan_leftover(spec: WorkspaceSpec, found: Found, seen: Survey) -> Plan:
+    """A workspace in memory is gone after a restart, but for the directory that it was in."""
+    if found.empty and spec.path not in seen.mounts:
+        note = f"if the node was cordoned for it: kvestigate workspace uncordon {spec.node}"
+        return Plan(spec.name, spec.node, spec.path, (steps.remove_directory(spec.path),), (note,))
+    raise _no_workspace(spec)
+
+
+def _check_place(spec: WorkspaceSpec, found: Found | None, seen: Survey) -> None:
+    if found is not None and (not found.empty or spec.path in seen.mounts):
+        raise _no_workspace(spec)
+
+
+def _no_workspace(spec: WorkspaceSpec) -> KvestigateError:
+    return Conflict(
+        f"{spec.path} on {spec.node} is there, and no workspace: it has no {MARKER}",
+        hint="choose another name, or look at what it is and remove it by hand",
+    )
+
+
+def _notes(wish: Wish) -> Iterable[str]:
+    if wish.gpus:
+        yield "GPUs: " + ", ".join(f"{gpu.index} ({gpu.uuid})" for gpu in wish.gpus)
+    if wish.gpus and not wish.spec.gpu.cordon_node:
+        yield "the node stays open: Kubernetes may give the same GPUs to pods"
+
+
+def _hybrid(spec: WorkspaceSpec) -> str:
+    return spec.storage.hybrid_tmpfs_path if spec.storage.mode is StorageMode.HYBRID else ""

@@ -1,0 +1,221 @@
+"""Processes in workspaces: the scripts that start, find and signal them. PURE.
+
+A run is two processes in sessions of their own: one that waits, and the command, which leads the
+process group that is signalled. The one that waits writes down how the command ended. Next to
+`logs/TAG.log` a run has in `pids/`:
+
+- `TAG.pid`: the command's process, `TAG.meta`: what it is, as JSON;
+- `TAG.start`: both processes, when they started and under which boot, since numbers come again;
+- `TAG.exit`: exit code and time, once it has ended.
+"""
+
+from __future__ import annotations
+
+import enum
+import shlex
+from dataclasses import dataclass
+
+import msgspec
+
+from kvestigate.workspace.marker import MARKER, GpuId
+from kvestigate.workspace.options import RunOptions
+from kvestigate.workspace.shell import assigned
+
+BUSY = 75
+"""The exit code of a script that finds the tag in use."""
+NOT_RUNNING = 76
+"""The exit code of a script that finds nothing to signal."""
+
+
+class RunState(enum.StrEnum):
+    RUNNING = "running"
+    EXITED = "exited"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    tag: str
+    pid: int
+    state: RunState
+    exit_code: int | None
+    """None while it runs, and if the node went down before it ended."""
+    command: tuple[str, ...]
+    gpus: tuple[GpuId, ...]
+    started_at: str
+    ended_at: str
+    """Empty if that is not known."""
+
+
+class _Meta(msgspec.Struct, frozen=True):
+    tag: str
+    command: tuple[str, ...]
+    gpus: tuple[GpuId, ...] = ()
+    started_at: str = ""
+
+
+# The name of a process may hold blanks and brackets; behind it all are numbers but the state.
+STARTED = """\
+started() {
+  stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+  set -- ${stat##*) }
+  [ "$1" != Z ] && echo "${20}"
+}
+"""
+
+ALIVE = (
+    STARTED
+    + """\
+alive() {
+  [ -f "$1.start" ] || return 1
+  now=$(cat /proc/sys/kernel/random/boot_id)
+  while read -r pid was boot; do
+    if [ "$boot" = "$now" ] && [ "$(started "$pid")" = "$was" ]; then return 0; fi
+  done <"$1.start"
+  return 1
+}
+"""
+)
+
+_REMEMBER = (
+    STARTED
+    + """\
+remember() {
+  boot=$(cat /proc/sys/kernel/random/boot_id)
+  printf "%s %s %s\\n" "$$" "$(started "$$")" "$boot" >>"$base.start"
+}
+"""
+)
+
+_WAIT = (
+    _REMEMBER
+    + """\
+base=$1 lead=$2
+shift 2
+remember
+setsid --wait sh -c "$lead" lead "$base" "$@"
+code=$?
+printf "%s %s\\n" "$code" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$base.ended"
+mv "$base.ended" "$base.exit"
+"""
+)
+
+# Shells have what they put into the background ignore interrupts, and who started us may be that.
+_LEAD = (
+    _REMEMBER
+    + """\
+base=$1 meta=$2
+shift 2
+echo "$$" >"$base.pid"
+remember
+printf "{\\"started_at\\":\\"%s\\",%s\\n" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$meta" >"$base.meta"
+echo "$$" >"$base.ready"
+if env --default-signal=INT,QUIT true 2>/dev/null; then
+  exec env --default-signal=INT,QUIT "$@"
+fi
+exec "$@"
+"""
+)
+
+
+def launch_script(options: RunOptions, gpus: tuple[GpuId, ...]) -> str:
+    """Start a run, and print its process once it is known where it is written down."""
+    spec = options.workspace
+    lines = [
+        f"cd {shlex.quote(spec.path)}",
+        f"[ -f {MARKER} ] || {{ echo {shlex.quote(spec.path + ' is no workspace')} >&2; exit 1; }}",
+        'if [ -d env/bin ]; then export PATH="$PWD/env/bin:$PATH"; fi',
+        *(f"export {name}={shlex.quote(value)}" for name, value in options.env.items()),
+        f"export CUDA_VISIBLE_DEVICES={shlex.quote(','.join(gpu.uuid for gpu in gpus))}",
+        f"export KVESTIGATE_WORKSPACE={shlex.quote(spec.path)}",
+        f"export KVESTIGATE_TAG={shlex.quote(options.tag)}",
+        f'base="$PWD"/pids/{options.tag} log="$PWD"/logs/{options.tag}.log',
+    ]
+    command = " ".join(map(shlex.quote, options.command))
+    return (
+        "\n".join(lines)
+        + "\n"
+        + assigned(meta=_meta(options, gpus), wait=_WAIT.strip(), lead=_LEAD.strip())
+        + ALIVE
+        + f"""\
+exec 9>pids/.lock
+flock 9
+if alive "$base"; then exit {BUSY}; fi
+for each in pid meta start exit ready; do rm -f "$base.$each"; done
+mkfifo "$base.ready"
+cd code
+setsid --fork nohup sh -c "$wait" wait "$base" "$lead" "$meta" \\
+  {command} \\
+  >"$log" 2>&1 </dev/null 9>&-
+read -r pid <"$base.ready"
+rm "$base.ready"
+echo "$pid"
+"""
+    )
+
+
+def kill_script(path: str, tag: str, signal: str) -> str:
+    """Send a signal to the process group of a run."""
+    return (
+        assigned(base=f"{path}/pids/{tag}")
+        + ALIVE
+        + f"""\
+if ! alive "$base"; then exit {NOT_RUNNING}; fi
+read -r pid <"$base.pid"
+kill -s {signal} -- "-$pid"
+"""
+    )
+
+
+def read_script(path: str, tag: str, lines: int | None, most: int) -> str:
+    """Print the log of a run, or its last `lines`, never more than `most` bytes."""
+    script = assigned(log=f"{path}/logs/{tag}.log")
+    if lines is None:
+        return script + f'tail -c {most} -- "$log"\n'
+    return script + f'tail -n {lines} -- "$log" | tail -c {most}\n'
+
+
+def follow_script(path: str, run: Run, lines: int | None) -> str:
+    """Print the log of a run until its processes have ended."""
+    begin = "+1" if lines is None else str(lines)
+    script = assigned(log=f"{path}/logs/{run.tag}.log", base=f"{path}/pids/{run.tag}") + ALIVE
+    # The one that waits ends last, after the command has written everything.
+    return (
+        script
+        + f"""\
+if alive "$base"; then
+  read -r pid was boot <"$base.start"
+  exec tail -n {begin} --follow --sleep-interval=0.2 --pid="$pid" -- "$log"
+fi
+exec tail -n {begin} -- "$log"
+"""
+    )
+
+
+def parse_run(line: str) -> Run | None:
+    """`running 17 - - {...}` or `exited 17 0 2026-01-01T00:00:00Z {...}`; None if it is neither."""
+    parts = line.split(" ", 4)
+    try:
+        state, pid, code, ended, written = parts
+        meta = msgspec.json.decode(written.encode("utf-8", "surrogateescape"), type=_Meta)
+        alive = RunState(state) is RunState.RUNNING
+        return Run(
+            tag=meta.tag,
+            pid=int(pid),
+            state=RunState(state),
+            exit_code=None if alive or code == "-" else int(code),
+            command=meta.command,
+            gpus=meta.gpus,
+            started_at=meta.started_at,
+            ended_at="" if alive or ended == "-" else ended,
+        )
+    except (ValueError, msgspec.DecodeError):
+        return None
+
+
+def _meta(options: RunOptions, gpus: tuple[GpuId, ...]) -> str:
+    """JSON without its first bracket: the host puts its own time in front."""
+    shown = [
+        word.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+        for word in options.command
+    ]
+    return msgspec.json.encode({"tag": options.tag, "command": shown, "gpus": gpus}).decode()[1:]

@@ -1,0 +1,188 @@
+"""Starting, listing, reading and signalling the runs of a workspace."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api
+from kvestigate.client.connect import connect
+from kvestigate.client.streams import Channel
+from kvestigate.errors import Conflict, KvestigateError, NotFound
+from kvestigate.hosts.model import NodeAccess
+from kvestigate.hosts.reach import DEFAULT, Host, reach
+from kvestigate.workspace.devices import gpus_of
+from kvestigate.workspace.gpus import Gpu, choose_for_run
+from kvestigate.workspace.host import attempt, complaint, looking, perform, staying
+from kvestigate.workspace.lifecycle import existing
+from kvestigate.workspace.marker import GpuId
+from kvestigate.workspace.options import KillOptions, LogsOptions, PsOptions, RunOptions
+from kvestigate.workspace.plan import Plan
+from kvestigate.workspace.running import (
+    BUSY,
+    NOT_RUNNING,
+    Run,
+    RunState,
+    follow_script,
+    kill_script,
+    launch_script,
+    read_script,
+)
+from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec
+from kvestigate.workspace.steps import Step
+from kvestigate.workspace.survey import Survey, survey
+
+LONGEST_ANSWER = 4 << 20
+"""Bytes of a log that one answer holds at most: its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    plan: Plan
+    tag: str
+    gpus: tuple[GpuId, ...]
+    pid: int | None
+    """None if it was not started."""
+    applied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    workspace: str
+    node: str
+    runs: tuple[Run, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    run: Run
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Killing:
+    plan: Plan
+    run: Run
+    """As it was before."""
+    signal: str
+    signalled: bool
+    """False if it was not running, or was only looked at."""
+    applied: bool
+
+
+async def run(access: Access, options: RunOptions, via: NodeAccess = DEFAULT) -> Launch:
+    """Start a command that goes on when we are gone."""
+    spec = options.workspace
+    async with _host(access, spec, via) as (api, host):
+        seen = await survey(host, DEFAULT_ROOT, spec.root)
+        own = existing(spec, seen).gpus
+        _check_free(options, seen)
+        known: tuple[Gpu, ...] = ()
+        if options.gpus and not own:
+            known = await _gpus(api, host, seen)
+        gpus = choose_for_run(options.gpus, own, known, spec.node)
+        script = launch_script(options, gpus)
+        line = f"start {options.tag} in {spec.path}/code, log in logs/{options.tag}.log"
+        plan = Plan(spec.name, spec.node, spec.path, (Step(line, script),))
+        if not options.apply:
+            return Launch(plan, options.tag, gpus, None, False)
+        done = await attempt(staying(host), script)
+        if done.exit_code == BUSY:
+            raise _busy(options.tag)
+        if done.exit_code:
+            raise KvestigateError(f"{spec.node}: {complaint(done)}")
+        return Launch(plan, options.tag, gpus, int(done.stdout), True)
+
+
+async def ps(access: Access, options: PsOptions, via: NodeAccess = DEFAULT) -> RunList:
+    spec = options.workspace
+    async with _host(access, spec, via) as (_, host):
+        seen = await survey(host, spec.root, name=spec.name)
+        existing(spec, seen)
+        found = seen.at(spec)
+        runs = sorted(found.runs if found else (), key=lambda it: (it.started_at, it.tag))
+        return RunList(spec.name, spec.node, tuple(runs))
+
+
+async def logs(access: Access, options: LogsOptions, via: NodeAccess = DEFAULT) -> Log:
+    """What a run has said so far; of very long logs the end."""
+    spec = options.workspace
+    async with _host(access, spec, via) as (_, host):
+        run = await _named(host, spec, options.tag)
+        script = read_script(spec.path, options.tag, options.tail, LONGEST_ANSWER)
+        return Log(run, await perform(looking(host), script))
+
+
+async def follow(
+    access: Access, options: LogsOptions, via: NodeAccess = DEFAULT
+) -> AsyncGenerator[bytes, None]:
+    """What a run says, until it has ended."""
+    spec = options.workspace
+    async with _host(access, spec, via) as (_, host):
+        run = await _named(host, spec, options.tag)
+        script = follow_script(spec.path, run, options.tail)
+        async with looking(host).session(("sh", "-euc", script)) as session:
+            async for piece in session:
+                if piece.channel is Channel.STDOUT:
+                    yield piece.data
+
+
+async def kill(access: Access, options: KillOptions, via: NodeAccess = DEFAULT) -> Killing:
+    """Send a signal to a run's process group."""
+    spec, tag = options.workspace, options.tag
+    async with _host(access, spec, via) as (_, host):
+        run = await _named(host, spec, tag)
+        script = kill_script(spec.path, tag, options.signal)
+        line = f"send {options.signal} to the process group {run.pid} of {tag}"
+        running = run.state is RunState.RUNNING
+        steps = (Step(line, script),) if running else ()
+        plan = Plan(spec.name, spec.node, spec.path, steps)
+        signalled = False
+        if running and options.apply:
+            done = await attempt(looking(host), script)
+            if done.exit_code not in (0, NOT_RUNNING):
+                raise KvestigateError(f"{spec.node}: {complaint(done)}")
+            signalled = not done.exit_code
+        return Killing(plan, run, options.signal, signalled, options.apply)
+
+
+@asynccontextmanager
+async def _host(
+    access: Access, spec: WorkspaceSpec, via: NodeAccess
+) -> AsyncIterator[tuple[Api, Host]]:
+    async with connect(access) as api:
+        yield api, (await reach(api, via)).host(spec.node)
+
+
+async def _named(host: Host, spec: WorkspaceSpec, tag: str) -> Run:
+    seen = await survey(host, spec.root, name=spec.name)
+    existing(spec, seen)
+    found = seen.at(spec)
+    runs = {run.tag: run for run in (found.runs if found else ())}
+    if tag not in runs:
+        known = ", ".join(sorted(runs)) or "none yet"
+        raise NotFound(f"workspace {spec.name!r} has no run {tag!r}", hint=f"its runs are: {known}")
+    return runs[tag]
+
+
+async def _gpus(api: Api, host: Host, seen: Survey) -> tuple[Gpu, ...]:
+    known = (await gpus_of(api, {host.node: host}, {host.node: seen.markers}))[host.node]
+    if isinstance(known, KvestigateError):
+        raise known
+    return known
+
+
+def _check_free(options: RunOptions, seen: Survey) -> None:
+    found = seen.at(options.workspace)
+    for run in found.runs if found else ():
+        if run.tag == options.tag and run.state is RunState.RUNNING:
+            raise _busy(options.tag)
+
+
+def _busy(tag: str) -> KvestigateError:
+    return Conflict(
+        f"tag: {tag!r} is running already",
+        hint=f"choose another --tag, or stop it: kvestigate workspace kill {tag}",
+    )

@@ -1,0 +1,151 @@
+"""Bringing files into a workspace: only what changed goes over the wire."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import IO
+
+from kvestigate.client.access import Access
+from kvestigate.client.connect import connect
+from kvestigate.errors import KvestigateError
+from kvestigate.hosts.model import NodeAccess
+from kvestigate.hosts.reach import DEFAULT, Host, reach
+from kvestigate.workspace.archives import Archive, Material
+from kvestigate.workspace.host import complaint, looking, perform, staying
+from kvestigate.workspace.lifecycle import existing
+from kvestigate.workspace.marker import MARKER
+from kvestigate.workspace.options import SyncOptions
+from kvestigate.workspace.shell import assigned
+from kvestigate.workspace.spec import WorkspaceSpec
+from kvestigate.workspace.survey import survey
+from kvestigate.workspace.trees import LISTING, Work, compare, parse_listing
+
+_SECONDS = 3600.0
+_PIECE = 256 << 10
+_IN_MEMORY = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Synced:
+    workspace: str
+    node: str
+    directory: str
+    """Where the files are on the host."""
+    sent: tuple[str, ...]
+    """Paths that are new or differ, or would be sent."""
+    removed: tuple[str, ...]
+    equal: int
+    """How many files were there already."""
+    bytes: int
+    applied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Files, and where in which workspace they should be."""
+
+    spec: WorkspaceSpec
+    subdir: str
+    material: Material
+    delete: bool = False
+    excludes: tuple[str, ...] = ()
+
+    @property
+    def directory(self) -> str:
+        return f"{self.spec.path}/{self.subdir}"
+
+
+async def sync(access: Access, options: SyncOptions, via: NodeAccess = DEFAULT) -> Synced:
+    """Make a directory of a workspace equal to an archive."""
+    wanted = Wanted(
+        options.workspace,
+        options.subdir,
+        Archive(options.archive, options.excludes),
+        options.delete,
+        options.excludes,
+    )
+    return await bring(access, wanted, apply=options.apply, via=via)
+
+
+async def bring(
+    access: Access, wanted: Wanted, *, apply: bool, via: NodeAccess = DEFAULT
+) -> Synced:
+    """The same for files from wherever. A workspace that is not there yet takes everything."""
+    async with connect(access) as api:
+        host = (await reach(api, via)).host(wanted.spec.node)
+        seen = await survey(host, wanted.spec.root, name=wanted.spec.name)
+        if apply:
+            existing(wanted.spec, seen)
+        listing = await _listing(host, wanted)
+        tree = await asyncio.to_thread(wanted.material.tree)
+        work = compare(tree, parse_listing(listing), delete=wanted.delete, excludes=wanted.excludes)
+        if apply:
+            await _carry_out(host, wanted, work)
+        return Synced(
+            wanted.spec.name,
+            wanted.spec.node,
+            wanted.directory,
+            work.send,
+            work.remove,
+            work.equal,
+            work.bytes,
+            apply,
+        )
+
+
+# A directory that is a link could lead anywhere.
+_INSIDE = """\
+outside() { echo "$directory leads out of the workspace" >&2; exit 1; }
+case $(readlink -f -- "$directory") in "$(readlink -f -- "$workspace")"/*) ;; *) outside ;; esac
+"""
+
+
+async def _listing(host: Host, wanted: Wanted) -> bytes:
+    script = (
+        assigned(workspace=wanted.spec.path, directory=wanted.directory)
+        + 'if [ ! -d "$directory" ]; then exit 0; fi\n'
+        + _INSIDE
+        + f"cd -- \"$directory\"\nfind . -mindepth 1 -printf '{LISTING}'\n"
+    )
+    text = await perform(looking(host), script, timeout=_SECONDS)
+    return text.encode("utf-8", "surrogateescape")
+
+
+async def _carry_out(host: Host, wanted: Wanted, work: Work) -> None:
+    if work.remove:
+        await _remove(host, wanted, work.remove)
+    if work.send:
+        await _send(host, wanted, work)
+
+
+def _entering(wanted: Wanted) -> str:
+    return (
+        assigned(workspace=wanted.spec.path, directory=wanted.directory)
+        + f'[ -f "$workspace/{MARKER}" ]\nmkdir -p -- "$directory"\n'
+        + _INSIDE
+        + 'cd -- "$directory"\n'
+    )
+
+
+async def _remove(host: Host, wanted: Wanted, paths: tuple[str, ...]) -> None:
+    listed = "".join(f"./{path}\0" for path in paths).encode("utf-8", "surrogateescape")
+    script = _entering(wanted) + "xargs -0 rm -rf --one-file-system --\n"
+    done = await staying(host).run(("sh", "-euc", script), stdin=listed, timeout=_SECONDS)
+    if done.exit_code:
+        raise KvestigateError(f"{host.node}: {complaint(done)}")
+
+
+async def _send(host: Host, wanted: Wanted, work: Work) -> None:
+    await perform(staying(host), _entering(wanted))
+    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
+        await asyncio.to_thread(wanted.material.pack, work.send, file)
+        file.seek(0)
+        await staying(host).send(_pieces(file), wanted.directory, timeout=_SECONDS)
+
+
+async def _pieces(file: IO[bytes]) -> AsyncIterator[bytes]:
+    while piece := await asyncio.to_thread(file.read, _PIECE):
+        yield piece

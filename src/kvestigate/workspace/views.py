@@ -1,0 +1,247 @@
+"""What workspaces, their GPUs and their runs look like to people. PURE."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+
+from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, one_line, text
+from kvestigate.render.human import size
+from kvestigate.workspace.gpus import Use, reason
+from kvestigate.workspace.lifecycle import (
+    Creation,
+    Destruction,
+    Difference,
+    GpuStatus,
+    Status,
+    WorkspaceView,
+)
+from kvestigate.workspace.marker import GpuId
+from kvestigate.workspace.plan import Plan
+from kvestigate.workspace.running import Run, RunState
+from kvestigate.workspace.runs import Killing, Launch, Log, RunList
+from kvestigate.workspace.sync import Synced
+
+_MOST_PATHS = 20
+_USES = {
+    Use.FREE: Tone.GOOD,
+    Use.POD: Tone.PLAIN,
+    Use.PROCESS: Tone.PLAIN,
+    Use.WORKSPACE: Tone.PLAIN,
+    Use.UNSURE: Tone.WARN,
+}
+
+
+def status_blocks(found: Status) -> Sequence[Block]:
+    columns = (
+        Column("node"),
+        Column("workspace"),
+        Column("storage"),
+        Column("tmpfs", number=True),
+        Column("gpus"),
+        Column("runs"),
+        Column("owner"),
+        Column("created"),
+        Column("path", wide=True),
+        Column("cordoned", wide=True),
+    )
+    rows = [_workspace_row(it) for it in found.workspaces]
+    blocks: list[Block] = [
+        Table(columns, rows, empty="no workspaces: kvestigate workspace create makes one")
+    ]
+    for node, paths in found.lost.items():
+        for path in paths:
+            blocks.append(text(f"{node}: {path} is empty; a restart may have taken it", Tone.WARN))
+    return [*blocks, *_unreachable(found.unreachable)]
+
+
+def _workspace_row(it: WorkspaceView) -> list[str | Cell]:
+    return [
+        it.node,
+        it.name,
+        it.storage,
+        size(it.tmpfs_bytes) if it.tmpfs_bytes else "-",
+        _indices(it.gpus),
+        Cell(f"{it.alive}/{len(it.runs)} running", Tone.GOOD if it.alive else Tone.PLAIN),
+        it.owner or "-",
+        it.created_at,
+        it.path,
+        "yes" if it.cordoned else "no",
+    ]
+
+
+def gpus_blocks(found: GpuStatus) -> Sequence[Block]:
+    columns = (
+        Column("node"),
+        Column("gpu", number=True),
+        Column("model"),
+        Column("memory", number=True),
+        Column("util", number=True),
+        Column("state"),
+        Column("by"),
+        Column("uuid", wide=True),
+    )
+    rows: list[list[str | Cell]] = [
+        [
+            node.node,
+            str(gpu.index),
+            gpu.model,
+            f"{gpu.memory_used_mib}/{gpu.memory_total_mib} MiB",
+            "-" if gpu.utilization is None else f"{gpu.utilization:.0f}%",
+            Cell(gpu.use.value, _USES[gpu.use]),
+            gpu.holder or ("-" if gpu.use is not Use.UNSURE else reason(gpu)),
+            gpu.uuid,
+        ]
+        for node in found.nodes
+        for gpu in node.gpus
+    ]
+    total = sum(len(node.gpus) for node in found.nodes)
+    free = sum(node.free for node in found.nodes)
+    blocks: list[Block] = [Table(columns, rows, empty="no GPUs on these nodes")]
+    if rows:
+        blocks.append(text(f"{free} of {total} GPUs are free"))
+    return [*blocks, *_unreachable(found.unreachable)]
+
+
+def diff_blocks(found: Difference) -> Sequence[Block]:
+    where = f"workspace {found.workspace} on {found.node}"
+    if not found.exists:
+        assert found.plan is not None
+        return [text(f"{where} does not exist; create would"), *_steps(found.plan)]
+    if not found.changes:
+        return [text(f"{where} is as it should be", Tone.GOOD)]
+    columns = (Column("field"), Column("should be"), Column("is"), Column("remedy"))
+    rows: list[list[str | Cell]] = [
+        [
+            it.field,
+            it.wanted or "-",
+            it.actual or "-",
+            "apply" if it.repairable else Cell("destroy and create", Tone.WARN),
+        ]
+        for it in found.changes
+    ]
+    return [text(f"{where} differs"), Table(columns, rows)]
+
+
+def creation_blocks(done: Creation) -> Sequence[Block]:
+    plan = done.plan
+    where = f"workspace {plan.workspace} on {plan.node}"
+    if not plan.steps:
+        return [text(f"{where} exists already, as it should be: {plan.path}", Tone.GOOD)]
+    if done.applied:
+        gpus = f", GPUs {_indices(done.gpus)}" if done.gpus else ""
+        return [text(f"{where} is ready: {plan.path}{gpus}", Tone.GOOD)]
+    verb = "repair" if done.exists else "create"
+    return [text(f"would {verb} {where}"), *_steps(plan)]
+
+
+def destruction_blocks(done: Destruction) -> Sequence[Block]:
+    where = f"workspace {done.plan.workspace} on {done.plan.node}"
+    if done.applied:
+        return [text(f"{where} is gone", Tone.GOOD)]
+    return [text(f"would destroy {where}"), *_steps(done.plan)]
+
+
+def synced_blocks(done: Synced) -> Sequence[Block]:
+    if not done.sent and not done.removed:
+        return [text(f"{done.directory} on {done.node} is up to date ({done.equal} files)")]
+    verb = ("sent", "removed") if done.applied else ("would send", "would remove")
+    said = f"{verb[0]} {len(done.sent)} ({size(done.bytes)}) to {done.directory} on {done.node}"
+    said += f", {done.equal} are there already"
+    blocks: list[Block] = [text(said, Tone.GOOD if done.applied else Tone.PLAIN)]
+    if not done.applied:
+        blocks += _paths("send", done.sent)
+    if done.removed:
+        blocks.append(text(f"{verb[1]} {len(done.removed)}"))
+        blocks += _paths("remove", done.removed)
+    return blocks
+
+
+def launch_blocks(done: Launch) -> Sequence[Block]:
+    plan = done.plan
+    gpus = f" with GPUs {_indices(done.gpus)}" if done.gpus else " without GPUs"
+    if done.applied:
+        return [
+            text(f"{done.tag} runs on {plan.node}{gpus}, pid {done.pid}", Tone.GOOD),
+            text(f"log: {plan.path}/logs/{done.tag}.log"),
+        ]
+    return [text(f"would run {done.tag} on {plan.node}{gpus}"), *_steps(plan)]
+
+
+def runs_blocks(found: RunList) -> Sequence[Block]:
+    columns = (
+        Column("tag"),
+        Column("state"),
+        Column("exit", number=True),
+        Column("pid", number=True),
+        Column("gpus"),
+        Column("started"),
+        Column("ended"),
+        Column("command"),
+    )
+    rows: list[list[str | Cell]] = [
+        [
+            it.tag,
+            Cell(it.state.value, _run_tone(it)),
+            _exit(it),
+            str(it.pid),
+            _indices(it.gpus),
+            it.started_at,
+            it.ended_at or "-",
+            one_line(shlex.join(it.command)),
+        ]
+        for it in found.runs
+    ]
+    return [Table(columns, rows, empty=f"workspace {found.workspace} has no runs")]
+
+
+def log_blocks(found: Log) -> Sequence[Block]:
+    return [text(found.text.removesuffix("\n"))] if found.text else []
+
+
+def killing_blocks(done: Killing) -> Sequence[Block]:
+    run, plan = done.run, done.plan
+    if run.state is RunState.EXITED:
+        code = "unknown" if run.exit_code is None else str(run.exit_code)
+        return [text(f"{run.tag} was not running: it has ended, exit code {code}", Tone.WARN)]
+    if not done.applied:
+        return [text(f"would {plan.steps[0].line} on {plan.node}")]
+    if done.signalled:
+        return [text(f"sent {done.signal} to {run.tag} (process group {run.pid})", Tone.GOOD)]
+    return [text(f"{run.tag} has just ended by itself", Tone.WARN)]
+
+
+def _steps(plan: Plan) -> Iterable[Block]:
+    """Each step in a line, and below it exactly what runs."""
+    for number, step in enumerate(plan.steps, 1):
+        yield text(f"[{number}] {step.line}", Tone.STRONG)
+        yield text("\n".join(f"    {line}" for line in step.script.splitlines()), Tone.DIM)
+    for note in plan.notes:
+        yield text(note)
+
+
+def _paths(verb: str, paths: Sequence[str]) -> list[Block]:
+    shown = [(verb, path) for path in paths[:_MOST_PATHS]]
+    more = len(paths) - len(shown)
+    blocks: list[Block] = [Facts(shown)]
+    return [*blocks, text(f"and {more} more")] if more else blocks
+
+
+def _unreachable(found: dict[str, str]) -> list[Block]:
+    return [text(f"{node}: {why}", Tone.WARN) for node, why in found.items()]
+
+
+def _indices(gpus: Iterable[GpuId]) -> str:
+    return ",".join(str(gpu.index) for gpu in gpus) or "-"
+
+
+def _run_tone(run: Run) -> Tone:
+    if run.state is RunState.RUNNING:
+        return Tone.GOOD
+    return Tone.DIM if run.exit_code == 0 else Tone.BAD
+
+
+def _exit(run: Run) -> str:
+    if run.state is RunState.RUNNING:
+        return "-"
+    return "?" if run.exit_code is None else str(run.exit_code)
