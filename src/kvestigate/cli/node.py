@@ -31,7 +31,7 @@ async def cordon(options: GlobalOptions, name: str, confirmation: Confirmation) 
 
     It can be taken back with `uncordon`, so --apply may be left out.
     """
-    await _toggle(options, name, True, confirmation)
+    await toggle(options, name, True, confirmation)
 
 
 @command(
@@ -46,7 +46,7 @@ async def uncordon(options: GlobalOptions, name: str, confirmation: Confirmation
 
     It can be taken back with `cordon`, so --apply may be left out.
     """
-    await _toggle(options, name, False, confirmation)
+    await toggle(options, name, False, confirmation)
 
 
 @command(
@@ -115,7 +115,7 @@ async def clear(
     return await report(options, collect, wanted, confirmation)
 
 
-async def _toggle(
+async def toggle(
     options: GlobalOptions, name: str, wanted: bool, confirmation: Confirmation
 ) -> None:
     from kvestigate.nodeops.cordon import CordonOptions, cordoning_blocks

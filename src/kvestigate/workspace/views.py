@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, one_line, text
 from kvestigate.render.human import size
+from kvestigate.workspace.applying import Application, Comparison
 from kvestigate.workspace.gpus import Use, reason
 from kvestigate.workspace.lifecycle import (
     Creation,
@@ -123,6 +124,20 @@ def diff_blocks(found: Difference) -> Sequence[Block]:
     return [text(f"{where} differs"), Table(columns, rows)]
 
 
+def comparison_blocks(found: Comparison) -> Sequence[Block]:
+    return [
+        *diff_blocks(found.workspace),
+        *(block for it in found.sources for block in synced_blocks(it)),
+    ]
+
+
+def application_blocks(done: Application) -> Sequence[Block]:
+    return [
+        *creation_blocks(done.creation),
+        *(block for it in done.sources for block in synced_blocks(it)),
+    ]
+
+
 def creation_blocks(done: Creation) -> Sequence[Block]:
     plan = done.plan
     where = f"workspace {plan.workspace} on {plan.node}"
@@ -146,13 +161,13 @@ def synced_blocks(done: Synced) -> Sequence[Block]:
     if not done.sent and not done.removed:
         return [text(f"{done.directory} on {done.node} is up to date ({done.equal} files)")]
     verb = ("sent", "removed") if done.applied else ("would send", "would remove")
-    said = f"{verb[0]} {len(done.sent)} ({size(done.bytes)}) to {done.directory} on {done.node}"
-    said += f", {done.equal} are there already"
-    blocks: list[Block] = [text(said, Tone.GOOD if done.applied else Tone.PLAIN)]
+    said = f"{verb[0]} {_count(done.sent)} ({size(done.bytes)}) to {done.directory} on {done.node}"
+    there = f", {done.equal} files are there already" if done.equal else ""
+    blocks: list[Block] = [text(said + there, Tone.GOOD if done.applied else Tone.PLAIN)]
     if not done.applied:
         blocks += _paths("send", done.sent)
     if done.removed:
-        blocks.append(text(f"{verb[1]} {len(done.removed)}"))
+        blocks.append(text(f"{verb[1]} {_count(done.removed)}"))
         blocks += _paths("remove", done.removed)
     return blocks
 
@@ -214,8 +229,8 @@ def killing_blocks(done: Killing) -> Sequence[Block]:
 def _steps(plan: Plan) -> Iterable[Block]:
     """Each step in a line, and below it exactly what runs."""
     for number, step in enumerate(plan.steps, 1):
-        yield text(f"[{number}] {step.line}", Tone.STRONG)
-        yield text("\n".join(f"    {line}" for line in step.script.splitlines()), Tone.DIM)
+        script = "".join(f"\n    {line}" for line in step.script.splitlines())
+        yield text(f"[{number}] {step.line}{script}")
     for note in plan.notes:
         yield text(note)
 
@@ -225,6 +240,10 @@ def _paths(verb: str, paths: Sequence[str]) -> list[Block]:
     more = len(paths) - len(shown)
     blocks: list[Block] = [Facts(shown)]
     return [*blocks, text(f"and {more} more")] if more else blocks
+
+
+def _count(paths: Sequence[str]) -> str:
+    return "1 path" if len(paths) == 1 else f"{len(paths)} paths"
 
 
 def _unreachable(found: dict[str, str]) -> list[Block]:
