@@ -13,6 +13,7 @@ from kvestigate.planeops import manage as planes
 from kvestigate.planning import plan
 from kvestigate.reports import audit
 from kvestigate.reports import run as reports
+from kvestigate.workspace import operations as workspaces
 
 OPERATIONS: tuple[Operation, ...] = (
     audit.OPERATION,
@@ -42,4 +43,5 @@ OPERATIONS: tuple[Operation, ...] = (
     *environment.OPERATIONS,
     *fleets.OPERATIONS,
     *jobs.OPERATIONS,
+    *workspaces.OPERATIONS,
 )

@@ -142,6 +142,12 @@ KVESTIGATE: tuple[Entry, ...] = (
         RUN,
     ),
     Entry(
+        "workspace",
+        "kvestigate.cli.workspace_runs:workspace",
+        "Run things on the nodes' own operating system, without containers.",
+        RUN,
+    ),
+    Entry(
         "plane",
         "kvestigate.cli.environment:plane",
         "Serve complete Kubernetes control planes, thousands in one process.",
