@@ -12,7 +12,8 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from kvestigate.wire.secure import Protocol, SecureTransport
+from kvestigate.wire.rounds import Rounds
+from kvestigate.wire.secure import SecureTransport
 
 _log = logging.getLogger(__name__)
 
@@ -33,7 +34,7 @@ class SecureListener:
         self,
         sockets: Sequence[socket.socket],
         context: ssl.SSLContext,
-        protocol: Callable[[], Protocol],
+        protocol: Callable[[], asyncio.Protocol],
         *,
         handshake_timeout: float,
     ) -> None:
@@ -42,6 +43,7 @@ class SecureListener:
         self.protocol = protocol
         self.handshake_timeout = handshake_timeout
         self.newcomers: set[_Handshake] = set()
+        self.rounds = Rounds()
         self._loop = asyncio.get_running_loop()
         self._breathers: dict[socket.socket, asyncio.TimerHandle] = {}
         for listening in sockets:
@@ -130,7 +132,7 @@ class _Handshake:
             self.end()
         else:
             self._leave()
-            SecureTransport(self._socket, self._listener.protocol())
+            SecureTransport(self._socket, self._listener.protocol(), self._listener.rounds)
 
     def _explain(self) -> None:
         """Tell a client that speaks plain HTTP so, in plain HTTP."""

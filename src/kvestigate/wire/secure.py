@@ -12,13 +12,12 @@ import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
-from functools import partial
 from typing import Any, cast
+
+from kvestigate.wire.rounds import Rounds
 
 _RECORD = 16 * 1024
 """The most that one TLS record holds. Who has more to say fills them."""
-_BUFFER = 64 * 1024
-"""The most that is read into a protocol's buffer at once, if it is as large as that."""
 _RECORDS = 16
 """Records taken from one connection before others come to their turn."""
 _HIGH_WATER = 64 * 1024
@@ -26,27 +25,32 @@ _HIGH_WATER = 64 * 1024
 _CORK: int = getattr(socket, "TCP_CORK", 0)
 """The option that has the kernel fill packets before it sends them; 0 where there is none."""
 
-Protocol = asyncio.Protocol | asyncio.BufferedProtocol
-
 
 class SecureTransport(asyncio.Transport):
     """A connection whose keys are agreed on."""
 
-    def __init__(self, connected: ssl.SSLSocket, protocol: Protocol) -> None:
+    def __init__(
+        self, connected: ssl.SSLSocket, protocol: asyncio.Protocol, rounds: Rounds
+    ) -> None:
         super().__init__({"ssl_object": connected, "peername": _peer_name(connected)})
         self._loop = asyncio.get_running_loop()
         self._socket = connected
         self._read: Callable[[int, object], int] = cast(Any, connected.read)
+        self._protocol = protocol
+        self._rounds = rounds
+        self._undelivered = 0
+        """Pieces that were read and wait to be handled."""
         self._descriptor = connected.fileno()
         self._unsent: deque[bytes | memoryview] = deque()
         self._size = 0
         """Bytes of all that is unsent."""
         self._high, self._low = _HIGH_WATER, _HIGH_WATER // 4
         self._choked = False
+        self._full = False
+        """Whether the kernel has no room for more."""
         self._reading = False
         self._closing = False
         self._lost = False
-        self.set_protocol(protocol)
         protocol.connection_made(self)
         if not self._closing:
             self.resume_reading()
@@ -54,14 +58,7 @@ class SecureTransport(asyncio.Transport):
     # Reading.
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
-        self._protocol = protocol
-        self._receive: Callable[[], None]
-        if isinstance(protocol, asyncio.BufferedProtocol):
-            self._receive = partial(self._fill_buffer, protocol)
-        else:
-            self._receive = partial(self._hand_over, cast(asyncio.Protocol, protocol))
-        if self._reading:
-            self._loop.add_reader(self._descriptor, self._receive)
+        self._protocol = cast(asyncio.Protocol, protocol)
 
     def get_protocol(self) -> asyncio.BaseProtocol:
         return self._protocol
@@ -78,44 +75,35 @@ class SecureTransport(asyncio.Transport):
             self._reading = True
             self._loop.add_reader(self._descriptor, self._receive)
 
-    def _fill_buffer(self, protocol: asyncio.BufferedProtocol) -> None:
+    def _receive(self) -> None:
+        if self._undelivered:
+            return
+        received = self._rounds.received
         for _ in range(_RECORDS):
             try:
-                count = self._read(_BUFFER, protocol.get_buffer(-1))
+                count = self._read(_RECORD, received)
             except ssl.SSLWantReadError:
                 return
             except OSError as failure:
                 self._lose(failure)
                 return
-            if not count:
-                self._end()
-                return
-            protocol.buffer_updated(count)
+            self._undelivered += 1
+            self._rounds.take(self, bytes(received[:count]))
             # What a record did not fill was followed by nothing, most likely; else there will
             # be another call.
-            if count < _RECORD or not self._reading:
+            if count < _RECORD:
                 return
 
-    def _hand_over(self, protocol: asyncio.Protocol) -> None:
-        for _ in range(_RECORDS):
-            try:
-                data = self._socket.read(_RECORD)
-            except ssl.SSLWantReadError:
-                return
-            except OSError as failure:
-                self._lose(failure)
-                return
-            if not data:
-                self._end()
-                return
-            protocol.data_received(data)
-            if len(data) < _RECORD or not self._reading:
-                return
-
-    def _end(self) -> None:
-        """The client has said that nothing follows. TLS knows no half-closed connections."""
-        cast(Protocol, self._protocol).eof_received()
-        self.close()
+    def deliver(self, data: bytes) -> None:
+        self._undelivered -= 1
+        if self._closing:
+            return
+        if data:
+            self._protocol.data_received(data)
+        else:
+            # The client has said that nothing follows. TLS knows no half-closed connections.
+            self._protocol.eof_received()
+            self.close()
 
     # Writing.
 
@@ -132,24 +120,33 @@ class SecureTransport(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._closing or not data:
             return
-        sent = 0
-        if not self._unsent:
-            try:
-                sent = self._send(data)
-            except ssl.SSLWantWriteError:
-                pass
-            except OSError as failure:
-                self._lose(failure)
+        first = not self._unsent
+        if first and len(data) > _RECORD:
+            # By the time of its turn, so much would be in no cache any more.
+            data = self._send_now(data)
+            if not data:
                 return
-            if sent == len(data):
-                return
-            self._loop.add_writer(self._descriptor, self._send_more)
-        rest = bytes(data) if sent == 0 else bytes(data)[sent:]
-        self._unsent.append(rest)
-        self._size += len(rest)
+            first = False
+        self._unsent.append(bytes(data))
+        self._size += len(data)
         if self._size > self._high and not self._choked:
             self._choked = True
             self._protocol.pause_writing()
+        if first:
+            self._rounds.send(self)
+
+    def _send_now(self, data: bytes | bytearray | memoryview) -> bytes | bytearray | memoryview:
+        """What the kernel has no room for."""
+        try:
+            sent = self._send(data)
+        except ssl.SSLWantWriteError:
+            sent = 0
+        except OSError as failure:
+            self._lose(failure)
+            return b""
+        if sent < len(data):
+            self._wait_for_room()
+        return data[sent:] if sent else data
 
     def _send(self, data: bytes | bytearray | memoryview) -> int:
         if len(data) <= _RECORD or not _CORK:
@@ -161,13 +158,14 @@ class SecureTransport(asyncio.Transport):
         finally:
             self._socket.setsockopt(socket.IPPROTO_TCP, _CORK, 0)
 
-    def _send_more(self) -> None:
+    def flush(self) -> None:
         while self._unsent:
             part = self._unsent[0]
             try:
                 # OpenSSL insists on being given again what it could not take before.
                 sent = self._send(part)
             except ssl.SSLWantWriteError:
+                self._wait_for_room()
                 break
             except OSError as failure:
                 self._lose(failure)
@@ -180,10 +178,20 @@ class SecureTransport(asyncio.Transport):
         if self._choked and self._size <= self._low:
             self._choked = False
             self._protocol.resume_writing()
-        if not self._unsent:
-            self._loop.remove_writer(self._descriptor)
+        if not self._unsent and not self._lost:
+            self._find_room()
             if self._closing:
                 self._take_leave()
+
+    def _wait_for_room(self) -> None:
+        if not self._full:
+            self._full = True
+            self._loop.add_writer(self._descriptor, self.flush)
+
+    def _find_room(self) -> None:
+        if self._full:
+            self._full = False
+            self._loop.remove_writer(self._descriptor)
 
     # Ending.
 

@@ -15,8 +15,6 @@ from kvestigate.wire.service import Service, plain
 
 _BACKLOG = 1024
 
-_READ_BYTES = 64 * 1024
-
 _FAREWELL = 0.5
 """Seconds for a client that has asked for nothing to answer the end of its connection."""
 
@@ -34,8 +32,6 @@ class Server:
         self.limits = limits
         self.services: set[Service] = set()
         self.dates = Dates()
-        self.received = memoryview(bytearray(_READ_BYTES))
-        """What any connection receives, until it takes it out in the very next step."""
         self.closing = False
         self._listener: asyncio.Server | SecureListener
         self.address = ("", 0)

@@ -51,7 +51,7 @@ class ClientGone(Exception):
     """The client left, or was cut off, in the middle of an answer."""
 
 
-class Service(asyncio.BufferedProtocol):
+class Service(asyncio.Protocol):
     """Serves one connection."""
 
     def __init__(self, server: Server) -> None:
@@ -70,7 +70,7 @@ class Service(asyncio.BufferedProtocol):
         """Whether the connection ends with what has been answered."""
         self._websocket: websocket.WebSocketConnection | None = None
 
-    # asyncio.BufferedProtocol: others have bytes made for each read.
+    # asyncio.Protocol.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
@@ -84,15 +84,12 @@ class Service(asyncio.BufferedProtocol):
         if self._server.closing:  # accepted before, but its TLS handshake took until now
             self.shut_down()
 
-    def get_buffer(self, sizehint: int) -> memoryview:
-        return self._server.received
-
-    def buffer_updated(self, nbytes: int) -> None:
+    def data_received(self, data: bytes) -> None:
         if self._activity is Activity.CLOSING:
             return
         intake = self._intake
         before = intake.phase
-        intake.feed(bytes(self._server.received[:nbytes]))
+        intake.feed(data)
         if intake.ready or intake.refusal:
             if len(intake.ready) > self._limits.pipeline or intake.upgrading:
                 self._pause()

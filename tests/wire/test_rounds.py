@@ -1,0 +1,93 @@
+"""Reading, handling and sending in turns."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+import pytest
+
+from kvestigate.wire.rounds import TURN, Rounds
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Echo:
+    """Answers everything, and notes what it does."""
+
+    def __init__(self, name: str, rounds: Rounds, log: list[str]) -> None:
+        self._name, self._rounds, self._log = name, rounds, log
+        self.on_delivery: Callable[[], None] = lambda: None
+
+    def deliver(self, data: bytes) -> None:
+        self._log.append(f"{self._name} handles {data.decode()}")
+        self.on_delivery()
+        self._rounds.send(self)
+
+    def flush(self) -> None:
+        self._log.append(f"{self._name} sends")
+
+
+async def turns(count: int) -> None:
+    """So many rounds of the event loop."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def test_everything_is_handled_in_its_order_before_anything_is_sent() -> None:
+    log: list[str] = []
+    rounds = Rounds(Clock())
+    one, two = Echo("one", rounds, log), Echo("two", rounds, log)
+    rounds.take(one, b"a")
+    rounds.take(two, b"b")
+    assert log == []
+    await turns(1)
+    assert log == ["one handles a", "two handles b", "one sends", "two sends"]
+
+
+async def test_a_turn_that_takes_long_ends_and_goes_on_in_the_next_round() -> None:
+    log: list[str] = []
+    clock = Clock()
+    rounds = Rounds(clock)
+    slow, quick = Echo("slow", rounds, log), Echo("quick", rounds, log)
+    slow.on_delivery = lambda: setattr(clock, "now", clock.now + 2 * TURN)
+    rounds.take(slow, b"a")
+    rounds.take(quick, b"b")
+    await turns(1)
+    assert log == ["slow handles a", "slow sends"]
+    await turns(1)
+    assert log[2:] == ["quick handles b", "quick sends"]
+
+
+async def test_who_has_waited_for_a_turn_is_sent_at_once() -> None:
+    log: list[str] = []
+    clock = Clock()
+    rounds = Rounds(clock)
+    first, second = Echo("first", rounds, log), Echo("second", rounds, log)
+    rounds.send(first)
+    clock.now += 2 * TURN
+    assert log == []
+    rounds.send(second)
+    assert log == ["first sends", "second sends"]
+
+
+async def test_one_that_fails_takes_nobody_along(caplog: pytest.LogCaptureFixture) -> None:
+    log: list[str] = []
+    rounds = Rounds(Clock())
+    broken, sound = Echo("broken", rounds, log), Echo("sound", rounds, log)
+
+    def fail() -> None:
+        raise ZeroDivisionError
+
+    broken.on_delivery = fail
+    rounds.take(broken, b"a")
+    rounds.take(sound, b"b")
+    await turns(2)
+    assert log == ["broken handles a", "sound handles b", "sound sends"]
+    assert "ZeroDivisionError" in caplog.text
