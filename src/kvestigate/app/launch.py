@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from kvestigate.app.check import file_name
+from kvestigate.app.digest import digest
 from kvestigate.app.spec import AppSpec, RestartPolicy
 from kvestigate.errors import InputError
 from kvestigate.workspace.names import check_variable
@@ -28,6 +29,7 @@ class LaunchPlan:
     """What is started in a workspace; its GPUs are those that the workspace was given."""
 
     tag: str
+    """Ends with a digest of the rest: what runs under it is this and nothing else."""
     command: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
@@ -133,9 +135,9 @@ def _launch(spec: AppSpec, path: str, more_env: Mapping[str, str]) -> LaunchPlan
     command = spec.command
     if loop := _LOOPS.get(spec.restarts):
         command = ("sh", "-c", loop, spec.metadata.name, *command)
-    return LaunchPlan(
-        tag=spec.metadata.name, command=command, env={**own, **spec.env, **more_env}, files=files
-    )
+    env = {**own, **spec.env, **more_env}
+    ending = digest({"command": list(command), "env": env, "files": files})[:8]
+    return LaunchPlan(f"{spec.metadata.name}-{ending}", command, env, files)
 
 
 def _check_variable(name: str) -> None:

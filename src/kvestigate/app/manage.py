@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from kvestigate.app.status import RecordedStatus, read_status, status_path_for, 
 from kvestigate.app.target import ResolvedTarget, pick_target
 from kvestigate.client.access import Access
 from kvestigate.errors import Conflict, KvestigateError
+from kvestigate.hosts.model import NodeAccess
 from kvestigate.kube import times
 
 
@@ -23,6 +24,8 @@ class AppOptions:
     app: AppSpec
     directory: Path = Path()
     """Where the `local` of sources is relative to."""
+    via: NodeAccess = field(default_factory=NodeAccess)
+    """How hosts are reached."""
     force_conflicts: bool = False
     """Take over fields that other managers own."""
     timeout: float = 60.0
@@ -39,7 +42,8 @@ async def up(access: Access, options: AppOptions) -> AppOutcome:
 
     async def act() -> tuple[Step, ...]:
         if chosen.target is Target.WORKSPACE:
-            return await hosts.up(access, spec, options.directory, apply=options.apply)
+            place = hosts.Place(access, options.via, spec, options.directory)
+            return await hosts.up(place, apply=options.apply)
         return await pods.up(
             access,
             spec,
@@ -70,7 +74,8 @@ async def down(access: Access, options: AppOptions) -> AppOutcome:
         chosen = ResolvedTarget(recorded.target, (f"it was applied {recorded.recorded_at}",))
     chosen = chosen or replace(pick_target(spec), caveats=())
     if chosen.target is Target.WORKSPACE:
-        steps = await hosts.down(access, spec, apply=options.apply)
+        place = hosts.Place(access, options.via, spec)
+        steps = await hosts.down(place, apply=options.apply)
     else:
         steps = await pods.down(access, spec, timeout=options.timeout, apply=options.apply)
     outcome = _outcome(spec, chosen, steps, applied=options.apply)

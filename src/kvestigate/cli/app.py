@@ -14,6 +14,7 @@ from kvestigate.cli.group import command, group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import duration
+from kvestigate.cli.workspace import through_daemon_set
 from kvestigate.errors import (
     EXIT_CONFLICT,
     EXIT_FAILED,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from kvestigate.app.manage import AppOptions
     from kvestigate.app.model import AppOutcome
     from kvestigate.app.spec import AppSpec
+    from kvestigate.hosts.model import NodeAccess
 
 F = TypeVar("F")
 
@@ -87,7 +89,8 @@ async def render(options: GlobalOptions, spec: Path) -> None:
 @command("plan", into=app, examples=("kvestigate app plan trainer.yaml",))
 @_spec_argument
 @_conflicts_option
-async def plan(options: GlobalOptions, spec: Path, force_conflicts: bool) -> int:
+@through_daemon_set
+async def plan(options: GlobalOptions, spec: Path, force_conflicts: bool, via: NodeAccess) -> int:
     """Show what `up` would do, step by step.
 
     The cluster is asked, and nothing is changed.
@@ -95,7 +98,7 @@ async def plan(options: GlobalOptions, spec: Path, force_conflicts: bool) -> int
     from kvestigate.app.manage import up as collect
     from kvestigate.app.present import outcome_blocks
 
-    wanted = _options(options, spec, force_conflicts=force_conflicts)
+    wanted = _options(options, spec, force_conflicts=force_conflicts, via=via)
     outcome = await collect(access_of(options), wanted)
     emit(options, outcome, outcome_blocks)
     return _exit_code(outcome)
@@ -112,12 +115,14 @@ async def plan(options: GlobalOptions, spec: Path, force_conflicts: bool) -> int
 @_spec_argument
 @_conflicts_option
 @_timeout_option
+@through_daemon_set
 @writes(Consequence.MODIFIES_CLUSTER)
 async def up(
     options: GlobalOptions,
     spec: Path,
     force_conflicts: bool,
     timeout: float,
+    via: NodeAccess,
     confirmation: Confirmation,
 ) -> int:
     """Bring an App up, or make it what its description says by now.
@@ -133,6 +138,7 @@ async def up(
         spec,
         force_conflicts=force_conflicts,
         timeout=timeout,
+        via=via,
         apply=confirmation.apply and confirmation.understood,
     )
     outcome = await collect(access_of(options), wanted)
@@ -152,9 +158,14 @@ async def up(
 )
 @_spec_argument
 @_timeout_option
+@through_daemon_set
 @writes(Consequence.MODIFIES_CLUSTER)
 async def down(
-    options: GlobalOptions, spec: Path, timeout: float, confirmation: Confirmation
+    options: GlobalOptions,
+    spec: Path,
+    timeout: float,
+    via: NodeAccess,
+    confirmation: Confirmation,
 ) -> int:
     """Take an App down: its objects, or its workspaces with all that is in them.
 
@@ -164,7 +175,7 @@ async def down(
     from kvestigate.app.present import outcome_blocks
 
     apply = confirmation.apply and confirmation.understood
-    wanted = _options(options, spec, timeout=timeout, apply=apply)
+    wanted = _options(options, spec, timeout=timeout, via=via, apply=apply)
     outcome = await collect(access_of(options), wanted)
     emit(options, outcome, outcome_blocks)
     if outcome.changes_anything and not outcome.failed:
@@ -174,7 +185,8 @@ async def down(
 
 @command("diff", into=app, examples=("kvestigate app diff trainer.yaml",))
 @_spec_argument
-async def diff(options: GlobalOptions, spec: Path) -> int:
+@through_daemon_set
+async def diff(options: GlobalOptions, spec: Path, via: NodeAccess) -> int:
     """Show whether an App changed since it was applied, and what the cluster would do about it.
 
     The digest of the App is compared with the recorded one; then `up` is planned.
@@ -182,7 +194,7 @@ async def diff(options: GlobalOptions, spec: Path) -> int:
     from kvestigate.app.manage import drift as collect
     from kvestigate.app.present import drift_blocks
 
-    found = await collect(access_of(options), _options(options, spec))
+    found = await collect(access_of(options), _options(options, spec, via=via))
     emit(options, found, drift_blocks)
     return _exit_code(found.plan)
 
