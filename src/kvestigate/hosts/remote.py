@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from contextlib import aclosing
+from typing import Any
 
 from kvestigate.client.api import Api
 from kvestigate.client.streams import Channel, Completed, Session
@@ -61,12 +63,20 @@ class Remote:
         )
 
     async def run(
-        self, command: Sequence[str], *, stdin: bytes = b"", timeout: float = 60.0
+        self,
+        command: Sequence[str],
+        *,
+        stdin: bytes = b"",
+        timeout: float = 60.0,
+        limit: int = sys.maxsize,
     ) -> Completed:
-        """Run it to its end. After `timeout` it is ended, and DeadlineExceeded raised."""
+        """Run it to its end. After `timeout` it is ended, and DeadlineExceeded raised.
+
+        Of each of its outputs, `limit` bytes are kept.
+        """
         try:
             async with asyncio.timeout(timeout):
-                return await self._run(self.argv(command), stdin)
+                return await self._run(self.argv(command), stdin, limit)
         except TimeoutError:
             raise DeadlineExceeded(
                 f"{self.name}: {command[0]!r} was ended after {timeout:g} s",
@@ -95,14 +105,7 @@ class Remote:
         unpacking = self.session(("sh", "-c", _UNPACK, "unpack", directory), stdin=True)
         try:
             async with asyncio.timeout(timeout), unpacking as session:
-                feeding = asyncio.ensure_future(_feed(session, files))
-                try:
-                    _, complaint = await _gather(session)
-                    if not session.exit_code:
-                        await feeding
-                finally:
-                    feeding.cancel()
-                    await asyncio.wait({feeding})
+                _, complaint = await _exchange(session, _feed(session, files))
         except TimeoutError:
             raise DeadlineExceeded(
                 f"{self.name}: {directory} was not filled in {timeout:g} s"
@@ -123,40 +126,51 @@ class Remote:
         if session.exit_code:
             raise KvestigateError(f"{self.name}: {_sentence(complaint)}")
 
-    async def _run(self, argv: tuple[str, ...], stdin: bytes) -> Completed:
+    async def _run(self, argv: tuple[str, ...], stdin: bytes, limit: int) -> Completed:
         try:
             async with self._exec(guarded(argv, len(stdin))) as session:
-                return await _complete(session, stdin)
+                return await _complete(session, stdin, limit)
         except ApiError as refused:
             if not tells_of_no_shell(refused.message):
                 raise
         # Nothing was started. Without a guard the command may outlive us, but it runs.
-        async with self._exec(argv) as session:
-            return await session.communicate(stdin or None)
+        async with self._exec(argv, stdin=bool(stdin)) as session:
+            return await _complete(session, stdin, limit, end=bool(stdin))
 
-    def _exec(self, argv: Sequence[str]) -> Session:
+    def _exec(self, argv: Sequence[str], *, stdin: bool = True) -> Session:
         return self._api.exec(
-            self.pod, argv, namespace=self.namespace, container=self.container, stdin=True
+            self.pod, argv, namespace=self.namespace, container=self.container, stdin=stdin
         )
 
 
-async def _complete(session: Session, stdin: bytes) -> Completed:
-    """Like `communicate`, but the input stays open: its end would end the command."""
-    feeding = asyncio.ensure_future(_write(session, stdin))
-    try:
-        stdout, stderr = await _gather(session)
-    finally:
-        feeding.cancel()  # whatever is left, the process did not want
-        await asyncio.wait({feeding})
+async def _complete(session: Session, stdin: bytes, limit: int, *, end: bool = False) -> Completed:
+    """Send the input and gather the output. Under guard, the input's end would be the command's."""
+    stdout, stderr = await _exchange(session, _write(session, stdin, end=end), limit)
     assert session.exit_code is not None
     return Completed(session.exit_code, stdout, stderr)
 
 
-async def _gather(session: Session) -> tuple[bytes, bytes]:
+async def _exchange(
+    session: Session, feed: Coroutine[Any, Any, None], limit: int = sys.maxsize
+) -> tuple[bytes, bytes]:
+    """Both at once: a process may write a lot before it has read everything."""
+    feeding, reading = asyncio.ensure_future(feed), asyncio.ensure_future(_gather(session, limit))
+    try:
+        await asyncio.wait({feeding, reading}, return_when=asyncio.FIRST_COMPLETED)
+        if feeding.done():
+            feeding.result()
+        return await reading
+    finally:
+        feeding.cancel()  # whatever is left, the process did not want
+        reading.cancel()
+        await asyncio.wait({feeding, reading})
+
+
+async def _gather(session: Session, limit: int) -> tuple[bytes, bytes]:
     output = {Channel.STDOUT: bytearray(), Channel.STDERR: bytearray()}
     async with aclosing(_pieces(session)) as pieces:
         async for channel, data in pieces:
-            output[channel] += data
+            output[channel] += data[: limit - len(output[channel])]
     return bytes(output[Channel.STDOUT]), bytes(output[Channel.STDERR])
 
 
@@ -165,20 +179,22 @@ async def _pieces(session: Session) -> AsyncGenerator[tuple[Channel, bytes], Non
         yield piece.channel, piece.data
 
 
-async def _write(session: Session, data: bytes) -> None:
+async def _write(session: Session, data: bytes, *, end: bool) -> None:
     try:
         await session.write(data)
+        if end:
+            await session.end_stdin()
     except ConnectionFailed:
         pass  # the process has ended; the status tells how
 
 
 async def _feed(session: Session, files: AsyncIterator[bytes] | bytes) -> None:
     if isinstance(files, bytes):
-        await session.write(files)
-    else:
-        async for piece in files:
-            await session.write(piece)
-    await session.end_stdin()
+        await _write(session, files, end=True)
+        return
+    async for piece in files:
+        await _write(session, piece, end=False)
+    await _write(session, b"", end=True)
 
 
 def _sentence(complaint: bytes | bytearray) -> str:
