@@ -1,0 +1,129 @@
+"""What the commands of `fanout` have in common: which targets, how many at once, how long."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from kvestigate.cli.parameters import duration, whole_number
+
+_SELECTION = (
+    click.option(
+        "--target",
+        type=click.Choice(["nodes", "pods", "deployment"]),
+        required=True,
+        help="The hosts of nodes, pods of a namespace (-n), or those of a Deployment.",
+    ),
+    click.option(
+        "--node", "nodes", multiple=True, metavar="NODE", help="Only this node; repeatable."
+    ),
+    click.option(
+        "--exclude-node",
+        "exclude_nodes",
+        multiple=True,
+        metavar="NODE",
+        help="Not this node; repeatable.",
+    ),
+    click.option("-l", "--selector", default="", metavar="SELECTOR", help="Pods with such labels."),
+    click.option("--pod", "pods", multiple=True, metavar="POD", help="Only this pod; repeatable."),
+    click.option("--deployment", default="", metavar="NAME", help="The Deployment whose pods."),
+    click.option("-c", "--container", default="", metavar="NAME", help="Container of each pod."),
+    click.option(
+        "--node-ds-namespace",
+        default="default",
+        show_default=True,
+        metavar="NAMESPACE",
+        help="Where the DaemonSet is that leads to the hosts.",
+    ),
+    click.option(
+        "--node-ds-name",
+        default="direct-node-access",
+        show_default=True,
+        metavar="NAME",
+        help="What it is called.",
+    ),
+)
+
+_PACE = (
+    click.option(
+        "--max-parallel",
+        type=whole_number(1, 1000),
+        default="8",
+        show_default=True,
+        metavar="COUNT",
+        help="Targets at a time.",
+    ),
+    click.option(
+        "--timeout",
+        type=duration,
+        default="60",
+        show_default=True,
+        metavar="SECONDS",
+        help="For each target; what takes longer is ended.",
+    ),
+    click.option("--dry-run", is_flag=True, help="Only show what would be done where."),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    max_parallel: int
+    timeout: float
+    dry_run: bool
+
+
+def aims(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that select targets; the command is given one `aim` instead of them."""
+
+    @functools.wraps(function)
+    def call(
+        *args: Any,
+        target: str,
+        nodes: tuple[str, ...],
+        exclude_nodes: tuple[str, ...],
+        selector: str,
+        pods: tuple[str, ...],
+        deployment: str,
+        container: str,
+        node_ds_namespace: str,
+        node_ds_name: str,
+        **kwargs: Any,
+    ) -> Any:
+        from kvestigate.fanout.targets import TargetKind, TargetOptions
+        from kvestigate.hosts.model import NodeAccess
+
+        aim = TargetOptions(
+            target=TargetKind(target),
+            nodes=nodes,
+            exclude_nodes=exclude_nodes,
+            selector=selector,
+            pods=pods,
+            deployment=deployment,
+            container=container,
+            node_access=NodeAccess(node_ds_namespace, node_ds_name),
+        )
+        return function(*args, aim=aim, **kwargs)
+
+    return _with(call, _SELECTION)
+
+
+def paced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add how many targets at once and for how long; the command is given one `pace`."""
+
+    @functools.wraps(function)
+    def call(*args: Any, max_parallel: int, timeout: float, dry_run: bool, **kwargs: Any) -> Any:
+        return function(*args, pace=Pace(max_parallel, timeout, dry_run), **kwargs)
+
+    return _with(call, _PACE)
+
+
+def _with(
+    function: Callable[..., Any], options: tuple[Callable[..., Any], ...]
+) -> Callable[..., Any]:
+    for option in reversed(options):
+        function = option(function)
+    return function

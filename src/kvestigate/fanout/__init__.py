@@ -1,0 +1,1 @@
+"""One command or one file, on many nodes or pods at once."""

@@ -1,0 +1,94 @@
+"""`fanout exec`: one command on every target."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api
+from kvestigate.fanout.parallel import AT_MOST, SECONDS, Nobody, Watcher, fan_out
+from kvestigate.fanout.resolve import aimed
+from kvestigate.fanout.results import Outcome, Place, Ran
+from kvestigate.fanout.targets import Target, TargetOptions, Targets
+from kvestigate.hosts.remote import Remote
+from kvestigate.operation import Effect, Operation
+
+_KEPT = 256 * 1024
+"""Bytes of each output of each target, unless all of it is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExecOptions:
+    targets: TargetOptions
+    command: tuple[str, ...]
+    timeout: float = SECONDS
+    """Seconds for each target."""
+    max_parallel: int = AT_MOST
+    full: bool = False
+    """Keep all output, however much it is."""
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    command: tuple[str, ...]
+    results: tuple[Ran, ...]
+
+
+async def execute(access: Access, options: ExecOptions, watcher: Watcher | None = None) -> Executed:
+    async with aimed(access, options.targets) as (api, targets):
+        if options.dry_run:
+            return Executed(options.command, planned(targets, options.command))
+        results = await fan_out(
+            targets,
+            lambda target: _run(api, target, options),
+            lambda place, outcome, error: Ran(place, outcome, error=error),
+            at_most=options.max_parallel,
+            watcher=watcher or Nobody(),
+        )
+    return Executed(options.command, results)
+
+
+def planned(targets: Targets, command: tuple[str, ...]) -> tuple[Ran, ...]:
+    """What would be run where: PURE."""
+    return (
+        *(Ran(Place.of(it), Outcome.PLANNED, it.argv(command)) for it in targets.found),
+        *(Ran(Place.of(it), Outcome.UNREACHABLE, error=it.reason) for it in targets.unreachable),
+    )
+
+
+def remote(api: Api, target: Target) -> Remote:
+    return Remote(
+        api,
+        name=target.name,
+        namespace=target.namespace,
+        pod=target.pod,
+        container=target.container,
+        wrapper=target.wrapper,
+    )
+
+
+async def _run(api: Api, target: Target, options: ExecOptions) -> Ran:
+    limit = sys.maxsize if options.full else _KEPT
+    done = await remote(api, target).run(options.command, timeout=options.timeout, limit=limit)
+    return Ran(
+        Place.of(target),
+        Outcome.FAILED if done.exit_code else Outcome.OK,
+        target.argv(options.command),
+        done.exit_code,
+        stdout=done.stdout.decode("utf-8", "replace"),
+        stderr=done.stderr.decode("utf-8", "replace"),
+        truncated=limit in (len(done.stdout), len(done.stderr)),
+    )
+
+
+OPERATION = Operation(
+    name="fanout.exec",
+    summary="Run a command on every selected node or pod, a few at a time.",
+    input=ExecOptions,
+    output=Executed,
+    # What the command does is up to the command.
+    effect=Effect.WRITE,
+    handler=execute,
+)

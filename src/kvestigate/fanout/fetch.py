@@ -1,0 +1,192 @@
+"""`fanout fetch`: a file or a tree of every target, each in a directory of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import os
+import shutil
+import tempfile
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api
+from kvestigate.errors import DeadlineExceeded, InputError, KvestigateError, UsageError
+from kvestigate.fanout.execute import remote
+from kvestigate.fanout.parallel import AT_MOST, SECONDS, Nobody, Watcher, fan_out
+from kvestigate.fanout.resolve import aimed
+from kvestigate.fanout.results import Outcome, Place, Transferred
+from kvestigate.fanout.targets import Target, TargetOptions, Targets
+from kvestigate.fanout.unpack import unpack
+from kvestigate.operation import Effect, Operation
+
+_ANSWER_BYTES = 16 * 1024 * 1024
+"""Of each target, when the files are not written but given as an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class FetchOptions:
+    targets: TargetOptions
+    path: str
+    """Absolute: on the host of a node, in the container of a pod."""
+    timeout: float = SECONDS
+    """Seconds for each target."""
+    max_parallel: int = AT_MOST
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    path: str
+    results: tuple[Transferred, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """What one target sent."""
+
+    name: str
+    tar: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Archives:
+    path: str
+    results: tuple[Transferred, ...]
+    archives: tuple[Archive, ...]
+
+
+async def fetch(
+    access: Access, options: FetchOptions, directory: Path, watcher: Watcher | None = None
+) -> Fetched:
+    """Into `directory/TARGET/NAME`, each of which is complete or not there."""
+    name = _name(options.path)
+    async with aimed(access, options.targets) as (api, targets):
+        if options.dry_run:
+            return Fetched(options.path, planned(targets, lambda it: directory / it.name / name))
+
+        async def one(target: Target) -> Transferred:
+            _check_name(target.name)
+            return await _into(api, target, options, directory / target.name / name)
+
+        results = await fan_out(
+            targets, one, _failed, at_most=options.max_parallel, watcher=watcher or Nobody()
+        )
+    return Fetched(options.path, results)
+
+
+async def archives(access: Access, options: FetchOptions) -> Archives:
+    """As tar archives, for whoever has no directory here."""
+    _name(options.path)
+    kept: list[Archive] = []
+
+    async def one(target: Target) -> Transferred:
+        buffer = io.BytesIO()
+        await _receive(api, target, options, buffer, _ANSWER_BYTES)
+        kept.append(Archive(target.name, buffer.getvalue()))
+        return Transferred(Place.of(target), Outcome.OK, options.path, bytes=buffer.tell())
+
+    async with aimed(access, options.targets) as (api, targets):
+        if options.dry_run:
+            return Archives(options.path, planned(targets, lambda _: options.path), ())
+        results = await fan_out(
+            targets, one, _failed, at_most=options.max_parallel, watcher=Nobody()
+        )
+    return Archives(options.path, results, tuple(sorted(kept, key=lambda it: it.name)))
+
+
+def planned(targets: Targets, where: Callable[[Target], Path | str]) -> tuple[Transferred, ...]:
+    """What would be transferred whither: PURE."""
+    return (
+        *(Transferred(Place.of(it), Outcome.PLANNED, str(where(it))) for it in targets.found),
+        *(_failed(Place.of(it), Outcome.UNREACHABLE, it.reason) for it in targets.unreachable),
+    )
+
+
+def _failed(place: Place, outcome: Outcome, error: str) -> Transferred:
+    return Transferred(place, outcome, error=error)
+
+
+def _name(path: str) -> str:
+    """What the fetched file or directory is called here."""
+    pure = PurePosixPath(path)
+    if not pure.is_absolute() or ".." in pure.parts:
+        raise UsageError(
+            f"PATH {path!r} is not absolute", hint="write it as on the target: /etc/hosts"
+        )
+    return pure.name or "root"
+
+
+def _check_name(target: str) -> None:
+    """The server chooses it, and it must not choose where we write."""
+    if target in ("", ".", "..") or "/" in target or "\0" in target:
+        raise KvestigateError(f"{target!r} is no name of a directory")
+
+
+async def _into(api: Api, target: Target, options: FetchOptions, destination: Path) -> Transferred:
+    try:
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}."))
+    except OSError as error:
+        raise InputError(
+            f"cannot write there: {error.strerror}",
+            where=str(destination.parent),
+            hint="give a directory that you may write to",
+        ) from error
+    try:
+        with tempfile.TemporaryFile(dir=work) as archive:
+            await _receive(api, target, options, archive)
+            archive.seek(0)
+            unpacked = await asyncio.to_thread(unpack, archive, work / "new")
+        _replace(work / "new", destination, work / "old")
+    finally:
+        await asyncio.to_thread(shutil.rmtree, work, ignore_errors=True)
+    return Transferred(
+        Place.of(target),
+        Outcome.OK,
+        str(destination),
+        unpacked.files,
+        unpacked.bytes,
+        skipped=unpacked.skipped,
+    )
+
+
+async def _receive(
+    api: Api, target: Target, options: FetchOptions, into: BinaryIO, limit: int = 0
+) -> None:
+    size = 0
+    try:
+        async with (
+            asyncio.timeout(options.timeout),
+            aclosing(remote(api, target).receive(options.path)) as pieces,
+        ):
+            async for piece in pieces:
+                size += len(piece)
+                if limit and size > limit:
+                    raise KvestigateError(f"{options.path} is larger than {limit} bytes")
+                into.write(piece)
+    except TimeoutError:
+        raise DeadlineExceeded(f"not received within {options.timeout:g} s") from None
+
+
+def _replace(new: Path, destination: Path, old: Path) -> None:
+    """Put `new` where `destination` is; what was there is moved away first if it is in the way."""
+    if destination.is_dir() and not destination.is_symlink():
+        destination.rename(old)
+    elif new.is_dir() and os.path.lexists(destination):
+        destination.unlink()
+    new.rename(destination)
+
+
+OPERATION = Operation(
+    name="fanout.fetch",
+    summary="Read a file or directory from every selected node or pod.",
+    input=FetchOptions,
+    output=Archives,
+    effect=Effect.READ,
+    handler=archives,
+)

@@ -1,0 +1,87 @@
+"""The same work on many targets, a few at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Protocol, TypeVar
+
+from kvestigate.errors import DeadlineExceeded, KvestigateError
+from kvestigate.fanout.results import Outcome, Place, Ran, Told, Transferred
+from kvestigate.fanout.targets import Target, Targets
+
+R = TypeVar("R", Ran, Transferred)
+
+AT_MOST = 8
+SECONDS = 60.0
+
+
+class Watcher(Protocol):
+    """Who is told how a fan-out goes, as it goes."""
+
+    def begun(self, target: str, /) -> None: ...
+
+    def ended(self, result: Told, /) -> None: ...
+
+
+class Nobody:
+    """A watcher who does not care."""
+
+    def begun(self, target: str, /) -> None:
+        pass
+
+    def ended(self, result: Told, /) -> None:
+        pass
+
+
+async def fan_out(
+    targets: Targets,
+    work: Callable[[Target], Awaitable[R]],
+    failed: Callable[[Place, Outcome, str], R],
+    *,
+    at_most: int,
+    watcher: Watcher,
+) -> tuple[R, ...]:
+    """A result for each target, in the order of their names.
+
+    An expected failure is a result. Whoever cancels this ends the work on all targets.
+    """
+    turn = asyncio.Semaphore(at_most)
+
+    async def one(target: Target) -> R:
+        async with turn:
+            watcher.begun(target.name)
+            result = await _timed(target, work, failed)
+        watcher.ended(result)
+        return result
+
+    results: list[R] = []
+    for other in targets.unreachable:
+        results.append(failed(Place.of(other), Outcome.UNREACHABLE, other.reason))
+        watcher.ended(results[-1])
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one(target)) for target in targets.found]
+    results += (task.result() for task in tasks)
+    return tuple(sorted(results, key=lambda it: it.target.name))
+
+
+async def _timed(
+    target: Target,
+    work: Callable[[Target], Awaitable[R]],
+    failed: Callable[[Place, Outcome, str], R],
+) -> R:
+    began = time.monotonic()
+    try:
+        result = await work(target)
+    except DeadlineExceeded as late:
+        result = failed(Place.of(target), Outcome.TIMEOUT, _why(target, late))
+    except KvestigateError as error:
+        result = failed(Place.of(target), Outcome.ERROR, _why(target, error))
+    return replace(result, seconds=round(time.monotonic() - began, 3))
+
+
+def _why(target: Target, error: KvestigateError) -> str:
+    """Without the name, which stands before it anyway."""
+    return error.message.removeprefix(f"{target.name}: ")

@@ -1,0 +1,111 @@
+"""`fanout push`: one file to every target, each of which has the old one or the new one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api
+from kvestigate.errors import KvestigateError, UsageError
+from kvestigate.fanout.execute import remote
+from kvestigate.fanout.fetch import planned
+from kvestigate.fanout.parallel import AT_MOST, SECONDS, Nobody, Watcher, fan_out
+from kvestigate.fanout.resolve import aimed
+from kvestigate.fanout.results import Outcome, Place, Transferred
+from kvestigate.fanout.targets import Target, TargetOptions
+from kvestigate.operation import Effect, Operation
+
+# Beside the file and renamed: nobody ever reads a part of it. A link keeps pointing where it
+# points, and a file that was there keeps its owner and its mode.
+_SCRIPT = """
+path=$1 mode=$2 size=$3
+if [ -L "$path" ]; then path=$(readlink -f -- "$path"); fi
+if [ -d "$path" ]; then echo "$path: is a directory" >&2; exit 1; fi
+directory=$(dirname -- "$path")
+[ -d "$directory" ] || { echo "$directory: no such directory" >&2; exit 1; }
+umask 077
+fresh=$(mktemp "$directory/.push.XXXXXX")
+trap 'rm -f -- "$fresh"' EXIT
+cat >"$fresh"
+written=$(wc -c <"$fresh")
+[ "$written" -eq "$size" ] || { echo "only $written of $size bytes arrived" >&2; exit 1; }
+if [ -e "$path" ]; then
+  chown "$(stat -c %u:%g -- "$path")" "$fresh"
+  mode=$(stat -c %a -- "$path")
+fi
+chmod "$mode" "$fresh"
+mv -f -- "$fresh" "$path"
+trap - EXIT
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PushOptions:
+    targets: TargetOptions
+    content: bytes
+    path: str
+    """Absolute: on the host of a node, in the container of a pod."""
+    mode: int = 0o644
+    """Of a file that is new there; one that exists keeps its own."""
+    timeout: float = SECONDS
+    """Seconds for each target."""
+    max_parallel: int = AT_MOST
+    apply: bool = False
+    """False: only look whither it would go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    path: str
+    bytes: int
+    applied: bool
+    results: tuple[Transferred, ...]
+
+
+async def push(access: Access, options: PushOptions, watcher: Watcher | None = None) -> Pushed:
+    check(options.path)
+    size = len(options.content)
+    async with aimed(access, options.targets) as (api, targets):
+        if not options.apply:
+            plan = planned(targets, lambda _: options.path)
+            return Pushed(options.path, size, applied=False, results=plan)
+        results = await fan_out(
+            targets,
+            lambda target: _write(api, target, options),
+            lambda place, outcome, error: Transferred(place, outcome, error=error),
+            at_most=options.max_parallel,
+            watcher=watcher or Nobody(),
+        )
+    return Pushed(options.path, size, applied=True, results=results)
+
+
+def check(path: str) -> None:
+    """UsageError for what names no file on every target alike: PURE."""
+    pure = PurePosixPath(path)
+    if not pure.is_absolute() or ".." in pure.parts or not pure.name or path.endswith("/"):
+        raise UsageError(
+            f"REMOTE {path!r} is not the absolute path of a file",
+            hint="write it as on the target: /etc/hosts.allow",
+        )
+
+
+async def _write(api: Api, target: Target, options: PushOptions) -> Transferred:
+    size = len(options.content)
+    command = ("sh", "-euc", _SCRIPT, "push", options.path, f"{options.mode:o}", str(size))
+    done = await remote(api, target).run(command, stdin=options.content, timeout=options.timeout)
+    if done.exit_code:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise KvestigateError(said[0] if said else f"exit code {done.exit_code}")
+    return Transferred(Place.of(target), Outcome.OK, options.path, files=1, bytes=size)
+
+
+OPERATION = Operation(
+    name="fanout.push",
+    summary="Write a file to every selected node or pod.",
+    input=PushOptions,
+    output=Pushed,
+    # It replaces what was there.
+    effect=Effect.DESTROY,
+    handler=push,
+)

@@ -1,0 +1,114 @@
+"""From what the user said to the targets that are there now."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import PODS, Api
+from kvestigate.client.call import Selection
+from kvestigate.client.connect import connect
+from kvestigate.client.named import get_named
+from kvestigate.errors import NotFound
+from kvestigate.fanout.targets import (
+    TargetKind,
+    TargetOptions,
+    Targets,
+    chosen_hosts,
+    chosen_pods,
+)
+from kvestigate.hosts.reach import reach
+from kvestigate.kube import builtins
+from kvestigate.kube.selectors import from_label_selector, parse_labels
+from kvestigate.kube.views.meta import PartialObject
+from kvestigate.kube.views.pods import Pod
+from kvestigate.operation import Effect, Operation
+
+DEPLOYMENTS = builtins.resource("deployments.apps")
+REPLICA_SETS = builtins.resource("replicasets.apps")
+
+
+async def collect(access: Access, options: TargetOptions) -> Targets:
+    async with aimed(access, options) as (_, targets):
+        return targets
+
+
+@asynccontextmanager
+async def aimed(access: Access, options: TargetOptions) -> AsyncIterator[tuple[Api, Targets]]:
+    """A connection for the block, and the targets behind it."""
+    options.check()
+    if options.namespace:
+        access = replace(access, namespace=options.namespace)
+    async with connect(access) as api:
+        yield api, await resolve(api, options)
+
+
+async def resolve(api: Api, options: TargetOptions) -> Targets:
+    """NotFound if there is not one."""
+    if options.target is TargetKind.NODES:
+        found = chosen_hosts(await reach(api, options.node_access), options)
+    elif options.target is TargetKind.PODS:
+        found = chosen_pods(await _pods(api, options), options)
+    else:
+        found = chosen_pods(await _pods_of_deployment(api, options.deployment), options)
+    if not found.found and not found.unreachable:
+        raise _nothing(api, options)
+    return found
+
+
+async def _pods(api: Api, options: TargetOptions) -> Iterable[Pod]:
+    if options.pods:
+        pods = await asyncio.gather(
+            *(get_named(api, PODS, name, Pod) for name in dict.fromkeys(options.pods))
+        )
+        selector = parse_labels(options.selector)
+        return [pod for pod in pods if selector.matches(pod.metadata.labels)]
+    selection = Selection(api.namespace, labels=options.selector)
+    return (await api.list(PODS, selection, type=Pod)).items
+
+
+async def _pods_of_deployment(api: Api, name: str) -> Iterable[Pod]:
+    """Those of its ReplicaSets: a selector alone might match the pods of others."""
+    deployment: dict[str, Any] = await get_named(api, DEPLOYMENTS, name, dict[str, Any])
+    selector = str(from_label_selector(deployment["spec"]["selector"]))
+    selection = Selection(api.namespace, labels=selector)
+    sets, pods = await asyncio.gather(
+        api.list(REPLICA_SETS, selection, type=PartialObject),
+        api.list(PODS, selection, type=Pod),
+    )
+    uid = deployment["metadata"]["uid"]
+    owned = {it.metadata.uid for it in sets.items if _controller(it) == uid}
+    return [pod for pod in pods.items if _controller(pod) in owned]
+
+
+def _controller(owned: PartialObject | Pod) -> str:
+    return next((it.uid for it in owned.metadata.owner_references if it.controller), "")
+
+
+def _nothing(api: Api, options: TargetOptions) -> NotFound:
+    if options.target is TargetKind.NODES:
+        return NotFound("no node is left to ask", hint="leave out an --exclude-node")
+    if options.target is TargetKind.DEPLOYMENT:
+        return NotFound(
+            f"no pod of deployment {options.deployment!r} is running",
+            hint=f"kvestigate describe deployment {options.deployment} -n {api.namespace}",
+        )
+    labels = f" with labels {options.selector}" if options.selector else ""
+    return NotFound(
+        f"no pod is running in namespace {api.namespace!r}{labels}",
+        hint="try another -n; `kvestigate pods` lists those of all namespaces",
+    )
+
+
+OPERATION = Operation(
+    name="fanout.targets",
+    summary="Show which nodes or pods a fan-out would reach; nothing is run.",
+    input=TargetOptions,
+    output=Targets,
+    effect=Effect.READ,
+    handler=collect,
+)

@@ -1,0 +1,155 @@
+"""What a fan-out is aimed at. PURE."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kvestigate.errors import NotFound, UsageError
+from kvestigate.hosts.model import NodeAccess
+from kvestigate.hosts.reach import Hosts
+from kvestigate.kube.containers import container_of
+from kvestigate.kube.views.pods import Pod
+
+_OVER = ("Succeeded", "Failed")
+
+
+class TargetKind(enum.Enum):
+    NODES = "nodes"
+    """The nodes' hosts, by way of the node-access DaemonSet."""
+    PODS = "pods"
+    DEPLOYMENT = "deployment"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetOptions:
+    """Which targets; what is left empty narrows nothing."""
+
+    target: TargetKind
+    nodes: tuple[str, ...] = ()
+    exclude_nodes: tuple[str, ...] = ()
+    selector: str = ""
+    pods: tuple[str, ...] = ()
+    deployment: str = ""
+    container: str = ""
+    """The pod's default container when empty."""
+    namespace: str = ""
+    """Of pods and Deployment; that of the access when empty."""
+    node_access: NodeAccess = field(default_factory=NodeAccess)
+
+    def check(self) -> None:
+        """UsageError for what belongs to targets of another kind."""
+        given = {
+            "--node": self.nodes,
+            "--exclude-node": self.exclude_nodes,
+            "--selector": self.selector,
+            "--pod": self.pods,
+            "--deployment": self.deployment,
+            "--container": self.container,
+        }
+        fitting = _FLAGS[self.target]
+        for flag, value in given.items():
+            if value and flag not in fitting:
+                raise UsageError(
+                    f"{flag} selects nothing among --target {self.target.value}",
+                    hint=f"it takes {', '.join(fitting)}",
+                )
+        if self.target is TargetKind.DEPLOYMENT and not self.deployment:
+            raise UsageError(
+                "--target deployment needs a --deployment", hint="add --deployment NAME"
+            )
+
+
+_FLAGS = {
+    TargetKind.NODES: ("--node", "--exclude-node"),
+    TargetKind.PODS: ("--selector", "--pod", "--container"),
+    TargetKind.DEPLOYMENT: ("--deployment", "--container"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One container, or one host by way of one."""
+
+    name: str
+    """Of the node or the pod."""
+    node: str
+    namespace: str
+    pod: str
+    container: str
+    wrapper: tuple[str, ...] = ()
+    """What a command is run with: `chroot /host` leads to the host."""
+
+    def argv(self, command: Sequence[str]) -> tuple[str, ...]:
+        return (*self.wrapper, *command)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """What was meant, too, but cannot be asked."""
+
+    name: str
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    kind: TargetKind
+    found: tuple[Target, ...]
+    unreachable: tuple[Unreachable, ...] = ()
+
+
+def chosen_hosts(hosts: Hosts, options: TargetOptions) -> Targets:
+    """The nodes that are meant; NotFound for the name of none."""
+    known = {*hosts.nodes, *hosts.unreachable}
+    for name in (*options.nodes, *options.exclude_nodes):
+        if name not in known:
+            raise NotFound(
+                f"there is no node {name!r}", hint=f"the nodes are: {', '.join(sorted(known))}"
+            )
+    meant = (set(options.nodes) or known) - set(options.exclude_nodes)
+    found = [
+        Target(name, name, host.namespace, host.pod, host.container, host.argv(()))
+        for name, host in hosts.nodes.items()
+        if name in meant
+    ]
+    others = [
+        Unreachable(name, name, reason)
+        for name, reason in hosts.unreachable.items()
+        if name in meant
+    ]
+    return Targets(options.target, tuple(found), tuple(others))
+
+
+def chosen_pods(pods: Iterable[Pod], options: TargetOptions) -> Targets:
+    """Those that run. What has ended or is about to is no target, unless it was named."""
+    found, others = [], []
+    for pod in sorted(pods, key=lambda it: it.metadata.name):
+        name, node = pod.metadata.name, pod.spec.node_name
+        over = pod.status.phase in _OVER or pod.metadata.deletion_timestamp is not None
+        if over and name not in options.pods:
+            continue
+        container = container_of(pod, options.container)
+        if reason := _obstacle(pod, container):
+            others.append(Unreachable(name, node, reason))
+        else:
+            found.append(Target(name, node, pod.metadata.namespace, name, container))
+    return Targets(options.target, tuple(found), tuple(others))
+
+
+def _obstacle(pod: Pod, container: str) -> str:
+    if pod.metadata.deletion_timestamp is not None:
+        return "it is being deleted"
+    if pod.status.phase in _OVER:
+        return f"it has ended: {pod.status.phase}"
+    states = {
+        it.name: it.state
+        for it in (*pod.status.container_statuses, *pod.status.init_container_statuses)
+    }
+    state = states.get(container)
+    if state is None or state.running is None:
+        waiting = state.waiting.reason if state is not None and state.waiting is not None else ""
+        return f"container {container} does not run" + (f": {waiting}" if waiting else "")
+    return ""

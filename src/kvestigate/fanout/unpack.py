@@ -1,0 +1,133 @@
+"""A tar stream from a stranger into a directory of ours, and never beside it.
+
+Only files, directories and links within the tree are made. Links come last, when nothing is
+written any more that they could lead astray; a name that leaves the tree refuses the archive.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tarfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO
+
+from kvestigate.errors import KvestigateError
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    files: int
+    bytes: int
+    skipped: tuple[str, ...]
+
+
+def unpack(archive: BinaryIO, destination: Path) -> Unpacked:
+    """Make `destination`, which must not exist, of the one file or directory in the archive."""
+    tree = _Tree(destination)
+    try:
+        with tarfile.open(fileobj=archive, mode="r:") as tar:
+            for member in tar:
+                tree.add(tar, member)
+    except tarfile.TarError as error:
+        raise KvestigateError(f"what was sent is no tar archive: {error}") from error
+    except OSError as error:
+        raise KvestigateError(f"cannot write {error.filename}: {error.strerror}") from error
+    return tree.finish()
+
+
+class _Tree:
+    """What has been made so far."""
+
+    def __init__(self, destination: Path) -> None:
+        self._destination = destination
+        self._top = ""
+        self._files: dict[tuple[str, ...], Path] = {}
+        self._directories: dict[tuple[str, ...], int] = {}
+        self._links: dict[tuple[str, ...], str] = {}
+        self._skipped: list[str] = []
+        self._bytes = 0
+
+    def add(self, tar: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+        parts = self._below(member.name)
+        if member.isdir():
+            self._directory(parts, member.mode)
+        elif member.isreg() and not member.issparse():
+            self._file(tar, member, parts)
+        elif member.islnk() and self._below(member.linkname) in self._files:
+            self._copy(self._files[self._below(member.linkname)], parts)
+        elif member.issym() and _stays(parts, member.linkname):
+            self._links[parts] = member.linkname
+        else:
+            self._skipped.append(member.name)
+
+    def finish(self) -> Unpacked:
+        for parts, leads_to in self._links.items():
+            path = self._place(parts)
+            path.symlink_to(leads_to)
+        # Last, as a directory may be one that nobody may write to.
+        for parts, mode in reversed(self._directories.items()):
+            self._path(parts).chmod(mode & 0o777 | stat.S_IRWXU)
+        if not self._files and not self._directories:
+            raise KvestigateError("it is neither a file nor a directory")
+        return Unpacked(len(self._files), self._bytes, tuple(self._skipped))
+
+    def _below(self, name: str) -> tuple[str, ...]:
+        """The parts after the first, which all entries have in common."""
+        top, *rest = [part for part in PurePosixPath(name).parts if part != "."] or ["."]
+        self._top = self._top or top
+        if top != self._top or top in ("/", "..") or ".." in rest or "\0" in name:
+            raise KvestigateError(f"the archive is refused: {name!r} leaves its directory")
+        return tuple(rest)
+
+    def _path(self, parts: tuple[str, ...]) -> Path:
+        return self._destination.joinpath(*parts)
+
+    def _place(self, parts: tuple[str, ...]) -> Path:
+        """Where there is nothing yet, in directories that are."""
+        for depth in range(len(parts)):
+            above = parts[:depth]
+            if above in self._files:
+                raise KvestigateError(f"the archive is refused: {'/'.join(above)!r} is a file")
+            if above not in self._directories:
+                self._directory(above, 0o755)
+        path = self._path(parts)
+        if os.path.lexists(path):
+            raise KvestigateError(f"the archive is refused: {'/'.join(parts)!r} comes twice")
+        return path
+
+    def _directory(self, parts: tuple[str, ...], mode: int) -> None:
+        if parts not in self._directories:
+            self._place(parts).mkdir(mode=0o700)
+        self._directories[parts] = mode
+
+    def _file(self, tar: tarfile.TarFile, member: tarfile.TarInfo, parts: tuple[str, ...]) -> None:
+        path = self._place(parts)
+        content = tar.extractfile(member)
+        assert content is not None  # of a regular file there is
+        with path.open("xb") as stream:
+            shutil.copyfileobj(content, stream)
+        self._keep(path, parts, member.mode)
+
+    def _copy(self, source: Path, parts: tuple[str, ...]) -> None:
+        path = self._place(parts)
+        shutil.copyfile(source, path)
+        self._keep(path, parts, source.stat().st_mode)
+
+    def _keep(self, path: Path, parts: tuple[str, ...], mode: int) -> None:
+        path.chmod(mode & 0o777 | stat.S_IRUSR | stat.S_IWUSR)
+        self._files[parts] = path
+        self._bytes += path.stat().st_size
+
+
+def _stays(parts: tuple[str, ...], leads_to: str) -> bool:
+    """Whether a link at `parts` leads to somewhere below the top.
+
+    After a name no `..` may come: the name may be another link's, and what is above that is
+    anybody's guess.
+    """
+    names = PurePosixPath(leads_to).parts
+    up = next((index for index, name in enumerate(names) if name != ".."), len(names))
+    return "/" not in names and ".." not in names[up:] and up < len(parts)

@@ -1,0 +1,176 @@
+"""Fan-outs as blocks. PURE."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from kvestigate.fanout.execute import Executed
+from kvestigate.fanout.fetch import Fetched
+from kvestigate.fanout.push import Pushed
+from kvestigate.fanout.results import Outcome, Ran, Told, Transferred, cut, failures, summary
+from kvestigate.fanout.targets import TargetKind, Targets
+from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+
+_LINES = 50
+"""Of one target's output, unless all of it is asked for."""
+
+
+def targets_blocks(targets: Targets) -> Sequence[Block]:
+    columns = (
+        Column("target"),
+        Column("node"),
+        Column("namespace"),
+        Column("pod"),
+        Column("container"),
+        Column("runs"),
+    )
+    nodes = targets.kind is TargetKind.NODES
+    rows: list[list[str | Cell]] = [
+        [
+            it.name,
+            it.node,
+            it.namespace,
+            it.pod,
+            it.container,
+            " ".join((*it.wrapper, "...")) if nodes else "...",
+        ]
+        for it in targets.found
+    ]
+    rows += [
+        [it.name, it.node or "-", "-", "-", "-", Cell(it.reason, Tone.BAD)]
+        for it in targets.unreachable
+    ]
+    count = f"{len(targets.found)} of {len(rows)} can be reached"
+    return [Table(columns, rows), text(count, Tone.BAD if targets.unreachable else Tone.GOOD)]
+
+
+def executed_blocks(done: Executed, *, full: bool = False) -> Sequence[Block]:
+    if any(it.outcome is Outcome.PLANNED for it in done.results):
+        return _plan(done.results)
+    if all(_is_short(it) for it in done.results):
+        return [_table(done.results), _verdict(done.results)]
+    blocks: list[Block] = []
+    for it in done.results:
+        blocks.append(text(f"== {it.target.name}: {_said(it)} ==", _tone(it)))
+        blocks += [text(output) for output in _outputs(it, full=full) if output]
+    return [*blocks, _verdict(done.results)]
+
+
+def fetched_blocks(done: Fetched) -> Sequence[Block]:
+    if any(it.outcome is Outcome.PLANNED for it in done.results):
+        return [_whither(done.results), text("nothing was fetched", Tone.DIM)]
+    return [_transfers(done.results), _verdict(done.results)]
+
+
+def pushed_blocks(done: Pushed) -> Sequence[Block]:
+    if not done.applied:
+        count = sum(it.outcome.good for it in done.results)
+        what = f"would write {done.bytes} bytes to {done.path} on {count} "
+        return [_whither(done.results), text(what + ("target" if count == 1 else "targets"))]
+    return [_transfers(done.results), _verdict(done.results)]
+
+
+def _plan(results: Sequence[Ran]) -> Sequence[Block]:
+    columns = (Column("target"), Column("namespace"), Column("pod"), Column("would run"))
+    rows: list[list[str | Cell]] = [
+        [
+            it.target.name,
+            it.target.namespace or "-",
+            it.target.pod or "-",
+            shlex.join(it.argv) if it.outcome.good else Cell(it.error, Tone.BAD),
+        ]
+        for it in results
+    ]
+    return [Table(columns, rows), text("nothing was run", Tone.DIM)]
+
+
+def _table(results: Sequence[Ran]) -> Table:
+    """One line a target, when nobody has said more than that."""
+    columns = (
+        Column("target"),
+        Column("exit", number=True),
+        Column("seconds", number=True),
+        Column("output"),
+    )
+    rows: list[list[str | Cell]] = [
+        [
+            it.target.name,
+            Cell("-" if it.exit_code is None else str(it.exit_code), _tone(it)),
+            f"{it.seconds:.1f}",
+            Cell((it.error or it.stdout or it.stderr).rstrip("\n"), _tone(it)),
+        ]
+        for it in results
+    ]
+    return Table(columns, rows)
+
+
+def _transfers(results: Sequence[Transferred]) -> Table:
+    columns = (
+        Column("target"),
+        Column("outcome"),
+        Column("files", number=True),
+        Column("bytes", number=True),
+        Column("seconds", number=True),
+        Column("path"),
+    )
+    rows: list[list[str | Cell]] = [
+        [
+            it.target.name,
+            Cell(it.outcome.value, _tone(it)),
+            str(it.files),
+            str(it.bytes),
+            f"{it.seconds:.1f}",
+            it.error or it.path + _left_out(it),
+        ]
+        for it in results
+    ]
+    return Table(columns, rows)
+
+
+def _whither(results: Sequence[Transferred]) -> Table:
+    columns = (Column("target"), Column("namespace"), Column("pod"), Column("path"))
+    rows: list[list[str | Cell]] = [
+        [
+            it.target.name,
+            it.target.namespace or "-",
+            it.target.pod or "-",
+            it.path if it.outcome.good else Cell(it.error, Tone.BAD),
+        ]
+        for it in results
+    ]
+    return Table(columns, rows)
+
+
+def _left_out(result: Transferred) -> str:
+    count = len(result.skipped)
+    return f" ({count} left out, no files: {result.skipped[0]} ...)" if count else ""
+
+
+def _is_short(result: Ran) -> bool:
+    if result.stdout and result.stderr:
+        return False
+    return "\n" not in (result.error or result.stdout or result.stderr).rstrip("\n")
+
+
+def _outputs(result: Ran, *, full: bool) -> list[str]:
+    outputs = [result.stdout, result.stderr, result.error]
+    if full:
+        return [it.rstrip("\n") for it in outputs]
+    shown = [cut(it, _LINES) for it in outputs]
+    if result.truncated:
+        shown.append("... the rest was not kept; --full keeps all")
+    return shown
+
+
+def _said(result: Ran) -> str:
+    ended = result.outcome.value if result.exit_code is None else f"exit {result.exit_code}"
+    return f"{ended}, {result.seconds:.1f} s"
+
+
+def _verdict(results: Sequence[Told]) -> Block:
+    return text(summary(results), Tone.BAD if failures(results) else Tone.GOOD)
+
+
+def _tone(result: Told) -> Tone:
+    return Tone.PLAIN if result.outcome.good else Tone.BAD
