@@ -75,12 +75,16 @@ class _Tree:
         return Unpacked(len(self._files), self._bytes, tuple(self._skipped))
 
     def _below(self, name: str) -> tuple[str, ...]:
-        """The parts after the first, which all entries have in common."""
-        top, *rest = [part for part in PurePosixPath(name).parts if part != "."] or ["."]
-        self._top = self._top or top
-        if top != self._top or top in ("/", "..") or ".." in rest or "\0" in name:
-            raise KvestigateError(f"the archive is refused: {name!r} leaves its directory")
-        return tuple(rest)
+        """The parts after the first, which all entries have in common; `.` is not counted."""
+        parts = [part for part in PurePosixPath(name).parts if part != "."]
+        self._top = self._top or (parts[0] if parts else ".")
+        if self._top != ".":
+            top, *parts = parts or [""]
+            if top != self._top:
+                raise _leaves(name)
+        if self._top in ("/", "..") or {"/", ".."}.intersection(parts) or "\0" in name:
+            raise _leaves(name)
+        return tuple(parts)
 
     def _path(self, parts: tuple[str, ...]) -> Path:
         return self._destination.joinpath(*parts)
@@ -120,6 +124,10 @@ class _Tree:
         path.chmod(mode & 0o777 | stat.S_IRUSR | stat.S_IWUSR)
         self._files[parts] = path
         self._bytes += path.stat().st_size
+
+
+def _leaves(name: str) -> KvestigateError:
+    return KvestigateError(f"the archive is refused: {name!r} leaves its directory")
 
 
 def _stays(parts: tuple[str, ...], leads_to: str) -> bool:
