@@ -110,6 +110,19 @@ def output_option(*more: str) -> Callable[[F], F]:
     return decorate
 
 
+def format_option(function: F) -> F:
+    """Add `-o` to a command whose `--output` is a file."""
+    decorate: Callable[[F], F] = click.option(
+        "-o",
+        "output",
+        type=click.Choice(FORMATS),
+        expose_value=False,
+        callback=_collect,
+        help="Output format; table when not given.",
+    )
+    return decorate(function)
+
+
 def _option(*names: str, **attributes: Any) -> click.Option:
     return click.Option(list(names), expose_value=False, callback=_collect, **attributes)
 

@@ -1,0 +1,286 @@
+"""`kvestigate cybernet`: a part of the cluster for agents, and nothing beyond it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kvestigate.cli.cluster import access_of
+from kvestigate.cli.group import command, group
+from kvestigate.cli.options import GlobalOptions, format_option
+from kvestigate.cli.output import emit
+from kvestigate.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from kvestigate.cybernet.loading import Loaded
+
+_TOKEN = "KVESTIGATE_CYBERNET_TOKEN"
+_TEMPLATES = ("distributed-cpu", "research-agents", "observability", "blank")
+
+
+@group("cybernet")
+def cybernet() -> None:
+    """Offer agents a part of the cluster: allowed, counted and recorded."""
+
+
+@command(
+    "init",
+    into=cybernet,
+    examples=(
+        "kvestigate cybernet init --name research-pool --template distributed-cpu",
+        "kvestigate cybernet init --name watchers --template observability --output watchers.yaml",
+    ),
+)
+@click.option("--name", required=True, help="Of the cyberspace.")
+@click.option(
+    "--template",
+    type=click.Choice(_TEMPLATES),
+    default="blank",
+    show_default=True,
+    help="What to start from.",
+)
+@click.option(
+    "--listen",
+    default="127.0.0.1:8765",
+    show_default=True,
+    metavar="HOST:PORT",
+    help="Where agents will reach it.",
+)
+@click.option(
+    "--output",
+    "target",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write; NAME.yaml when not given.",
+)
+@click.option("--identity", default="", help="Whose token it is; NAME-agent when not given.")
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+@format_option
+def init(
+    options: GlobalOptions,
+    name: str,
+    template: str,
+    listen: str,
+    target: Path | None,
+    identity: str,
+    force: bool,
+) -> None:
+    """Write the configuration of a new cyberspace, and show its token this once."""
+    from kvestigate.cybernet.spec import listen_address, read_cyberspace
+    from kvestigate.cybernet.templates import TEMPLATES, cyberspace
+    from kvestigate.cybernet.tokens import digest, new_token
+    from kvestigate.cybernet.views import Initialised, initialised_blocks
+    from kvestigate.render.encode import to_yaml
+
+    path = target or Path(f"{name}.yaml")
+    chosen = next(it for it in TEMPLATES if it.name == template)
+    address = listen_address(listen, "--listen")
+    token = new_token()
+    who = identity or f"{name}-agent"
+    audit = path.resolve().parent / f"{name}.audit.jsonl"
+    document = cyberspace(chosen, name, listen, who, digest(token), str(audit))
+    read_cyberspace(document)  # names may not be names: better said now than by `serve`
+    _write_private(path, to_yaml(document), force=force)
+    made = Initialised(
+        config=str(path),
+        identity=who,
+        token=token,
+        sha256=digest(token),
+        next=(
+            f"kvestigate cybernet serve --config {path}",
+            f"kvestigate cybernet emit-helper http://localhost:{address.port} "
+            "--output agent_helper.py",
+        ),
+    )
+    emit(options, made, initialised_blocks)
+
+
+def _write_private(path: Path, content: str, *, force: bool) -> None:
+    from kvestigate.files import replace_file
+
+    if path.exists() and not force:
+        raise InputError(
+            "is there already, and its token would be lost",
+            where=str(path),
+            hint="choose another --output, or replace it with --force",
+        )
+    try:
+        replace_file(path, content.encode(), mode=0o600)
+    except OSError as error:
+        raise InputError(f"cannot write the file: {error.strerror}", where=str(path)) from error
+
+
+def _config_option(function: Any) -> Any:
+    return click.option(
+        "--config", required=True, metavar="FILE", help="The cyberspace, as `init` writes it."
+    )(function)
+
+
+def _loaded(config: str) -> Loaded:
+    from kvestigate.catalog import OPERATIONS
+    from kvestigate.cybernet.loading import load_cyberspace
+
+    return load_cyberspace(config, OPERATIONS)
+
+
+@command(
+    "serve", into=cybernet, examples=("kvestigate cybernet serve --config research-pool.yaml",)
+)
+@_config_option
+async def serve(options: GlobalOptions, config: str) -> None:
+    """Serve a cyberspace over HTTP until it is stopped."""
+    from kvestigate.cybernet.serving import serve_http
+
+    loaded = _loaded(config)
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+
+    def announce(url: str) -> None:
+        space = loaded.space
+        click.echo(f"serving cyberspace {space.metadata.name} at {url}")
+        click.echo(f"{len(loaded.operations)} operations, recorded in {space.audit.path}")
+        sys.stdout.flush()
+
+    await serve_http(loaded, access_of(options), stop, announce)
+
+
+@command(
+    "mcp-server",
+    into=cybernet,
+    examples=(
+        "kvestigate cybernet mcp-server --config research-pool.yaml",
+        "kvestigate cybernet mcp-server --config research-pool.yaml --identity research-agent-1",
+    ),
+)
+@_config_option
+@click.option(
+    "--identity", default="", help="In whose name; the only one of the file when not given."
+)
+async def mcp_server(options: GlobalOptions, config: str, identity: str) -> None:
+    """Serve a cyberspace to an MCP client over standard input and output."""
+    from kvestigate.cli.standard_lines import read_lines
+    from kvestigate.cybernet.http import MOST_BYTES
+    from kvestigate.cybernet.serving import identity_for_mcp, serve_mcp
+
+    loaded = _loaded(config)
+    who = identity_for_mcp(loaded, identity)
+
+    def write(line: bytes) -> None:
+        sys.stdout.buffer.write(line)
+        sys.stdout.buffer.flush()
+
+    lines = read_lines(sys.stdin.buffer, MOST_BYTES)
+    await serve_mcp(loaded, access_of(options), who, lines, write)
+
+
+@command(
+    "emit-helper",
+    into=cybernet,
+    examples=("kvestigate cybernet emit-helper http://localhost:8765 --output agent_helper.py",),
+)
+@click.argument("url")
+@click.option(
+    "--output",
+    "target",
+    metavar="FILE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="File to write; standard output when not given.",
+)
+@click.option("--force", is_flag=True, help="Replace a file that is there.")
+def emit_helper(options: GlobalOptions, url: str, target: Path | None, force: bool) -> None:
+    """Write a Python module for the agents of the cyberspace at URL.
+
+    It has a function for each operation, and new_job() where jobs are possible. It stands alone:
+    hand it over together with the token.
+    """
+    from kvestigate.cli.files import write_whole
+    from kvestigate.cybernet.agent_module import agent_module
+
+    source = agent_module(url.rstrip("/"), _info(url))
+    if target is None:
+        click.echo(source, nl=False)
+        return
+    if target.exists() and not force:
+        raise InputError("is there already", where=str(target), hint="replace it with --force")
+    write_whole(target, source.encode())
+    click.echo(f"wrote {target}", err=True)
+    click.echo(f"next: hand it to the agent, with its token in {_TOKEN}", err=True)
+
+
+@command(
+    "status",
+    into=cybernet,
+    examples=("kvestigate cybernet status http://localhost:8765",),
+)
+@click.argument("url")
+def status(options: GlobalOptions, url: str) -> None:
+    """Ask the cyberspace at URL what it offers and how much of it is taken."""
+    from kvestigate.cybernet.views import info_blocks
+
+    emit(options, _info(url), info_blocks)
+
+
+@command(
+    "call",
+    into=cybernet,
+    examples=(
+        "kvestigate cybernet call report.run --url http://localhost:8765 "
+        """--params '{"name": "nodes"}'""",
+        "kvestigate cybernet call workspace.gpus --url http://localhost:8765",
+    ),
+)
+@click.argument("operation")
+@click.option("--url", required=True, help="Of the cyberspace.")
+@click.option("--params", default="{}", metavar="JSON", help="Parameters, as a JSON object.")
+def call(options: GlobalOptions, operation: str, url: str, params: str) -> None:
+    """Call OPERATION once, with the token in $KVESTIGATE_CYBERNET_TOKEN; prints JSON."""
+    import msgspec
+
+    from kvestigate.cybernet.remote import carry_out
+    from kvestigate.render.encode import to_json, to_yaml
+
+    try:
+        parameters = msgspec.json.decode(params)
+    except msgspec.DecodeError as error:
+        raise UsageError(f"--params: {params!r} is no JSON: {error}") from None
+    if not isinstance(parameters, dict):
+        raise UsageError(
+            f"--params: {params!r} is no JSON object", hint="""write '{"name": "nodes"}'"""
+        )
+    result = carry_out(url, os.environ.get(_TOKEN, ""), operation, parameters)
+    shown = to_yaml(result) if options.output == "yaml" else to_json(result).decode()
+    click.echo(shown, nl=False)
+
+
+@command(
+    "hash-token",
+    into=cybernet,
+    examples=("kvestigate cybernet hash-token < token.txt",),
+)
+@click.argument("token", required=False)
+def hash_token(options: GlobalOptions, token: str | None) -> None:
+    """Print the SHA-256 of TOKEN, as auth.tokens has it; better from standard input."""
+    from kvestigate.cybernet.tokens import digest
+
+    if token is None:
+        typed = sys.stdin.isatty()
+        token = click.prompt("token", hide_input=True) if typed else sys.stdin.read()
+    token = str(token).strip()
+    if not token or any(character.isspace() for character in token):
+        raise UsageError(
+            "the token is empty or has blanks in it", hint="give one word on standard input"
+        )
+    click.echo(digest(token))
+
+
+def _info(url: str) -> dict[str, Any]:
+    from kvestigate.cybernet.remote import info
+
+    return info(url)

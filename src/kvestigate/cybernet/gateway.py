@@ -1,0 +1,234 @@
+"""The one way in: authorize, carry out, record. Every front calls `Gateway.call`."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+
+from kvestigate.aio.clock import Clock
+from kvestigate.client.access import Access
+from kvestigate.cybernet import policy
+from kvestigate.cybernet.audit import AuditLog, Record, masked
+from kvestigate.cybernet.inquiries import capacity_of, discovery, workspace_on
+from kvestigate.cybernet.ledger import Ledger
+from kvestigate.cybernet.parameters import options_of
+from kvestigate.cybernet.quotas import Holding, Usage, owner_of
+from kvestigate.cybernet.refusals import (
+    DENIALS,
+    Malformed,
+    NoSuchThing,
+    Refused,
+    TookTooLong,
+    Unavailable,
+    from_failure,
+)
+from kvestigate.cybernet.spec import Cyberspace
+from kvestigate.errors import KvestigateError
+from kvestigate.kube.times import micro_text
+from kvestigate.operation import Operation
+from kvestigate.workspace.lifecycle import Status
+from kvestigate.workspace.spec import WorkspaceSpec
+
+DEADLINE = 900.0
+"""Seconds that an operation may take."""
+MOST_AT_ONCE = 64
+"""Requests that are being carried out; more are told to come back."""
+_CREATE = "workspace.create"
+_DIFF = "workspace.diff"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    identity: str
+    """Proved; empty if it was not."""
+    remote: str
+    """Where the request came from: `127.0.0.1:53122`, `stdio`"""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a request: either a result, as JSON, or why there is none."""
+
+    result: bytes = b""
+    refusal: Refused | None = None
+
+
+class Gateway:
+    """Offers some of the operations on one cluster to the identities of one cyberspace."""
+
+    def __init__(
+        self,
+        space: Cyberspace,
+        operations: Mapping[str, Operation],
+        access: Access,
+        audit: AuditLog,
+        clock: Clock,
+    ) -> None:
+        self.space = space
+        self.operations = operations
+        self.ledger = Ledger(space, discovery(access))
+        self._access = access
+        self._audit = audit
+        self._clock = clock
+        self._effects = {name: it.effect for name, it in operations.items()}
+        self._running: set[asyncio.Task[Outcome]] = set()
+
+    async def call(self, caller: Caller, name: str, parameters: Any) -> Outcome:
+        """Carry out an operation; whoever stops waiting for it does not stop it.
+
+        A client that leaves must not leave half a workspace behind, nor a request unrecorded.
+        """
+        work = self._recorded(caller, name, parameters)
+        task = asyncio.get_running_loop().create_task(work, name=f"cybernet/{name}")
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return await asyncio.shield(task)
+
+    async def refuse(self, caller: Caller, name: str, refusal: Refused) -> Refused:
+        """Record a request that a front has turned away; what it is to be answered with."""
+        return await self._record(caller, name, None, refusal, 0.0, None) or refusal
+
+    async def close(self, grace: float = 10.0) -> None:
+        """Wait for what is being carried out; what is not done then is broken off."""
+        if self._running:
+            _, late = await asyncio.wait(set(self._running), timeout=grace)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+        self._audit.close()
+
+    async def _recorded(self, caller: Caller, name: str, parameters: Any) -> Outcome:
+        started = time.perf_counter()
+        usage: Usage | None = None
+        try:
+            await self._audit.ready()
+        except Unavailable as refusal:
+            return Outcome(refusal=refusal)
+        try:
+            if len(self._running) > MOST_AT_ONCE:
+                raise Unavailable("too many requests are being carried out", hint="try again")
+            result, usage = await self._authorized(caller, name, parameters)
+            outcome = Outcome(result)
+        except KvestigateError as failure:
+            outcome = Outcome(refusal=from_failure(failure))
+        except Exception as error:  # noqa: BLE001  the top level of a request: it is recorded
+            defect = Refused(f"unexpected {type(error).__name__}", "defect")
+            outcome = Outcome(refusal=defect)
+        duration = time.perf_counter() - started
+        unrecorded = await self._record(
+            caller, name, parameters, outcome.refusal, duration, usage or self.ledger.known
+        )
+        return Outcome(refusal=unrecorded) if unrecorded else outcome
+
+    async def _record(
+        self,
+        caller: Caller,
+        name: str,
+        parameters: Any,
+        refusal: Refused | None,
+        duration: float,
+        usage: Usage | None,
+    ) -> Refused | None:
+        denied = isinstance(refusal, DENIALS)
+        record = Record(
+            timestamp=micro_text(self._clock.now()),
+            identity=caller.identity,
+            remote=caller.remote,
+            operation=name[:200],
+            parameters=masked(parameters),
+            decision="deny" if denied else "allow",
+            reason="" if refusal is None else f"{refusal.reason}: {refusal.message}"[:1000],
+            outcome="denied" if denied else "error" if refusal else "ok",
+            duration_ms=round(duration * 1000, 3),
+            quota=usage,
+        )
+        try:
+            await self._audit.write(record)
+        except Unavailable as unrecorded:
+            return unrecorded
+        return None
+
+    async def _authorized(
+        self, caller: Caller, name: str, parameters: Any
+    ) -> tuple[bytes, Usage | None]:
+        policy.check_operation(name, self._effects)
+        if not isinstance(parameters, dict):
+            raise Malformed("the parameters are not a JSON object", hint='send {"name": "nodes"}')
+        operation = self.operations[name]
+        owner = owner_of(self.space.metadata.name, caller.identity)
+        options = options_of(operation, parameters, owner)
+        async with AsyncExitStack() as stack:
+            options = self._within_hosts(options)
+            spec = getattr(options, "workspace", None)
+            if isinstance(spec, WorkspaceSpec):
+                await self._check_workspace(stack, operation, options, spec, owner)
+            result = msgspec.json.encode(_own(await self._carried_out(operation, options), owner))
+        usage = None
+        if name in ("workspace.create", "workspace.destroy"):
+            usage = await self.ledger.count()
+        return result, usage
+
+    def _within_hosts(self, options: Any) -> Any:
+        """Those who name no nodes mean all that they may use."""
+        nodes = getattr(options, "nodes", None)
+        allowed = self.space.hosts.allow_names
+        if nodes is None or allowed is None:
+            return options
+        for node in nodes:
+            policy.check_node(self.space.hosts, node)
+        if not nodes and not allowed:
+            policy.check_node(self.space.hosts, "")
+        return replace(options, nodes=tuple(nodes) or allowed)
+
+    async def _check_workspace(
+        self,
+        stack: AsyncExitStack,
+        operation: Operation,
+        options: Any,
+        spec: WorkspaceSpec,
+        owner: str,
+    ) -> None:
+        policy.check_workspace(self.space, spec)
+        if operation.name == _CREATE:
+            policy.check_new_workspace(self.space.workspace, spec)
+        there = await workspace_on(self._access, spec.node, spec.name)
+        policy.check_owner(there.owner if there else None, owner, spec.name)
+        if operation.name == _CREATE:
+            if self.space.hosts.require and there is None:
+                found = await capacity_of(self._access, spec.node)
+                policy.check_capacity(self.space.hosts.require, spec.node, found)
+            wanted = Holding(
+                spec.node, spec.name, owner, policy.gpus_wanted(spec), spec.storage.tmpfs_bytes
+            )
+            await stack.enter_async_context(self.ledger.promised(wanted))
+        elif there is None and operation.name != _DIFF:
+            raise NoSuchThing(
+                f"there is no workspace {spec.name!r} on node {spec.node!r}",
+                "ownership",
+                hint="workspace.create makes one",
+            )
+        if there is not None and (gpus := getattr(options, "gpus", ())):
+            policy.check_gpus(gpus, there.gpus)
+
+    async def _carried_out(self, operation: Operation, options: Any) -> Any:
+        try:
+            async with asyncio.timeout(DEADLINE):
+                return await operation.handler(self._access, options)
+        except TimeoutError:
+            raise TookTooLong(
+                f"{operation.name} took more than {DEADLINE:.0f} seconds", "deadline"
+            ) from None
+
+
+def _own(result: Any, owner: str) -> Any:
+    """What others run, and with which words, is not told."""
+    if not isinstance(result, Status):
+        return result
+    own = tuple(it for it in result.workspaces if it.owner == owner)
+    return replace(result, workspaces=own, lost={})

@@ -1,0 +1,120 @@
+"""The HTTP front: `GET /info` for anybody, `POST /api/v1/op/NAME` for those with a token."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import unquote
+
+import msgspec
+
+from kvestigate.cybernet.gateway import Caller, Gateway
+from kvestigate.cybernet.info import info_of
+from kvestigate.cybernet.refusals import Malformed, NoSuchThing, Refused, TooLarge, WrongMethod
+from kvestigate.cybernet.spec import HttpListen
+from kvestigate.cybernet.tokens import identify
+from kvestigate.errors import UsageError
+from kvestigate.wire.limits import Limits
+from kvestigate.wire.message import Request, Response
+from kvestigate.wire.server import Server, serve
+
+OPERATIONS = "/api/v1/op/"
+MOST_BYTES = 64 * 1024 * 1024
+"""Of a request: files travel inside it."""
+
+_JSON = ("content-type", "application/json")
+
+
+def handler(gateway: Gateway) -> Callable[[Request], Awaitable[Response]]:
+    """What answers the requests of agents."""
+
+    async def handle(request: Request) -> Response:
+        if request.path == "/info":
+            return await _info(gateway, request)
+        if request.path.startswith(OPERATIONS):
+            return await _operation(gateway, request)
+        return _refusal(
+            NoSuchThing(
+                f"there is nothing at {request.path[:200]}",
+                "route",
+                hint=f"there are GET /info and POST {OPERATIONS}NAME",
+            )
+        )
+
+    return handle
+
+
+async def listening(gateway: Gateway, listen: HttpListen) -> Server:
+    """A server that agents can call from now on."""
+    if not gateway.space.tokens:
+        raise UsageError(
+            "auth.tokens is empty: nobody could call anything",
+            hint="`kvestigate cybernet hash-token` makes an entry of a token",
+        )
+    limits = Limits(body_bytes=MOST_BYTES)
+    try:
+        return await serve(
+            handler(gateway),
+            host=listen.host,
+            port=listen.port,
+            limits=limits,
+            refusal=_turned_away,
+        )
+    except OSError as error:
+        raise UsageError(
+            f"listen.http.address: cannot listen on {listen.host}:{listen.port}: {error.strerror}",
+            hint="choose another port, or 0 for one that is free",
+        ) from error
+
+
+async def _info(gateway: Gateway, request: Request) -> Response:
+    if request.method not in ("GET", "HEAD"):
+        return _refusal(WrongMethod(f"{request.method}: /info is only read", "route"), "GET, HEAD")
+    return Response(200, [_JSON, _PRIVATE], msgspec.json.encode(info_of(gateway)))
+
+
+_PRIVATE = ("cache-control", "no-store")
+
+
+async def _operation(gateway: Gateway, request: Request) -> Response:
+    name = unquote(request.path.removeprefix(OPERATIONS))
+    remote = request.peer.address
+    if request.method != "POST":
+        return _refusal(WrongMethod(f"{request.method}: operations are called", "route"), "POST")
+    try:
+        identity = identify(gateway.space.tokens, request.headers.get_all("authorization"))
+    except Refused as refusal:
+        return _refusal(await gateway.refuse(Caller("", remote), name, refusal))
+    caller = Caller(identity, remote)
+    try:
+        parameters = _parameters(request.body)
+    except Refused as refusal:
+        return _refusal(await gateway.refuse(caller, name, refusal))
+    outcome = await gateway.call(caller, name, parameters)
+    if outcome.refusal is not None:
+        return _refusal(outcome.refusal)
+    return Response(200, [_JSON, _PRIVATE], outcome.result)
+
+
+def _parameters(body: bytes) -> Any:
+    if not body.strip():
+        return {}
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise Malformed(f"the body is no JSON: {error}", "body") from None
+
+
+def _turned_away(status: int, why: str) -> Response:
+    """What never became a request: too large, too slow, no HTTP."""
+    refusal = TooLarge(why, "body") if status == 413 else Malformed(why, "request")
+    return Response(status, [_JSON, _PRIVATE], msgspec.json.encode(refusal.envelope()))
+
+
+def _refusal(refusal: Refused, allow: str = "") -> Response:
+    headers = [_JSON, _PRIVATE]
+    if refusal.status == 401:
+        headers.append(("www-authenticate", "Bearer"))
+    if allow:
+        headers.append(("allow", allow))
+    return Response(refusal.status, headers, msgspec.json.encode(refusal.envelope()))

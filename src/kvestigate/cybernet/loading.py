@@ -1,0 +1,40 @@
+"""A cyberspace from its file, checked against the operations that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kvestigate.cybernet.registry import offered
+from kvestigate.cybernet.spec import Cyberspace, read_cyberspace
+from kvestigate.errors import InputError, UsageError
+from kvestigate.kube.yaml_documents import load
+from kvestigate.operation import Operation
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    space: Cyberspace
+    operations: Mapping[str, Operation]
+
+
+def load_cyberspace(path: str | Path, operations: Iterable[Operation]) -> Loaded:
+    """InputError names the file, the field and the way out."""
+    try:
+        data = Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(
+            f"cannot read the file: {reason}",
+            where=str(path),
+            hint="`kvestigate cybernet init` writes one",
+        ) from error
+    documents = load(data, str(path))
+    if len(documents) != 1:
+        raise InputError(f"holds {len(documents)} documents, not one", where=str(path))
+    try:
+        space = read_cyberspace(documents[0].value)
+        return Loaded(space, offered(space.allow, operations))
+    except UsageError as error:
+        raise InputError(error.message, where=str(path), hint=error.hint) from None

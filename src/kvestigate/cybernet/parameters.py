@@ -1,0 +1,86 @@
+"""PURE. From the parameters of a request to the options of an operation, and their JSON schema."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from kvestigate.cybernet.refusals import ConstraintViolated
+from kvestigate.errors import UsageError
+from kvestigate.operation import Operation
+from kvestigate.workspace.spec import DEFAULT_ROOT
+
+OURS = frozenset({"apply", "owner", "root"})
+"""Fields that the gateway sets: an agent neither gives nor sees them."""
+
+
+def options_of(operation: Operation, parameters: Mapping[str, Any], owner: str) -> Any:
+    """The options that the parameters mean, to be carried out in the name of `owner`."""
+    fields = _fields(msgspec.inspect.type_info(operation.input))
+    for name in sorted(OURS & parameters.keys()):
+        raise ConstraintViolated(f"{name}: is not for agents to set", name, hint="leave it out")
+    ours = {"apply": True, "owner": owner, "root": DEFAULT_ROOT}
+    document = {**parameters, **{name: ours[name] for name in OURS & fields.keys()}}
+    _refuse_unknown(document, msgspec.inspect.type_info(operation.input), "")
+    try:
+        return msgspec.convert(document, operation.input)
+    except msgspec.ValidationError as error:
+        message, _, place = str(error).partition(" - at ")
+        where = place.strip("`").removeprefix("$").lstrip(".")
+        raise ConstraintViolated(f"{where}: {message}" if where else message, where) from None
+    except UsageError as error:
+        where = getattr(error, "where", None) or ""
+        raise ConstraintViolated(error.message, where, hint=error.hint) from None
+
+
+@cache
+def schema(operation: Operation) -> dict[str, Any]:
+    """JSON Schema of the parameters: an object, with what it refers to below `$defs`."""
+    found = msgspec.json.schema(operation.input)
+    definitions = found.get("$defs", {})
+    top = dict(definitions.pop(found["$ref"].removeprefix("#/$defs/")))
+    top.pop("title", None)
+    top["properties"] = {k: v for k, v in top.get("properties", {}).items() if k not in OURS}
+    top["required"] = [name for name in top.get("required", ()) if name not in OURS]
+    top["additionalProperties"] = False
+    return {**top, "$defs": definitions} if definitions else top
+
+
+def _fields(info: msgspec.inspect.Type) -> dict[str, msgspec.inspect.Type]:
+    if isinstance(info, msgspec.inspect.DataclassType | msgspec.inspect.StructType):
+        return {field.encode_name: field.type for field in info.fields}
+    return {}
+
+
+def _refuse_unknown(value: Any, info: msgspec.inspect.Type, path: str) -> None:
+    """A mistyped field would otherwise be a field left out, and mean its default."""
+    if isinstance(info, msgspec.inspect.UnionType):
+        for inner in info.types:
+            if _fields(inner):
+                _refuse_unknown(value, inner, path)
+    elif isinstance(value, Mapping) and (known := _fields(info)):
+        for name, inner in value.items():
+            if name not in known:
+                raise _unknown(f"{path}{name}", name, sorted(known.keys() - OURS))
+            _refuse_unknown(inner, known[name], f"{path}{name}.")
+    elif isinstance(value, Mapping) and isinstance(info, msgspec.inspect.DictType):
+        for name, inner in value.items():
+            _refuse_unknown(inner, info.value_type, f"{path}{name}.")
+    elif isinstance(value, list) and isinstance(
+        info, msgspec.inspect.CollectionType | msgspec.inspect.VarTupleType
+    ):
+        for index, inner in enumerate(value):
+            _refuse_unknown(inner, info.item_type, f"{path.removesuffix('.')}[{index}].")
+
+
+def _unknown(path: str, name: str, known: list[str]) -> ConstraintViolated:
+    near = difflib.get_close_matches(name, known, n=1)
+    return ConstraintViolated(
+        f"{path}: no such field",
+        path,
+        hint=f"did you mean {near[0]}?" if near else f"there are: {', '.join(known) or 'none'}",
+    )

@@ -1,0 +1,105 @@
+"""PURE. Why a request is not carried out, for the answer of every front and for the record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kvestigate import errors
+from kvestigate.errors import KvestigateError
+
+
+class Refused(KvestigateError):
+    """A request that ends here. The classes below are the only kinds that there are."""
+
+    status = 500
+    code = "execution_error"
+
+    def __init__(self, message: str, reason: str = "", *, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason or self.code
+        """The rule that decided: `constraints.hosts.allow_names`."""
+
+    def envelope(self) -> dict[str, Any]:
+        """What every front answers."""
+        message = f"{self.message}; {self.hint}" if self.hint else self.message
+        return {"error": {"code": self.code, "message": message, "reason": self.reason}}
+
+
+class Malformed(Refused):
+    status, code = 400, "malformed"
+
+
+class Unauthenticated(Refused):
+    status, code = 401, "unauthenticated"
+    exit_code = errors.EXIT_DENIED
+
+
+class NotAllowed(Refused):
+    status, code = 403, "not_allowed"
+    exit_code = errors.EXIT_DENIED
+
+
+class NoSuchThing(Refused):
+    status, code = 404, "not_found"
+    exit_code = errors.EXIT_NOT_FOUND
+
+
+class WrongMethod(Refused):
+    status, code = 405, "wrong_method"
+
+
+class Conflicting(Refused):
+    status, code = 409, "conflict"
+    exit_code = errors.EXIT_CONFLICT
+
+
+class QuotaExceeded(Refused):
+    status, code = 409, "quota_exceeded"
+    exit_code = errors.EXIT_CONFLICT
+
+
+class TooLarge(Refused):
+    status, code = 413, "too_large"
+
+
+class ConstraintViolated(Refused):
+    status, code = 422, "constraint_violated"
+    exit_code = errors.EXIT_USAGE
+
+
+class Unavailable(Refused):
+    status, code = 503, "unavailable"
+    exit_code = errors.EXIT_NO_CLUSTER
+
+
+class TookTooLong(Refused):
+    status, code = 504, "timeout"
+    exit_code = errors.EXIT_TIMEOUT
+
+
+DENIALS = (Malformed, Unauthenticated, NotAllowed, QuotaExceeded, ConstraintViolated)
+"""The request was refused by us, and nothing was tried."""
+
+_OF_FAILURES: Mapping[type[KvestigateError], type[Refused]] = {
+    errors.UsageError: ConstraintViolated,
+    errors.BadRequest: ConstraintViolated,
+    errors.Invalid: ConstraintViolated,
+    errors.NotFound: NoSuchThing,
+    errors.AlreadyExists: Conflicting,
+    errors.Conflict: Conflicting,
+    errors.NoCluster: Unavailable,
+    errors.ServiceUnavailable: Unavailable,
+    errors.DeadlineExceeded: TookTooLong,
+    errors.Timeout: TookTooLong,
+}
+
+
+def from_failure(failure: KvestigateError) -> Refused:
+    """What an operation that failed is answered with."""
+    if isinstance(failure, Refused):
+        return failure
+    for kind, refusal in _OF_FAILURES.items():
+        if isinstance(failure, kind):
+            return refusal(failure.message, type(failure).__name__, hint=failure.hint)
+    return Refused(failure.message, type(failure).__name__, hint=failure.hint)

@@ -1,0 +1,36 @@
+"""PURE. Which operations of the one catalog a cyberspace offers."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+from kvestigate.cybernet.policy import is_dangerous
+from kvestigate.errors import InputError
+from kvestigate.operation import Operation
+
+
+def exposable(operations: Iterable[Operation]) -> dict[str, Operation]:
+    """Those that a cyberspace may list."""
+    return {it.name: it for it in operations if not is_dangerous(it.name, it.effect)}
+
+
+def offered(allow: Iterable[str], operations: Iterable[Operation]) -> Mapping[str, Operation]:
+    """Those that are listed; one that no agent may have is a mistake in the configuration."""
+    known = {it.name: it for it in operations}
+    possible = exposable(known.values())
+    for index, name in enumerate(allow):
+        where = f"operations.allow[{index}]"
+        if name in possible:
+            continue
+        if name in known:
+            raise InputError(
+                f"{where}: {name!r} is the operator's alone and is never offered to agents",
+                hint=f"remove it; there are: {', '.join(possible)}",
+            )
+        near = difflib.get_close_matches(name, possible, n=1)
+        raise InputError(
+            f"{where}: there is no operation {name!r}",
+            hint=f"did you mean {near[0]}?" if near else f"there are: {', '.join(possible)}",
+        )
+    return {name: possible[name] for name in allow}

@@ -1,0 +1,80 @@
+"""A gateway from start to stop, behind either of its fronts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from kvestigate.aio.clock import WallClock
+from kvestigate.client.access import Access
+from kvestigate.cybernet.audit import AuditLog
+from kvestigate.cybernet.gateway import Gateway
+from kvestigate.cybernet.http import listening
+from kvestigate.cybernet.loading import Loaded
+from kvestigate.cybernet.mcp import McpSession, Write
+from kvestigate.errors import UsageError
+
+GRACE = 10.0
+"""Seconds for what is being carried out when the gateway is told to stop."""
+
+
+@asynccontextmanager
+async def gateway(loaded: Loaded, access: Access) -> AsyncIterator[Gateway]:
+    """A gateway that is open for the length of the block."""
+    audit = AuditLog(loaded.space.audit)
+    opened = Gateway(loaded.space, loaded.operations, access, audit, WallClock())
+    try:
+        yield opened
+    finally:
+        await opened.close(GRACE)
+
+
+async def serve_http(
+    loaded: Loaded, access: Access, stop: asyncio.Event, announce: Callable[[str], None]
+) -> None:
+    """Serve until `stop` is set; `announce` is told the URL once agents can call."""
+    listen = loaded.space.listen.http
+    if listen is None:
+        raise UsageError(
+            "listen.http is missing: this cyberspace is not served over HTTP",
+            hint="add listen.http.address, or run `kvestigate cybernet mcp-server`",
+        )
+    async with gateway(loaded, access) as opened, await listening(opened, listen) as server:
+        host, port = server.address
+        announce(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+        await stop.wait()
+
+
+async def serve_mcp(
+    loaded: Loaded, access: Access, identity: str, lines: AsyncIterator[bytes], write: Write
+) -> None:
+    """Serve one client until its lines end."""
+    async with gateway(loaded, access) as opened:
+        await McpSession(opened, identity, write).run(lines)
+
+
+def identity_for_mcp(loaded: Loaded, wanted: str) -> str:
+    """In whose name requests over stdio are made: whoever starts us has the file, and so may say.
+
+    Without a word it is the only identity that there is.
+    """
+    if not loaded.space.listen.mcp_stdio:
+        raise UsageError(
+            "listen.mcp.stdio is not true: this cyberspace is not served over MCP",
+            hint="write listen: {mcp: {stdio: true}}",
+        )
+    known = list(dict.fromkeys(it.identity for it in loaded.space.tokens))
+    if wanted:
+        if wanted not in known:
+            raise UsageError(
+                f"--identity: {wanted!r} is not in auth.tokens",
+                hint=f"there are: {', '.join(known) or 'none'}",
+            )
+        return wanted
+    if len(known) != 1:
+        raise UsageError(
+            f"auth.tokens has {len(known)} identities, so --identity must name one",
+            hint=f"there are: {', '.join(known) or 'none'}",
+        )
+    return known[0]

@@ -1,0 +1,208 @@
+"""The HTTP front: who gets in, what is answered, and what is recorded."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kvestigate.client.access import Access
+from kvestigate.cybernet.gateway import Caller
+from kvestigate.cybernet.http import MOST_BYTES, listening
+from kvestigate.cybernet.serving import gateway
+from kvestigate.cybernet.spec import HttpListen
+from kvestigate.errors import UsageError
+from tests.cybernet.conftest import TOKENS, Document, Front, changed, fronted, load, recorded
+
+
+async def test_an_operation_is_carried_out_and_recorded(front: Front, document: Document) -> None:
+    answer = await front.call("report.run", {"name": "nodes"})
+    assert answer.status_code == 200
+    assert answer.json()["report"]["nodes"] == []
+    [record] = recorded(document)
+    assert record["identity"] == "ada"
+    assert record["operation"] == "report.run"
+    assert record["parameters"] == {"name": "nodes"}
+    assert (record["decision"], record["outcome"], record["reason"]) == ("allow", "ok", "")
+    assert record["remote"].startswith("127.0.0.1:")
+    assert record["duration_ms"] > 0
+
+
+@pytest.mark.parametrize(
+    ("operation", "parameters", "token", "status", "code", "reason"),
+    [
+        ("report.run", {"name": "nodes"}, "", 401, "unauthenticated", "auth.tokens"),
+        ("report.run", {"name": "nodes"}, "wrong", 401, "unauthenticated", "auth.tokens"),
+        ("node.drain", {}, TOKENS["ada"], 403, "not_allowed", "operations.allow"),
+        ("namespaces", {}, TOKENS["ada"], 403, "not_allowed", "operations.allow"),
+        ("no.such", {}, TOKENS["bob"], 403, "not_allowed", "operations.allow"),
+        ("report.run%2f..", {}, TOKENS["bob"], 403, "not_allowed", "operations.allow"),
+        ("report.run", {}, TOKENS["ada"], 422, "constraint_violated", "constraint_violated"),
+        ("report.run", {"nmae": "nodes"}, TOKENS["ada"], 422, "constraint_violated", "nmae"),
+        ("report.run", {"name": 5}, TOKENS["ada"], 422, "constraint_violated", "name"),
+        ("report.run", {"name": "nodse"}, TOKENS["ada"], 422, "constraint_violated", "UsageError"),
+        ("report.run", {"name": "nodes", "apply": True}, TOKENS["ada"], 422, None, "apply"),
+    ],
+)
+async def test_what_is_refused_says_by_which_rule(
+    front: Front,
+    document: Document,
+    operation: str,
+    parameters: Any,
+    token: str,
+    status: int,
+    code: str | None,
+    reason: str,
+) -> None:
+    answer = await front.call(operation, parameters, token)
+    error = answer.json()["error"]
+    assert answer.status_code == status
+    assert set(error) == {"code", "message", "reason"}
+    assert error["code"] == (code or "constraint_violated")
+    assert error["reason"] == reason
+    [record] = recorded(document)
+    assert record["decision"] == "deny"
+    assert record["outcome"] == "denied"
+    assert record["identity"] == {TOKENS["ada"]: "ada", TOKENS["bob"]: "bob"}.get(token, "")
+    assert "token-of" not in json.dumps(record)
+
+
+async def test_a_mistyped_parameter_is_answered_with_the_one_that_was_meant(front: Front) -> None:
+    answer = await front.call("report.run", {"nmae": "nodes"})
+    assert "did you mean name?" in answer.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/", 404),
+        ("GET", "/healthz", 404),
+        ("POST", "/api/v1/operation/report.run", 404),
+        ("GET", "/api/v1/op/report.run", 405),
+        ("DELETE", "/info", 405),
+        ("POST", "/info", 405),
+    ],
+)
+async def test_other_routes_are_refused_in_the_same_envelope(
+    front: Front, method: str, path: str, status: int
+) -> None:
+    answer = await front.http.request(method, path)
+    assert answer.status_code == status
+    assert set(answer.json()["error"]) == {"code", "message", "reason"}
+    assert ("allow" in answer.headers) == (status == 405)
+
+
+@pytest.mark.parametrize("body", [b"{", b"[1]", b'"x"', b"\xff", b"[" * 100_000])
+async def test_a_body_that_is_no_object_is_refused(front: Front, body: bytes) -> None:
+    headers = {"authorization": f"Bearer {TOKENS['ada']}"}
+    answer = await front.http.post("/api/v1/op/report.run", content=body, headers=headers)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["code"] == "malformed"
+
+
+async def test_a_body_that_is_too_large_is_refused_before_it_is_read(front: Front) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+    head = f"POST /api/v1/op/x HTTP/1.1\r\nhost: x\r\ncontent-length: {MOST_BYTES + 1}\r\n\r\n"
+    writer.write(head.encode())
+    answer = await asyncio.wait_for(reader.read(), 10)
+    writer.close()
+    head_part, _, body = answer.partition(b"\r\n\r\n")
+    assert head_part.startswith(b"HTTP/1.1 413 ")
+    assert json.loads(body)["error"]["code"] == "too_large"
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["", "Bearer", "Basic token-of-ada", "token-of-ada", "Bearer a b", "B" * 4000],
+)
+async def test_other_authorizations_are_refused(front: Front, value: str) -> None:
+    headers = {"authorization": value}
+    answer = await front.http.post("/api/v1/op/report.run", json={}, headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+async def test_two_tokens_in_one_request_are_refused(front: Front) -> None:
+    headers = [("authorization", f"Bearer {TOKENS[name]}") for name in ("ada", "bob")]
+    answer = await front.http.post("/api/v1/op/report.run", json={}, headers=headers)
+    assert answer.status_code == 401
+
+
+async def test_anybody_may_know_what_is_offered_and_nobody_who_by(front: Front) -> None:
+    answer = await front.http.get("/info")
+    info = answer.json()
+    assert answer.status_code == 200
+    assert info["name"] == "research-agents"
+    assert [it["name"] for it in info["operations"]] == ["report.run", "report.list", "pods"]
+    assert info["operations"][0]["parameters"]["required"] == ["name"]
+    assert info["constraints"]["hosts"]["allow_names"] == ["node-1", "node-2"]
+    assert info["quotas"]["max_total_active_gpu"] == 32
+    for secret in ("ada", "bob", "sha256", "audit", *TOKENS.values()):
+        assert secret not in answer.text
+
+
+async def test_what_cannot_be_recorded_is_not_carried_out(
+    access: Access, document: Document, tmp_path: Path
+) -> None:
+    directory = tmp_path / "logs"
+    directory.mkdir()
+    document = changed("audit.path", str(directory / "audit.jsonl"), document)
+    async with fronted(document, access) as front:
+        (directory / "audit.jsonl").unlink()
+        directory.rmdir()
+        answer = await front.call("report.run", {"name": "nodes"})
+        assert answer.status_code == 503
+        assert answer.json()["error"]["reason"] == "audit"
+        answer = await front.call("report.run", token="wrong")
+        assert answer.status_code == 503
+        directory.mkdir()
+        answer = await front.call("report.run", {"name": "nodes"})
+        assert answer.status_code == 200
+
+
+async def test_a_request_whose_client_has_gone_is_carried_out_and_recorded(
+    front: Front, document: Document
+) -> None:
+    work = front.gateway.call(Caller("ada", "x"), "report.run", {"name": "nodes"})
+    waiting = asyncio.ensure_future(work)
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait({waiting})
+    await front.gateway.close()
+    [record] = recorded(document)
+    assert record["outcome"] == "ok"
+
+
+async def test_a_cluster_that_does_not_answer_is_told(tmp_path: Path) -> None:
+    from kvestigate.client.access import AccessOptions, resolve
+
+    config = tmp_path / "kubeconfig"
+    config.write_text(
+        json.dumps(
+            {
+                "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+                "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                "users": [{"name": "u", "user": {"token": "t0p-s3cret"}}],
+                "current-context": "c",
+            }
+        )
+    )
+    document = changed("audit.path", str(tmp_path / "audit.jsonl"))
+    access = resolve(AccessOptions(kubeconfig=str(config)), {}, None)
+    async with fronted(document, access) as front:
+        answer = await front.call("report.run", {"name": "nodes"})
+    assert answer.status_code == 503
+    assert "t0p-s3cret" not in answer.text
+    assert recorded(document)[0]["outcome"] == "error"
+
+
+async def test_a_cyberspace_without_tokens_is_not_served(
+    access: Access, document: Document
+) -> None:
+    document = changed("auth.tokens", [], document)
+    async with gateway(load(document), access) as opened:
+        with pytest.raises(UsageError, match=r"auth\.tokens is empty"):
+            await listening(opened, HttpListen("127.0.0.1", 0))

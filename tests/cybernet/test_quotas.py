@@ -1,0 +1,155 @@
+"""Nobody gets more than there is for them, however many ask at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvestigate.cybernet import quotas
+from kvestigate.cybernet.ledger import Found, Ledger
+from kvestigate.cybernet.quotas import Holding
+from kvestigate.cybernet.refusals import QuotaExceeded
+from kvestigate.cybernet.spec import QuotaSpec, read_cyberspace
+from tests.cybernet.conftest import changed
+
+ADA, BOB = "research-agents/ada", "research-agents/bob"
+
+
+def holding(name: str, owner: str = ADA, gpus: int = 1, memory: int = 10) -> Holding:
+    return Holding("node-1", name, owner, gpus, memory)
+
+
+@pytest.mark.parametrize(
+    ("limits", "rule"),
+    [
+        (QuotaSpec(max_active_workspaces_per_identity=2), "max_active_workspaces_per_identity"),
+        (QuotaSpec(max_total_active_workspaces=3), "max_total_active_workspaces"),
+        (QuotaSpec(max_total_active_gpu=3), "max_total_active_gpu"),
+        (QuotaSpec(max_total_active_memory=39), "max_total_active_memory"),
+    ],
+)
+def test_one_too_many_is_refused_by_the_rule(limits: QuotaSpec, rule: str) -> None:
+    held = [holding("a"), holding("b"), holding("c", BOB)]
+    with pytest.raises(QuotaExceeded) as caught:
+        quotas.check(limits, held, holding("d"))
+    assert caught.value.reason == f"quotas.{rule}"
+
+
+def test_the_last_place_may_be_taken() -> None:
+    limits = QuotaSpec(3, 4, 4, 40)
+    quotas.check(limits, [holding("a"), holding("b"), holding("c", BOB)], holding("d"))
+
+
+def test_what_is_there_already_is_not_counted_twice() -> None:
+    quotas.check(QuotaSpec(1, 1, 1, 10), [holding("a")], holding("a"))
+
+
+def test_one_that_takes_no_gpu_is_not_kept_out_by_those_that_do() -> None:
+    quotas.check(QuotaSpec(max_total_active_gpu=0), [], holding("a", gpus=0))
+
+
+def test_what_the_operator_holds_is_not_counted() -> None:
+    mixed = [holding("a", ""), holding("b"), holding("c", "other/ada"), holding("d", "research")]
+    assert quotas.of_cyberspace(mixed, "research-agents") == [holding("b")]
+
+
+@given(st.lists(st.builds(holding, st.sampled_from("abcdef"), st.sampled_from([ADA, BOB]))))
+def test_each_place_is_counted_once(held: list[Holding]) -> None:
+    merged = quotas.merged(held, held)
+    assert quotas.usage(merged).workspaces == len({it.place for it in held})
+
+
+class Hosts:
+    """What a ledger asks; a workspace appears when its creation is let go on."""
+
+    def __init__(self) -> None:
+        self.there: list[Holding] = []
+        self.unreachable: frozenset[str] = frozenset()
+        self.asked = asyncio.Event()
+        self.may_answer = asyncio.Event()
+        self.may_answer.set()
+
+    async def discover(self, nodes: tuple[str, ...]) -> Found:
+        seen = [it for it in self.there if it.node not in self.unreachable]
+        self.asked.set()
+        await self.may_answer.wait()
+        return Found(seen, self.unreachable)
+
+
+def ledger(hosts: Hosts, most: int) -> Ledger:
+    space = read_cyberspace(changed("quotas", {"max_total_active_workspaces": most}))
+    return Ledger(space, hosts.discover)
+
+
+@asynccontextmanager
+async def creating(of: Ledger, hosts: Hosts, name: str) -> AsyncIterator[None]:
+    async with of.promised(holding(name)):
+        yield
+        hosts.there.append(holding(name))
+
+
+async def test_creations_at_the_same_time_cannot_take_the_same_place() -> None:
+    hosts = Hosts()
+    counted = ledger(hosts, 3)
+    made: list[str] = []
+
+    async def create(name: str) -> None:
+        async with creating(counted, hosts, name):
+            made.append(name)
+            await asyncio.sleep(0)
+
+    outcomes = await asyncio.gather(*(create(f"w{i}") for i in range(10)), return_exceptions=True)
+    assert len(made) == len(hosts.there) == 3
+    assert sum(isinstance(it, QuotaExceeded) for it in outcomes) == 7
+
+
+async def test_one_that_is_finished_while_the_hosts_are_asked_is_counted() -> None:
+    hosts = Hosts()
+    counted = ledger(hosts, 1)
+    async with creating(counted, hosts, "first"):
+        hosts.asked.clear()
+        hosts.may_answer.clear()
+        second = asyncio.ensure_future(_take(counted, "second"))
+        await hosts.asked.wait()  # has been answered without the first one
+    hosts.may_answer.set()
+    with pytest.raises(QuotaExceeded):
+        await second
+
+
+async def _take(counted: Ledger, name: str) -> None:
+    async with counted.promised(holding(name)):
+        pass
+
+
+async def test_a_creation_that_fails_gives_its_place_back() -> None:
+    counted = ledger(Hosts(), 1)
+    with pytest.raises(RuntimeError):
+        async with counted.promised(holding("a")):
+            raise RuntimeError("the host is full")
+    await _take(counted, "b")
+
+
+async def test_a_ledger_that_starts_anew_counts_what_is_on_the_hosts() -> None:
+    hosts = Hosts()
+    async with creating(ledger(hosts, 1), hosts, "a"):
+        pass
+    with pytest.raises(QuotaExceeded):
+        await _take(ledger(hosts, 1), "b")
+
+
+async def test_a_node_that_cannot_be_asked_holds_what_it_held() -> None:
+    hosts = Hosts()
+    counted = ledger(hosts, 1)
+    async with creating(counted, hosts, "a"):
+        pass
+    assert (await counted.count()).workspaces == 1
+    hosts.unreachable = frozenset({"node-1"})
+    with pytest.raises(QuotaExceeded):
+        await _take(counted, "b")
+    assert counted.known is not None
+    assert counted.known.gpus == 1
