@@ -1,0 +1,379 @@
+"""A job in many workspaces: find nodes, make a workspace on each, run, wait, clean up.
+
+with DistributedJob(client, prefix="job-train", shards=4) as job:
+    job.discover_and_plan(cpu_per_shard=8, mem_per_shard="32Gi")
+    job.provision(tmpfs_per_shard="16Gi")
+    job.sync_code("./train")
+    job.run(["python3", "train.py"])
+    job.wait_until_complete()
+"""
+
+from __future__ import annotations
+
+import base64
+import secrets
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from kvestigate_client.gateway import CybernetClient, CybernetError, NoSuchThing
+from kvestigate_client.packing import pack, unpack
+from kvestigate_client.placement import ShardNeeds, amount_of, node_states, place
+
+T = TypeVar("T")
+
+JOB_OPERATIONS = (
+    "report.run",
+    "workspace.create",
+    "workspace.sync",
+    "workspace.run",
+    "workspace.ps",
+    "workspace.destroy",
+)
+"""What a cyberspace has to allow for a DistributedJob."""
+_TOGETHER = 8
+_TAIL = 50
+"""Lines of rank 0 that are looked at for progress."""
+
+
+class JobFailed(Exception):
+    """Some shards did not end with 0; `results` has them all."""
+
+    def __init__(self, message: str, results: Sequence[ShardResult]) -> None:
+        super().__init__(message)
+        self.results = list(results)
+
+
+class NotCleanedUp(Exception):
+    """Workspaces that could not be destroyed are still there."""
+
+
+@dataclass(frozen=True)
+class ShardTask:
+    """What one shard runs."""
+
+    cmd: Sequence[str]
+    env: Mapping[str, str] = field(default_factory=dict)
+    rank: int | None = None
+    """None: its place in the list."""
+    tag: str = "main"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One workspace of a job."""
+
+    rank: int
+    node: str
+    workspace: Mapping[str, Any]
+    """The specification with which it is named in every call."""
+
+
+@dataclass(frozen=True)
+class ShardResult:
+    rank: int
+    node: str
+    tag: str
+    exit_code: int | None
+    """None if nobody knows: the node went down meanwhile."""
+
+
+class DistributedJob:
+    """Leaving the block destroys every workspace, whatever happened inside."""
+
+    def __init__(self, client: CybernetClient, *, prefix: str, shards: int) -> None:
+        if shards < 1:
+            raise ValueError(f"shards: {shards} is less than one")
+        self.client = client
+        self.prefix = prefix
+        self.shards: list[Shard] = []
+        """Those that are provisioned, by rank."""
+        self.nodes: list[str] = []
+        """The chosen ones, by rank."""
+        self._count = shards
+        self._id = secrets.token_hex(2)  # two jobs with one prefix must not share workspaces
+        self._needs = ShardNeeds()
+        self._tags: dict[int, str] = {}
+
+    def __enter__(self) -> DistributedJob:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.destroy()
+        except NotCleanedUp as left:
+            if error is None:
+                raise
+            print(f"warning: {left}", file=sys.stderr)
+
+    def discover_and_plan(
+        self,
+        cpu_per_shard: float = 0,
+        mem_per_shard: str | float = 0,
+        gpu_per_shard: int = 0,
+        strategy: str = "least-loaded",
+    ) -> list[str]:
+        """Choose a node for each shard; their names, by rank."""
+        self._needs = ShardNeeds(cpu_per_shard, amount_of(mem_per_shard), gpu_per_shard)
+        nodes = self.client.call("report.run", {"name": "nodes"})
+        metrics = None
+        if strategy == "least-loaded":
+            metrics = self.client.call("report.run", {"name": "metrics"})
+        hosts = self.client.info()["constraints"]["hosts"]
+        states = node_states(nodes, metrics)
+        self.nodes = place(states, self._count, self._needs, strategy, hosts)
+        return self.nodes
+
+    def provision(
+        self, tmpfs_per_shard: str | float | None = None, storage_mode: str = "all-tmpfs"
+    ) -> list[Shard]:
+        """Make a workspace on every chosen node, or none: a part of them is taken back."""
+        if not self.nodes:
+            raise RuntimeError("discover_and_plan comes first")
+        if self.shards:
+            raise RuntimeError("the job has its workspaces already")
+        size = amount_of(tmpfs_per_shard or 0) or self._needs.memory or amount_of("1Gi")
+        wanted = [
+            Shard(rank, node, self._specification(rank, node, storage_mode, size))
+            for rank, node in enumerate(self.nodes)
+        ]
+        self.shards = wanted  # from now on they may exist, whatever becomes of the calls
+        try:
+            self._each(wanted, lambda it: self._call("workspace.create", it))
+        except BaseException:
+            self._remove(wanted)
+            raise
+        return wanted
+
+    def _specification(self, rank: int, node: str, mode: str, size: int) -> dict[str, Any]:
+        return {
+            "name": f"{self.prefix}-{self._id}-{rank}",
+            "node": node,
+            "storage": {"mode": mode, "tmpfs_size": str(size)},
+            "gpu": {"reserve": self._needs.gpus, "cordon_node": False},
+        }
+
+    def sync_code(
+        self, source: str | Path, excludes: Sequence[str] = (), subdir: str = "code"
+    ) -> None:
+        """Send a directory to every shard."""
+        self._provisioned()
+        for archive in pack(source, excludes):
+            encoded = base64.b64encode(archive).decode()
+            self._each(self.shards, partial(self._sync, encoded=encoded, subdir=subdir))
+
+    def sync_per_shard(
+        self,
+        sources: Mapping[int, str | Path],
+        subdir: str = "datasets",
+        excludes: Sequence[str] = (),
+    ) -> None:
+        """Send each listed rank a file or directory of its own; the others get nothing."""
+        self._provisioned()
+        for rank in sources:
+            if not 0 <= rank < len(self.shards):
+                raise ValueError(f"rank {rank}: there are 0 to {len(self.shards) - 1}")
+
+        def send(shard: Shard) -> None:
+            for archive in pack(sources[shard.rank], excludes):
+                self._sync(shard, base64.b64encode(archive).decode(), subdir)
+
+        self._each([self.shards[rank] for rank in sources], send)
+
+    def _sync(self, shard: Shard, encoded: str, subdir: str) -> None:
+        self._call("workspace.sync", shard, archive=encoded, subdir=subdir)
+
+    def run(
+        self, cmd: Sequence[str], env: Mapping[str, str] | None = None, tag: str = "main"
+    ) -> None:
+        """Start the same command in every shard."""
+        self.run_tasks([ShardTask(cmd, dict(env or {}), tag=tag) for _ in self._provisioned()])
+
+    def run_parallel(
+        self,
+        cmd_base: Sequence[str],
+        args_per_shard: Sequence[Sequence[str]],
+        env: Mapping[str, str] | None = None,
+        tag: str = "main",
+    ) -> None:
+        """Start the same program in every shard, each with arguments of its own."""
+        self.run_tasks(
+            [ShardTask([*cmd_base, *args], dict(env or {}), tag=tag) for args in args_per_shard]
+        )
+
+    def run_tasks(self, tasks: Sequence[ShardTask]) -> None:
+        """Start a command of its own in every shard."""
+        by_rank = self._by_rank(tasks)
+
+        def start(shard: Shard) -> None:
+            task = by_rank[shard.rank]
+            env = {**self._distributed(shard.rank), **task.env}
+            self._call("workspace.run", shard, tag=task.tag, command=list(task.cmd), env=env)
+
+        self._tags = {rank: task.tag for rank, task in by_rank.items()}
+        self._each(self.shards, start)
+
+    def _by_rank(self, tasks: Sequence[ShardTask]) -> dict[int, ShardTask]:
+        shards = self._provisioned()
+        if len(tasks) != len(shards):
+            raise ValueError(f"there are {len(tasks)} tasks for {len(shards)} shards")
+        found: dict[int, ShardTask] = {}
+        for position, task in enumerate(tasks):
+            rank = position if task.rank is None else task.rank
+            if rank in found:
+                raise ValueError(f"rank {rank}: two tasks are meant for it")
+            if not 0 <= rank < len(shards):
+                raise ValueError(f"rank {rank}: there are 0 to {len(shards) - 1}")
+            if not task.cmd or isinstance(task.cmd, str):
+                raise ValueError(f"rank {rank}: the command {task.cmd!r} is no list of words")
+            found[rank] = task
+        return found
+
+    def _distributed(self, rank: int) -> dict[str, str]:
+        return {
+            "DIST_RANK": str(rank),
+            "DIST_WORLD_SIZE": str(len(self.shards)),
+            "DIST_PEERS": ",".join(shard.node for shard in self.shards),
+            "DIST_COORDINATOR": self.shards[0].node,
+        }
+
+    def wait_until_complete(
+        self,
+        poll_interval: float = 10.0,
+        timeout: float | None = None,
+        progress: Callable[[str], None] | None = None,
+    ) -> list[ShardResult]:
+        """Wait until every shard has ended; JobFailed if one of them did not end with 0.
+
+        `progress` is told the new lines of rank 0; without one they go to standard error.
+        """
+        if not self._tags:
+            raise RuntimeError("nothing has been started")
+        deadline = None if timeout is None else time.monotonic() + timeout
+        tail = _Tail(progress or _to_stderr)
+        while True:
+            runs = self._each(self.shards, self._run_of)
+            self._tell(tail)
+            if all(run["state"] != "running" for run in runs):
+                return self._results(runs)
+            if deadline is not None and time.monotonic() >= deadline:
+                running = [rank for rank, run in enumerate(runs) if run["state"] == "running"]
+                raise TimeoutError(f"after {timeout:g} seconds these ranks still run: {running}")
+            time.sleep(poll_interval)
+
+    def _run_of(self, shard: Shard) -> Mapping[str, Any]:
+        tag = self._tags[shard.rank]
+        for run in self._call("workspace.ps", shard)["runs"]:
+            if run["tag"] == tag:
+                found: Mapping[str, Any] = run
+                return found
+        raise NoSuchThing(f"rank {shard.rank}: there is no run {tag!r} any more", 404)
+
+    def _tell(self, tail: _Tail) -> None:
+        """Progress is a courtesy: a cyberspace need not allow workspace.logs."""
+        try:
+            tail.show(self.logs(0, tail=_TAIL))
+        except CybernetError:
+            pass
+
+    def _results(self, runs: Sequence[Mapping[str, Any]]) -> list[ShardResult]:
+        results = [
+            ShardResult(shard.rank, shard.node, run["tag"], run["exit_code"])
+            for shard, run in zip(self.shards, runs, strict=True)
+        ]
+        if failed := [it for it in results if it.exit_code != 0]:
+            shown = ", ".join(f"rank {it.rank} on {it.node}: {it.exit_code}" for it in failed)
+            raise JobFailed(f"{len(failed)} of {len(results)} shards failed: {shown}", results)
+        return results
+
+    def logs(self, rank: int = 0, tail: int | None = None) -> str:
+        """What a shard has written so far."""
+        tag = self._tags.get(rank, "main")
+        return str(self._call("workspace.logs", self.shards[rank], tag=tag, tail=tail)["text"])
+
+    def fetch(
+        self, path: str, target: str | Path, ranks: Sequence[int] | None = None
+    ) -> list[Path]:
+        """Bring a file or directory of each shard to `target/RANK`; where they are, by rank."""
+        chosen = [self.shards[rank] for rank in (ranks or range(len(self._provisioned())))]
+
+        def bring(shard: Shard) -> Path:
+            archive = self._call("workspace.fetch", shard, path=path)["archive"]
+            place_for = Path(target) / str(shard.rank)
+            unpack(base64.b64decode(archive), place_for)
+            return place_for
+
+        return self._each(chosen, bring)
+
+    def destroy(self) -> None:
+        """Remove every workspace; NotCleanedUp names those that could not be removed."""
+        shards, self.shards = self.shards, []
+        self._remove(shards)
+
+    def _remove(self, shards: Sequence[Shard]) -> None:
+        left: list[str] = []
+
+        def remove(shard: Shard) -> None:
+            try:
+                self._call("workspace.destroy", shard)
+            except NoSuchThing:
+                pass
+            except CybernetError as error:
+                left.append(f"{shard.workspace['name']} on {shard.node}: {error}")
+
+        self._each(shards, remove)
+        self.shards = []
+        if left:
+            raise NotCleanedUp(f"workspaces are left: {'; '.join(left)}")
+
+    def _provisioned(self) -> list[Shard]:
+        if not self.shards:
+            raise RuntimeError("provision comes first")
+        return self.shards
+
+    def _call(self, operation: str, shard: Shard, **parameters: Any) -> Any:
+        return self.client.call(operation, {"workspace": shard.workspace, **parameters})
+
+    def _each(self, shards: Sequence[Shard], do: Callable[[Shard], T]) -> list[T]:
+        """For all of them at once; the first failure is raised when all have ended."""
+        if not shards:
+            return []
+        with ThreadPoolExecutor(min(_TOGETHER, len(shards))) as pool:
+            return list(pool.map(do, shards))
+
+
+class _Tail:
+    """Tells lines that were not there before."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._shown: list[str] = []
+
+    def show(self, text: str) -> None:
+        lines = text.splitlines()
+        for line in lines[_overlap(self._shown, lines) :]:
+            self._tell(line)
+        self._shown = lines
+
+
+def _overlap(before: Sequence[str], now: Sequence[str]) -> int:
+    """How many of the lines now are the last ones of before."""
+    for count in range(min(len(before), len(now)), 0, -1):
+        if list(before[-count:]) == list(now[:count]):
+            return count
+    return 0
+
+
+def _to_stderr(line: str) -> None:
+    print(f"[rank 0] {line}", file=sys.stderr)
