@@ -76,6 +76,12 @@ KVESTIGATE: tuple[Entry, ...] = (
         INVESTIGATE,
     ),
     Entry(
+        "fanout",
+        "kvestigate.cli.fanout:fanout",
+        "Run a command or copy a file on many nodes or pods at once.",
+        RUN,
+    ),
+    Entry(
         "node",
         "kvestigate.cli.node:node",
         "Open and close nodes for new pods, and empty them.",
