@@ -181,7 +181,7 @@ def test_a_push_needs_to_be_meant(invoke: Invoke, fanout: Fanout, tmp_path: Path
     local = tmp_path / "motd"
     local.write_text("hello\n")
     words = ("push", str(local), "/opt/motd", *NODES)
-    refused = invoke("fanout", *words)
+    refused = invoke("fanout", "push", *words[1:])
     assert refused.code == 2
     assert "would write 6 bytes to /opt/motd on 2 targets" in refused.out
     assert UNDERSTOOD in refused.err

@@ -56,6 +56,7 @@ NO_OPERATION = {"completion", "plane serve", "plane kubeconfig", "up", "demo", "
     "workspace cordon",
     "workspace export",
     "workspace uncordon",
+    "fanout manifest",
     "collect watch",
     "collect from-file",
     "watch",
