@@ -60,11 +60,24 @@ def test_nodes_add_up() -> None:
         "memory_bytes": {"requested": 10 * 2**30, "allocatable": 96 * 2**30},
         "gpus": {"requested": 5, "allocatable": 12},
         "pods": {"requested": 5, "allocatable": 330},
+        "address": "",
     }
     assert [row["gpus"]["requested"] for row in report["nodes"]] == [3, 2, 0]
     words = shown("nodes", objects)
     assert "4.5 / 8 (56%)" in words
     assert "3/3 ready" in words
+
+
+def test_nodes_tell_where_others_reach_them() -> None:
+    addresses = [
+        {"type": "Hostname", "address": "n"},
+        {"type": "InternalIP", "address": "10.0.0.5"},
+    ]
+    one = node("n0", cpu="8")
+    one.setdefault("status", {})["addresses"] = addresses
+    assert [row["address"] for row in result("nodes", {listings.NODES: [one]})["nodes"]] == [
+        "10.0.0.5"
+    ]
 
 
 def test_usage_is_told_where_it_is_measured() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
+from kvestigate.kube.views.core import Node
 from kvestigate.observe import listings
 from kvestigate.observe.capacity import NodeCapacity, capacities, requested
 from kvestigate.observe.gpus import gpus_only
@@ -37,6 +38,8 @@ class NodeRow:
     memory_bytes: Share
     gpus: Share
     pods: Share
+    address: str = ""
+    """At which others in the cluster reach it; empty if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +50,19 @@ class NodesReport:
 
 
 def collect(snapshot: Snapshot) -> NodesReport:
-    found = capacities(snapshot.of(listings.NODES), snapshot.derived(requested))
-    rows = tuple(_row(it) for it in sorted(found, key=lambda it: it.name))
+    nodes = snapshot.of(listings.NODES)
+    addresses = {node.metadata.name: _address(node) for node in nodes}
+    found = capacities(nodes, snapshot.derived(requested))
+    rows = tuple(_row(it, addresses[it.name]) for it in sorted(found, key=lambda each: each.name))
     return NodesReport(rows, _total(rows))
 
 
-def _row(node: NodeCapacity) -> NodeRow:
+def _address(node: Node) -> str:
+    found = (it.address for it in node.status.addresses if it.type == "InternalIP")
+    return next(found, "")
+
+
+def _row(node: NodeCapacity, address: str) -> NodeRow:
     return NodeRow(
         name=node.name,
         ready=node.ready,
@@ -61,6 +71,7 @@ def _row(node: NodeCapacity) -> NodeRow:
         memory_bytes=_share(node, MEMORY),
         gpus=Share(_gpus(node.requested), _gpus(node.allocatable)),
         pods=_share(node, PODS),
+        address=address,
     )
 
 
