@@ -1,4 +1,4 @@
-"""Which node gets which shard. Pure: reports in, node names out."""
+"""Which node gets which shard. Pure: reports in, nodes out."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ class NodeState:
     free_gpus: int
     load: float
     """Of CPU and memory together, from 0 to 2: measured if it is, else what pods requested."""
+    address: str = ""
+    """At which other nodes reach it; its name if nothing else is known."""
 
 
 def amount_of(value: str | float) -> int:
@@ -75,6 +77,7 @@ def _state(node: Mapping[str, Any], used: Mapping[str, Any] | None) -> NodeState
         free_memory=memory["allocatable"] - memory["requested"],
         free_gpus=gpus["allocatable"] - gpus["requested"],
         load=load,
+        address=node.get("address") or node["name"],
     )
 
 
@@ -88,7 +91,7 @@ def place(
     needs: ShardNeeds,
     strategy: str = "least-loaded",
     hosts: Mapping[str, Any] | None = None,
-) -> list[str]:
+) -> list[NodeState]:
     """The nodes for the shards, best first; `hosts` are the constraints that `/info` shows."""
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy: {strategy!r} is none; there are: {', '.join(STRATEGIES)}")
@@ -102,7 +105,7 @@ def place(
         "least-loaded": lambda node: (node.load, -node.free_cpu, node.name),
         "most-free-capacity": lambda node: (-node.free_cpu, -node.free_memory, node.name),
     }
-    return [node.name for node in sorted(fit, key=keys[strategy])[:shards]]
+    return sorted(fit, key=keys[strategy])[:shards]
 
 
 def _objection(node: NodeState, needs: ShardNeeds, rules: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 from kvestigate_client.gateway import CybernetClient, CybernetError, NoSuchThing
 from kvestigate_client.packing import pack, unpack
-from kvestigate_client.placement import ShardNeeds, amount_of, node_states, place
+from kvestigate_client.placement import NodeState, ShardNeeds, amount_of, node_states, place
 
 T = TypeVar("T")
 
@@ -94,8 +94,8 @@ class DistributedJob:
         self.prefix = prefix
         self.shards: list[Shard] = []
         """Those that are provisioned, by rank."""
-        self.nodes: list[str] = []
-        """The chosen ones, by rank."""
+        self._chosen: list[NodeState] = []
+        """Nodes, by rank."""
         self._count = shards
         self._id = secrets.token_hex(2)  # two jobs with one prefix must not share workspaces
         self._needs = ShardNeeds()
@@ -117,6 +117,11 @@ class DistributedJob:
                 raise
             print(f"warning: {left}", file=sys.stderr)
 
+    @property
+    def nodes(self) -> list[str]:
+        """The names of the chosen ones, by rank."""
+        return [node.name for node in self._chosen]
+
     def discover_and_plan(
         self,
         cpu_per_shard: float = 0,
@@ -132,14 +137,14 @@ class DistributedJob:
             metrics = self.client.call("report.run", {"name": "metrics"})
         hosts = self.client.info()["constraints"]["hosts"]
         states = node_states(nodes, metrics)
-        self.nodes = place(states, self._count, self._needs, strategy, hosts)
+        self._chosen = place(states, self._count, self._needs, strategy, hosts)
         return self.nodes
 
     def provision(
         self, tmpfs_per_shard: str | float | None = None, storage_mode: str = "all-tmpfs"
     ) -> list[Shard]:
         """Make a workspace on every chosen node, or none: a part of them is taken back."""
-        if not self.nodes:
+        if not self._chosen:
             raise RuntimeError("discover_and_plan comes first")
         if self.shards:
             raise RuntimeError("the job has its workspaces already")
@@ -244,8 +249,8 @@ class DistributedJob:
         return {
             "DIST_RANK": str(rank),
             "DIST_WORLD_SIZE": str(len(self.shards)),
-            "DIST_PEERS": ",".join(shard.node for shard in self.shards),
-            "DIST_COORDINATOR": self.shards[0].node,
+            "DIST_PEERS": ",".join(node.address for node in self._chosen),
+            "DIST_COORDINATOR": self._chosen[0].address,
         }
 
     def wait_until_complete(
