@@ -33,7 +33,7 @@ watch() {
 command=$!
 trap "" HUP
 trap 'kill -TERM "$command"' TERM
-exec 3<&-
+exec 3<&- 2>/dev/null
 wait "$command"
 """
 
