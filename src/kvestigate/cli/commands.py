@@ -148,6 +148,12 @@ KVESTIGATE: tuple[Entry, ...] = (
         RUN,
     ),
     Entry(
+        "cybernet",
+        "kvestigate.cli.cybernet:cybernet",
+        "Offer agents a part of the cluster: allowed, counted and recorded.",
+        SERVE,
+    ),
+    Entry(
         "workspace",
         "kvestigate.cli.workspace_runs:workspace",
         "Run things on the nodes' own operating system, without containers.",

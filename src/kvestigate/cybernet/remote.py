@@ -21,6 +21,12 @@ _KINDS: Mapping[type[sdk.CybernetError], type[KvestigateError]] = {
     sdk.ConstraintViolated: errors.Invalid,
     sdk.GatewayUnreachable: errors.ConnectionFailed,
 }
+_BY_STATUS: Mapping[int, type[KvestigateError]] = {
+    400: errors.BadRequest,
+    413: errors.RequestEntityTooLarge,
+    503: errors.ServiceUnavailable,
+    504: errors.Timeout,
+}
 _HINTS: Mapping[type[sdk.CybernetError], str] = {
     sdk.Unauthenticated: "put the token into KVESTIGATE_CYBERNET_TOKEN",
     sdk.NotAllowed: "`kvestigate cybernet status URL` lists what is allowed",
@@ -54,5 +60,5 @@ def _client(url: str, token: str, timeout: float) -> sdk.CybernetClient:
 
 
 def _ours(error: sdk.CybernetError) -> KvestigateError:
-    kind = _KINDS.get(type(error), KvestigateError)
+    kind = _KINDS.get(type(error)) or _BY_STATUS.get(error.status, KvestigateError)
     return kind(error.message, hint=_HINTS.get(type(error)))
