@@ -116,6 +116,28 @@ async def drain(
     return await _carried_out(access, options, progress, cordon=True)
 
 
+async def evict_targets(
+    api: Api,
+    targets: Sequence[Target],
+    *,
+    grace_seconds: int | None = None,
+    timeout: float = 300.0,
+    progress: Progress | None = None,
+) -> tuple[Departure, ...]:
+    """Evict just these, in the way in which `evict` has those of a scope go."""
+    nodes = {each.node for each in targets}
+    namespaces = {each.namespace for each in targets}
+    scope = EvictOptions(
+        node=nodes.pop() if len(nodes) == 1 else "",
+        namespace=namespaces.pop() if len(namespaces) == 1 else "",
+        grace_seconds=grace_seconds,
+        timeout=timeout,
+    )
+    found = {each.uid: Departure(each.namespace, each.name, UNASKED) for each in targets}
+    await _Waves(api, scope, found, progress).run(targets)
+    return tuple(found.values())
+
+
 def _needs_node(options: EvictOptions) -> None:
     """Without a node, the scope would be the cluster."""
     if not options.node:

@@ -1,0 +1,365 @@
+"""`kvestigate optimize`: GPUs that are scattered or not used, and room made of them."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kvestigate.cli.cluster import access_of
+from kvestigate.cli.confirm import Confirmation, Consequence, writes
+from kvestigate.cli.files import json_option, keep_json
+from kvestigate.cli.group import command, group
+from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit
+from kvestigate.cli.parameters import duration, whole_number
+from kvestigate.cli.progress import counting
+from kvestigate.errors import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK, EXIT_TIMEOUT, InputError
+
+if TYPE_CHECKING:
+    from kvestigate.optimize.apply import Application
+    from kvestigate.optimize.collect import Source
+    from kvestigate.optimize.consolidation import Tunables
+
+Decorated = Callable[..., Any]
+
+
+@group("optimize")
+def optimize() -> None:
+    """Find GPUs that are scattered or held for nothing, and make room."""
+
+
+def source_options(function: Decorated) -> Decorated:
+    """Add where the fleet is known from."""
+    return _decorated(
+        function,
+        click.option("--live", is_flag=True, help="Ask the cluster what is allocated now."),
+        click.option(
+            "--audit",
+            metavar="FILE",
+            type=click.Path(path_type=Path),
+            help="Take what is allocated from what `kvestigate audit --json FILE` wrote.",
+        ),
+    )
+
+
+def tunable_options(function: Decorated) -> Decorated:
+    """Add what a plan can be told; the command is given `tunables`."""
+    return _decorated(
+        _with_tunables(function),
+        click.option(
+            "--pin",
+            "pins",
+            multiple=True,
+            metavar="NAMESPACE/PATTERN",
+            help="Pods that are never moved; * stands for anything; repeatable.",
+        ),
+        click.option(
+            "--exclude-node",
+            "exclude_nodes",
+            multiple=True,
+            metavar="NODE",
+            help="Neither empty nor fill this node; repeatable.",
+        ),
+        click.option(
+            "--exclude-namespace",
+            "exclude_namespaces",
+            multiple=True,
+            metavar="NAME",
+            help="Never move pods of this namespace; repeatable.",
+        ),
+        click.option(
+            "--min-free-nodes",
+            type=whole_number(0, 100_000),
+            default="1",
+            show_default=True,
+            metavar="COUNT",
+            help="Empty nodes that are wanted; reported, not enforced.",
+        ),
+        click.option(
+            "--donor-max-util",
+            type=float,
+            default=0.3,
+            show_default=True,
+            metavar="SHARE",
+            help="Empty nodes of which a smaller share is allocated.",
+        ),
+    )
+
+
+def _with_tunables(function: Decorated) -> Decorated:
+    @functools.wraps(function)
+    def call(
+        *args: Any,
+        donor_max_util: float,
+        min_free_nodes: int,
+        exclude_namespaces: tuple[str, ...],
+        exclude_nodes: tuple[str, ...],
+        pins: tuple[str, ...],
+        **kwargs: Any,
+    ) -> Any:
+        from kvestigate.optimize.consolidation import Tunables
+
+        tunables = Tunables(donor_max_util, min_free_nodes, exclude_namespaces, exclude_nodes, pins)
+        return function(*args, tunables=tunables, **kwargs)
+
+    return call
+
+
+def _decorated(function: Decorated, *options: Callable[[Decorated], Decorated]) -> Decorated:
+    for option in options:
+        function = option(function)
+    return function
+
+
+@command(
+    "analyze",
+    into=optimize,
+    examples=(
+        "kvestigate optimize analyze --live",
+        "kvestigate optimize analyze --audit cluster.audit.json",
+    ),
+)
+@source_options
+@json_option
+async def analyze(
+    options: GlobalOptions, audit: Path | None, live: bool, json_path: Path | None
+) -> None:
+    """Say how scattered the free GPUs are.
+
+    Every figure is shown with its definition. An audit that was kept needs no cluster.
+    """
+    from kvestigate.optimize import operations
+    from kvestigate.optimize.views import analysis_blocks
+
+    wanted = operations.AnalyzeOptions(_source(audit, live))
+    with counting() as progress:
+        access = access_of(options) if live else None
+        result = await operations.analyze(access, wanted, progress)
+    emit(options, result, analysis_blocks)
+    keep_json(json_path, result)
+
+
+@command(
+    "plan",
+    into=optimize,
+    examples=(
+        "kvestigate optimize plan --live",
+        "kvestigate optimize plan --audit cluster.audit.json --min-free-nodes 2",
+        "kvestigate optimize plan --live --donor-max-util 0.5 --pin 'research/sweep-*'",
+    ),
+)
+@source_options
+@tunable_options
+@json_option
+async def plan(
+    options: GlobalOptions,
+    audit: Path | None,
+    live: bool,
+    tunables: Tunables,
+    json_path: Path | None,
+) -> None:
+    """Say which pods to move so that thin nodes become empty.
+
+    Nodes below --donor-max-util are emptied onto the other partial nodes: the largest pod
+    first, each where it leaves the least room. What fits nowhere is named and stays. Nothing
+    is changed.
+    """
+    from kvestigate.optimize import operations
+    from kvestigate.optimize.views import plan_blocks
+
+    wanted = operations.PlanOptions(_source(audit, live), tunables)
+    with counting() as progress:
+        access = access_of(options) if live else None
+        result = await operations.plan(access, wanted, progress)
+    emit(options, result, plan_blocks)
+    keep_json(json_path, result)
+
+
+@command(
+    "probe-gpu",
+    into=optimize,
+    examples=(
+        "kvestigate optimize probe-gpu --live",
+        "kvestigate optimize probe-gpu --live --samples 5 --interval 2",
+        "kvestigate optimize probe-gpu --audit cluster.audit.json --ghost-threshold 0.1",
+    ),
+)
+@source_options
+@click.option(
+    "--ghost-threshold",
+    type=float,
+    default=0.05,
+    show_default=True,
+    metavar="SHARE",
+    help="What is allocated on a node with less mean utilization is a ghost.",
+)
+@click.option(
+    "--samples",
+    type=whole_number(1, 10_000),
+    default="1",
+    show_default=True,
+    metavar="COUNT",
+    help="Rounds in which every GPU is read; 3 to 5 tell ghosts with confidence.",
+)
+@click.option(
+    "--interval",
+    type=duration,
+    default="1.0",
+    show_default=True,
+    metavar="DURATION",
+    help="Time between rounds, in seconds without a unit.",
+)
+@click.option(
+    "--node-ds-namespace",
+    default="default",
+    show_default=True,
+    metavar="NAME",
+    help="Namespace of the node-access DaemonSet.",
+)
+@click.option(
+    "--node-ds-name",
+    default="direct-node-access",
+    show_default=True,
+    metavar="NAME",
+    help="Name of the node-access DaemonSet.",
+)
+@json_option
+async def probe_gpu(
+    options: GlobalOptions,
+    audit: Path | None,
+    live: bool,
+    ghost_threshold: float,
+    samples: int,
+    interval: float,
+    node_ds_namespace: str,
+    node_ds_name: str,
+    json_path: Path | None,
+) -> None:
+    """Ask nvidia-smi on every node what allocated GPUs really do.
+
+    Shows every reading, use of compute, memory and power, nodes that are ghosts (allocated,
+    and idle), what that wastes, and what the fleet draws in a year. Reads only; the hosts are
+    reached through the node-access DaemonSet.
+    """
+    from kvestigate.hosts.model import NodeAccess
+    from kvestigate.optimize.probe import ProbeOptions, probe
+    from kvestigate.optimize.probe_views import probe_blocks
+
+    wanted = ProbeOptions(
+        source=_source(audit, live),
+        ghost_threshold=ghost_threshold,
+        samples=samples,
+        interval=interval,
+        access=NodeAccess(node_ds_namespace, node_ds_name),
+    )
+    with counting() as progress:
+        result = await probe(access_of(options), wanted, progress)
+    emit(options, result, probe_blocks)
+    keep_json(json_path, result)
+
+
+@command(
+    "apply",
+    into=optimize,
+    examples=(
+        "kvestigate optimize apply --live --min-free-nodes 2",
+        "kvestigate optimize apply --live --apply --i-understand-this-disrupts-workloads",
+    ),
+)
+@source_options
+@tunable_options
+@click.option(
+    "--wave-size",
+    type=whole_number(1, 10_000),
+    default="4",
+    show_default=True,
+    metavar="COUNT",
+    help="Pods that are evicted at a time.",
+)
+@click.option(
+    "--grace-period",
+    type=whole_number(0, 86_400),
+    metavar="SECONDS",
+    help="Time that pods get to end, instead of what they say themselves.",
+)
+@click.option(
+    "--timeout",
+    type=duration,
+    default="5m",
+    show_default=True,
+    metavar="DURATION",
+    help="How long a wave may take: for pods to go and for budgets to let them.",
+)
+@json_option
+@writes(Consequence.DISRUPTS_WORKLOADS)
+async def apply(
+    options: GlobalOptions,
+    audit: Path | None,
+    live: bool,
+    tunables: Tunables,
+    wave_size: int,
+    grace_period: int | None,
+    timeout: float,
+    json_path: Path | None,
+    confirmation: Confirmation,
+) -> int:
+    """Carry a consolidation plan out: cordon the donors, evict in waves.
+
+    The plan is that of `optimize plan`. A pod that has moved since, or that could not start
+    again on its target, is kept. Disruption budgets are respected, and when a pod does not go
+    there is no further wave. Exit code 6 when pods are kept or a budget holds one, 7 when one
+    takes too long to go.
+    """
+    from kvestigate.optimize.apply import ApplyOptions
+    from kvestigate.optimize.apply import apply as carry_out
+    from kvestigate.optimize.views import application_blocks
+
+    wanted = ApplyOptions(
+        source=_source(audit, live),
+        tunables=tunables,
+        wave_size=wave_size,
+        grace_seconds=grace_period,
+        timeout=timeout,
+        apply=confirmation.apply and confirmation.understood,
+    )
+    with counting("waiting for") as progress:
+        result = await carry_out(access_of(options), wanted, progress)
+    emit(options, result, application_blocks)
+    keep_json(json_path, result)
+    if not result.nothing_to_do:
+        confirmation.require()
+    return _exit_code(result)
+
+
+def _exit_code(result: Application) -> int:
+    from kvestigate.nodeops.evict import BLOCKED, FAILED, LEAVING
+    from kvestigate.optimize.apply import KEPT
+
+    if result.count(FAILED):
+        return EXIT_FAILED
+    if result.count(LEAVING):
+        return EXIT_TIMEOUT
+    if result.count(BLOCKED) or result.count(KEPT):
+        return EXIT_CONFLICT
+    # A wave that had no time at all asked nobody.
+    return EXIT_TIMEOUT if result.stopped else EXIT_OK
+
+
+def _source(audit: Path | None, live: bool) -> Source:
+    from kvestigate.optimize.collect import Source
+
+    if audit is None:
+        return Source(live=live)
+    try:
+        return Source(audit.read_text(encoding="utf-8"), live=live, name=str(audit))
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise InputError(
+            f"cannot be read: {said}",
+            where=str(audit),
+            hint="`kvestigate audit --json FILE` writes such files",
+        ) from error

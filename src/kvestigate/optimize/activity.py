@@ -1,0 +1,210 @@
+"""PURE. What GPUs did in a window of readings, and what that says of the node they are on."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from kvestigate.optimize.model import GpuNode
+from kvestigate.optimize.smi import Reading
+
+HELD_MIB = 1024
+"""A GPU that nobody has loaded anything on has far less of its memory taken."""
+SIGNAL = 1.0
+"""Percent of time from which computing or memory traffic counts as work."""
+ACTIVE_FROM = 30.0
+SATURATED_FROM = 90.0
+POWER_SIGNAL = 0.5
+"""The share of its limit that no GPU draws for a model that merely lies in its memory."""
+BURST = 20.0
+"""Percentage points that the highest reading is above the mean of a GPU that works in bursts."""
+
+
+class Activity(enum.Enum):
+    """In order: a node is called after the highest of its GPUs."""
+
+    IDLE = "idle"
+    RESERVED_IDLE = "reserved-idle"
+    """Memory is held, and nothing computes."""
+    LIGHT = "light"
+    ACTIVE = "active"
+    SATURATED = "saturated"
+
+
+PRODUCTIVE = (Activity.LIGHT, Activity.ACTIVE, Activity.SATURATED)
+_RANK = {each: rank for rank, each in enumerate(Activity)}
+
+
+class Verdict(enum.Enum):
+    GHOST = "ghost"
+    """GPUs are allocated, and the mean of all readings is below the threshold."""
+    ACTIVE = "active"
+    NO_ALLOCATION = "no-allocation"
+    NO_SAMPLES = "no-samples"
+
+
+class Readiness(enum.Enum):
+    """What draining a node that is not active would take."""
+
+    IDLE = "idle"
+    RESERVED_IDLE = "reserved-idle"
+    RESERVED_ACTIVE = "reserved-active"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuWindow:
+    """One GPU over all rounds."""
+
+    index: int
+    uuid: str
+    utilization: tuple[float, ...]
+    """Percent, one for each round in which it told."""
+    mean: float | None
+    """None of a GPU that never told its utilization: the aggregate leaves it out."""
+    max: float | None
+    min: float | None
+    memory_traffic: float | None
+    memory_mib: float
+    """The mean of the rounds, as are power and memory traffic."""
+    memory_total_mib: float
+    watts: float | None
+    limit_watts: float | None
+    temperature: float | None
+    """The highest."""
+    activity: Activity | None
+    bursty: bool
+
+    @property
+    def reporting(self) -> bool:
+        return self.mean is not None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeWindow:
+    node: str
+    stated: int
+    """GPUs allocated on it."""
+    capacity: int
+    pods: tuple[str, ...]
+    """`namespace/name` of those that have them."""
+    gpus: tuple[GpuWindow, ...]
+    mean: float | None
+    """Of all readings of all its GPUs."""
+    max: float | None
+    verdict: Verdict
+    confident: bool
+    """A ghost of which every reading of several rounds is below the threshold."""
+    activity: Activity | None
+    readiness: Readiness | None
+    """Of nodes that are not active."""
+    problem: str
+    """Why there is no reading, or not one of each round; empty if there is."""
+
+
+def gpu_window(rounds: Sequence[Reading]) -> GpuWindow:
+    """From the readings of one GPU, at least one."""
+    first = rounds[0]
+    used = tuple(it.utilization for it in rounds if it.utilization is not None)
+    mean = fmean(used) if used else None
+    traffic = _mean(it.memory_traffic for it in rounds)
+    memory = _mean(it.memory_mib for it in rounds) or 0.0
+    watts, limit = _mean(it.watts for it in rounds), _mean(it.limit_watts for it in rounds)
+    return GpuWindow(
+        index=first.index,
+        uuid=first.uuid,
+        utilization=used,
+        mean=mean,
+        max=max(used, default=None),
+        min=min(used, default=None),
+        memory_traffic=traffic,
+        memory_mib=memory,
+        memory_total_mib=_mean(it.memory_total_mib for it in rounds) or 0.0,
+        watts=watts,
+        limit_watts=limit,
+        temperature=max(
+            (it.temperature for it in rounds if it.temperature is not None), default=None
+        ),
+        activity=None if mean is None else _activity(mean, traffic, memory, watts, limit),
+        bursty=mean is not None and max(used) - mean > BURST,
+    )
+
+
+def _activity(
+    utilization: float,
+    traffic: float | None,
+    memory: float,
+    watts: float | None,
+    limit: float | None,
+) -> Activity:
+    if utilization >= SATURATED_FROM:
+        return Activity.SATURATED
+    if utilization >= ACTIVE_FROM:
+        return Activity.ACTIVE
+    drawn = watts / limit if watts is not None and limit else 0.0
+    if utilization >= SIGNAL or (traffic or 0.0) >= SIGNAL or drawn >= POWER_SIGNAL:
+        return Activity.LIGHT
+    return Activity.RESERVED_IDLE if memory >= HELD_MIB else Activity.IDLE
+
+
+def node_window(
+    node: GpuNode, rounds: Sequence[Sequence[Reading]], threshold: float, problem: str = ""
+) -> NodeWindow:
+    """`rounds` has what each round that succeeded read; `threshold` is a share."""
+    by_gpu: dict[int, list[Reading]] = {}
+    for readings in rounds:
+        for reading in readings:
+            by_gpu.setdefault(reading.index, []).append(reading)
+    gpus = tuple(gpu_window(by_gpu[index]) for index in sorted(by_gpu))
+    every = [each for gpu in gpus for each in gpu.utilization]
+    mean = fmean(every) if every else None
+    verdict = _verdict(node.stated, mean, threshold)
+    highest = max(
+        (gpu.activity for gpu in gpus if gpu.activity is not None),
+        key=_RANK.__getitem__,
+        default=None,
+    )
+    return NodeWindow(
+        node=node.name,
+        stated=node.stated,
+        capacity=node.capacity,
+        pods=tuple(sorted(pod.path for pod in node.pods)),
+        gpus=gpus,
+        mean=mean,
+        max=max(every, default=None),
+        verdict=verdict,
+        confident=verdict is Verdict.GHOST
+        and len(rounds) > 1
+        and all(each / 100 < threshold for each in every),
+        activity=highest,
+        readiness=_readiness(verdict, highest),
+        problem=problem or ("" if every else _silent(gpus)),
+    )
+
+
+def _verdict(stated: int, mean: float | None, threshold: float) -> Verdict:
+    if mean is None:
+        return Verdict.NO_SAMPLES
+    if not stated:
+        return Verdict.NO_ALLOCATION
+    return Verdict.GHOST if mean / 100 < threshold else Verdict.ACTIVE
+
+
+def _readiness(verdict: Verdict, highest: Activity | None) -> Readiness | None:
+    if verdict not in (Verdict.GHOST, Verdict.NO_ALLOCATION) or highest is None:
+        return None
+    if highest in PRODUCTIVE:
+        return Readiness.RESERVED_ACTIVE
+    return Readiness.IDLE if highest is Activity.IDLE else Readiness.RESERVED_IDLE
+
+
+def _silent(gpus: Sequence[GpuWindow]) -> str:
+    if not gpus:
+        return "nvidia-smi knows of no GPU"
+    return "its GPUs do not tell their utilization, as is so where they are divided (MIG)"
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    told = [value for value in values if value is not None]
+    return fmean(told) if told else None

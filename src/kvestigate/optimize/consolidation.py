@@ -1,0 +1,268 @@
+"""PURE. Which pods to move so that thin nodes become empty and others dense.
+
+Donors and targets are disjoint, so no pod comes to a node that is being emptied. The largest
+pods are placed first, each on the target where it leaves the least over.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from fnmatch import fnmatchcase
+
+from kvestigate.errors import UsageError
+from kvestigate.kube.requests import Amounts
+from kvestigate.nodeops.pods import SYSTEM
+from kvestigate.optimize.model import Fill, Fleet, GpuNode, GpuPod, largest_first
+
+SCHEMA = "kvestigate.optimize.plan/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Tunables:
+    donor_max_util: float = 0.3
+    """A node of which a smaller share is allocated is emptied."""
+    min_free_nodes: int = 1
+    """Empty nodes that are wanted: reported, not enforced."""
+    exclude_namespaces: tuple[str, ...] = ()
+    """Pods of these are not moved."""
+    exclude_nodes: tuple[str, ...] = ()
+    """Neither emptied nor filled."""
+    pins: tuple[str, ...] = ()
+    """`namespace/pattern` of pods that are not moved; `*` stands for anything."""
+
+
+class Role(enum.Enum):
+    DONOR = "donor"
+    TARGET = "target"
+    NONE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    namespace: str
+    pod: str
+    gpus: int
+    donor: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Staying:
+    """A pod on a donor that is not moved."""
+
+    namespace: str
+    pod: str
+    gpus: int
+    node: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    node: str
+    role: Role
+    why: str
+    """Why it has that role, or none."""
+    capacity: int
+    before: int
+    """GPUs that are allocated."""
+    after: int
+
+    @property
+    def change(self) -> int:
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Consolidation:
+    schema: str = SCHEMA
+    captured_at: datetime
+    """UTC."""
+    server: str
+    tunables: Tunables
+    moves: tuple[Move, ...]
+    unplaceable: tuple[Staying, ...]
+    """No target has room for them."""
+    held: tuple[Staying, ...]
+    """Pinned, or in a namespace that is excluded or the system's."""
+    drained: tuple[str, ...]
+    """Donors that the moves leave empty."""
+    empty_before: int
+    """Nodes."""
+    empty_after: int
+    enough_empty: bool
+    """As many as `min_free_nodes` wants."""
+    notes: tuple[str, ...]
+    nodes: tuple[Projection, ...]
+
+
+def plan(fleet: Fleet, tunables: Tunables) -> Consolidation:
+    """UsageError if a tunable means nothing."""
+    _check(fleet, tunables)
+    roles = {node.name: role_of(node, tunables) for node in fleet.nodes}
+    targets = [_Target(node) for node in fleet.nodes if roles[node.name][0] is Role.TARGET]
+    donors = [node for node in fleet.nodes if roles[node.name][0] is Role.DONOR]
+    moves: list[Move] = []
+    unplaceable: list[Staying] = []
+    held: list[Staying] = []
+    for donor, pod in _largest_first(donors):
+        if reason := _held(pod, tunables):
+            held.append(_staying(pod, donor, reason))
+        elif target := _best(pod, donor, targets):
+            target.take(pod)
+            moves.append(Move(pod.namespace, pod.name, pod.count, donor.name, target.node.name))
+        else:
+            unplaceable.append(_staying(pod, donor, _no_room(pod, donor, targets)))
+    nodes = tuple(_projection(node, roles[node.name], moves) for node in fleet.nodes)
+    empty_after = sum(not it.after for it in nodes)
+    return Consolidation(
+        captured_at=fleet.captured_at,
+        server=fleet.server,
+        tunables=tunables,
+        moves=tuple(moves),
+        unplaceable=tuple(unplaceable),
+        held=tuple(held),
+        drained=tuple(it.node for it in nodes if it.before and not it.after),
+        empty_before=sum(not it.before for it in nodes),
+        empty_after=empty_after,
+        enough_empty=empty_after >= tunables.min_free_nodes,
+        notes=_notes(fleet, tunables, donors, targets),
+        nodes=nodes,
+    )
+
+
+def _largest_first(donors: Iterable[GpuNode]) -> list[tuple[GpuNode, GpuPod]]:
+    pairs = [(donor, pod) for donor in donors for pod in donor.pods]
+    return sorted(pairs, key=lambda it: (*largest_first(it[1]), it[0].name))
+
+
+def role_of(node: GpuNode, tunables: Tunables) -> tuple[Role, str]:
+    """With the reason."""
+    if node.name in tunables.exclude_nodes:
+        return Role.NONE, "excluded"
+    if node.fill is Fill.EMPTY:
+        return Role.NONE, "empty already"
+    if node.share < tunables.donor_max_util:
+        return Role.DONOR, f"{node.share:.0%} < {tunables.donor_max_util:.0%}"
+    if node.fill is Fill.FULL:
+        return Role.NONE, "full"
+    if node.closed:
+        return Role.NONE, node.closed
+    return Role.TARGET, f"{node.free} free"
+
+
+class _Target:
+    """A node while it is being filled."""
+
+    def __init__(self, node: GpuNode) -> None:
+        self.node = node
+        self.room: Amounts = node.room
+
+    @property
+    def free(self) -> int:
+        return sum(self.room.values())
+
+    def fits(self, pod: GpuPod) -> bool:
+        return all(self.room.get(name, 0) >= count for name, count in pod.gpus.items())
+
+    def take(self, pod: GpuPod) -> None:
+        for name, count in pod.gpus.items():
+            self.room[name] -= count
+
+
+def _best(pod: GpuPod, donor: GpuNode, targets: Sequence[_Target]) -> _Target | None:
+    """The one with the least room that suffices."""
+    fitting = [it for it in targets if _alike(it.node, donor) and it.fits(pod)]
+    return min(fitting, key=lambda it: (it.free, it.node.name), default=None)
+
+
+def _alike(one: GpuNode, other: GpuNode) -> bool:
+    """Whether their GPUs can stand in for each other, as far as labels tell."""
+    return not one.model or not other.model or one.model == other.model
+
+
+def _held(pod: GpuPod, tunables: Tunables) -> str:
+    if pod.namespace in tunables.exclude_namespaces:
+        return f"the namespace {pod.namespace} is excluded"
+    if pod.namespace in SYSTEM:
+        return "in a system namespace"
+    pin = next((pin for pin in tunables.pins if pinned(pin, pod)), "")
+    return f"pinned by {pin}" if pin else ""
+
+
+def pinned(pin: str, pod: GpuPod) -> bool:
+    namespace, _, pattern = pin.partition("/")
+    return fnmatchcase(pod.namespace, namespace) and fnmatchcase(pod.name, pattern)
+
+
+def _staying(pod: GpuPod, node: GpuNode, reason: str) -> Staying:
+    return Staying(pod.namespace, pod.name, pod.count, node.name, reason)
+
+
+def _no_room(pod: GpuPod, donor: GpuNode, targets: Sequence[_Target]) -> str:
+    if not targets:
+        return "there is no target"
+    alike = [it for it in targets if _alike(it.node, donor)]
+    if not alike:
+        return f"no target has {donor.model}"
+    most = max(alike, key=lambda it: it.free)
+    wanted = ", ".join(f"{count} {name}" for name, count in sorted(pod.gpus.items()))
+    return f"needs {wanted}; the most left on a target is {most.free} on {most.node.name}"
+
+
+def _projection(node: GpuNode, role: tuple[Role, str], moves: Sequence[Move]) -> Projection:
+    gone = sum(it.gpus for it in moves if it.donor == node.name)
+    come = sum(it.gpus for it in moves if it.target == node.name)
+    # Init containers ask for GPUs beside the others, and are counted only where they need more.
+    after = max(node.stated - gone, 0) + come
+    return Projection(node.name, *role, node.capacity, node.stated, after)
+
+
+def _notes(
+    fleet: Fleet, tunables: Tunables, donors: Sequence[GpuNode], targets: Sequence[_Target]
+) -> tuple[str, ...]:
+    notes = []
+    if donors and not targets:
+        notes.append(f"every node with room is a donor: {_way_out(donors)}")
+    pods = [pod for node in fleet.nodes for pod in node.pods]
+    notes += [
+        f"--pin {pin} matches no pod that has GPUs"
+        for pin in tunables.pins
+        if not any(pinned(pin, pod) for pod in pods)
+    ]
+    return tuple(notes)
+
+
+def _way_out(donors: Sequence[GpuNode]) -> str:
+    shares = [node.share for node in donors if not node.closed]
+    if not shares:
+        return "and new pods come to none of them"
+    lower = int(max(shares) * 1000) / 1000  # not rounded up: a donor is strictly below
+    return f"--donor-max-util {lower:g} makes a target of the fullest"
+
+
+def _check(fleet: Fleet, tunables: Tunables) -> None:
+    if not 0 <= tunables.donor_max_util <= 1:
+        raise UsageError(
+            f"--donor-max-util {tunables.donor_max_util:g} is no share",
+            hint="give a number from 0 to 1, such as 0.3",
+        )
+    for pin in tunables.pins:
+        namespace, slash, pattern = pin.partition("/")
+        if not (namespace and slash and pattern):
+            raise UsageError(
+                f"--pin {pin}: names no namespace and pods",
+                hint="write namespace/pattern: research/sweep-*",
+            )
+    names = [node.name for node in fleet.nodes]
+    for name in tunables.exclude_nodes:
+        if name not in names:
+            close = difflib.get_close_matches(name, names, 1)
+            raise UsageError(
+                f"--exclude-node {name}: there is no such node with GPUs",
+                hint=f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names)}",
+            )

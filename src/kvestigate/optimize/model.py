@@ -1,0 +1,136 @@
+"""PURE. A fleet of GPU nodes as the scheduler counts it: what is offered and what is stated."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from kvestigate.kube.requests import Amounts
+from kvestigate.observe.gpus import Consumer
+from kvestigate.reports.gpu import GpuReport
+from kvestigate.reports.nodes import NodesReport
+
+
+class Fill(enum.Enum):
+    """How much of a node's GPUs is allocated."""
+
+    EMPTY = "empty"
+    PARTIAL = "partial"
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuPod:
+    """A pod that was given GPUs."""
+
+    namespace: str
+    name: str
+    gpus: Amounts
+    """By resource name."""
+
+    @property
+    def count(self) -> int:
+        return sum(self.gpus.values())
+
+    @property
+    def path(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuNode:
+    name: str
+    model: str
+    """Empty if no label tells it."""
+    offered: Amounts
+    allocated: Amounts
+    pods: tuple[GpuPod, ...] = ()
+    """The largest first."""
+    closed: str = ""
+    """Why new pods do not come: `cordoned`, `not ready`; empty if they do."""
+
+    @property
+    def capacity(self) -> int:
+        return sum(self.offered.values())
+
+    @property
+    def stated(self) -> int:
+        """GPUs that pods have asked for, whether they use them or not."""
+        return sum(self.allocated.values())
+
+    @property
+    def room(self) -> Amounts:
+        """What is free of each resource; a node that lost devices has none below zero."""
+        return {
+            name: max(count - self.allocated.get(name, 0), 0)
+            for name, count in self.offered.items()
+        }
+
+    @property
+    def free(self) -> int:
+        return sum(self.room.values())
+
+    @property
+    def share(self) -> float:
+        return self.stated / self.capacity if self.capacity else 1.0
+
+    @property
+    def fill(self) -> Fill:
+        if not self.stated:
+            return Fill.EMPTY
+        return Fill.PARTIAL if self.free else Fill.FULL
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    captured_at: datetime
+    """UTC."""
+    server: str
+    nodes: tuple[GpuNode, ...]
+    """By name."""
+    waiting: int = 0
+    """GPUs that pods without a node ask for."""
+
+
+def fleet_of(gpus: GpuReport, nodes: NodesReport, *, captured_at: datetime, server: str) -> Fleet:
+    """What the reports of one moment say together."""
+    closed = {row.name: _closed(row.ready, row.schedulable) for row in nodes.nodes}
+    held: dict[str, list[Consumer]] = {}
+    for consumer in gpus.consumers:
+        held.setdefault(consumer.node, []).append(consumer)
+    return Fleet(
+        captured_at=captured_at,
+        server=server,
+        nodes=tuple(
+            GpuNode(
+                name=node.node,
+                model=node.model,
+                offered=node.allocatable,
+                allocated=node.requested,
+                pods=_pods(held.get(node.node, ())),
+                closed=closed.get(node.node, ""),
+            )
+            for node in sorted(gpus.nodes, key=lambda it: it.node)
+        ),
+        waiting=gpus.waiting,
+    )
+
+
+def _closed(ready: bool, schedulable: bool) -> str:
+    if not ready:
+        return "not ready"
+    return "" if schedulable else "cordoned"
+
+
+def _pods(consumers: Iterable[Consumer]) -> tuple[GpuPod, ...]:
+    found: dict[tuple[str, str], Amounts] = {}
+    for it in consumers:
+        asked = found.setdefault((it.namespace, it.pod), {})
+        asked[it.resource] = asked.get(it.resource, 0) + it.amount
+    return tuple(sorted((GpuPod(*name, gpus) for name, gpus in found.items()), key=largest_first))
+
+
+def largest_first(pod: GpuPod) -> tuple[int, str, str]:
+    return -pod.count, pod.namespace, pod.name

@@ -1,0 +1,79 @@
+"""The operations of `optimize`. Operators only: whoever serves agents denies them by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from kvestigate.client.access import Access
+from kvestigate.observe.source import Progress
+from kvestigate.operation import Effect, Operation
+from kvestigate.optimize import consolidation, fragmentation
+from kvestigate.optimize.apply import Application, ApplyOptions, apply
+from kvestigate.optimize.collect import Source, read
+from kvestigate.optimize.consolidation import Consolidation, Tunables
+from kvestigate.optimize.fragmentation import Fragmentation
+from kvestigate.optimize.probe import Probe, ProbeOptions, probe
+
+
+@dataclass(frozen=True, slots=True)
+class AnalyzeOptions:
+    source: Source
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    source: Source
+    tunables: Tunables = field(default_factory=Tunables)
+
+
+async def analyze(
+    access: Access | None, options: AnalyzeOptions, progress: Progress | None = None
+) -> Fragmentation:
+    """`access` is needed only where the source is the cluster."""
+    return fragmentation.analyze(await read(access, options.source, progress))
+
+
+async def plan(
+    access: Access | None, options: PlanOptions, progress: Progress | None = None
+) -> Consolidation:
+    """`access` is needed only where the source is the cluster."""
+    return consolidation.plan(await read(access, options.source, progress), options.tunables)
+
+
+ANALYZE = Operation(
+    name="optimize.analyze",
+    summary="Say how scattered the free GPUs are.",
+    input=AnalyzeOptions,
+    output=Fragmentation,
+    effect=Effect.READ,
+    handler=analyze,
+)
+
+PLAN = Operation(
+    name="optimize.plan",
+    summary="Say which pods to move so that thin nodes become empty.",
+    input=PlanOptions,
+    output=Consolidation,
+    effect=Effect.READ,
+    handler=plan,
+)
+
+PROBE = Operation(
+    name="optimize.probe-gpu",
+    summary="Ask nvidia-smi on every node what allocated GPUs really do.",
+    input=ProbeOptions,
+    output=Probe,
+    effect=Effect.READ,
+    handler=probe,
+)
+
+APPLY = Operation(
+    name="optimize.apply",
+    summary="Carry a consolidation plan out: cordon the donors, evict in waves.",
+    input=ApplyOptions,
+    output=Application,
+    effect=Effect.DESTROY,
+    handler=apply,
+)
+
+OPERATIONS = (ANALYZE, PLAN, PROBE, APPLY)

@@ -1,0 +1,142 @@
+"""`optimize probe-gpu`: ask every node's own `nvidia-smi`, in rounds, what its GPUs really do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from kvestigate.aio.clock import WALL, Clock
+from kvestigate.client.access import Access
+from kvestigate.client.connect import connect
+from kvestigate.errors import KvestigateError, UsageError
+from kvestigate.hosts.model import NodeAccess
+from kvestigate.hosts.reach import Host, Hosts, reach
+from kvestigate.observe.source import Progress
+from kvestigate.optimize.activity import NodeWindow, node_window
+from kvestigate.optimize.collect import Source, read
+from kvestigate.optimize.model import Fleet
+from kvestigate.optimize.smi import COMMAND, Reading, readings
+from kvestigate.optimize.summary import Summary, summarize
+
+SCHEMA = "kvestigate.optimize.probe/v1"
+_TOGETHER = 8
+"""Nodes that are asked at a time."""
+_PATIENCE = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeOptions:
+    source: Source
+    ghost_threshold: float = 0.05
+    """A share: what is allocated on a node below it is a ghost."""
+    samples: int = 1
+    """Rounds."""
+    interval: float = 1.0
+    """Seconds between rounds."""
+    access: NodeAccess = field(default_factory=NodeAccess)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    schema: str = SCHEMA
+    captured_at: datetime
+    """When it was read what is stated. UTC."""
+    probed_at: datetime
+    """When the first round began."""
+    server: str
+    ghost_threshold: float
+    samples: int
+    interval: float
+    seconds: float
+    """From the first round to the last."""
+    summary: Summary
+    nodes: tuple[NodeWindow, ...]
+
+
+async def probe(
+    access: Access,
+    options: ProbeOptions,
+    progress: Progress | None = None,
+    clock: Clock = WALL,
+) -> Probe:
+    _check(options)
+    fleet = await read(access, options.source, progress)
+    async with connect(access) as api:
+        hosts = await reach(api, options.access)
+        rounds = _Rounds(fleet, hosts)
+        began = latest = clock.now()
+        for number in range(options.samples):
+            if number:
+                await clock.sleep(options.interval)
+            latest = clock.now()
+            await rounds.run()
+            if progress is not None:
+                progress("rounds", number + 1)
+    nodes = tuple(
+        node_window(
+            node,
+            rounds.readings[node.name],
+            options.ghost_threshold,
+            rounds.problems.get(node.name, ""),
+        )
+        for node in fleet.nodes
+    )
+    return Probe(
+        captured_at=fleet.captured_at,
+        probed_at=datetime.fromtimestamp(began, UTC),
+        server=str(access.server),
+        ghost_threshold=options.ghost_threshold,
+        samples=options.samples,
+        interval=options.interval,
+        seconds=latest - began,
+        summary=summarize(nodes),
+        nodes=nodes,
+    )
+
+
+class _Rounds:
+    """What the nodes said so far."""
+
+    def __init__(self, fleet: Fleet, hosts: Hosts) -> None:
+        names = [node.name for node in fleet.nodes]
+        self.readings: dict[str, list[tuple[Reading, ...]]] = {name: [] for name in names}
+        self._hosts: Mapping[str, Host] = {
+            name: hosts.nodes[name] for name in names if name in hosts.nodes
+        }
+        self.problems: dict[str, str] = {
+            name: hosts.unreachable.get(name, "there is no such node now")
+            for name in names
+            if name not in self._hosts
+        }
+        """By node, the latest."""
+        self._room = asyncio.Semaphore(_TOGETHER)
+
+    async def run(self) -> None:
+        await asyncio.gather(*(self._ask(name, host) for name, host in self._hosts.items()))
+
+    async def _ask(self, name: str, host: Host) -> None:
+        async with self._room:
+            try:
+                self.readings[name].append(await _read(host))
+            except KvestigateError as error:
+                self.problems[name] = error.message
+
+
+async def _read(host: Host) -> tuple[Reading, ...]:
+    done = await host.run(COMMAND, timeout=_PATIENCE)
+    if done.exit_code:
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip() or "it said nothing"
+        raise KvestigateError(f"nvidia-smi ended with {done.exit_code}: {said}")
+    return readings(done.stdout.decode("utf-8", "replace"))
+
+
+def _check(options: ProbeOptions) -> None:
+    if not 0 < options.ghost_threshold <= 1:
+        raise UsageError(
+            f"--ghost-threshold {options.ghost_threshold:g} is no share",
+            hint="give a number above 0 and up to 1, such as 0.05",
+        )
+    if options.samples < 1:
+        raise UsageError(f"--samples {options.samples}: there is no such number of rounds")

@@ -1,0 +1,252 @@
+"""PURE. What the GPUs of a fleet do, as blocks: every reading first, what it comes to last."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvestigate.optimize.activity import (
+    ACTIVE_FROM,
+    HELD_MIB,
+    POWER_SIGNAL,
+    SATURATED_FROM,
+    SIGNAL,
+    Activity,
+    GpuWindow,
+    NodeWindow,
+    Readiness,
+    Verdict,
+)
+from kvestigate.optimize.probe import Probe
+from kvestigate.optimize.summary_views import forecast_blocks, memory_of, power_of, summary_facts
+from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
+
+_ACTIVITY = {
+    Activity.IDLE: Tone.DIM,
+    Activity.RESERVED_IDLE: Tone.WARN,
+    Activity.LIGHT: Tone.PLAIN,
+    Activity.ACTIVE: Tone.GOOD,
+    Activity.SATURATED: Tone.GOOD,
+}
+_VERDICT = {
+    Verdict.GHOST: Tone.BAD,
+    Verdict.ACTIVE: Tone.GOOD,
+    Verdict.NO_ALLOCATION: Tone.DIM,
+    Verdict.NO_SAMPLES: Tone.WARN,
+}
+
+
+def probe_blocks(found: Probe) -> Sequence[Block]:
+    if not found.nodes:
+        return [text("no node offers GPUs")]
+    return [
+        _rules(found),
+        _readings(found),
+        _accounts(found.nodes),
+        _overview(found.nodes),
+        *_problems(found.nodes),
+        text("cluster aggregate (only of GPUs that report)", Tone.STRONG),
+        summary_facts(found.summary),
+        *_reserved(found),
+        *_ghosts(found),
+        *forecast_blocks(found.summary.power),
+    ]
+
+
+def _rules(found: Probe) -> Facts:
+    window = f"{found.samples} of each GPU"
+    if found.samples > 1:
+        window += f", {found.interval:g} s apart (~{found.seconds:.0f} s)"
+    return Facts(
+        (
+            ("samples", window),
+            ("threshold", f"{found.ghost_threshold:g}"),
+            (
+                "verdict",
+                "mean_util_pct = sum(sample.util) / len(samples); "
+                "ghost if mean_util_pct / 100 < threshold",
+            ),
+            (
+                "classes",
+                f"saturated: SM >= {SATURATED_FROM:g}%; active: SM >= {ACTIVE_FROM:g}%; "
+                f"light: SM or memory traffic >= {SIGNAL:g}%, "
+                f"or power >= {POWER_SIGNAL:.0%} of its limit; "
+                f"reserved-idle: none of these, {HELD_MIB} MiB or more held; idle: nothing",
+            ),
+            ("bursty", "max - mean > 20 percentage points in the window"),
+        )
+    )
+
+
+def _readings(found: Probe) -> Table:
+    several = found.samples > 1
+    columns = (
+        Column("node"),
+        Column("gpu", number=True),
+        Column("SM%", number=True),
+        *((Column("max", number=True), Column("min", number=True)) if several else ()),
+        Column("traffic%", number=True, wide=True),
+        Column("MiB", number=True),
+        Column("W", number=True),
+        Column("°C", number=True),
+        Column("activity"),
+        Column("readings", wide=True),
+        Column("uuid", wide=True),
+    )
+    rows = [_reading(node.node, gpu, several) for node in found.nodes for gpu in node.gpus]
+    return Table(columns, rows, empty="no GPU was read")
+
+
+def _reading(node: str, gpu: GpuWindow, several: bool) -> list[str | Cell]:
+    return [
+        node,
+        str(gpu.index),
+        _figure(gpu.mean, 1),
+        *((_figure(gpu.max, 0), _figure(gpu.min, 0)) if several else ()),
+        _figure(gpu.memory_traffic, 1),
+        f"{gpu.memory_mib:.0f}",
+        _figure(gpu.watts, 0),
+        _figure(gpu.temperature, 0),
+        _activity(gpu.activity, gpu.bursty),
+        " ".join(f"{each:g}" for each in gpu.utilization) or "-",
+        gpu.uuid,
+    ]
+
+
+def _accounts(nodes: Sequence[NodeWindow]) -> Table:
+    """What is stated on each node, and what was read there."""
+    columns = (
+        Column("node"),
+        Column("stated", number=True),
+        Column("mean", number=True),
+        Column("node_max", number=True),
+        Column("verdict"),
+        Column("pods accounted"),
+    )
+    rows: list[list[str | Cell]] = [
+        [
+            it.node,
+            str(it.stated),
+            _percent(it.mean),
+            _percent(it.max),
+            Cell(it.verdict.value, _VERDICT[it.verdict]),
+            ", ".join(it.pods) or "-",
+        ]
+        for it in nodes
+    ]
+    return Table(columns, rows)
+
+
+def _overview(nodes: Sequence[NodeWindow]) -> Table:
+    columns = (
+        Column("node"),
+        Column("running", number=True),
+        Column("SM%", number=True),
+        Column("VRAM usage"),
+        Column("power usage"),
+        Column("hottest", number=True),
+        Column("verdict"),
+        Column("activity"),
+    )
+    rows: list[list[str | Cell]] = []
+    for it in nodes:
+        hottest = max((gpu.temperature for gpu in it.gpus if gpu.temperature), default=None)
+        rows.append(
+            [
+                it.node,
+                f"{it.stated}/{it.capacity}",
+                _figure(it.mean, 1),
+                memory_of(it.gpus) if it.gpus else "-",
+                power_of(it.gpus) if it.gpus else "-",
+                "-" if hottest is None else f"{hottest:.0f}°C",
+                Cell(it.verdict.value, _VERDICT[it.verdict]),
+                _activity(it.activity, any(gpu.bursty for gpu in it.gpus)),
+            ]
+        )
+    return Table(columns, rows)
+
+
+def _problems(nodes: Sequence[NodeWindow]) -> Sequence[Block]:
+    return [text(f"{it.node}: {it.problem}", Tone.WARN) for it in nodes if it.problem]
+
+
+def _reserved(found: Probe) -> Sequence[Block]:
+    held = found.summary.recoverable
+    if not held.nodes:
+        return []
+    columns = (
+        Column("node"),
+        Column("stated", number=True),
+        Column("VRAM held"),
+        Column("pods"),
+    )
+    rows = [
+        [it.node, str(it.stated), memory_of(it.gpus), ", ".join(it.pods) or "-"]
+        for it in found.nodes
+        if it.readiness is Readiness.RESERVED_IDLE
+    ]
+    total = f"{held.memory_mib / 1024:.1f}/{held.memory_total_mib / 1024:.1f} GiB"
+    gpus = f"{held.gpus} stated {'GPU' if held.gpus == 1 else 'GPUs'}"
+    return [
+        text(
+            "reserved-idle nodes (loaded; no compute, memory traffic or power tells of work; "
+            "consolidate or shrink them)",
+            Tone.STRONG,
+        ),
+        Table(columns, rows),
+        text(f"-> recoverable capacity: {gpus} and {total} of VRAM that nothing works with"),
+    ]
+
+
+def _ghosts(found: Probe) -> Sequence[Block]:
+    ghosts = [it for it in found.nodes if it.verdict is Verdict.GHOST]
+    if not ghosts:
+        return []
+    single = found.samples == 1
+    heading = "ghost nodes"
+    if single:
+        heading += " (a single look: confirm it with --samples N)"
+    columns = (
+        Column("node"),
+        Column("stated", number=True),
+        Column("pods", number=True),
+        Column("mean", number=True),
+        Column("max", number=True),
+        Column("threshold", number=True),
+        Column("signal"),
+    )
+    rows: list[list[str | Cell]] = [
+        [
+            it.node,
+            str(it.stated),
+            str(len(it.pods)),
+            _percent(it.mean),
+            _percent(it.max),
+            f"{found.ghost_threshold:.1%}",
+            _signal(found, it),
+        ]
+        for it in ghosts
+    ]
+    return [text(heading, Tone.STRONG), Table(columns, rows)]
+
+
+def _signal(found: Probe, ghost: NodeWindow) -> Cell:
+    if found.samples == 1:
+        return Cell("single-shot", Tone.WARN)
+    window = f"(N={found.samples} over ~{found.seconds:.0f}s)"
+    if ghost.confident:
+        return Cell(f"confident {window}", Tone.BAD)
+    return Cell(f"not confident {window}: some readings are above", Tone.WARN)
+
+
+def _activity(activity: Activity | None, bursty: bool) -> Cell:
+    if activity is None:
+        return Cell("not told", Tone.DIM)
+    return Cell(activity.value + (" bursty" if bursty else ""), _ACTIVITY[activity])
+
+
+def _figure(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}%"

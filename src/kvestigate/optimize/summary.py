@@ -1,0 +1,76 @@
+"""PURE. What the windows of all nodes come to together."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from kvestigate.optimize.activity import Activity, NodeWindow, Readiness, Verdict
+from kvestigate.optimize.energy import Power, power
+
+
+@dataclass(frozen=True, slots=True)
+class Recoverable:
+    """What nodes hold on which something is loaded and nothing works."""
+
+    nodes: tuple[str, ...]
+    gpus: int
+    """Stated."""
+    memory_mib: float
+    memory_total_mib: float
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Everything but what is stated is of GPUs that report."""
+
+    allocated: int
+    capacity: int
+    reporting: int
+    """GPUs."""
+    reporting_nodes: int
+    mean_utilization: float | None
+    memory_mib: float
+    memory_total_mib: float
+    activity: dict[str, int]
+    """GPUs of each class that there is."""
+    power: Power
+    verdicts: dict[str, int]
+    """Nodes of each verdict."""
+    readiness: dict[str, int]
+    """Of the nodes that are not active, how many could be drained how."""
+    recoverable: Recoverable
+
+
+def summarize(nodes: Sequence[NodeWindow]) -> Summary:
+    gpus = [gpu for node in nodes for gpu in node.gpus if gpu.reporting]
+    tally = Counter(gpu.activity for gpu in gpus)
+    verdicts = Counter(node.verdict for node in nodes)
+    ready = Counter(node.readiness for node in nodes)
+    means = [gpu.mean for gpu in gpus if gpu.mean is not None]
+    return Summary(
+        allocated=sum(node.stated for node in nodes),
+        capacity=sum(node.capacity for node in nodes),
+        reporting=len(gpus),
+        reporting_nodes=sum(any(gpu.reporting for gpu in node.gpus) for node in nodes),
+        mean_utilization=fmean(means) if means else None,
+        memory_mib=sum(gpu.memory_mib for gpu in gpus),
+        memory_total_mib=sum(gpu.memory_total_mib for gpu in gpus),
+        activity={each.value: tally[each] for each in Activity if tally[each]},
+        power=power(gpus),
+        verdicts={each.value: verdicts[each] for each in Verdict},
+        readiness={each.value: ready[each] for each in Readiness},
+        recoverable=_recoverable(nodes),
+    )
+
+
+def _recoverable(nodes: Sequence[NodeWindow]) -> Recoverable:
+    found = [node for node in nodes if node.readiness is Readiness.RESERVED_IDLE]
+    return Recoverable(
+        nodes=tuple(node.node for node in found),
+        gpus=sum(node.stated for node in found),
+        memory_mib=sum(gpu.memory_mib for node in found for gpu in node.gpus),
+        memory_total_mib=sum(gpu.memory_total_mib for node in found for gpu in node.gpus),
+    )

@@ -1,0 +1,168 @@
+"""PURE. The aggregate of a probe and its energy forecast, as blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from kvestigate.optimize.activity import GpuWindow, Readiness, Verdict
+from kvestigate.optimize.energy import Energy, Power, Spread
+from kvestigate.optimize.summary import Summary
+from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
+
+_READY = {
+    Readiness.IDLE: "safe to drain",
+    Readiness.RESERVED_IDLE: "loaded, no traffic: consolidate",
+    Readiness.RESERVED_ACTIVE: "memory held and activity: coordinate",
+}
+_MEGA = 10_000
+"""Kilowatt-hours a year from which the forecast is in megawatt-hours."""
+
+
+def summary_facts(found: Summary) -> Facts:
+    power = found.power
+    pairs: list[tuple[str, str | Cell]] = [("GPUs", _stated(found))]
+    if found.mean_utilization is not None:
+        idle = 100 - found.mean_utilization
+        pairs += [
+            ("compute", f"mean SM util {found.mean_utilization:.1f}% (idle headroom ~{idle:.1f}%)"),
+            ("memory", _memory(found)),
+            ("power", _power(power)),
+            ("activity tally (per GPU)", _counts(found.activity)),
+        ]
+    if power.per_gpu is not None:
+        pairs.append(("power per GPU (W)", _spread(power.per_gpu)))
+    if power.temperature is not None:
+        pairs.append(("temp per GPU (°C)", _spread(power.temperature)))
+    if power.drawn:
+        pairs.append(("power split by activity", _split(power)))
+    if found.reporting:
+        pairs.append(("wasted power", _waste(power)))
+    pairs += [
+        ("verdicts", _counts({each.value: found.verdicts[each.value] for each in Verdict})),
+        ("drain-readiness", f"{_readiness(found)} (of nodes that are not active)"),
+    ]
+    return Facts(pairs)
+
+
+def _stated(found: Summary) -> str:
+    share = found.allocated / found.capacity if found.capacity else 0.0
+    return (
+        f"{found.allocated} allocated / {found.capacity} capacity (stated {share:.1%}), "
+        f"reporting={found.reporting} on {found.reporting_nodes} nodes"
+    )
+
+
+def _memory(found: Summary) -> str:
+    share = found.memory_mib / found.memory_total_mib if found.memory_total_mib else 0.0
+    size = _of(found.memory_mib, found.memory_total_mib)
+    return f"{size} resident ({share:.1%} of fleet VRAM, {1 - share:.1%} free)"
+
+
+def _power(power: Power) -> str:
+    drawn = f"{watts(power.drawn)} ({power.share:.1%}) drawn of {watts(power.limit)} TDP"
+    return f"{drawn} (headroom ~{1 - power.share:.1%})"
+
+
+def _spread(found: Spread) -> str:
+    figures = ("min", "max", "mean", "median", "stddev")
+    told = " ".join(f"{name}={getattr(found, name):.0f}" for name in figures)
+    return f"{told} (N={found.count})"
+
+
+def _split(power: Power) -> str:
+    return " ".join(
+        f"{name}={watts(drawn)} ({drawn / power.drawn:.1%})"
+        for name, drawn in power.by_activity.items()
+    )
+
+
+def _waste(power: Power) -> str:
+    waste = power.waste
+    if waste is None:
+        return "not known: no GPU is truly idle, so nothing tells the baseline"
+    return (
+        f"{watts(waste.watts)} across {waste.gpus} reserved-idle GPUs "
+        f"(idle baseline {watts(waste.baseline)} = mean of {waste.baseline_gpus} truly idle; "
+        f"reserved-idle draw {watts(waste.drawn)})"
+    )
+
+
+def _readiness(found: Summary) -> str:
+    return "  ".join(
+        f"{each.value}={found.readiness[each.value]} ({meaning})"
+        for each, meaning in _READY.items()
+    )
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return " ".join(f"{name}={count}" for name, count in counts.items())
+
+
+def forecast_blocks(power: Power) -> Sequence[Block]:
+    """Nothing where no GPU tells its power."""
+    if not power.limit:
+        return []
+    forecast = power.forecast
+    big = forecast.ceiling.year >= _MEGA
+    unit = "MWh" if big else "kWh"
+    observed = f"{power.share:.1%} of TDP, {_part(power.productive, power)} productive"
+    lines: list[tuple[str, Energy, str]] = [
+        ("TDP ceiling", forecast.ceiling, "every GPU at its limit, the most there can be"),
+        ("observed draw", forecast.observed, observed),
+        ("productive", forecast.productive, "light, active and saturated: real compute"),
+        ("idle baseline", forecast.idle, "idle: what drivers and boards take anyway"),
+        ("reserved-idle", forecast.reserved_idle, "all that loaded GPUs without traffic draw"),
+    ]
+    if forecast.recoverable is not None and power.waste is not None:
+        part = _part(power.waste.watts, power)
+        why = f"reserved-idle minus the idle baseline, saved by consolidating; {part} of observed"
+        lines.append(("-> recoverable", forecast.recoverable, why))
+    columns = (
+        Column("energy"),
+        Column(f"month {unit}", number=True),
+        Column(f"quarter {unit}", number=True),
+        Column(f"year {unit}", number=True),
+        Column("what"),
+    )
+    scale = 1000 if big else 1
+    rows = [
+        [name, *(f"{each / scale:.2f}" for each in (it.month, it.quarter, it.year)), why]
+        for name, it, why in lines
+    ]
+    return [
+        text(
+            "energy forecast (a straight line: as if the fleet kept doing what it does now)",
+            Tone.STRONG,
+        ),
+        Table(columns, rows),
+    ]
+
+
+def _part(drawn: float, power: Power) -> str:
+    return f"{drawn / power.drawn:.1%}" if power.drawn else "0.0%"
+
+
+def memory_of(gpus: Iterable[GpuWindow]) -> str:
+    """`174.4/764.7 GiB (22.8%)`"""
+    gpus = list(gpus)
+    used, total = sum(it.memory_mib for it in gpus), sum(it.memory_total_mib for it in gpus)
+    return f"{_of(used, total)} ({used / total if total else 0:.1%})"
+
+
+def power_of(gpus: Iterable[GpuWindow]) -> str:
+    """`0.49 kW (10.3%)`"""
+    gpus = list(gpus)
+    drawn, limit = sum(it.watts or 0 for it in gpus), sum(it.limit_watts or 0 for it in gpus)
+    return f"{drawn / 1000:.2f} kW ({drawn / limit if limit else 0:.1%})"
+
+
+def _of(used_mib: float, total_mib: float) -> str:
+    gib = total_mib / 1024
+    if gib >= 1024:
+        return f"{used_mib / 1024**2:.2f}/{total_mib / 1024**2:.2f} TiB"
+    return f"{used_mib / 1024:.1f}/{gib:.1f} GiB"
+
+
+def watts(value: float) -> str:
+    """`456 W`, `3.44 kW`"""
+    return f"{value:.0f} W" if value < 999.5 else f"{value / 1000:.2f} kW"
