@@ -10,6 +10,7 @@ from kvestigate.jobs import operations as jobs
 from kvestigate.manifests import delete, deploy
 from kvestigate.nodeops import cordon, evict, scale
 from kvestigate.operation import Operation
+from kvestigate.optimize import operations as optimize
 from kvestigate.planeops import environment, fleets
 from kvestigate.planeops import manage as planes
 from kvestigate.planning import plan
@@ -37,6 +38,7 @@ OPERATIONS: tuple[Operation, ...] = (
     evict.CLEAR,
     evict.EVICT,
     scale.OPERATION,
+    *optimize.OPERATIONS,
     deploy.OPERATION,
     delete.OPERATION,
     context.OPERATION,
