@@ -38,11 +38,14 @@ from kvestigate.manifests.model import (
 from kvestigate.manifests.order import stages
 from kvestigate.manifests.parse import parse
 from kvestigate.manifests.types import DEFINITIONS, Types
-from kvestigate.manifests.waiting import is_established, until
+from kvestigate.manifests.waiting import Body, is_established, until
 from kvestigate.operation import Effect, Operation
 
 _TOGETHER = 8
 """Objects under way at a time."""
+
+_LOOKS = 3
+"""How often an object is looked at that changes meanwhile."""
 
 Progress = Callable[[str, int], None]
 """Called with `objects` and how many have yet to be done."""
@@ -152,7 +155,7 @@ class _Run:
 
     async def preview(self, manifest: Manifest, resource: Resource) -> Result:
         try:
-            return await self._apply(manifest, resource, dry_run=True)
+            return await self._previewed(manifest, resource)
         except NotFound as missing:
             if self._types.is_defined(manifest) and unserved(missing):
                 reason = "its type is not there yet, so the server could not check it"
@@ -165,7 +168,7 @@ class _Run:
     async def write(self, manifest: Manifest, resource: Resource) -> Result:
         if self._types.is_defined(manifest):
             return await self._once_served(manifest, resource)
-        result = await self._apply(manifest, resource, dry_run=False)
+        result = await self._apply(manifest, resource)
         if _is(manifest, *DEFINITIONS):
             await self._established(manifest, resource)
         return result
@@ -187,13 +190,28 @@ class _Run:
         deadline = loop.time() + self._options.timeout
         while True:
             try:
-                return await self._apply(manifest, resource, dry_run=False)
+                return await self._apply(manifest, resource)
             except NotFound as missing:
                 if not unserved(missing) or loop.time() > deadline:
                     raise
             await asyncio.sleep(backoff.next())
 
-    async def _apply(self, manifest: Manifest, resource: Resource, *, dry_run: bool) -> Result:
+    async def _previewed(self, manifest: Manifest, resource: Resource) -> Result:
+        """Compared with what it was tried on: controllers write at any time, mostly at first."""
+        for _ in range(_LOOKS):
+            live, made = await self._applied(manifest, resource, dry_run=True)
+            if live is None or _version(live) == _version(made):
+                break
+        return self._compared(manifest, resource, live, made)
+
+    async def _apply(self, manifest: Manifest, resource: Resource) -> Result:
+        live, made = await self._applied(manifest, resource, dry_run=False)
+        return self._compared(manifest, resource, live, made)
+
+    async def _applied(
+        self, manifest: Manifest, resource: Resource, *, dry_run: bool
+    ) -> tuple[Body | None, Body]:
+        """The object before and after."""
         namespace = self._namespace(manifest, resource)
         live = await self._live(manifest, resource, namespace)
         made = await self._api.apply(
@@ -203,15 +221,18 @@ class _Run:
             dry_run=dry_run,
             force=self._options.force_conflicts,
         )
+        return live, made
+
+    def _compared(
+        self, manifest: Manifest, resource: Resource, live: Body | None, made: Body
+    ) -> Result:
         if live is None:
             return self._result(manifest, resource, Outcome.CREATED)
         found = differences(live, made)
         outcome = Outcome.CHANGED if found else Outcome.UNCHANGED
         return self._result(manifest, resource, outcome, changes=found)
 
-    async def _live(
-        self, manifest: Manifest, resource: Resource, namespace: str
-    ) -> dict[str, Any] | None:
+    async def _live(self, manifest: Manifest, resource: Resource, namespace: str) -> Body | None:
         try:
             return await self._api.get(resource, manifest.name, namespace=namespace or None)
         except NotFound as missing:
@@ -235,6 +256,10 @@ class _Run:
             outcome=outcome,
             **found,
         )
+
+
+def _version(body: Body) -> Any:
+    return body["metadata"].get("resourceVersion")
 
 
 def _is(manifest: Manifest, group: str, kind: str) -> bool:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from kvestigate.kube import builtins
 from kvestigate.kube.redaction import sized
 from kvestigate.manifests.model import Change
 
@@ -36,7 +37,13 @@ def _comparable(body: _Values) -> dict[str, Any]:
     metadata = {key: it for key, it in body["metadata"].items() if key not in _OF_THE_SERVER}
     if annotations := metadata.get("annotations"):
         metadata["annotations"] = {k: it for k, it in annotations.items() if k != _LAST_APPLIED}
-    return {**body, "metadata": metadata}
+    rest = {key: it for key, it in body.items() if key != "status" or not _has_own_status(body)}
+    return {**rest, "metadata": metadata}
+
+
+def _has_own_status(body: _Values) -> bool:
+    """Whether `status` is written apart from the rest: what differs there is not our doing."""
+    return builtins.registry().for_kind(body["apiVersion"], body["kind"]) is not None
 
 
 def _walk(path: str, old: Any, new: Any) -> Iterator[tuple[str, Any, Any]]:
