@@ -1,8 +1,8 @@
 """Apps: one description of a program that becomes a workspace on a host, or pods.
 
 `spec`, `check`, `target`, `launch`, `compile`, `digest` and `present` are pure; `load`, `status`
-and `diff` read and write files of this machine; `pods`, `hosts` and `manage` change clusters.
-The names in `__all__` can be had from here.
+and `diff` read and write files of this machine; `pods`, `shards`, `hosts` and `manage` change
+clusters. The names in `__all__` can be had from here.
 """
 
 from __future__ import annotations

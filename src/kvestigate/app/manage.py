@@ -9,7 +9,8 @@ from pathlib import Path
 from kvestigate.app import hosts, pods
 from kvestigate.app.diff import Drift, compare
 from kvestigate.app.digest import spec_hash
-from kvestigate.app.model import AppOutcome, Step
+from kvestigate.app.model import AppOutcome, Prepared
+from kvestigate.app.shards import Place
 from kvestigate.app.spec import AppPhase, AppSpec, Target
 from kvestigate.app.status import RecordedStatus, read_status, status_path_for, write_status
 from kvestigate.app.target import ResolvedTarget, pick_target
@@ -35,34 +36,23 @@ class AppOptions:
 
 
 async def up(access: Access, options: AppOptions) -> AppOutcome:
-    """Make it so that the App runs as it says; where it does, nothing is done."""
+    """Make it so that the App runs as it says; where it does, nothing is done.
+
+    What was recorded stays as it was if the plan cannot be carried out.
+    """
     spec = options.app
     chosen = pick_target(spec)
     _check_moved(spec, chosen, recorded_here(access, spec))
-
-    async def act() -> tuple[Step, ...]:
-        if chosen.target is Target.WORKSPACE:
-            place = hosts.Place(access, options.via, spec, options.directory)
-            return await hosts.up(place, apply=options.apply)
-        return await pods.up(
-            access,
-            spec,
-            force_conflicts=options.force_conflicts,
-            timeout=options.timeout,
-            apply=options.apply,
+    if chosen.target is Target.WORKSPACE:
+        prepared = await hosts.up(Place(access, options.via, spec, options.directory))
+    else:
+        prepared = await pods.up(
+            access, spec, force_conflicts=options.force_conflicts, timeout=options.timeout
         )
-
-    if not options.apply:
-        return _outcome(spec, chosen, await act(), applied=False)
-    record = _Record(access, spec, chosen.target)
-    record.write(AppPhase.APPLYING)
-    try:
-        outcome = _outcome(spec, chosen, await act(), applied=True)
-    except KvestigateError as error:
-        record.write(AppPhase.FAILED, error.message)
-        raise
-    record.conclude(outcome, AppPhase.UP)
-    return outcome
+    plan = _planned(spec, chosen, prepared)
+    if not options.apply or plan.failed:
+        return plan
+    return await _Record(access, spec, chosen.target).applied(plan, prepared)
 
 
 async def down(access: Access, options: AppOptions) -> AppOutcome:
@@ -74,13 +64,15 @@ async def down(access: Access, options: AppOptions) -> AppOutcome:
         chosen = ResolvedTarget(recorded.target, (f"it was applied {recorded.recorded_at}",))
     chosen = chosen or replace(pick_target(spec), caveats=())
     if chosen.target is Target.WORKSPACE:
-        place = hosts.Place(access, options.via, spec)
-        steps = await hosts.down(place, apply=options.apply)
+        prepared = await hosts.down(Place(access, options.via, spec))
     else:
-        steps = await pods.down(access, spec, timeout=options.timeout, apply=options.apply)
-    outcome = _outcome(spec, chosen, steps, applied=options.apply)
-    if options.apply and (recorded is not None or steps):
-        _Record(access, spec, chosen.target).conclude(outcome, AppPhase.DOWN)
+        prepared = await pods.down(access, spec, timeout=options.timeout)
+    plan = _planned(spec, chosen, prepared)
+    if not options.apply or (recorded is None and not plan.steps):
+        return plan
+    record = _Record(access, spec, chosen.target)
+    outcome = replace(plan, applied=True, steps=await prepared.carry_out())
+    record.conclude(outcome, AppPhase.DOWN)
     return outcome
 
 
@@ -115,9 +107,7 @@ def _place(spec: AppSpec, target: Target) -> str:
     return f"on {', '.join(spec.nodes)}{root}"
 
 
-def _outcome(
-    spec: AppSpec, chosen: ResolvedTarget, steps: tuple[Step, ...], *, applied: bool
-) -> AppOutcome:
+def _planned(spec: AppSpec, chosen: ResolvedTarget, prepared: Prepared) -> AppOutcome:
     return AppOutcome(
         namespace=spec.metadata.namespace,
         name=spec.metadata.name,
@@ -125,8 +115,8 @@ def _outcome(
         reasons=chosen.reasons,
         caveats=chosen.caveats,
         spec_hash=spec_hash(spec),
-        applied=applied,
-        steps=steps,
+        applied=False,
+        steps=prepared.steps,
     )
 
 
@@ -137,6 +127,19 @@ class _Record:
     access: Access
     spec: AppSpec
     target: Target
+
+    async def applied(self, plan: AppOutcome, prepared: Prepared) -> AppOutcome:
+        """Carry a plan out. That it was begun is written down first: we may not live to tell."""
+        outcome = replace(plan, applied=True)
+        if plan.changes_anything:
+            self.write(AppPhase.APPLYING)
+            try:
+                outcome = replace(outcome, steps=await prepared.carry_out())
+            except KvestigateError as error:
+                self.write(AppPhase.FAILED, error.message)
+                raise
+        self.conclude(outcome, AppPhase.UP)
+        return outcome
 
     def conclude(self, outcome: AppOutcome, reached: AppPhase) -> None:
         wrong = [f"{it.subject}: {it.reason}" for it in outcome.steps if not it.action.good]

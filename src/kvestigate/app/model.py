@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from kvestigate.app.spec import Target
@@ -42,6 +43,15 @@ class Step:
     changes: tuple[Change, ...] = ()
     script: tuple[str, ...] = ()
     """What is run on a host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """What would be done, and the way to do it."""
+
+    steps: tuple[Step, ...]
+    carry_out: Callable[[], Awaitable[tuple[Step, ...]]]
+    """Says what came of the steps. Only for steps that are all good."""
 
 
 @dataclass(frozen=True, slots=True)

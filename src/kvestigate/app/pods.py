@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from kvestigate.app.compile import APP_LABEL, KINDS, MANAGER, MANAGER_LABEL, compile_to_k8s
-from kvestigate.app.model import Action, Step
+from kvestigate.app.model import Action, Prepared, Step
 from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
 from kvestigate.client.api import Api, Propagation
@@ -45,31 +45,35 @@ class _Found:
         return f"{self.resource.kind} {self.name}"
 
 
-async def up(
-    access: Access, spec: AppSpec, *, force_conflicts: bool, timeout: float, apply: bool
-) -> tuple[Step, ...]:
+async def up(access: Access, spec: AppSpec, *, force_conflicts: bool, timeout: float) -> Prepared:
     """What the App says is made so; then goes what an earlier version of it had and it has not."""
     manifests = compile_to_k8s(spec)
     text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": manifests}).decode()
     wanted = DeployOptions(
-        sources=(Source(spec.full_name, text),),
-        force_conflicts=force_conflicts,
-        timeout=timeout,
-        apply=apply,
+        sources=(Source(spec.full_name, text),), force_conflicts=force_conflicts, timeout=timeout
     )
-    done = await deploy(access, wanted)
-    steps = tuple(map(_step, done.objects))
     kept = {(it["kind"], it["metadata"]["name"]) for it in manifests}
-    async with connect(access) as api:
-        left = [it for it in await _objects(api, spec) if (it.resource.kind, it.name) not in kept]
-        removes = apply and not done.failed
-        return steps + await _removed(api, spec, left, timeout=timeout, apply=removes)
+    plan = await deploy(access, wanted)
+    left = [it for it in await _objects(access, spec) if (it.resource.kind, it.name) not in kept]
+
+    async def carry_out() -> tuple[Step, ...]:
+        done = await deploy(access, replace(wanted, apply=True))
+        steps = tuple(map(_step, done.objects))
+        if done.failed:
+            return steps + tuple(Step(Action.SKIP, it.subject) for it in left)
+        return steps + await _removed(access, spec, left, timeout)
+
+    return Prepared(tuple(map(_step, plan.objects)) + _deletions(left), carry_out)
 
 
-async def down(access: Access, spec: AppSpec, *, timeout: float, apply: bool) -> tuple[Step, ...]:
+async def down(access: Access, spec: AppSpec, *, timeout: float) -> Prepared:
     """All that has the App's label goes, and with it what belongs to it."""
-    async with connect(access) as api:
-        return await _removed(api, spec, await _objects(api, spec), timeout=timeout, apply=apply)
+    found = await _objects(access, spec)
+    return Prepared(_deletions(found), lambda: _removed(access, spec, found, timeout))
+
+
+def _deletions(found: Sequence[_Found]) -> tuple[Step, ...]:
+    return tuple(Step(Action.DELETE, it.subject) for it in found)
 
 
 def _step(it: Result) -> Step:
@@ -81,12 +85,13 @@ def _step(it: Result) -> Step:
     return Step(_ACTIONS[it.outcome], f"{it.kind} {it.name}", reason, it.changes)
 
 
-async def _objects(api: Api, spec: AppSpec) -> list[_Found]:
+async def _objects(access: Access, spec: AppSpec) -> list[_Found]:
     """What the cluster has of the App, what needs others first."""
     labels = f"{APP_LABEL}={spec.metadata.name},{MANAGER_LABEL}={MANAGER}"
     selection = Selection(spec.metadata.namespace, labels=labels)
     resources = [builtins.resource(kind) for kind in KINDS]
-    pages = await asyncio.gather(*(api.list(it, selection) for it in resources))
+    async with connect(access) as api:
+        pages = await asyncio.gather(*(api.list(it, selection) for it in resources))
     return [
         _Found(resource, item["metadata"]["name"], item["metadata"]["uid"])
         for resource, page in zip(resources, pages, strict=True)
@@ -95,12 +100,11 @@ async def _objects(api: Api, spec: AppSpec) -> list[_Found]:
 
 
 async def _removed(
-    api: Api, spec: AppSpec, found: Sequence[_Found], *, timeout: float, apply: bool
+    access: Access, spec: AppSpec, found: Sequence[_Found], timeout: float
 ) -> tuple[Step, ...]:
-    if not apply:
-        return tuple(Step(Action.DELETE, it.subject) for it in found)
     namespace = spec.metadata.namespace
-    return tuple(await asyncio.gather(*(_remove(api, namespace, it, timeout) for it in found)))
+    async with connect(access) as api:
+        return tuple(await asyncio.gather(*(_remove(api, namespace, it, timeout) for it in found)))
 
 
 async def _remove(api: Api, namespace: str, it: _Found, timeout: float) -> Step:

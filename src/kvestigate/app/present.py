@@ -79,7 +79,9 @@ def format_apply_results(outcome: AppOutcome) -> str:
 
 def outcome_blocks(outcome: AppOutcome) -> Sequence[Block]:
     """The plan, or what came of it."""
-    blocks: list[Block] = [_heading(outcome), *_target(outcome), _steps(outcome)]
+    blocks: list[Block] = [_heading(outcome), *_target(outcome)]
+    if outcome.steps:
+        blocks.append(_steps(outcome))
     if changed := [it for it in outcome.steps if it.changes]:
         blocks += _changes(changed)
     if not outcome.applied:
@@ -128,7 +130,7 @@ def _steps(outcome: AppOutcome) -> Table:
         for it in outcome.steps
     ]
     columns = (Column("what"), Column("outcome"), Column("reason"))
-    return Table(columns, rows, empty="no steps")
+    return Table(columns, rows)
 
 
 def _changes(changed: Iterable[Step]) -> list[Block]:
