@@ -337,7 +337,7 @@ async def apply(
 
 def _exit_code(result: Application) -> int:
     from kvestigate.nodeops.evict import BLOCKED, FAILED, LEAVING
-    from kvestigate.optimize.apply import KEPT
+    from kvestigate.optimize.steps import KEPT
 
     if result.count(FAILED):
         return EXIT_FAILED

@@ -7,10 +7,9 @@ When a pod of a wave does not go, there is no further wave.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-
-from msgspec import structs
+from typing import TypeVar
 
 from kvestigate.client.access import Access
 from kvestigate.client.api import Api
@@ -18,21 +17,21 @@ from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
 from kvestigate.errors import Forbidden, UsageError
 from kvestigate.kube import builtins
-from kvestigate.kube.eligibility import matches_node, untolerated
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.nodeops.budgets import held_back
 from kvestigate.nodeops.cordon import set_cordoned
-from kvestigate.nodeops.evict import GONE, UNASKED, Progress, evict_targets
+from kvestigate.nodeops.evict import GONE, Progress, evict_targets
 from kvestigate.nodeops.pods import Target, choose
-from kvestigate.observe.capacity import is_ready
+from kvestigate.observe.capacity import capacities, requested_by_node
+from kvestigate.observe.views import Pod as ObservedPod
 from kvestigate.optimize.collect import Source, read
-from kvestigate.optimize.consolidation import Consolidation, Move, Tunables, plan
+from kvestigate.optimize.consolidation import Consolidation, Tunables, plan
+from kvestigate.optimize.steps import KEPT, Place, Step, steps
 
 SCHEMA = "kvestigate.optimize.apply/v1"
-KEPT = "kept"
-"""The outcome of a move that is not tried."""
+P = TypeVar("P")
 
 _PODS = builtins.resource("pods")
 _NODES = builtins.resource("nodes")
@@ -51,22 +50,6 @@ class ApplyOptions:
     """Seconds that a wave may take."""
     apply: bool = False
     """False: only look."""
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One move, and what became of it."""
-
-    namespace: str
-    pod: str
-    gpus: int
-    donor: str
-    target: str
-    wave: int
-    """From 1; 0 of a pod that is kept."""
-    outcome: str
-    """Of an eviction, or `kept`."""
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,17 +89,17 @@ async def apply(
         )
     planned = plan(fleet, options.tunables)
     async with connect(access) as api:
-        steps, targets, reasons = await _look(api, planned, options.wave_size)
-        cordon = tuple(sorted({step.donor for step in steps if step.wave}))
+        made, targets, reasons = await _look(api, planned, options.wave_size)
+        cordon = tuple(sorted({step.donor for step in made if step.wave}))
         application = Application(
             applied=options.apply,
             plan=planned,
             wave_size=options.wave_size,
             cordon=cordon,
-            steps=steps,
+            steps=made,
         )
         if not options.apply:
-            told = tuple(_told(step, reasons) for step in steps)
+            told = tuple(_told(step, reasons) for step in made)
             return replace(application, steps=told)
         for donor in cordon:
             await set_cordoned(api, donor, True, apply=True)
@@ -133,63 +116,35 @@ async def _look(
     """The steps as they can be made now, whom to evict, and what budgets say about them."""
     if not planned.moves:
         return (), {}, {}
-    nodes = {it.metadata.name: it for it in (await api.list(_NODES, type=Node)).items}
-    pods: dict[tuple[str, str, str], Pod] = {}
-    for donor in sorted({move.donor for move in planned.moves}):
-        where = Selection(None, fields=f"spec.nodeName={donor}")
-        for pod in (await api.list(_PODS, where, type=Pod)).items:
-            pods[donor, pod.metadata.namespace, pod.metadata.name] = pod
+    names = {move.target for move in planned.moves}
+    nodes = [it for it in (await api.list(_NODES, type=Node)).items if it.metadata.name in names]
+    there = [pod for name in sorted(names) for pod in await _pods_on(api, name, ObservedPod)]
+    places = {
+        node.metadata.name: Place(node, {each: room.free(each) for each in room.allocatable})
+        for node, room in zip(nodes, capacities(nodes, requested_by_node(there)), strict=True)
+    }
+    pods = {
+        (donor, pod.metadata.namespace, pod.metadata.name): pod
+        for donor in sorted({move.donor for move in planned.moves})
+        for pod in await _pods_on(api, donor, Pod)
+    }
     found = [
         (move, pods.get((move.donor, move.namespace, move.pod)))
         for move in sorted(planned.moves, key=lambda it: it.donor)
     ]
-    steps = tuple(_steps(found, nodes, wave_size))
-    going = [pod for step, (_, pod) in zip(steps, found, strict=True) if step.wave and pod]
+    made = tuple(steps(found, places, wave_size))
+    going = [pod for step, (_, pod) in zip(made, found, strict=True) if step.wave and pod]
     targets = {(it.namespace, it.name): it for it in choose(going).evict}
     held = await _budgets(api, going)
     reasons = {
         (pod.metadata.namespace, pod.metadata.name): held.get(pod.metadata.uid, "") for pod in going
     }
-    return steps, targets, reasons
+    return made, targets, reasons
 
 
-def _steps(
-    found: Sequence[tuple[Move, Pod | None]], nodes: Mapping[str, Node], wave_size: int
-) -> Iterator[Step]:
-    going = 0
-    for move, pod in found:
-        reason = obstacle(move, pod, nodes.get(move.target))
-        wave = 0 if reason else going // wave_size + 1
-        going += not reason
-        yield Step(
-            move.namespace,
-            move.pod,
-            move.gpus,
-            move.donor,
-            move.target,
-            wave,
-            KEPT if reason else UNASKED,
-            reason,
-        )
-
-
-def obstacle(move: Move, pod: Pod | None, target: Node | None) -> str:
-    """PURE. Why a move is not made; empty if it is."""
-    if pod is None:
-        return f"it is not on {move.donor} any more"
-    protected = choose([pod]).skip
-    if protected:
-        return protected[0].reason
-    if not any(owner.controller for owner in pod.metadata.owner_references):
-        return "nothing would start it again"
-    if target is None:
-        return f"{move.target} is not there any more"
-    if target.spec.unschedulable or not is_ready(target):
-        return f"{move.target} takes no new pods now"
-    if not matches_node(structs.replace(pod.spec, node_name=""), target):
-        return f"its node selector or affinity does not let it onto {move.target}"
-    taints = untolerated(pod.spec.tolerations, target.spec.taints, ("NoSchedule", "NoExecute"))
-    return f"it does not tolerate {taints[0].key} of {move.target}" if taints else ""
+async def _pods_on(api: Api, node: str, type: type[P]) -> Sequence[P]:
+    where = Selection(None, fields=f"spec.nodeName={node}")
+    return (await api.list(_PODS, where, type=type)).items
 
 
 async def _budgets(api: Api, pods: Sequence[Pod]) -> dict[str, str]:
@@ -214,20 +169,20 @@ async def _waves(
     options: ApplyOptions,
     progress: Progress | None,
 ) -> Application:
-    steps = {(step.namespace, step.pod): step for step in application.steps}
+    made = {(step.namespace, step.pod): step for step in application.steps}
     stopped = 0
     for wave in range(1, application.waves + 1):
         departures = await evict_targets(
             api,
-            [targets[name] for name, step in steps.items() if step.wave == wave],
+            [targets[name] for name, step in made.items() if step.wave == wave],
             grace_seconds=options.grace_seconds,
             timeout=options.timeout,
             progress=progress,
         )
         for it in departures:
             name = it.namespace, it.name
-            steps[name] = replace(steps[name], outcome=it.outcome, reason=it.reason)
+            made[name] = replace(made[name], outcome=it.outcome, reason=it.reason)
         if any(it.outcome != GONE for it in departures):
             stopped = wave
             break
-    return replace(application, steps=tuple(steps.values()), stopped=stopped)
+    return replace(application, steps=tuple(made.values()), stopped=stopped)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kvestigate.nodeops.evict import BLOCKED, FAILED, GONE, LEAVING
-from kvestigate.optimize.apply import KEPT, Application
+from kvestigate.optimize.apply import Application
 from kvestigate.optimize.consolidation import Consolidation, Projection, Role, Staying, Tunables
 from kvestigate.optimize.fragmentation import Fragmentation, NodeFill
 from kvestigate.optimize.model import Fill
+from kvestigate.optimize.steps import KEPT
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
 
 _FILL = {Fill.EMPTY: Tone.GOOD, Fill.PARTIAL: Tone.WARN, Fill.FULL: Tone.PLAIN}
