@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kvestigate.errors import InputError
-from kvestigate.kube.typed_documents import Mistakes, Problem, read, written
+from kvestigate.kube.typed_documents import Mistakes, read, written
 from kvestigate.workspace import names
 from kvestigate.workspace.sizes import parse_size
 
@@ -148,13 +148,8 @@ def parse_workspace(document: Any, source: str = "") -> WorkspaceSpec:
     except Mistakes as found:
         hint = next((it.hint for it in found.problems if it.hint), None)
         raise InputError(
-            "; ".join(map(_sentence, found.problems)), where=source or None, hint=hint
+            "; ".join(map(str, found.problems)), where=source or None, hint=hint
         ) from None
-
-
-def _sentence(problem: Problem) -> str:
-    """What checks itself has said already where it is."""
-    return problem.message if problem.message.startswith("workspace.") else str(problem)
 
 
 def load_workspace(path: str | Path) -> WorkspaceSpec:

@@ -33,8 +33,7 @@ for root in "$@"; do
     [ -d "$path" ] && [ ! -L "$path" ] || continue
     printf 'at %s\\n' "$path"
     if [ -f "$path/{MARKER}" ]; then
-      printf 'marker '
-      head -n 1 "$path/{MARKER}"
+      printf 'marker %s\\n' "$(head -n 1 "$path/{MARKER}")"
     elif [ -z "$(ls -A "$path")" ]; then
       echo empty
     fi
@@ -46,8 +45,7 @@ for root in "$@"; do
       read -r pid 2>/dev/null <"$base.pid" || pid=0
       exit="- -"
       if [ -f "$base.exit" ]; then read -r exit <"$base.exit"; fi
-      printf 'run %s %s %s ' "$state" "$pid" "$exit"
-      head -n 1 "$meta"
+      printf 'run %s %s %s %s\\n' "$state" "$pid" "$exit" "$(head -n 1 "$meta")"
     done
   done
 done

@@ -1,0 +1,123 @@
+"""Files on their way into a workspace: what is taken, and what a tar of it holds."""
+
+from __future__ import annotations
+
+import io
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from kvestigate.errors import InputError
+from kvestigate.workspace.archives import Archive, Directory, Material
+from kvestigate.workspace.trees import Kind, check
+
+
+def tree(base: Path) -> Path:
+    (base / "src" / "deep").mkdir(parents=True)
+    (base / "src" / "deep" / "f").write_text("deep")
+    (base / "src" / "run").write_text("#!/bin/sh\n")
+    (base / "src" / "run").chmod(0o755)
+    (base / "src" / "link").symlink_to("deep/f")
+    (base / "src" / "__pycache__").mkdir()
+    (base / "src" / "__pycache__" / "x.pyc").touch()
+    os.utime(base / "src" / "deep" / "f", (1_700_000_000.7, 1_700_000_000.7))
+    return base / "src"
+
+
+def unpacked(material: Material, *paths: str) -> dict[str, tuple[str, bytes | str]]:
+    file = io.BytesIO()
+    material.pack(paths, file)
+    file.seek(0)
+    found: dict[str, tuple[str, bytes | str]] = {}
+    with tarfile.open(fileobj=file) as tar:
+        for member in tar:
+            assert (member.uid, member.gid, member.uname) == (0, 0, "")
+            assert member.mtime == int(member.mtime)
+            content = tar.extractfile(member) if member.isreg() else None
+            told: bytes | str = content.read() if content else member.linkname
+            found[member.name] = (oct(member.mode & 0o777), told)
+    return found
+
+
+def test_a_directory_is_taken_without_what_is_excluded(tmp_path: Path) -> None:
+    found = Directory(tree(tmp_path), ["__pycache__"]).tree()
+    assert {path: entry.kind.name for path, entry in found.items()} == {
+        "deep": "DIRECTORY",
+        "deep/f": "FILE",
+        "run": "FILE",
+        "link": "LINK",
+    }
+    assert (found["deep/f"].size, found["deep/f"].modified) == (4, 1_700_000_000)
+    assert (found["run"].executable, found["deep/f"].executable) == (True, False)
+    assert found["link"].target == "deep/f"
+
+
+def test_what_is_packed_is_what_was_asked_for(tmp_path: Path) -> None:
+    files = Directory(tree(tmp_path))
+    assert unpacked(files, "deep/f", "link", "run") == {
+        "deep/f": (oct(0o644), b"deep"),
+        "link": (oct(0o777), "deep/f"),
+        "run": (oct(0o755), b"#!/bin/sh\n"),
+    }
+
+
+def test_a_single_file_keeps_its_name(tmp_path: Path) -> None:
+    (tmp_path / "chunk.jsonl").write_text("{}")
+    files = Directory(tmp_path / "chunk.jsonl")
+    assert set(files.tree()) == {"chunk.jsonl"}
+    assert unpacked(files, "chunk.jsonl")["chunk.jsonl"][1] == b"{}"
+
+
+def test_what_is_no_file_stays_behind(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert Directory(tmp_path).tree() == {}
+
+
+def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere: cannot be read"):
+        Directory(tmp_path / "nowhere")
+
+
+def packed(base: Path, *, mode: str, prefix: str) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode=mode) as tar:  # type: ignore[call-overload] # any mode
+        tar.add(base, arcname=prefix)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+@pytest.mark.parametrize("prefix", [".", "./"])
+def test_an_archive_is_the_same_tree(tmp_path: Path, mode: str, prefix: str) -> None:
+    base = tree(tmp_path)
+    archive = Archive(packed(base, mode=mode, prefix=prefix))
+    assert archive.tree() == Directory(base).tree()
+    check(archive.tree())
+    assert unpacked(archive, "deep/f", "link") == unpacked(Directory(base), "deep/f", "link")
+    kept = Archive(packed(base, mode=mode, prefix=prefix), ["*.pyc", "link"]).tree()
+    assert set(kept) == {"deep", "deep/f", "run", "__pycache__"}
+
+
+def test_hard_links_are_files(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("same")
+    os.link(tmp_path / "a", tmp_path / "b")
+    archive = Archive(packed(tmp_path, mode="w", prefix="."))
+    assert {path: entry.size for path, entry in archive.tree().items()} == {"a": 4, "b": 4}
+    assert {told for _, told in unpacked(archive, "a", "b").values()} == {b"same"}
+    assert {it.kind for it in Directory(tmp_path).tree().values()} == {Kind.FILE}
+
+
+@pytest.mark.parametrize("name", ["/etc/cron.d/x", "../../x", "a/../../x"])
+def test_an_archive_that_leads_elsewhere_is_refused(name: str) -> None:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as tar:
+        tar.addfile(tarfile.TarInfo(name))
+    with pytest.raises(InputError, match="leads out of the directory"):
+        check(Archive(file.getvalue()).tree())
+
+
+@pytest.mark.parametrize("data", [b"", b"no tar at all", b"\x1f\x8b\x08\x00 broken"])
+def test_what_is_no_archive_is_named(data: bytes) -> None:
+    with pytest.raises(InputError, match="archive: is no tar"):
+        Archive(data)

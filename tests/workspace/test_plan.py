@@ -1,0 +1,303 @@
+"""What is done to a host so that a workspace is there or gone, and what is refused."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from kvestigate.errors import AlreadyExists, Conflict, NotFound
+from kvestigate.workspace.marker import MARKER, GpuId, Marker, decode, encode
+from kvestigate.workspace.plan import Plan, Wish, differences, plan_creation, plan_destruction
+from kvestigate.workspace.spec import GpuSpec, StorageMode, StorageSpec, WorkspaceSpec
+from kvestigate.workspace.steps import Where
+from kvestigate.workspace.survey import Found, Survey
+
+ROOT = "/opt/kvestigate-workspaces"
+PATH = f"{ROOT}/w"
+GIB = 1 << 30
+
+
+def spec(
+    mode: str = "hybrid",
+    size: str = "1G",
+    gpu: GpuSpec | None = None,
+    name: str = "w",
+    root: str = ROOT,
+) -> WorkspaceSpec:
+    storage = StorageSpec(StorageMode(mode), size)
+    return WorkspaceSpec(name, "node-1", root=root, storage=storage, gpu=gpu or GpuSpec())
+
+
+def marker(made: WorkspaceSpec, *, cordoned: bool = False, owner: str = "") -> Marker:
+    return Marker(workspace=made, created_at="2026-01-01T00:00:00Z", cordoned=cordoned, owner=owner)
+
+
+def seen(
+    *found: Found,
+    mounts: dict[str, int] | None = None,
+    processes: dict[str, int] | None = None,
+    memory: int = 8 * GIB,
+) -> Survey:
+    return Survey(memory, mounts or {}, processes or {}, found)
+
+
+def wish(wanted: WorkspaceSpec, owner: str = "", gpus: tuple[GpuId, ...] = ()) -> Wish:
+    return Wish(wanted, gpus, owner, "2026-01-01T00:00:00Z")
+
+
+def lines(plan: Plan) -> list[str]:
+    return [step.line for step in plan.steps]
+
+
+MAKE = f"mkdir -p {PATH}"
+FURNISH = f"make code/ env/ datasets/ checkpoints/ logs/ pids/ and {MARKER} in {PATH}"
+CORDON = "cordon node node-1"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "cordoned", "expected"),
+    [
+        (spec("disk"), False, [CORDON, MAKE, FURNISH]),
+        (spec("disk"), True, [MAKE, FURNISH]),
+        (spec("disk", gpu=GpuSpec(cordon_node=False)), False, [MAKE, FURNISH]),
+        (
+            spec("hybrid"),
+            True,
+            [MAKE, FURNISH, f"mount -t tmpfs -o size=1G,mode=755 kvestigate {PATH}/datasets"],
+        ),
+        (
+            spec("all-tmpfs", "512Mi"),
+            True,
+            [MAKE, f"mount -t tmpfs -o size=512M,mode=755 kvestigate {PATH}", FURNISH],
+        ),
+    ],
+)
+def test_what_creation_does(wanted: WorkspaceSpec, cordoned: bool, expected: list[str]) -> None:
+    assert lines(plan_creation(wish(wanted), seen(), cordoned=cordoned)) == expected
+
+
+@pytest.mark.parametrize(
+    ("mode", "mounted", "expected"),
+    [
+        ("disk", "", [f"rm -rf {PATH}"]),
+        ("hybrid", f"{PATH}/datasets", [f"umount {PATH}/datasets", f"rm -rf {PATH}"]),
+        ("hybrid", "", [f"rm -rf {PATH}"]),
+        ("all-tmpfs", PATH, [f"umount {PATH}", f"rmdir {PATH}"]),
+    ],
+)
+def test_what_destruction_does(mode: str, mounted: str, expected: list[str]) -> None:
+    found = Found(PATH, marker(spec(mode)))
+    mounts = {mounted: GIB} if mounted else {}
+    assert lines(plan_destruction(spec(mode), seen(found, mounts=mounts))) == expected
+
+
+def test_destruction_follows_the_marker_and_not_what_the_file_says_by_now() -> None:
+    found = Found(PATH, marker(spec("all-tmpfs")))
+    plan = plan_destruction(spec("disk"), seen(found, mounts={PATH: GIB}))
+    assert lines(plan) == [f"umount {PATH}", f"rmdir {PATH}"]
+
+
+def test_what_runs_is_stopped_first_and_the_node_opened_last() -> None:
+    found = Found(PATH, marker(spec("disk"), cordoned=True))
+    plan = plan_destruction(spec("disk"), seen(found, processes={PATH: 3}))
+    assert lines(plan) == [
+        f"stop the 3 processes that run in {PATH}",
+        f"rm -rf {PATH}",
+        "uncordon node node-1",
+    ]
+    assert plan.steps[-1].where is Where.CLUSTER
+
+
+def test_a_node_stays_closed_for_another_workspace_which_opens_it_later() -> None:
+    other = spec("disk", name="other")
+    survey = seen(
+        Found(PATH, marker(spec("disk"), cordoned=True)), Found(other.path, marker(other))
+    )
+    last = plan_destruction(spec("disk"), survey).steps[-1]
+    assert last.line == "leave node node-1 cordoned, for workspace other"
+    assert last.where is Where.HOST
+    assert '"cordoned":true' in last.script
+
+
+def test_memory_that_is_not_there_is_refused() -> None:
+    with pytest.raises(Conflict) as caught:
+        plan_creation(wish(spec("hybrid", "500G")), seen(memory=6 * GIB), cordoned=True)
+    assert "tmpfs_size: 500G is more than the 6.0 GiB of memory that node-1" in caught.value.message
+    plan_creation(wish(spec("disk", "500G")), seen(memory=6 * GIB), cordoned=True)
+
+
+def test_what_exists_as_it_should_is_left_alone() -> None:
+    survey = seen(Found(PATH, marker(spec())), mounts={f"{PATH}/datasets": GIB})
+    assert plan_creation(wish(spec()), survey, cordoned=True).steps == ()
+
+
+def test_what_a_restart_took_is_put_back() -> None:
+    survey = seen(Found(PATH, marker(spec())))
+    plan = plan_creation(wish(spec()), survey, cordoned=False)
+    assert lines(plan) == [
+        CORDON,
+        f"note in {PATH}/{MARKER} that the node is cordoned for it",
+        f"mount -t tmpfs -o size=1G,mode=755 kvestigate {PATH}/datasets",
+    ]
+
+
+def test_what_exists_and_differs_is_refused() -> None:
+    survey = seen(Found(PATH, marker(spec("disk"))))
+    with pytest.raises(AlreadyExists) as caught:
+        plan_creation(wish(spec("all-tmpfs")), survey, cordoned=True)
+    assert "storage.mode is disk, not all-tmpfs" in caught.value.message
+    assert "kvestigate workspace diff" in (caught.value.hint or "")
+
+
+def test_what_belongs_to_somebody_else_is_refused() -> None:
+    survey = seen(Found(PATH, marker(spec("disk"), owner="agent-1")))
+    with pytest.raises(AlreadyExists, match="belongs to 'agent-1'"):
+        plan_creation(wish(spec("disk"), owner="agent-2"), survey, cordoned=True)
+    assert plan_creation(wish(spec("disk"), owner="agent-1"), survey, cordoned=True).steps == ()
+
+
+@pytest.mark.parametrize(
+    "survey",
+    [seen(Found(PATH)), seen(Found(PATH, empty=True), mounts={PATH: GIB})],
+)
+def test_a_directory_that_is_no_workspace_is_left_alone(survey: Survey) -> None:
+    with pytest.raises(Conflict, match="is there, and no workspace"):
+        plan_creation(wish(spec("disk")), survey, cordoned=True)
+    with pytest.raises(Conflict, match="is there, and no workspace"):
+        plan_destruction(spec("disk"), survey)
+
+
+def test_what_is_not_there_cannot_be_destroyed() -> None:
+    with pytest.raises(NotFound) as caught:
+        plan_destruction(spec(), seen())
+    assert "workspace status" in (caught.value.hint or "")
+
+
+def test_an_empty_directory_is_used_or_removed() -> None:
+    survey = seen(Found(PATH, empty=True))
+    assert lines(plan_creation(wish(spec("disk")), survey, cordoned=True)) == [MAKE, FURNISH]
+    assert lines(plan_destruction(spec("disk"), survey)) == [f"rmdir {PATH}"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "made", "fields"),
+    [
+        (spec("disk"), spec("disk"), []),
+        (spec("disk", "1G"), spec("disk", "2G"), []),  # of no consequence on disk
+        (spec("all-tmpfs", "1G"), spec("all-tmpfs", "1024Mi"), []),
+        (spec("all-tmpfs", "2G"), spec("all-tmpfs", "1G"), ["storage.tmpfs_size"]),
+        (spec("disk"), spec("all-tmpfs"), ["storage.mode"]),
+        (spec("disk", gpu=GpuSpec(reserve=2)), spec("disk"), ["gpu.reserve"]),
+        (
+            spec("disk", gpu=GpuSpec(indices=(1, 0))),
+            spec("disk", gpu=GpuSpec(indices=(0, 1))),
+            [],
+        ),
+    ],
+)
+def test_which_fields_differ(wanted: WorkspaceSpec, made: WorkspaceSpec, fields: list[str]) -> None:
+    survey = seen(mounts={made.tmpfs_path: GIB})
+    changes = differences(wanted, marker(made), survey, cordoned=True)
+    assert [change.field for change in changes if not change.repairable] == fields
+
+
+# The scripts themselves, by the real shell. What mounts is tried on hosts.
+
+
+def sh(script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", "-eu", "-s"], input=script, capture_output=True, text=True, timeout=30
+    )
+
+
+def creation(tmp_path: Path, gpus: tuple[GpuId, ...] = (), name: str = "w") -> Plan:
+    wanted = spec("disk", root=str(tmp_path / "root"), name=name)
+    return plan_creation(wish(wanted, gpus=gpus), seen(), cordoned=True)
+
+
+def test_making_it_and_taking_that_back_leaves_nothing(tmp_path: Path) -> None:
+    plan = creation(tmp_path)
+    for step in plan.steps:
+        assert sh(step.script).returncode == 0
+    made = tmp_path / "root" / "w"
+    assert {path.name for path in made.iterdir()} == {
+        "code", "env", "datasets", "checkpoints", "logs", "pids", MARKER,
+    }  # fmt: skip
+    assert decode((made / MARKER).read_text(), str(made)) is not None
+    for step in reversed(plan.steps):
+        assert sh(step.undo).returncode == 0
+    assert not made.exists()
+
+
+def test_what_is_in_the_way_is_not_touched(tmp_path: Path) -> None:
+    precious = tmp_path / "root" / "w" / "precious"
+    precious.parent.mkdir(parents=True)
+    precious.write_text("mine")
+    assert sh(creation(tmp_path).steps[0].script).returncode != 0
+    assert precious.read_text() == "mine"
+
+
+def test_a_link_in_the_way_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "root" / "w").symlink_to(tmp_path / "elsewhere")
+    assert sh(creation(tmp_path).steps[0].script).returncode != 0
+
+
+def test_a_gpu_is_reserved_once_even_if_two_chose_it(tmp_path: Path) -> None:
+    gpus = (GpuId(3, "GPU-a"),)
+    for step in creation(tmp_path, gpus).steps:
+        assert sh(step.script).returncode == 0
+    second = creation(tmp_path, gpus, name="v")
+    assert sh(second.steps[0].script).returncode == 0
+    refused = sh(second.steps[1].script)
+    assert refused.returncode != 0
+    assert "another workspace has just reserved GPU 3" in refused.stderr
+
+
+def removal(root: Path) -> str:
+    wanted = spec("disk", root=str(root))
+    plan = plan_destruction(wanted, seen(Found(wanted.path, marker(wanted))))
+    [step] = plan.steps
+    return step.script
+
+
+def test_removal_takes_the_tree_and_what_links_in_it_lead_to_stays(tmp_path: Path) -> None:
+    made, outside = tmp_path / "w", tmp_path / "outside"
+    (made / "code" / "deep").mkdir(parents=True)
+    outside.mkdir()
+    (outside / "precious").write_text("mine")
+    (made / "code" / "link").symlink_to(outside)
+    (made / MARKER).write_text(encode(marker(spec("disk", root=str(tmp_path)))))
+    assert sh(removal(tmp_path)).returncode == 0
+    assert not made.exists()
+    assert (outside / "precious").read_text() == "mine"
+
+
+@pytest.mark.parametrize("kind", ["no marker", "link"])
+def test_removal_refuses_what_has_no_marker_by_then(tmp_path: Path, kind: str) -> None:
+    precious = tmp_path / "target" / "precious"
+    precious.parent.mkdir()
+    precious.write_text("mine")
+    if kind == "link":
+        (tmp_path / "target" / MARKER).write_text("{}")
+        (tmp_path / "w").symlink_to(tmp_path / "target")
+    else:
+        (tmp_path / "target").rename(tmp_path / "w")
+        precious = tmp_path / "w" / "precious"
+    done = sh(removal(tmp_path))
+    assert (done.returncode, "is no workspace" in done.stderr) == (1, True)
+    assert precious.read_text() == "mine"
+
+
+@pytest.mark.parametrize("text", ["", "{}", "not json", '{"kind":"Workspace"}'])
+def test_what_is_no_marker_is_none(text: str) -> None:
+    assert decode(text, PATH) is None
+
+
+def test_a_marker_that_was_copied_elsewhere_is_none() -> None:
+    text = encode(marker(spec("disk")))
+    assert decode(text, PATH) == marker(spec("disk"))
+    assert decode(text, f"{ROOT}/other") is None
