@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from tests.optimize.conftest import AUDIT
 pytestmark = pytest.mark.timeout(120)
 
 KEPT = ("--audit", str(AUDIT))
+PAGE = Path(__file__).parents[2] / "docs" / "optimize.md"
 FLAGS = ("--apply", "--i-understand-this-disrupts-workloads")
 
 
@@ -169,6 +171,38 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningFleet]:
 def live(fleet: RunningFleet, monkeypatch: pytest.MonkeyPatch) -> RunningFleet:
     monkeypatch.setenv("KUBECONFIG", str(fleet.kubeconfig))
     return fleet
+
+
+def transcripts(word: str) -> list[tuple[str, str]]:
+    """Commands of the page with `word` among theirs, and what they say."""
+    blocks = re.findall(r"^```console cluster\n\$ (.*?)\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+    found = [(command, said) for command, said in blocks if word in command.split()]
+    assert found
+    return found
+
+
+def check(invoke: Invoke, command: str, said: str) -> None:
+    """A line `...` stands for any lines; pods of Deployments have names of their own."""
+    done = invoke(*command.split()[1:])
+    pattern = "".join(
+        r"(?:.*\n)*?" if line == "...\n" else re.escape(line)
+        for line in said.splitlines(keepends=True)
+    )
+    assert re.fullmatch(pattern, done.out + done.err), f"{command} says:\n{done.out}{done.err}"
+
+
+def test_the_page_shows_what_kept_audits_say(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(AUDIT.parent)
+    for command, said in transcripts("--audit"):
+        check(invoke, command, said)
+
+
+@pytest.mark.usefixtures("live")
+def test_the_page_shows_what_the_fleet_says(invoke: Invoke) -> None:
+    for command, said in transcripts("--live"):
+        check(invoke, command, said)
 
 
 TABLE = """\
