@@ -100,7 +100,8 @@ async def status(
     from kvestigate.workspace.options import StatusOptions
     from kvestigate.workspace.views import status_blocks
 
-    found = await collect(access_of(options), StatusOptions(nodes, root), via)
+    wanted = StatusOptions(nodes, root)
+    found = await collect(access_of(options), wanted, via)
     emit(options, found, status_blocks)
 
 
@@ -120,7 +121,8 @@ async def gpus(options: GlobalOptions, nodes: tuple[str, ...], root: str, via: N
     from kvestigate.workspace.options import GpusOptions
     from kvestigate.workspace.views import gpus_blocks
 
-    found = await collect(access_of(options), GpusOptions(nodes, root), via)
+    wanted = GpusOptions(nodes, root)
+    found = await collect(access_of(options), wanted, via)
     emit(options, found, gpus_blocks)
 
 

@@ -1,0 +1,300 @@
+"""`kvestigate workspace` on hosts that are there: mounts, processes and files are real."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kvestigate.client.connect import connect
+from kvestigate.hosts.reach import reach
+from tests.cli.conftest import Invoke, Outcome
+from tests.hosts_cluster import HostsCluster
+
+pytestmark = pytest.mark.skipif(
+    os.geteuid() != 0, reason="only root can mount on the hosts that are made here"
+)
+
+MEANT = ("--apply", "--i-understand-this-modifies-hosts")
+UNDERSTOOD = MEANT[1]
+MARKER = ".kvestigate-workspace.json"
+ROOT = "/opt/kvestigate-workspaces"
+
+Describe = Callable[..., str]
+OnHost = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostsCluster]:
+    cluster = HostsCluster(tmp_path_factory.mktemp("workspaces"), nodes=1, gpus=4)
+    yield cluster
+    cluster.close()
+
+
+@pytest.fixture
+def kubeconfig(cluster: HostsCluster, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+
+
+@pytest.fixture
+def on_host(cluster: HostsCluster) -> OnHost:
+    """Run a script on node-1, and have what it prints."""
+
+    async def run(script: str) -> str:
+        async with connect(cluster.access()) as api:
+            done = await (await reach(api)).host("node-1").script(script)
+            assert done.exit_code == 0, done.stderr
+            return done.stdout.decode()
+
+    return lambda script: asyncio.run(run(script))
+
+
+@pytest.fixture
+def describe(kubeconfig: None, home: Path, invoke: Invoke) -> Iterator[Describe]:
+    """`describe(name, storage={...})` writes a workspace.yaml; what is made of it is removed."""
+    made: list[str] = []
+
+    def write(name: str, **fields: Any) -> str:
+        storage = {"mode": "disk"} | fields.pop("storage", {})
+        spec = {"name": name, "node": "node-1", "storage": storage, **fields}
+        path = home / f"{name}.yaml"
+        path.write_text(yaml.safe_dump({"workspace": spec}))
+        made.append(str(path))
+        return str(path)
+
+    yield write
+    for path in made:
+        invoke("workspace", "destroy", "--config", path, *MEANT)
+
+
+def ok(outcome: Outcome) -> str:
+    assert outcome.code == 0, outcome.err + outcome.out
+    return outcome.out
+
+
+def answer(outcome: Outcome) -> Any:
+    return json.loads(ok(outcome))
+
+
+def cordoned(invoke: Invoke) -> bool:
+    seen = answer(invoke("debug", "api", "/api/v1/nodes/node-1", "-o", "json"))["body"]
+    node = json.loads(seen) if isinstance(seen, str) else seen
+    return bool(node["spec"].get("unschedulable"))
+
+
+def test_a_workspace_from_its_file_to_its_end(
+    invoke: Invoke, describe: Describe, home: Path, on_host: OnHost
+) -> None:
+    (home / "my-code").mkdir()
+    (home / "my-code" / "train.sh").write_text(
+        'echo "$CUDA_VISIBLE_DEVICES $LEVEL"; echo model >../checkpoints/m\n'
+    )
+    (home / "my-code" / "junk.pyc").touch()
+    config = describe(
+        "finetune",
+        storage={"mode": "all-tmpfs", "tmpfs_size": "16M"},
+        gpu={"reserve": 2},
+        sources=[{"local": "./my-code", "subdir": "code", "excludes": ["*.pyc"]}],
+    )
+    assert "does not exist; create would" in ok(invoke("workspace", "diff", "--config", config))
+    planned = invoke("workspace", "apply", "--config", config)
+    assert (planned.code, "nothing was changed" in planned.err) == (2, True)
+    assert f"mount -t tmpfs -o size=16M,mode=755 kvestigate {ROOT}/finetune" in planned.out
+    assert "no workspaces" in ok(invoke("workspace", "status"))
+
+    assert "is ready" in ok(invoke("workspace", "apply", "--config", config, *MEANT))
+    assert cordoned(invoke)
+    [found] = answer(invoke("workspace", "status", "-o", "json"))["workspaces"]
+    assert (found["name"], found["storage"], found["tmpfs_bytes"]) == (
+        "finetune",
+        "all-tmpfs",
+        16 << 20,
+    )
+    assert [gpu["index"] for gpu in found["gpus"]] == [0, 1]
+    [node] = answer(invoke("workspace", "gpus", "--node", "node-1", "-o", "json"))["nodes"]
+    uses = [(gpu["use"], gpu["holder"]) for gpu in node["gpus"]]
+    assert uses == [("workspace", "finetune")] * 2 + [("free", "")] * 2
+    again = ok(invoke("workspace", "apply", "--config", config))
+    assert "exists already, as it should be" in again
+    assert "is up to date (1 files)" in again
+    assert "is as it should be" in ok(invoke("workspace", "diff", "--config", config))
+
+    command = ("--config", config, "--tag", "train-1", "--gpu", "1", "--env", "LEVEL=a 'b'")
+    dry = invoke("workspace", "run", *command, "--", "sh", "train.sh")
+    uuid = node["gpus"][1]["uuid"]
+    assert (dry.code, f"CUDA_VISIBLE_DEVICES={uuid}" in dry.out) == (2, True)
+    ok(invoke("workspace", "run", *command, *MEANT, "--", "sh", "train.sh"))
+    assert ok(invoke("workspace", "logs", "train-1", "--config", config, "-f")) == f"{uuid} a 'b'\n"
+    [run] = answer(invoke("workspace", "ps", "--config", config, "-o", "json"))["runs"]
+    assert (run["tag"], run["state"], run["exit_code"]) == ("train-1", "exited", 0)
+    ok(invoke("workspace", "fetch", "checkpoints", "out", "--config", config))
+    assert (home / "out" / "checkpoints" / "m").read_text() == "model\n"
+
+    exported = home / "exported.yaml"
+    ok(invoke("workspace", "export", "finetune", "--node", "node-1", "-o", str(exported)))
+    assert yaml.safe_load(exported.read_text())["workspace"]["gpu"] == {"reserve": 2}
+    shown = invoke("workspace", "destroy", "--config", str(exported))
+    assert shown.code == 2
+    assert f"[1] umount {ROOT}/finetune" in shown.out
+    assert f"[2] rmdir {ROOT}/finetune" in shown.out
+    ok(invoke("workspace", "destroy", "--config", str(exported), *MEANT))
+    assert not cordoned(invoke)
+    assert on_host(f"ls -A {ROOT}; grep {ROOT} /proc/mounts || :") == ".lock\n"
+
+
+def test_what_runs_can_be_stopped_and_is_when_its_workspace_goes(
+    invoke: Invoke, describe: Describe, on_host: OnHost
+) -> None:
+    config = describe("runs", storage={"mode": "hybrid", "tmpfs_size": "1M"})
+    ok(invoke("workspace", "create", "--config", config, *MEANT))
+    start = ("workspace", "run", "--config", config, *MEANT)
+    ok(invoke(*start, "--tag", "loop", "--", "sh", "-c", "sleep 300 & wait"))
+    busy = invoke(*start, "--tag", "loop", "--", "true")
+    assert (busy.code, "'loop' is running already" in busy.err) == (6, True)
+    unsure = invoke("workspace", "kill", "loop", "--config", config)
+    assert (unsure.code, "would send TERM" in unsure.out) == (2, True)
+    said = ok(
+        invoke("workspace", "kill", "loop", "--config", config, "--signal", "SIGKILL", UNDERSTOOD)
+    )
+    assert "sent KILL to loop" in said
+    ok(invoke("workspace", "logs", "loop", "--config", config, "-f"))
+    late = ok(invoke("workspace", "kill", "loop", "--config", config, UNDERSTOOD))
+    assert "was not running: it has ended, exit code 137" in late
+    unknown = invoke("workspace", "logs", "nobody", "--config", config)
+    assert (unknown.code, "its runs are: loop" in unknown.err) == (5, True)
+
+    ok(invoke(*start, "--tag", "holds", "--", "sh", "-c", "cd ../datasets; sleep 300"))
+    assert "1/2 running" in ok(invoke("workspace", "status"))
+    shown = invoke("workspace", "destroy", "--config", config).out
+    assert f"processes that run in {ROOT}/runs" in shown
+    assert f"umount {ROOT}/runs/datasets" in shown
+    ok(invoke("workspace", "destroy", "--config", config, *MEANT))
+    assert on_host("grep -lz ^KVESTIGATE_WORKSPACE= /proc/[0-9]*/environ 2>/dev/null || :") == ""
+
+
+def test_only_what_changed_is_sent(
+    invoke: Invoke, describe: Describe, home: Path, on_host: OnHost
+) -> None:
+    config = describe("synced", gpu={"cordon_node": False})
+    ok(invoke("workspace", "create", "--config", config, *MEANT))
+    local = home / "src"
+    (local / "lib").mkdir(parents=True)
+    (local / "lib" / "a b'c.py").write_text("1")
+    (local / "main.py").write_text("1")
+    (local / "link").symlink_to("/etc/hostname")
+    sync = ("workspace", "sync", str(local), "--config", config, "-o", "json")
+    dry = invoke(*sync)
+    assert (dry.code, json.loads(dry.out)["applied"]) == (2, False)
+    first = answer(invoke(*sync, *MEANT))
+    assert first["sent"] == ["lib", "lib/a b'c.py", "link", "main.py"]
+    assert answer(invoke(*sync, *MEANT))["sent"] == []
+
+    (local / "main.py").write_text("22")
+    on_host(f"cd {ROOT}/synced/code; touch extra cache.pyc; rm -r lib; ln -s /etc lib")
+    second = answer(invoke(*sync, "--delete", "--exclude", "*.pyc", *MEANT))
+    assert second["sent"] == ["lib", "lib/a b'c.py", "main.py"]
+    assert second["removed"] == ["extra", "lib"]
+    assert on_host(f"cd {ROOT}/synced/code; ls; cat main.py; ls lib; readlink link") == (
+        "cache.pyc\nlib\nlink\nmain.py\n22a b'c.py\n/etc/hostname\n"
+    )
+    on_host(f"cd {ROOT}/synced; ln -s /etc datasets/out; ln -s /etc/passwd code/secret")
+    outside = invoke(*sync, "--subdir", "datasets/out", *MEANT)
+    assert (outside.code, "leads out of the workspace" in outside.err) == (1, True)
+    stolen = invoke("workspace", "fetch", "code/secret", "--config", config)
+    assert (stolen.code, "leads out of the workspace" in stolen.err) == (1, True)
+
+
+def test_what_cannot_be_had_is_refused_and_nothing_is_made(
+    invoke: Invoke, describe: Describe, on_host: OnHost
+) -> None:
+    ok(invoke("workspace", "create", "--config", describe("first", gpu={"indices": [2]}), *MEANT))
+    on_host(f"mkdir -p {ROOT}/precious; echo mine >{ROOT}/precious/file")
+    memory = {"mode": "hybrid", "tmpfs_size": "500T"}
+    other = {"mode": "hybrid", "tmpfs_size": "1M"}
+    for config, code, message in [
+        (describe("big", storage=memory), 6, "of memory that node-1 has free"),
+        (describe("many", gpu={"reserve": 4}), 6, "4 are wanted, and 3 of 4 GPUs"),
+        (describe("taken", gpu={"indices": [2]}), 6, "workspace first has reserved it"),
+        (describe("none", gpu={"indices": [9]}), 2, "node-1 has no GPU 9"),
+        (describe("precious"), 6, "is there, and no workspace"),
+        (describe("first", storage=other), 6, "storage.mode is disk, not hybrid"),
+        (describe("nowhere", node="node-9"), 5, "there is no node 'node-9'"),
+    ]:
+        refused = invoke("workspace", "create", "--config", config, *MEANT)
+        assert (refused.code, message in refused.err) == (code, True), refused.err
+    diff = ok(invoke("workspace", "diff", "--config", describe("first", gpu={"indices": [1]})))
+    assert "gpu.indices   [1]         [2]" in diff
+    refused = invoke("workspace", "destroy", "--config", describe("precious"), *MEANT)
+    assert (refused.code, "no workspace" in refused.err) == (6, True)
+    assert on_host(f"cat {ROOT}/precious/file; rm -r {ROOT}/precious; ls {ROOT}") == "mine\nfirst\n"
+
+
+def test_what_was_made_is_taken_back_if_a_step_fails(
+    invoke: Invoke, describe: Describe, on_host: OnHost
+) -> None:
+    config = describe(
+        "broken", root="/opt/elsewhere", storage={"mode": "all-tmpfs", "tmpfs_size": "1M"}
+    )
+    on_host("mkdir -p /opt/elsewhere/.lock")  # what should be a file cannot be written
+    failed = invoke("workspace", "create", "--config", config, *MEANT)
+    assert (failed.code, ".lock" in failed.err) == (1, True)
+    assert on_host("ls /opt/elsewhere; grep elsewhere /proc/mounts || :") == ""
+    assert not cordoned(invoke)
+
+
+def test_a_node_is_opened_when_the_last_workspace_that_closed_it_goes(
+    invoke: Invoke, describe: Describe
+) -> None:
+    one, two = describe("one"), describe("two")
+    for config in (one, two):
+        ok(invoke("workspace", "create", "--config", config, *MEANT))
+    ok(invoke("workspace", "destroy", "--config", one, *MEANT))
+    assert cordoned(invoke)
+    ok(invoke("workspace", "uncordon", "node-1", "--i-understand-this-modifies-cluster"))
+    assert "node node-1   cordoned    open" in ok(invoke("workspace", "diff", "--config", two))
+    ok(invoke("workspace", "create", "--config", two, *MEANT))
+    assert cordoned(invoke)
+    ok(invoke("workspace", "destroy", "--config", two, *MEANT))
+    assert not cordoned(invoke)
+    ok(invoke("workspace", "cordon", "node-1", "--i-understand-this-modifies-cluster"))
+    assert cordoned(invoke)
+    kept = describe("kept")
+    ok(invoke("workspace", "create", "--config", kept, *MEANT))
+    ok(invoke("workspace", "destroy", "--config", kept, *MEANT))
+    assert cordoned(invoke), "it was closed before"
+    ok(invoke("workspace", "uncordon", "node-1", "--i-understand-this-modifies-cluster"))
+
+
+def test_what_a_restart_took_is_told(invoke: Invoke, describe: Describe, on_host: OnHost) -> None:
+    config = describe("gone", storage={"mode": "all-tmpfs", "tmpfs_size": "1M"})
+    ok(invoke("workspace", "create", "--config", config, *MEANT))
+    on_host(f"umount {ROOT}/gone")
+    assert "gone is empty; a restart may have taken it" in ok(invoke("workspace", "status"))
+    ok(invoke("workspace", "destroy", "--config", config, *MEANT))
+    ok(invoke("workspace", "uncordon", "node-1", "--i-understand-this-modifies-cluster"))
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("create",), "--config"),
+        (("create", "--config", "none.yaml"), "none.yaml: cannot be read"),
+        (("status", "--root", "relative"), "root: 'relative'"),
+    ],
+)
+def test_a_mistake_is_named(invoke: Invoke, args: tuple[str, ...], message: str) -> None:
+    outcome = invoke("workspace", *args)
+    assert (outcome.code, message in outcome.err) == (2, True), outcome.err
+
+
+def test_without_the_daemon_set_it_is_said_how_to_install_it(
+    invoke: Invoke, kubeconfig: None
+) -> None:
+    outcome = invoke("workspace", "status", "--node-ds-name", "nothing")
+    assert (outcome.code, "there is no DaemonSet 'nothing'" in outcome.err) == (5, True)
