@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import difflib
 import enum
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -117,7 +118,7 @@ def plan(fleet: Fleet, tunables: Tunables) -> Consolidation:
             moves.append(Move(pod.namespace, pod.name, pod.count, donor.name, target.node.name))
         else:
             unplaceable.append(_staying(pod, donor, _no_room(pod, donor, targets)))
-    nodes = tuple(_projection(node, roles[node.name], moves) for node in fleet.nodes)
+    nodes = _projections(fleet, roles, moves)
     empty_after = sum(not it.after for it in nodes)
     return Consolidation(
         captured_at=fleet.captured_at,
@@ -214,12 +215,24 @@ def _no_room(pod: GpuPod, donor: GpuNode, targets: Sequence[_Target]) -> str:
     return f"needs {wanted}; the most left on a target is {most.free} on {most.node.name}"
 
 
-def _projection(node: GpuNode, role: tuple[Role, str], moves: Sequence[Move]) -> Projection:
-    gone = sum(it.gpus for it in moves if it.donor == node.name)
-    come = sum(it.gpus for it in moves if it.target == node.name)
-    # Init containers ask for GPUs beside the others, and are counted only where they need more.
-    after = max(node.stated - gone, 0) + come
-    return Projection(node.name, *role, node.capacity, node.stated, after)
+def _projections(
+    fleet: Fleet, roles: Mapping[str, tuple[Role, str]], moves: Iterable[Move]
+) -> tuple[Projection, ...]:
+    gone, come = Counter[str](), Counter[str]()
+    for move in moves:
+        gone[move.donor] += move.gpus
+        come[move.target] += move.gpus
+    return tuple(
+        Projection(
+            it.name,
+            *roles[it.name],
+            it.capacity,
+            it.stated,
+            # Init containers that ask for GPUs, too, are counted only where they need more.
+            max(it.stated - gone[it.name], 0) + come[it.name],
+        )
+        for it in fleet.nodes
+    )
 
 
 def _notes(

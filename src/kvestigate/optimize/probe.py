@@ -21,7 +21,7 @@ from kvestigate.optimize.smi import COMMAND, Reading, readings
 from kvestigate.optimize.summary import Summary, summarize
 
 SCHEMA = "kvestigate.optimize.probe/v1"
-_TOGETHER = 8
+_TOGETHER = 32
 """Nodes that are asked at a time."""
 _PATIENCE = 60.0
 
