@@ -44,7 +44,7 @@ for root in "$@"; do
       if alive "$base"; then state=running; fi
       read -r pid 2>/dev/null <"$base.pid" || pid=0
       exit="- -"
-      if [ -f "$base.exit" ]; then read -r exit <"$base.exit"; fi
+      if [ -f "$base.exit" ]; then read -r exit <"$base.exit" || exit="- -"; fi
       printf 'run %s %s %s %s\\n' "$state" "$pid" "$exit" "$(head -n 1 "$meta")"
     done
   done
