@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,6 +41,7 @@ MOST_AT_ONCE = 64
 """Requests that are being carried out; more are told to come back."""
 _CREATE = "workspace.create"
 _DIFF = "workspace.diff"
+_DESTROY = "workspace.destroy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,6 @@ class Gateway:
 
     async def _recorded(self, caller: Caller, name: str, parameters: Any) -> Outcome:
         started = time.perf_counter()
-        usage: Usage | None = None
         try:
             await self._audit.ready()
         except Unavailable as refusal:
@@ -113,8 +113,7 @@ class Gateway:
         try:
             if len(self._running) > MOST_AT_ONCE:
                 raise Unavailable("too many requests are being carried out", hint="try again")
-            result, usage = await self._authorized(caller, name, parameters)
-            outcome = Outcome(result)
+            outcome = Outcome(await self._authorized(caller, name, parameters))
         except KvestigateError as failure:
             outcome = Outcome(refusal=from_failure(failure))
         except Exception as error:  # noqa: BLE001  the top level of a request: it is recorded
@@ -122,7 +121,7 @@ class Gateway:
             outcome = Outcome(refusal=defect)
         duration = time.perf_counter() - started
         unrecorded = await self._record(
-            caller, name, parameters, outcome.refusal, duration, usage or self.ledger.known
+            caller, name, parameters, outcome.refusal, duration, self.ledger.known
         )
         return Outcome(refusal=unrecorded) if unrecorded else outcome
 
@@ -154,9 +153,7 @@ class Gateway:
             return unrecorded
         return None
 
-    async def _authorized(
-        self, caller: Caller, name: str, parameters: Any
-    ) -> tuple[bytes, Usage | None]:
+    async def _authorized(self, caller: Caller, name: str, parameters: Any) -> bytes:
         policy.check_operation(name, self._effects)
         if not isinstance(parameters, dict):
             raise Malformed("the parameters are not a JSON object", hint='send {"name": "nodes"}')
@@ -169,10 +166,9 @@ class Gateway:
             if isinstance(spec, WorkspaceSpec):
                 await self._check_workspace(stack, operation, options, spec, owner)
             result = msgspec.json.encode(_own(await self._carried_out(operation, options), owner))
-        usage = None
-        if name in ("workspace.create", "workspace.destroy"):
-            usage = await self.ledger.count()
-        return result, usage
+        if operation.name == _DESTROY and isinstance(spec, WorkspaceSpec):
+            self.ledger.gone((spec.node, spec.name))
+        return result
 
     def _within_hosts(self, options: Any) -> Any:
         """Those who name no nodes mean all that they may use."""
@@ -196,25 +192,31 @@ class Gateway:
     ) -> None:
         policy.check_workspace(self.space, spec)
         if operation.name == _CREATE:
-            policy.check_new_workspace(self.space.workspace, spec)
+            await stack.enter_async_context(self._room_for(spec, owner))
+            return
         there = await workspace_on(self._access, spec.node, spec.name)
-        policy.check_owner(there.owner if there else None, owner, spec.name)
-        if operation.name == _CREATE:
-            if self.space.hosts.require and there is None:
-                found = await capacity_of(self._access, spec.node)
-                policy.check_capacity(self.space.hosts.require, spec.node, found)
-            wanted = Holding(
-                spec.node, spec.name, owner, policy.gpus_wanted(spec), spec.storage.tmpfs_bytes
-            )
-            await stack.enter_async_context(self.ledger.promised(wanted))
-        elif there is None and operation.name != _DIFF:
+        if there is None and operation.name != _DIFF:
             raise NoSuchThing(
                 f"there is no workspace {spec.name!r} on node {spec.node!r}",
                 "ownership",
                 hint="workspace.create makes one",
             )
-        if there is not None and (gpus := getattr(options, "gpus", ())):
-            policy.check_gpus(gpus, there.gpus)
+        if there is not None:
+            policy.check_owner(there.owner, owner, spec.name)
+            policy.check_gpus(getattr(options, "gpus", ()), there.gpus)
+
+    @asynccontextmanager
+    async def _room_for(self, spec: WorkspaceSpec, owner: str) -> AsyncIterator[None]:
+        """Whatever has to be so for a new workspace, and stay so while it is made."""
+        policy.check_new_workspace(self.space.workspace, spec)
+        wanted = Holding(
+            spec.node, spec.name, owner, policy.gpus_wanted(spec), spec.storage.tmpfs_bytes
+        )
+        async with self.ledger.promised(wanted):
+            if required := self.space.hosts.require:
+                found = await capacity_of(self._access, spec.node)
+                policy.check_capacity(required, spec.node, found)
+            yield
 
     async def _carried_out(self, operation: Operation, options: Any) -> Any:
         try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from kvestigate.cybernet import quotas
+from kvestigate.cybernet.policy import check_owner
 from kvestigate.cybernet.quotas import Holding, Usage
 from kvestigate.cybernet.spec import Cyberspace
 
@@ -38,24 +39,30 @@ class Ledger:
         self.known: Usage | None = None
         """As it was when it was last counted; None: never yet."""
 
-    async def count(self) -> Usage:
-        """What the identities of this cyberspace hold, now."""
-        async with self._lock:
-            held = await self._held()
-        return quotas.usage(held)
-
     @asynccontextmanager
     async def promised(self, wanted: Holding) -> AsyncIterator[None]:
-        """Keeps a place for `wanted` while it is made; QuotaExceeded if there is none."""
+        """Keeps a place for `wanted` while it is made; QuotaExceeded if there is none.
+
+        NotAllowed if somebody else has a workspace there.
+        """
+        request = object()
         async with self._lock:
             held = await self._held()
-            quotas.check(self._space.quotas, held, wanted)
-            request = object()
+            owner = next((it.owner for it in held if it.place == wanted.place), None)
+            check_owner(owner, wanted.owner, wanted.name)
+            quotas.check(self._space.quotas, self._counted(held), wanted)
             self._promised[request] = wanted
         try:
             yield
+            self._last_seen = quotas.merged(self._last_seen, [wanted])
         finally:
             del self._promised[request]
+            self._counted(quotas.merged(self._last_seen, self._promised.values()))
+
+    def gone(self, place: tuple[str, str]) -> None:
+        """A workspace has been destroyed."""
+        self._last_seen = [it for it in self._last_seen if it.place != place]
+        self._counted(quotas.merged(self._last_seen, self._promised.values()))
 
     async def _held(self) -> list[Holding]:
         # What is promised when the hosts are asked may be there, and no longer promised, when
@@ -64,7 +71,10 @@ class Ledger:
         found = await self._discover(self._space.hosts.allow_names or ())
         missed = [it for it in self._last_seen if it.node in found.unreachable]
         self._last_seen = quotas.merged(missed, found.holdings)
-        held = quotas.merged(self._last_seen, promised, self._promised.values())
+        return quotas.merged(self._last_seen, promised, self._promised.values())
+
+    def _counted(self, held: Iterable[Holding]) -> list[Holding]:
+        """Those among them that count here."""
         own = quotas.of_cyberspace(held, self._space.metadata.name)
         self.known = quotas.usage(own)
         return own
