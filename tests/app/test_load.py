@@ -251,9 +251,8 @@ def test_one_mistake_keeps_its_hint(tmp_path: Path) -> None:
     path.write_text("# an App\napp: {metadata: {name: web}, target: pods}")
     with pytest.raises(AppLoadError) as caught:
         load_app_friendly(path)
-    assert caught.value.message == (
-        f"{path}:2: target: 'pods' is none of workspace, k8s, auto; there are: auto, k8s, workspace"
-    )
+    assert caught.value.message == f"{path}:2: target: 'pods' is none of workspace, k8s, auto"
+    assert caught.value.hint == "there are: auto, k8s, workspace"
 
 
 @pytest.mark.parametrize(

@@ -320,6 +320,28 @@ def test_shards(on: On, invoke: Invoke, tmp_path: Path) -> None:
     ]
 
 
+def test_nothing_is_started_while_a_workspace_is_missing(
+    on: On, invoke: Invoke, tmp_path: Path
+) -> None:
+    spec = tmp_path / "greedy.yaml"
+    spec.write_text(
+        "app: {metadata: {name: greedy}, command: [sleep, '60'], resources: {gpu: 5}, "
+        "workspace: {node: node-1, storage: {mode: disk}}, distributed: {shards: 2}}"
+    )
+    # Each of the two finds its 5 of 8 GPUs, until the other one has them.
+    assert invoke("app", "plan", str(spec), *on).code == 0
+    done = invoke("app", "up", str(spec), *on, *MEANT, "-o", "json")
+    assert done.code == 1
+    assert sorted(it["action"] for it in json.loads(done.out)["steps"]) == [
+        "create",
+        "fail",
+        "skip",
+        "skip",
+    ]
+    assert "phase:       failed" in invoke("app", "status", str(spec)).out
+    assert len(steps(invoke("app", "down", str(spec), *on, *MEANT, "-o", "json"))) == 1
+
+
 def test_work_that_has_ended_is_left_alone(on: On, invoke: Invoke, tmp_path: Path) -> None:
     spec = tmp_path / "once.yaml"
     spec.write_text(

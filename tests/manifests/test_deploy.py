@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from kvestigate.client.access import Access
+from kvestigate.client.auth.static import Anonymous
 from kvestigate.client.endpoint import parse_endpoint
 from kvestigate.errors import InputError
 from kvestigate.manifests.deploy import DeployOptions, deploy
 from kvestigate.manifests.model import Change, Deployment, FieldConflict, Outcome, Source
+from kvestigate.wire.message import Request, Response
+from kvestigate.wire.server import serve
 from tests.upstream.judge import Judge
 
 Json = dict[str, Any]
@@ -189,3 +192,27 @@ async def test_without_a_server_the_first_failure_speaks_for_all(access: Access)
     found = [it.outcome for it in seen.objects]
     assert found[0] is Outcome.FAILED
     assert found[-1] is Outcome.NOT_TRIED
+
+
+async def test_what_others_write_meanwhile_is_not_our_change() -> None:
+    """A server on which a controller writes between the look and the preview, once."""
+    versions = iter(["1", "2"])
+    asked: list[str] = []
+
+    async def handle(request: Request) -> Response:
+        asked.append(request.method)
+        version = next(versions, "2") if request.method == "GET" else "2"
+        notes = {"revision": version}
+        metadata = {"name": "a", "namespace": "default", "resourceVersion": version}
+        answer = config(k="1") | {"metadata": metadata | {"annotations": notes}}
+        headers = [("content-type", "application/json")]
+        return Response(200, headers, json.dumps(answer).encode())
+
+    server = await serve(handle)
+    endpoint = parse_endpoint(f"http://127.0.0.1:{server.address[1]}")
+    try:
+        seen = await deploy(Access(endpoint, Anonymous("nobody")), options(config(k="1")))
+    finally:
+        await server.close(grace=0)
+    assert outcomes(seen) == [("ConfigMap", "a", Outcome.UNCHANGED)]
+    assert asked == ["GET", "PATCH"] * 2

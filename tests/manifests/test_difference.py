@@ -44,6 +44,20 @@ def test_what_the_server_writes_is_no_difference() -> None:
     assert differences(old, new) == ()
 
 
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        ({"apiVersion": "v1", "kind": "Pod"}, []),
+        ({"apiVersion": "apps/v1", "kind": "Deployment"}, []),
+        # Whether a custom resource's status is written apart is not known here.
+        ({"apiVersion": "example.org/v1", "kind": "Widget"}, [Change("status.ready", "1", "2")]),
+    ],
+)
+def test_what_controllers_write_is_no_difference(kind: dict[str, str], found: list[Change]) -> None:
+    old, new = body(**kind, status={"ready": 1}), body(**kind, status={"ready": 2})
+    assert list(differences(old, new)) == found
+
+
 SECRET = "c3VwZXJzZWNyZXQ="
 
 

@@ -24,34 +24,45 @@ _STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 class AppLoadError(InputError):
     """A file that is no App; `problems` has all that is wrong with it."""
 
-    def __init__(self, where: str, found: Sequence[Problem]) -> None:
-        more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-        super().__init__(f"{found[0]}{more}", where=where, hint=found[0].hint or None)
-        self.problems = tuple(found)
+    def __init__(
+        self, message: str, problems: Sequence[Problem], *, where: str, hint: str | None
+    ) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.problems = tuple(problems)
 
 
 def load_app(path: Path) -> AppSpec:
     """The App in a file, its config files read. AppLoadError tells the first mistake."""
     try:
-        spec = parse_app(_bytes(path), str(path))
-        return resolve_shared_config_files(spec, path.parent)
+        return _load(path)
     except Mistakes as mistakes:
-        raise AppLoadError(str(path), mistakes.problems) from None
+        first, *others = mistakes.problems
+        more = f" (and {len(others)} more)" if others else ""
+        raise AppLoadError(
+            f"{first}{more}", mistakes.problems, where=str(path), hint=first.hint or None
+        ) from None
 
 
 def load_app_friendly(path: Path) -> AppSpec:
     """The same, for people: AppLoadError tells all mistakes, with their lines."""
     try:
-        return load_app(path)
-    except AppLoadError as error:
-        lines = [_with_line(path, it) for it in error.problems]
-        if len(lines) > 1:
-            error.message = f"{path}: {len(lines)} mistakes\n" + "\n".join(lines)
-            error.hint = "correct them, and `kvestigate app render` shows what the App means"
-        else:
-            error.message = lines[0]
-        error.args = (error.message,)
-        raise
+        return _load(path)
+    except Mistakes as mistakes:
+        raise _all_told(path, mistakes.problems) from None
+
+
+def _load(path: Path) -> AppSpec:
+    return resolve_shared_config_files(parse_app(_bytes(path), str(path)), path.parent)
+
+
+def _all_told(path: Path, found: Sequence[Problem]) -> AppLoadError:
+    if len(found) == 1:
+        [only] = found
+        where = f"{path}:{_line(path, only.path)}"
+        return AppLoadError(str(only), found, where=where, hint=only.hint or None)
+    lines = [f"{len(found)} mistakes", *(_with_line(path, it) for it in found)]
+    hint = "correct them, and `kvestigate app render` shows what the App means"
+    return AppLoadError("\n".join(lines), found, where=str(path), hint=hint)
 
 
 def parse_app(text: str | bytes, source: str = "-") -> AppSpec:
