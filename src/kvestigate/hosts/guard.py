@@ -15,25 +15,27 @@ from collections.abc import Sequence
 # The watch begins when the input has been passed on: two cannot read from one stream. It ends
 # with the connection, and finds nothing to do when the command has ended before.
 _SCRIPT = """
-exec 3<&0
+exec 3<&0 4>&2 2>/dev/null
 size=$1; shift
-read -r pid name state parent group rest 2>/dev/null </proc/$$/stat
+read -r pid name state parent group rest </proc/$$/stat
 case $group in "$$"|0) whom=0;; *) whom=$$;; esac
 watch() {
-  exec <&3 >/dev/null 2>&1
+  exec <&3 >/dev/null 4>&-
   trap "" HUP
   while read -r line; do :; done
   trap "" TERM
   kill -0 "$$" && kill -TERM "$whom" && sleep 2 && kill -KILL "$whom"
 }
+ended= command=
+trap 'ended=yes; [ -z "$command" ] || kill -TERM "$command"' TERM
 {
-  [ "$size" = 0 ] || head -c "$size" <&3 2>/dev/null
+  [ "$size" = 0 ] || head -c "$size" <&3
   watch &
-} | "$@" 3<&- &
+} | "$@" 2>&4 3<&- 4>&- &
 command=$!
+[ -z "$ended" ] || kill -TERM "$command"
 trap "" HUP
-trap 'kill -TERM "$command"' TERM
-exec 3<&- 2>/dev/null
+exec 3<&- 4>&-
 wait "$command"
 """
 
