@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from kvestigate.debug import api, context, exec_url, timing
-from kvestigate.fanout import execute as fanout_exec
-from kvestigate.fanout import fetch, push, resolve
+from kvestigate.fanout import operations as fanout
 from kvestigate.inspection import describe, execute, lists, logs
 from kvestigate.jobs import operations as jobs
 from kvestigate.manifests import delete, deploy
@@ -28,10 +27,7 @@ OPERATIONS: tuple[Operation, ...] = (
     logs.OPERATION,
     execute.OPERATION,
     plan.OPERATION,
-    resolve.OPERATION,
-    fanout_exec.OPERATION,
-    fetch.OPERATION,
-    push.OPERATION,
+    *fanout.OPERATIONS,
     cordon.CORDON,
     cordon.UNCORDON,
     evict.DRAIN,

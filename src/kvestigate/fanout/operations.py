@@ -1,0 +1,13 @@
+"""What fan-out offers, on the command line and to agents."""
+
+from __future__ import annotations
+
+from kvestigate.fanout import execute, fetch, push, resolve
+from kvestigate.operation import Operation
+
+OPERATIONS: tuple[Operation, ...] = (
+    resolve.OPERATION,
+    execute.OPERATION,
+    fetch.OPERATION,
+    push.OPERATION,
+)
