@@ -14,6 +14,7 @@ import yaml
 
 from kvestigate.client.connect import connect
 from kvestigate.hosts.reach import reach
+from tests.bed import Bed
 from tests.cli.conftest import Invoke, Outcome
 from tests.hosts_cluster import HostsCluster
 
@@ -188,9 +189,9 @@ def test_only_what_changed_is_sent(
     (local / "lib" / "a b'c.py").write_text("1")
     (local / "main.py").write_text("1")
     (local / "link").symlink_to("/etc/hostname")
+    dry = invoke("workspace", "sync", str(local), "--config", config)
+    assert (dry.code, "would send 4 paths (2 B)" in dry.out) == (2, True)
     sync = ("workspace", "sync", str(local), "--config", config, "-o", "json")
-    dry = invoke(*sync)
-    assert (dry.code, json.loads(dry.out)["applied"]) == (2, False)
     first = answer(invoke(*sync, *MEANT))
     assert first["sent"] == ["lib", "lib/a b'c.py", "link", "main.py"]
     assert answer(invoke(*sync, *MEANT))["sent"] == []
@@ -233,6 +234,39 @@ def test_what_cannot_be_had_is_refused_and_nothing_is_made(
     refused = invoke("workspace", "destroy", "--config", describe("precious"), *MEANT)
     assert (refused.code, "no workspace" in refused.err) == (6, True)
     assert on_host(f"cat {ROOT}/precious/file; rm -r {ROOT}/precious; ls {ROOT}") == "mine\nfirst\n"
+
+
+def test_a_gpu_that_a_pod_was_given_is_not_free(
+    invoke: Invoke, describe: Describe, cluster: HostsCluster, on_host: OnHost
+) -> None:
+    uid = asyncio.run(_with_gpu(cluster, "holder"))
+    [node] = answer(invoke("workspace", "gpus", "-o", "json"))["nodes"]
+    assert [gpu["use"] for gpu in node["gpus"]] == ["pod", "free", "free", "free"]
+    # As a kubelet notes it: which pod has which device.
+    entry = {"PodUID": uid, "ResourceName": "nvidia.com/gpu"}
+    devices = {"DeviceIDs": {"0": [node["gpus"][3]["uuid"]]}}
+    record = json.dumps({"Data": {"PodDeviceEntries": [entry | devices]}})
+    place = "/var/lib/kubelet/device-plugins"
+    on_host(f"mkdir -p {place}; echo '{record}' >{place}/kubelet_internal_checkpoint")
+    [node] = answer(invoke("workspace", "gpus", "-o", "json"))["nodes"]
+    assert (node["gpus"][3]["use"], node["gpus"][3]["holder"]) == ("pod", "default/holder")
+    config = describe("wants", gpu={"indices": [3]})
+    refused = invoke("workspace", "create", "--config", config, *MEANT)
+    assert (refused.code, "pod (default/holder) was given it" in refused.err) == (6, True)
+    assert not cordoned(invoke)
+    on_host(f"rm {place}/kubelet_internal_checkpoint")
+
+
+async def _with_gpu(cluster: HostsCluster, name: str) -> str:
+    """The uid of a pod that runs with a GPU."""
+    limits = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
+    container = {"name": "c", "image": "busybox", "command": ["sleep", "infinity"], **limits}
+    spec = {"terminationGracePeriodSeconds": 0, "containers": [container]}
+    async with connect(cluster.access()) as api:
+        bed = Bed(api)
+        made = await bed.create("pods", {"metadata": {"name": name}, "spec": spec})
+        await bed.until("pods", lambda found: found[name]["status"].get("phase") == "Running")
+        return str(made["metadata"]["uid"])
 
 
 def test_what_was_made_is_taken_back_if_a_step_fails(

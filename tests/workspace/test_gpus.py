@@ -17,6 +17,7 @@ from kvestigate.workspace.gpus import (
     choose_for_run,
     judge,
     parse_checkpoint,
+    parse_given,
     parse_processes,
     parse_readings,
 )
@@ -29,7 +30,7 @@ LISTED = """\
 2, GPU-c, NVIDIA H100 80GB HBM3, 81559, 4, 0
 3, GPU-d, NVIDIA H100 80GB HBM3, 81559, 4, [N/A]
 """
-NOBODY = Claims({}, {}, {}, 0)
+NOBODY = Claims({}, {}, {}, {}, 0)
 
 
 def test_nvidia_smi_is_read() -> None:
@@ -43,10 +44,20 @@ def test_nvidia_smi_is_read() -> None:
     assert parse_processes("GPU-a, 4001\nGPU-a, 4002\nGPU-b, [N/A]\n") == {"GPU-a": 4001}
 
 
+def test_the_environment_of_containers_says_which_devices_they_were_given() -> None:
+    text = (
+        "/proc/17/environ:NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-b\n"
+        "/proc/18/environ:NVIDIA_VISIBLE_DEVICES=GPU-a\n"
+        "/dev/null:\n"
+    )
+    assert parse_given(text) == {"GPU-a": 17, "GPU-b": 17}
+
+
 @given(st.text())
 def test_any_output_can_be_read(text: str) -> None:
     parse_readings(text)
     parse_processes(text)
+    parse_given(text)
     parse_checkpoint(text, {})
 
 
@@ -76,21 +87,26 @@ def test_the_kubelets_record_says_which_pod_has_which_device() -> None:
     ("claims", "uses"),
     [
         (NOBODY, ["process", "free", "free", "free"]),
-        (Claims({}, {}, {"GPU-c": 17}, 0), ["process", "free", "process", "free"]),
-        (Claims({"GPU-b": "w"}, {}, {}, 0), ["process", "workspace", "free", "free"]),
-        (Claims({}, {"GPU-a": "n/p", "GPU-b": "n/q"}, {}, 2), ["pod", "pod", "free", "free"]),
+        (Claims({}, {}, {"GPU-c": 17}, {}, 0), ["process", "free", "process", "free"]),
+        (Claims({"GPU-b": "w"}, {}, {}, {}, 0), ["process", "workspace", "free", "free"]),
+        (Claims({}, {"GPU-a": "n/p", "GPU-b": "n/q"}, {}, {}, 2), ["pod", "pod", "free", "free"]),
         # One pod, and its process is on the GPU: all are accounted for.
-        (Claims({}, {}, {"GPU-a": 9}, 1), ["process", "free", "free", "free"]),
+        (Claims({}, {}, {"GPU-a": 9}, {}, 1), ["process", "free", "free", "free"]),
+        # Both are known, if only by what their containers were told.
+        (Claims({}, {}, {"GPU-a": 9}, {"GPU-d": 8}, 2), ["process", "free", "free", "pod"]),
         # Two were given away, and only one shows: any of the others may be the second.
-        (Claims({}, {}, {"GPU-a": 9}, 2), ["process", "unsure", "unsure", "unsure"]),
-        (Claims({"GPU-b": "w"}, {}, {"GPU-a": 9}, 2), ["process", "workspace", "unsure", "unsure"]),
+        (Claims({}, {}, {"GPU-a": 9}, {}, 2), ["process", "unsure", "unsure", "unsure"]),
+        (
+            Claims({"GPU-b": "w"}, {}, {"GPU-a": 9}, {}, 2),
+            ["process", "workspace", "unsure", "unsure"],
+        ),
     ],
 )
 def test_a_gpu_is_free_if_nobody_can_have_it(claims: Claims, uses: list[str]) -> None:
     assert [gpu.use.value for gpu in judge(parse_readings(LISTED), claims)] == uses
 
 
-GPUS = judge(parse_readings(LISTED), Claims({"GPU-c": "other"}, {}, {"GPU-a": 17}, 0))
+GPUS = judge(parse_readings(LISTED), Claims({"GPU-c": "other"}, {}, {"GPU-a": 17}, {}, 0))
 B, D = GpuId(1, "GPU-b"), GpuId(3, "GPU-d")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -15,7 +14,7 @@ from kvestigate.kube.views.pods import Pod
 from kvestigate.observe.exporters import GpuExporters
 from kvestigate.workspace import gpus
 from kvestigate.workspace.gpus import Claims, Gpu, Reading
-from kvestigate.workspace.host import attempt, complaint, looking
+from kvestigate.workspace.host import ask_each, attempt, complaint, looking
 from kvestigate.workspace.marker import Marker
 
 _KUBELET = "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"
@@ -29,6 +28,8 @@ nvidia-smi --query-gpu={gpus.GPU_FIELDS} --format=csv,noheader,nounits
 echo {_PART}
 nvidia-smi --query-compute-apps={gpus.APP_FIELDS} --format=csv,noheader,nounits
 echo {_PART}
+grep -zo '^{gpus.GIVEN}=GPU-.*' /proc/[0-9]*/environ /dev/null 2>/dev/null | tr '\\0' '\\n'
+echo {_PART}
 cat {_KUBELET} 2>/dev/null || :
 """
 
@@ -39,6 +40,7 @@ class Told:
 
     readings: tuple[Reading, ...] = ()
     pids: Mapping[str, int] | None = None
+    given: Mapping[str, int] | None = None
     checkpoint: str = ""
     """The kubelet's record of devices; empty where there is none."""
 
@@ -52,16 +54,17 @@ async def ask(host: Remote) -> Told:
         said = done.stdout.decode("utf-8", "replace").strip().splitlines()
         why = complaint(done) if done.stderr else (said[-1] if said else "nvidia-smi failed")
         raise KvestigateError(f"{host.name}: {why}")
-    readings, apps, record = done.stdout.decode("utf-8", "replace").split(f"{_PART}\n")
-    return Told(gpus.parse_readings(readings), gpus.parse_processes(apps), record)
+    readings, apps, given, record = done.stdout.decode("utf-8", "replace").split(f"{_PART}\n")
+    return Told(
+        gpus.parse_readings(readings), gpus.parse_processes(apps), gpus.parse_given(given), record
+    )
 
 
 async def gpus_of(
     api: Api, hosts: Mapping[str, Remote], markers: Mapping[str, Iterable[Marker]]
 ) -> dict[str, tuple[Gpu, ...] | KvestigateError]:
     """The GPUs of each node, or why they are not known; `markers` has the workspaces by node."""
-    told = await asyncio.gather(*map(_asked, hosts.values()))
-    answers = dict(zip(hosts, told, strict=True))
+    answers = await ask_each(hosts, ask)
     pods = await _pods(api, tuple(hosts))
     users = await _users(api, answers, pods)
     found: dict[str, tuple[Gpu, ...] | KvestigateError] = {}
@@ -74,17 +77,11 @@ async def gpus_of(
             workspaces=gpus.claims_of(markers.get(node, ())),
             pods=users | gpus.parse_checkpoint(answer.checkpoint, _names(here)),
             pids=answer.pids or {},
+            given=answer.given or {},
             requested=_requested(here),
         )
         found[node] = gpus.judge(answer.readings, claims)
     return found
-
-
-async def _asked(host: Remote) -> Told | KvestigateError:
-    try:
-        return await ask(host)
-    except KvestigateError as error:
-        return error
 
 
 async def _pods(api: Api, nodes: tuple[str, ...]) -> list[Pod]:

@@ -1,7 +1,8 @@
 """Which GPUs of a node are free, and for whom the others are. PURE.
 
 `nvidia-smi` tells of devices and processes, the kubelet's records which pod was given which
-device, markers which workspace reserved which. A GPU that none of them claims is free, unless
+device, or else the environment of containers that some were, markers which workspace reserved
+which. A GPU that none of them claims is free, unless
 Kubernetes has given away more than could be accounted for: then it may be any.
 """
 
@@ -23,6 +24,7 @@ from kvestigate.workspace.spec import GpuSpec
 GPU_FIELDS = "index,uuid,name,memory.total,memory.used,utilization.gpu"
 APP_FIELDS = "gpu_uuid,pid"
 RESOURCE = "nvidia.com/gpu"
+GIVEN = "NVIDIA_VISIBLE_DEVICES"
 
 
 class Use(enum.StrEnum):
@@ -59,7 +61,7 @@ class Gpu:
     utilization: float | None
     use: Use
     holder: str = ""
-    """`namespace/pod`, the name of a workspace or `pid 17`."""
+    """`namespace/pod`, the name of a workspace or `pid 17`, if that is all that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,8 @@ class Claims:
     """UUID -> namespace/pod, as far as that is known."""
     pids: Mapping[str, int]
     """UUID -> a process that uses it."""
+    given: Mapping[str, int]
+    """UUID -> a process of a container that was given it, whether or not it uses it."""
     requested: int
     """How many pods have asked for on that node."""
 
@@ -91,6 +95,21 @@ def parse_processes(text: str) -> dict[str, int]:
     for uuid, pid in _rows(text, 2):
         if pid.isdigit():
             found.setdefault(uuid, int(pid))
+    return found
+
+
+def parse_given(text: str) -> dict[str, int]:
+    """UUID -> a process in whose environment NVIDIA's device plugin has put it.
+
+    A line has the file that it was found in: `/proc/17/environ:NVIDIA_VISIBLE_DEVICES=GPU-a,GPU-b`.
+    """
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        file, _, said = line.partition(":")
+        pid = "".join(file.split("/")[2:3])
+        if pid.isdigit() and pid.isascii():
+            for uuid in said.removeprefix(f"{GIVEN}=").split(","):
+                found.setdefault(uuid, int(pid))
     return found
 
 
@@ -193,7 +212,8 @@ def reason(gpu: Gpu) -> str:
         case Use.WORKSPACE:
             return f"workspace {gpu.holder} has reserved it"
         case Use.POD:
-            return f"pod {gpu.holder} was given it"
+            who = "a container" if gpu.holder.startswith("pid ") else "pod"
+            return f"{who} ({gpu.holder}) was given it"
         case Use.PROCESS:
             return f"a process uses it ({gpu.holder})" if gpu.holder else "its memory is in use"
         case Use.UNSURE:
@@ -205,6 +225,8 @@ def _use(gpu: Reading, claims: Claims) -> tuple[Use, str]:
         return Use.WORKSPACE, name
     if pod := claims.pods.get(gpu.uuid):
         return Use.POD, pod
+    if pid := claims.given.get(gpu.uuid):
+        return Use.POD, f"pid {pid}"
     if pid := claims.pids.get(gpu.uuid):
         return Use.PROCESS, f"pid {pid}"
     if occupied(gpu.utilization, gpu.memory_used_mib):

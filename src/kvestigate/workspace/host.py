@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeVar
+
 from kvestigate.client.streams import Completed
 from kvestigate.errors import KvestigateError
 from kvestigate.hosts.remote import Remote
+
+T = TypeVar("T")
+
+_TOGETHER = 32
 
 # The pod may have mounted the host's root without its later mounts, and what it mounts itself the
 # host may not see: the first process of the host has the view that counts. The pod's variables
@@ -58,3 +66,20 @@ async def attempt(remote: Remote, script: str, *args: str, timeout: float = SECO
 def complaint(done: Completed) -> str:
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     return lines[-1] if lines else f"a script ended with {done.exit_code} and did not say why"
+
+
+async def ask_each(
+    hosts: Mapping[str, Remote], ask: Callable[[Remote], Awaitable[T]]
+) -> dict[str, T | KvestigateError]:
+    """What each host says, or why it does not; a few at a time."""
+    room = asyncio.Semaphore(_TOGETHER)
+
+    async def one(host: Remote) -> T | KvestigateError:
+        async with room:
+            try:
+                return await ask(host)
+            except KvestigateError as error:
+                return error
+
+    told = await asyncio.gather(*map(one, hosts.values()))
+    return dict(zip(hosts, told, strict=True))

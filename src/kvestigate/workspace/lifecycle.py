@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -19,7 +20,7 @@ from kvestigate.kube.views.core import Node
 from kvestigate.nodeops.cordon import set_cordoned
 from kvestigate.workspace.devices import gpus_of
 from kvestigate.workspace.gpus import Gpu, Use, choose
-from kvestigate.workspace.host import perform, staying
+from kvestigate.workspace.host import ask_each, perform, staying
 from kvestigate.workspace.marker import GpuId, Marker
 from kvestigate.workspace.options import (
     CreateOptions,
@@ -171,16 +172,29 @@ async def create(access: Access, options: CreateOptions, via: NodeAccess = DEFAU
     spec = options.workspace
     async with connect(access) as api:
         host = (await reach(api, via)).host(spec.node)
-        seen = await survey(host, DEFAULT_ROOT, spec.root)
         closed = await is_cordoned(api, spec.node)
-        plan = await _plan(api, host, options, seen, cordoned=closed)
-        found = seen.at(spec)
-        exists = found is not None and found.marker is not None
-        if options.apply:
-            await carry_out(api, host, plan)
-            found = (await survey(host, spec.root, name=spec.name)).at(spec)
+        closing = options.apply and spec.gpu.cordon_node and not closed
+        async with _closed(api, spec.node) if closing else nullcontext():
+            seen = await survey(host, DEFAULT_ROOT, spec.root)
+            plan = await _plan(api, host, options, seen, cordoned=closed)
+            found = seen.at(spec)
+            exists = found is not None and found.marker is not None
+            if options.apply:
+                await carry_out(api, host, plan)
+                found = (await survey(host, spec.root, name=spec.name)).at(spec)
         chosen = found.marker.gpus if found is not None and found.marker is not None else ()
         return Creation(plan, exists, chosen, options.apply)
+
+
+@asynccontextmanager
+async def _closed(api: Api, node: str) -> AsyncIterator[None]:
+    """Let no pod come to a node while its GPUs are chosen, nor later unless the block fails."""
+    await set_cordoned(api, node, True, apply=True)
+    try:
+        yield
+    except BaseException:
+        await asyncio.shield(set_cordoned(api, node, False, apply=True))
+        raise
 
 
 async def destroy(
@@ -273,14 +287,7 @@ def existing(spec: WorkspaceSpec, seen: Survey) -> Marker:
 
 
 async def _surveys(hosts: dict[str, Host], *roots: str) -> dict[str, Survey | KvestigateError]:
-    async def look(host: Host) -> Survey | KvestigateError:
-        try:
-            return await survey(host, *roots)
-        except KvestigateError as error:
-            return error
-
-    found = await asyncio.gather(*map(look, hosts.values()))
-    return dict(zip(hosts, found, strict=True))
+    return await ask_each(hosts, lambda host: survey(host, *roots))
 
 
 def _chosen(hosts: Hosts, nodes: tuple[str, ...]) -> tuple[dict[str, Host], dict[str, str]]:
