@@ -87,7 +87,7 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
         write.scene = call.scene(call.plane.tip)  # they may have taken their time
         kind.hold(obj, None, write.scene)
     charge(write)
-    call.warnings.extend(kind.warnings(obj))
+    call.warnings.extend(kind.creation_warnings(obj, scene))
     return New(objects.put(obj, kind, expect=0), write.extra)
 
 

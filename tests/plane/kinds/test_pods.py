@@ -328,3 +328,28 @@ async def test_other_fields_select_nothing(api: Api) -> None:
     refused = await api.get(f"{PODS}?fieldSelector=spec.priority=1")
     assert refused.status == 400
     assert refused.body["message"] == "field label not supported: spec.priority"
+
+
+async def test_what_is_remembered_of_a_pod_hides_no_advice_about_one_like_it(api: Api) -> None:
+    hides = "env[1]: hides previous definition of"
+    for name, later, advised in (
+        ("a", "$(A)-more", False),
+        ("b", "other", True),
+        ("c", "$(A)-again", False),
+        ("d", "other", True),
+    ):
+        variables = [{"name": "A", "value": "1"}, {"name": "A", "value": later}]
+        container = {"name": "main", "image": "app:1", "env": variables}
+        pod = {"metadata": {"name": name}, "spec": {"containers": [container]}}
+        made = await api.post("/api/v1/namespaces/default/pods", pod)
+        assert made.status == 201
+        assert (hides in made.headers.get("warning")) is advised
+
+
+async def test_annotations_are_advised_about_on_pods_that_are_like_others(api: Api) -> None:
+    container = {"name": "main", "image": "app:1"}
+    for name, old in (("a", {}), ("b", {"security.alpha.kubernetes.io/sysctls": "x"})):
+        meta = {"name": name, "annotations": old}
+        pod = {"metadata": meta, "spec": {"containers": [container]}}
+        made = await api.post("/api/v1/namespaces/default/pods", pod)
+        assert ("sysctls" in made.headers.get("warning")) is bool(old)

@@ -32,6 +32,8 @@ class Scene(msgspec.Struct, frozen=True):
     now: float
     """Unix seconds, on the plane's clock."""
     subresource: str = ""
+    settled: list[str] = msgspec.field(default_factory=list)
+    """What validation has found out for hooks that come after it."""
 
 
 class Kind:
@@ -194,6 +196,10 @@ class Kind:
     def warnings(self, obj: Object) -> list[str]:
         """Advice sent back in Warning headers."""
         return []
+
+    def creation_warnings(self, obj: Object, scene: Scene) -> list[str]:
+        """Advice on a new object, which was validated in that scene."""
+        return self.warnings(obj)
 
     def update_warnings(self, new: Object, old: Object) -> list[str]:
         """Advice on a changed object."""

@@ -14,7 +14,6 @@ from kvestigate.plane.kinds.pod_parts import (
 )
 from kvestigate.plane.kinds.pod_status import keep_known, validate_pod_status
 from kvestigate.plane.kinds.pod_update import validate_pod_update
-from kvestigate.plane.kinds.podspec import outline
 from kvestigate.plane.kinds.podspec.annotations import validate_pod_annotations
 from kvestigate.plane.kinds.podspec.containers import validate_image
 from kvestigate.plane.kinds.podspec.defaults import (
@@ -22,14 +21,21 @@ from kvestigate.plane.kinds.podspec.defaults import (
     open_host_ports,
     request_limits,
 )
+from kvestigate.plane.kinds.podspec.judging import judge_pod_spec
+from kvestigate.plane.kinds.podspec.outline import likeness
 from kvestigate.plane.kinds.podspec.pod_level import default_pod_level
-from kvestigate.plane.kinds.podspec.spec import validate_pod_spec
-from kvestigate.plane.kinds.podspec.warnings import hostname_warnings, warn_of_pod
+from kvestigate.plane.kinds.podspec.warnings import (
+    has_old_annotations,
+    hostname_warnings,
+    warn_of_pod,
+)
 from kvestigate.plane.kinds.qos import qos_class
 from kvestigate.plane.kinds.selector_merge import merge_label_keys
 from kvestigate.plane.metadata import timestamp
 
 FINISHED = ("Succeeded", "Failed")
+
+_QUIET = "no advice about the spec"
 
 
 def _status(obj: Object, field: str) -> str:
@@ -42,7 +48,6 @@ class PodKind(Kind):
     counts_generations = True
     deletes_gracefully = True
     returns_deleted = True
-    warns_on_update = False
     status_carries_metadata = True
     status_keeps = ("ownerReferences",)
     field_names = (
@@ -92,7 +97,7 @@ class PodKind(Kind):
             self.default(new)
 
     def likeness(self, obj: Object) -> bytes | None:
-        return outline.likeness(obj["spec"])
+        return likeness(obj["spec"])
 
     def on_create(self, obj: Object, scene: Scene) -> None:
         spec = obj["spec"]
@@ -120,7 +125,10 @@ class PodKind(Kind):
         meta, spec = obj["metadata"], obj["spec"]
         annotations = meta.get("annotations") or {}
         found = list(validate_pod_annotations("metadata.annotations", annotations, spec))
-        found += validate_pod_spec(spec, "spec", pod=meta)
+        judged = judge_pod_spec(spec, "spec", meta)
+        found += judged.causes
+        if judged.quiet:
+            scene.settled.append(_QUIET)
         for field in ("containers", "initContainers"):
             for index, container in enumerate(spec.get(field) or ()):
                 found += validate_image(f"spec.{field}[{index}]", container)
@@ -153,8 +161,12 @@ class PodKind(Kind):
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return validate_pod_status(new, old)
 
-    def warnings(self, obj: Object) -> list[str]:
-        return hostname_warnings(obj["metadata"].get("name", "")) + warn_of_pod(obj)
+    def creation_warnings(self, obj: Object, scene: Scene) -> list[str]:
+        meta = obj["metadata"]
+        found = hostname_warnings(meta.get("name", ""))
+        if _QUIET in scene.settled and not has_old_annotations(meta):
+            return found
+        return found + warn_of_pod(obj)
 
     def grace_period(self, obj: Object, asked: int | None) -> int:
         spec = obj["spec"]

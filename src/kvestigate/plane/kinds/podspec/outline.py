@@ -7,7 +7,6 @@ token, and no rule asks for more of these than that they are there and named wel
 from __future__ import annotations
 
 import re
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -25,21 +24,18 @@ _ANY_NAME = b"\0"
 """Stands for the name of that volume: JSON has no such byte."""
 
 
-def digest(spec: Object, pod: Object | None) -> bytes:
-    """Equal for specs that are valid together or not at all; `pod` is a pod's metadata."""
-    outline = {**spec, "containers": [*map(_container, spec["containers"] or ())]}
+def outline(spec: Object, pod: Object) -> bytes:
+    """Equal for specs that are valid together or not at all; `pod` is the pod's metadata."""
+    kept = {**spec, "containers": [*map(_container, spec["containers"] or ())]}
     if "initContainers" in spec:
-        outline["initContainers"] = [*map(_container, spec["initContainers"])]
-    encoded = _encode(outline)
+        kept["initContainers"] = [*map(_container, spec["initContainers"])]
+    encoded = _encode(kept)
     for volume in spec.get("volumes") or ():
         if _is_token_volume(volume["name"]):
             encoded = encoded.replace(volume["name"].encode(), _ANY_NAME)
             break
-    key = blake2b(encoded, digest_size=16)
-    if pod is not None:
-        # The claims of ephemeral volumes are named after their pod.
-        key.update(pod.get("name", "").encode() if b'"ephemeral"' in encoded else b"a pod")
-    return key.digest()
+    # The claims of ephemeral volumes are named after their pod.
+    return encoded + pod.get("name", "").encode() if b'"ephemeral"' in encoded else encoded
 
 
 def likeness(spec: Object) -> bytes:

@@ -10,7 +10,6 @@ from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks, resource_names
 from kvestigate.plane.kinds.checks import Causes, each, label, label_key, one_of, subdomain
 from kvestigate.plane.kinds.podspec import (
-    outline,
     resources,
     scheduling,
     security,
@@ -38,23 +37,9 @@ def validate_pod_template(template: Object, path: str) -> list[Cause]:
     return list(_template(template, path))
 
 
-def validate_pod_spec(spec: Object, path: str, *, pod: Object | None = None) -> list[Cause]:
+def validate_pod_spec(spec: Object, path: str, pod: Object | None) -> list[Cause]:
     """A defaulted spec; `pod` is the metadata of the pod, None if it is only a template's."""
-    # Most writes to a pod leave its spec alone, and most pods are like others.
-    key = outline.digest(spec, pod)
-    if key in _valid:
-        return []
-    found = list(_spec(spec, path, pod))
-    if not found:
-        if len(_valid) >= _VALID_MAX:
-            _valid.clear()
-        _valid.add(key)
-    return found
-
-
-_valid: set[bytes] = set()
-"""What was found to be valid, by the digest of its outline."""
-_VALID_MAX = 20_000
+    return list(_spec(spec, path, pod))
 
 
 def _template(template: Object, path: str) -> Causes:

@@ -67,6 +67,10 @@ def warn_of_template(template: Object, path: str) -> list[str]:
     return list(_warnings(template, f"{path}."))
 
 
+def has_old_annotations(meta: Object) -> bool:
+    return not _ANNOTATIONS.keys().isdisjoint(meta.get("annotations") or ())
+
+
 def hostname_warnings(name: str) -> list[str]:
     """A pod's name becomes its hostname, which a subdomain is not."""
     problems = names.label_problems(name) if name else []
@@ -83,9 +87,8 @@ def _warnings(pod: Object, at: str) -> Iterator[str]:
     affinity = spec.get("affinity") or {}
     if not _PLACING.isdisjoint(spec):
         yield from _placement(spec, affinity, at)
-    annotations = meta.get("annotations")
-    if annotations and not _ANNOTATIONS.keys().isdisjoint(annotations):
-        for key in [known for known in _ANNOTATIONS if known in annotations]:
+    if has_old_annotations(meta):
+        for key in [known for known in _ANNOTATIONS if known in meta["annotations"]]:
             yield f"{at}metadata.annotations[{key}]: {_ANNOTATIONS[key]}"
     yield from _contents(spec, at)
     if spec["terminationGracePeriodSeconds"] < 0:
