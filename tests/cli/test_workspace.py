@@ -170,8 +170,13 @@ def test_what_runs_can_be_stopped_and_is_when_its_workspace_goes(
     unknown = invoke("workspace", "logs", "nobody", "--config", config)
     assert (unknown.code, "its runs are: loop" in unknown.err) == (5, True)
 
+    ok(invoke(*start, "--tag", "bytes", "--", "printf", "a\\377b"))
+    ok(invoke("workspace", "logs", "bytes", "--config", config, "-f"))
+    log = answer(invoke("workspace", "logs", "bytes", "--config", config, "-o", "json"))
+    assert (log["text"], log["run"]["exit_code"]) == ("a\ufffdb", 0)
+
     ok(invoke(*start, "--tag", "holds", "--", "sh", "-c", "cd ../datasets; sleep 300"))
-    assert "1/2 running" in ok(invoke("workspace", "status"))
+    assert "1/3 running" in ok(invoke("workspace", "status"))
     shown = invoke("workspace", "destroy", "--config", config).out
     assert f"processes that run in {ROOT}/runs" in shown
     assert f"umount {ROOT}/runs/datasets" in shown
@@ -189,11 +194,12 @@ def test_only_what_changed_is_sent(
     (local / "lib" / "a b'c.py").write_text("1")
     (local / "main.py").write_text("1")
     (local / "link").symlink_to("/etc/hostname")
+    (local / os.fsdecode(b"no\xffutf8")).touch()
     dry = invoke("workspace", "sync", str(local), "--config", config)
-    assert (dry.code, "would send 4 paths (2 B)" in dry.out) == (2, True)
+    assert (dry.code, "would send 5 paths (2 B)" in dry.out) == (2, True)
     sync = ("workspace", "sync", str(local), "--config", config, "-o", "json")
     first = answer(invoke(*sync, *MEANT))
-    assert first["sent"] == ["lib", "lib/a b'c.py", "link", "main.py"]
+    assert first["sent"] == ["lib", "lib/a b'c.py", "link", "main.py", "no\ufffdutf8"]
     assert answer(invoke(*sync, *MEANT))["sent"] == []
 
     (local / "main.py").write_text("22")
@@ -201,8 +207,8 @@ def test_only_what_changed_is_sent(
     second = answer(invoke(*sync, "--delete", "--exclude", "*.pyc", *MEANT))
     assert second["sent"] == ["lib", "lib/a b'c.py", "main.py"]
     assert second["removed"] == ["extra", "lib"]
-    assert on_host(f"cd {ROOT}/synced/code; ls; cat main.py; ls lib; readlink link") == (
-        "cache.pyc\nlib\nlink\nmain.py\n22a b'c.py\n/etc/hostname\n"
+    assert on_host(f"cd {ROOT}/synced/code; ls | wc -l; cat main.py; ls lib; readlink link") == (
+        "5\n22a b'c.py\n/etc/hostname\n"
     )
     on_host(f"cd {ROOT}/synced; ln -s /etc datasets/out; ln -s /etc/passwd code/secret")
     outside = invoke(*sync, "--subdir", "datasets/out", *MEANT)

@@ -63,6 +63,11 @@ async def attempt(remote: Remote, script: str, *args: str, timeout: float = SECO
     return await remote.run(("sh", "-eu", "-s", "--", *args), stdin=text, timeout=timeout)
 
 
+def legible(text: str) -> str:
+    """Text that can be written anywhere: bytes that are no UTF-8 are replaced."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def complaint(done: Completed) -> str:
     lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
     return lines[-1] if lines else f"a script ended with {done.exit_code} and did not say why"

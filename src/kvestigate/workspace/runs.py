@@ -15,7 +15,7 @@ from kvestigate.hosts.model import NodeAccess
 from kvestigate.hosts.reach import DEFAULT, Host, reach
 from kvestigate.workspace.devices import gpus_of
 from kvestigate.workspace.gpus import Gpu, choose_for_run
-from kvestigate.workspace.host import attempt, complaint, looking, perform, staying
+from kvestigate.workspace.host import attempt, complaint, legible, looking, perform, staying
 from kvestigate.workspace.lifecycle import existing
 from kvestigate.workspace.marker import GpuId
 from kvestigate.workspace.options import KillOptions, LogsOptions, PsOptions, RunOptions
@@ -112,7 +112,7 @@ async def logs(access: Access, options: LogsOptions, via: NodeAccess = DEFAULT) 
     async with _host(access, spec, via) as (_, host):
         run = await _named(host, spec, options.tag)
         script = read_script(spec.path, options.tag, options.tail, LONGEST_ANSWER)
-        return Log(run, await perform(looking(host), script))
+        return Log(run, legible(await perform(looking(host), script)))
 
 
 async def follow(

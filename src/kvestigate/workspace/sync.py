@@ -14,7 +14,7 @@ from kvestigate.errors import KvestigateError
 from kvestigate.hosts.model import NodeAccess
 from kvestigate.hosts.reach import DEFAULT, Host, reach
 from kvestigate.workspace.archives import Archive, Material
-from kvestigate.workspace.host import complaint, looking, perform, staying
+from kvestigate.workspace.host import complaint, legible, looking, perform, staying
 from kvestigate.workspace.lifecycle import existing
 from kvestigate.workspace.marker import MARKER
 from kvestigate.workspace.options import SyncOptions
@@ -88,8 +88,8 @@ async def bring(
             wanted.spec.name,
             wanted.spec.node,
             wanted.directory,
-            work.send,
-            work.remove,
+            tuple(map(legible, work.send)),
+            tuple(map(legible, work.remove)),
             work.equal,
             work.bytes,
             apply,
