@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvestigate.app import AppLoadError, AppSpec, dump_app, load_app, load_app_friendly, spec_hash
+from kvestigate.app import (
+    AppLoadError,
+    AppSpec,
+    dump_app,
+    load_app,
+    load_app_friendly,
+    resolve_shared_config_files,
+    spec_hash,
+)
 from kvestigate.app.load import parse_app
 from kvestigate.app.spec import ConfigFile, ExposeMode, Lifecycle, Port, Target
 from kvestigate.errors import InputError
@@ -272,6 +280,16 @@ def test_config_files_that_cannot_be_read(
         (tmp_path / name).write_bytes(content)
     with pytest.raises(AppLoadError, match=message):
         load_app(path)
+
+
+def test_config_files_of_an_app_that_is_no_file(tmp_path: Path) -> None:
+    spec = parse_app("app: {metadata: {name: web}, shared_config_files: [a.toml, {local: b}]}")
+    with pytest.raises(AppLoadError, match=r"a\.toml: cannot be read.*\(and 1 more\)"):
+        resolve_shared_config_files(spec, tmp_path)
+    for name in ("a.toml", "b"):
+        (tmp_path / name).write_text(name)
+    files = resolve_shared_config_files(spec, tmp_path).shared_config_files
+    assert [(it.name, it.content) for it in files] == [("a.toml", "a.toml"), ("b", "b")]
 
 
 @pytest.mark.parametrize(

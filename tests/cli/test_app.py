@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import shutil
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -79,6 +81,14 @@ def test_render(invoke: Invoke, apps: Path) -> None:
     [shard] = json.loads(invoke("app", "render", str(apps / "trainer.yaml"), "-o", "json").out)
     assert shard["workspace"]["gpu"] == {"reserve": 2}
     assert shard["launch"]["env"] == {"OMP_NUM_THREADS": "16"}
+
+
+def test_standard_input(invoke: Invoke, apps: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(apps)
+    data = (apps / "web-service.yaml").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    piped = invoke("app", "render", "-")
+    assert (piped.code, piped.out) == (0, invoke("app", "render", "web-service.yaml").out)
 
 
 @pytest.mark.parametrize("words", [("render",), ("plan",), ("status",), ("up", *MEANT)])

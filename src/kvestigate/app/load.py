@@ -34,35 +34,43 @@ class AppLoadError(InputError):
 def load_app(path: Path) -> AppSpec:
     """The App in a file, its config files read. AppLoadError tells the first mistake."""
     try:
-        return _load(path)
+        return _resolved_app(_bytes(path), str(path), path.parent)
     except Mistakes as mistakes:
-        first, *others = mistakes.problems
-        more = f" (and {len(others)} more)" if others else ""
-        raise AppLoadError(
-            f"{first}{more}", mistakes.problems, where=str(path), hint=first.hint or None
-        ) from None
+        raise _first_told(str(path), mistakes.problems) from None
 
 
 def load_app_friendly(path: Path) -> AppSpec:
     """The same, for people: AppLoadError tells all mistakes, with their lines."""
+    return read_app_friendly(_bytes(path), str(path), path.parent)
+
+
+def read_app_friendly(data: bytes, source: str, base: Path) -> AppSpec:
+    """The same for what is not in a file; config files are relative to `base`."""
     try:
-        return _load(path)
+        return _resolved_app(data, source, base)
     except Mistakes as mistakes:
-        raise _all_told(path, mistakes.problems) from None
+        raise _all_told(data, source, mistakes.problems) from None
 
 
-def _load(path: Path) -> AppSpec:
-    return resolve_shared_config_files(parse_app(_bytes(path), str(path)), path.parent)
+def _resolved_app(data: bytes, source: str, base: Path) -> AppSpec:
+    return _with_files(parse_app(data, source), base)
 
 
-def _all_told(path: Path, found: Sequence[Problem]) -> AppLoadError:
+def _first_told(where: str, found: Sequence[Problem]) -> AppLoadError:
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return AppLoadError(f"{found[0]}{more}", found, where=where, hint=found[0].hint or None)
+
+
+def _all_told(data: bytes, source: str, found: Sequence[Problem]) -> AppLoadError:
+    places = [f"{source}:{_line(data, it.path)}" for it in found]
     if len(found) == 1:
         [only] = found
-        where = f"{path}:{_line(path, only.path)}"
-        return AppLoadError(str(only), found, where=where, hint=only.hint or None)
-    lines = [f"{len(found)} mistakes", *(_with_line(path, it) for it in found)]
+        return AppLoadError(str(only), found, where=places[0], hint=only.hint or None)
+    lines = [f"{len(found)} mistakes"]
+    for place, problem in zip(places, found, strict=True):
+        lines.append(f"{place}: {problem}" + (f"; {problem.hint}" if problem.hint else ""))
     hint = "correct them, and `kvestigate app render` shows what the App means"
-    return AppLoadError("\n".join(lines), found, where=str(path), hint=hint)
+    return AppLoadError("\n".join(lines), found, where=source, hint=hint)
 
 
 def parse_app(text: str | bytes, source: str = "-") -> AppSpec:
@@ -97,8 +105,15 @@ def dump_app(spec: AppSpec) -> str:
 def resolve_shared_config_files(spec: AppSpec, base: Path) -> AppSpec:
     """The App with its config files read, so that it means the same wherever it goes.
 
-    `base` is where relative paths begin. Raises Mistakes that name the files.
+    `base` is where relative paths begin. AppLoadError names a file that cannot be read.
     """
+    try:
+        return _with_files(spec, base)
+    except Mistakes as mistakes:
+        raise _first_told(str(base), mistakes.problems) from None
+
+
+def _with_files(spec: AppSpec, base: Path) -> AppSpec:
     wrong: list[Problem] = []
     files = tuple(
         _resolved(it, base, f"shared_config_files[{index}].local", wrong)
@@ -134,14 +149,9 @@ def _bytes(path: Path) -> bytes:
     return data
 
 
-def _with_line(path: Path, problem: Problem) -> str:
-    hint = f"; {problem.hint}" if problem.hint else ""
-    return f"{path}:{_line(path, problem.path)}: {problem}{hint}"
-
-
-def _line(path: Path, field: str) -> int:
+def _line(data: bytes, field: str) -> int:
     """Where the field is in the file or, if it is not, the nearest thing that it belongs to."""
-    found = load_first(_bytes(path), str(path))
+    found = load_first(data, "-")
     if found is None:
         return 1
     node = found[1]

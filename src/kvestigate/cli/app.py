@@ -110,6 +110,7 @@ async def plan(options: GlobalOptions, spec: Path, force_conflicts: bool, via: N
     examples=(
         "kvestigate app up trainer.yaml",
         "kvestigate app up trainer.yaml --apply --i-understand-this-modifies-cluster",
+        "generate-my-app | kvestigate app up -",
     ),
 )
 @_spec_argument
@@ -127,6 +128,7 @@ async def up(
 ) -> int:
     """Bring an App up, or make it what its description says by now.
 
+    SPEC is a file, or - for standard input; what it names is relative to where it is.
     An App that already is as it says is left alone. What an earlier version of it had, and this
     one has not, is removed. Exits with 6 if somebody else owns a part of it.
     """
@@ -235,9 +237,12 @@ async def list_(options: GlobalOptions) -> None:
 
 
 def _load(options: GlobalOptions, path: Path) -> AppSpec:
-    from kvestigate.app.load import load_app_friendly
+    from kvestigate.app.load import load_app_friendly, read_app_friendly
 
-    spec = load_app_friendly(path)
+    if str(path) == "-":
+        spec = read_app_friendly(sys.stdin.buffer.read(), "-", path.parent)
+    else:
+        spec = load_app_friendly(path)
     if options.namespace and options.namespace != spec.metadata.namespace:
         raise UsageError(
             f"App {spec.metadata.name!r} is for namespace {spec.metadata.namespace!r}, "
