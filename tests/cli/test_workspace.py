@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import io
 import json
 import os
+import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
+from kvestigate.client.api import PODS
 from kvestigate.client.connect import connect
+from kvestigate.errors import AlreadyExists
 from kvestigate.hosts.reach import reach
+from kvestigate.operation import Operation
+from kvestigate.workspace.operations import CREATE, DESTROY, FETCH, PS, RUN, SYNC, LogsOptions
+from kvestigate.workspace.runs import follow
+from kvestigate.workspace.spec import WorkspaceSpec
 from tests.bed import Bed
 from tests.cli.conftest import Invoke, Outcome
 from tests.hosts_cluster import HostsCluster
@@ -70,8 +80,11 @@ def describe(kubeconfig: None, home: Path, invoke: Invoke) -> Iterator[Describe]
         return str(path)
 
     yield write
+    left = {it["name"] for it in answer(invoke("workspace", "status", "-o", "json"))["workspaces"]}
     for path in made:
-        invoke("workspace", "destroy", "--config", path, *MEANT)
+        if Path(path).stem in left:
+            ok(invoke("workspace", "destroy", "--config", path, *MEANT))
+            left.discard(Path(path).stem)
 
 
 def ok(outcome: Outcome) -> str:
@@ -245,7 +258,7 @@ def test_what_cannot_be_had_is_refused_and_nothing_is_made(
 def test_a_gpu_that_a_pod_was_given_is_not_free(
     invoke: Invoke, describe: Describe, cluster: HostsCluster, on_host: OnHost
 ) -> None:
-    uid = asyncio.run(_with_gpu(cluster, "holder"))
+    uid = asyncio.run(_with_gpu(cluster))
     [node] = answer(invoke("workspace", "gpus", "-o", "json"))["nodes"]
     assert [gpu["use"] for gpu in node["gpus"]] == ["pod", "free", "free", "free"]
     # As a kubelet notes it: which pod has which device.
@@ -261,10 +274,18 @@ def test_a_gpu_that_a_pod_was_given_is_not_free(
     assert (refused.code, "pod (default/holder) was given it" in refused.err) == (6, True)
     assert not cordoned(invoke)
     on_host(f"rm {place}/kubelet_internal_checkpoint")
+    asyncio.run(_without_gpu(cluster))
 
 
-async def _with_gpu(cluster: HostsCluster, name: str) -> str:
+async def _without_gpu(cluster: HostsCluster) -> None:
+    async with connect(cluster.access()) as api:
+        await api.delete(PODS, "holder")
+        await Bed(api).until("pods", lambda found: "holder" not in found)
+
+
+async def _with_gpu(cluster: HostsCluster) -> str:
     """The uid of a pod that runs with a GPU."""
+    name = "holder"
     limits = {"resources": {"limits": {"nvidia.com/gpu": "1"}}}
     container = {"name": "c", "image": "busybox", "command": ["sleep", "infinity"], **limits}
     spec = {"terminationGracePeriodSeconds": 0, "containers": [container]}
@@ -273,6 +294,52 @@ async def _with_gpu(cluster: HostsCluster, name: str) -> str:
         made = await bed.create("pods", {"metadata": {"name": name}, "spec": spec})
         await bed.until("pods", lambda found: found[name]["status"].get("phase") == "Running")
         return str(made["metadata"]["uid"])
+
+
+def test_the_operations_do_the_same_for_a_gateway(
+    cluster: HostsCluster, describe: Describe, home: Path
+) -> None:
+    """Everything comes as JSON, and the caller has a name."""
+    config = yaml.safe_load(Path(describe("agents")).read_text())["workspace"]
+    config["gpu"] = {"reserve": 1, "cordon_node": False}
+
+    def call(operation: Operation, **options: Any) -> Any:
+        given: Any = msgspec.convert({"workspace": config, **options}, operation.input)
+
+        async def handled() -> Any:
+            return await operation.handler(cluster.access(), given)
+
+        done = asyncio.run(handled())
+        assert isinstance(done, operation.output)
+        return json.loads(msgspec.json.encode(done))
+
+    made = call(CREATE, owner="agent-1", apply=True)
+    assert (made["applied"], len(made["gpus"])) == (True, 1)
+    with pytest.raises(AlreadyExists, match="belongs to 'agent-1'"):
+        call(CREATE, owner="agent-2", apply=True)
+    (home / "in").mkdir()
+    (home / "in" / "f").write_text("content")
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as tar:
+        tar.add(home / "in", arcname=".")
+    archive = base64.b64encode(packed.getvalue()).decode()
+    assert call(SYNC, archive=archive, subdir="datasets/in", apply=True)["sent"] == ["f"]
+    assert call(SYNC, archive=archive, subdir="datasets/in", apply=True)["equal"] == 1
+    launched = call(RUN, tag="t", command=["cat", "../datasets/in/f"], apply=True)
+    assert launched["gpus"] == made["gpus"]
+    ended = asyncio.run(_followed(cluster, config))
+    assert ended == b"content"
+    assert call(PS)["runs"][0]["exit_code"] == 0
+    fetched = base64.b64decode(call(FETCH, path="datasets/in")["archive"])
+    with tarfile.open(fileobj=io.BytesIO(fetched)) as tar:
+        assert tar.getnames() == ["in", "in/f"]
+    assert call(DESTROY, apply=False)["applied"] is False
+    assert call(DESTROY, apply=True)["applied"] is True
+
+
+async def _followed(cluster: HostsCluster, config: Any) -> bytes:
+    wanted = LogsOptions(msgspec.convert(config, WorkspaceSpec), "t")
+    return b"".join([piece async for piece in follow(cluster.access(), wanted)])
 
 
 def test_what_was_made_is_taken_back_if_a_step_fails(
