@@ -8,6 +8,7 @@ import pytest
 
 from kvestigate.catalog import OPERATIONS
 from kvestigate.cybernet import policy
+from kvestigate.cybernet.parameters import schema
 from kvestigate.cybernet.refusals import ConstraintViolated, NotAllowed
 from kvestigate.cybernet.registry import exposable
 from kvestigate.cybernet.spec import HostRequirements, read_cyberspace
@@ -75,6 +76,38 @@ def test_of_the_catalog_only_workspaces_can_be_written() -> None:
     writes = {it.name for it in exposable(OPERATIONS).values() if it.effect is not Effect.READ}
     assert all(name.startswith("workspace.") for name in writes)
     assert "report.run" in exposable(OPERATIONS)
+
+
+def test_whoever_adds_an_operation_on_workspaces_says_which() -> None:
+    """Or the gateway could not tell whose it is."""
+    for it in exposable(OPERATIONS).values():
+        if it.name.startswith("workspace."):
+            names = schema(it)["properties"].keys()
+            assert "workspace" in names or names == {"nodes"}, it.name
+
+
+def test_what_agents_may_be_given() -> None:
+    assert set(exposable(OPERATIONS)) == {
+        "audit",
+        "report.list",
+        "report.run",
+        "namespaces",
+        "pods",
+        "describe",
+        "logs",
+        "plan",
+        "workspace.status",
+        "workspace.gpus",
+        "workspace.diff",
+        "workspace.ps",
+        "workspace.logs",
+        "workspace.fetch",
+        "workspace.create",
+        "workspace.sync",
+        "workspace.run",
+        "workspace.kill",
+        "workspace.destroy",
+    }
 
 
 @pytest.mark.parametrize("name", ["pods", "no.such", "", "../info", "report.run "])

@@ -14,7 +14,7 @@ from kvestigate.errors import UsageError
 from kvestigate.operation import Operation
 from kvestigate.workspace.spec import DEFAULT_ROOT
 
-OURS = frozenset({"apply", "owner", "root"})
+OURS = frozenset({"apply", "follow", "owner", "root"})
 """Fields that the gateway sets: an agent neither gives nor sees them."""
 
 
@@ -23,7 +23,7 @@ def options_of(operation: Operation, parameters: Mapping[str, Any], owner: str) 
     fields = _fields(msgspec.inspect.type_info(operation.input))
     for name in sorted(OURS & parameters.keys()):
         raise ConstraintViolated(f"{name}: is not for agents to set", name, hint="leave it out")
-    ours = {"apply": True, "owner": owner, "root": DEFAULT_ROOT}
+    ours = {"apply": True, "follow": False, "owner": owner, "root": DEFAULT_ROOT}
     document = {**parameters, **{name: ours[name] for name in OURS & fields.keys()}}
     _refuse_unknown(document, msgspec.inspect.type_info(operation.input), "")
     try:
