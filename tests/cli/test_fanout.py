@@ -218,6 +218,7 @@ def test_a_pushed_file_takes_the_place_of_the_old_one(fanout: Fanout, tmp_path: 
         (("exec", "--target", "pods", "--pod", "web", "--", "true"), 5, "did you mean 'web-"),
         (("exec", *NODES, "--node-ds-name", "x", "--", "true"), 5, "kvestigate fanout manifest |"),
         (("exec", *NODES, "--max-parallel", "0", "--", "true"), 2, "whole number from 1"),
+        (("exec", *NODES, "--timeout", "0", "--", "true"), 2, "write 60 or 2m"),
         (("exec", "--", "true"), 2, "--target"),
         (("fetch", "etc/hosts", "out", *NODES), 2, "/etc/hosts"),
         (("push", "nope", "/opt/x", *NODES), 2, "check the path"),

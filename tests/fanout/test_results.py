@@ -82,6 +82,12 @@ def test_long_answers_have_a_section_each() -> None:
     )
 
 
+def test_what_was_said_before_it_took_too_long_is_shown() -> None:
+    late = Ran(place("n3"), Outcome.TIMEOUT, seconds=60.0, stdout="so far\n", error="ended")
+    shown = to_text(executed_blocks(Executed(("x",), (late,))))
+    assert shown == "== n3: timeout, 60.0 s ==\n\nso far\n\nended\n\n0 of 1 ok; timeout: n3\n"
+
+
 def test_escape_sequences_of_a_target_do_not_reach_the_terminal() -> None:
     rude = Ran(place("n1"), Outcome.OK, ("x",), 0, 1.0, "\x1b[2Jgone\n")
     assert "\x1b" not in to_text(executed_blocks(Executed(("x",), (rude,))))

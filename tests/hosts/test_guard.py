@@ -134,6 +134,8 @@ def test_a_group_that_is_not_the_guards_own_is_left_alone(shell: list[str]) -> N
         ('OCI runtime exec failed: exec: "sh": executable file not found in $PATH: unknown', True),
         ("executable file `sh` not found in $PATH", True),
         ('exec: "sh": this container is simulated and knows only df, echo', True),
+        ('exec: "sh": stat sh: no such file or directory', True),
+        ('command ["sh" "-c" "..."] timed out', False),
         ("container not found", False),
         ('pods "sh-0" not found', False),
     ],

@@ -11,6 +11,14 @@ import click
 
 from kvestigate.cli.parameters import duration, whole_number
 
+
+def _seconds(value: str) -> float:
+    seconds = duration(value)
+    if not seconds:
+        raise click.BadParameter("no command ends in no time; write 60 or 2m")
+    return seconds
+
+
 _SELECTION = (
     click.option(
         "--target",
@@ -59,7 +67,7 @@ _PACE = (
     ),
     click.option(
         "--timeout",
-        type=duration,
+        type=_seconds,
         default="60",
         show_default=True,
         metavar="SECONDS",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kvestigate.client.access import Access
 from kvestigate.client.api import Api
@@ -11,7 +10,7 @@ from kvestigate.fanout.parallel import AT_MOST, SECONDS, Nobody, Watcher, fan_ou
 from kvestigate.fanout.resolve import aimed
 from kvestigate.fanout.results import Outcome, Place, Ran
 from kvestigate.fanout.targets import Target, TargetOptions, Targets
-from kvestigate.hosts.remote import Remote
+from kvestigate.hosts.remote import Output, Remote, TookTooLong
 from kvestigate.operation import Effect, Operation
 
 _KEPT = 256 * 1024
@@ -70,16 +69,21 @@ def remote(api: Api, target: Target) -> Remote:
 
 
 async def _run(api: Api, target: Target, options: ExecOptions) -> Ran:
-    limit = sys.maxsize if options.full else _KEPT
-    done = await remote(api, target).run(options.command, timeout=options.timeout, limit=limit)
-    return Ran(
-        Place.of(target),
-        Outcome.FAILED if done.exit_code else Outcome.OK,
-        target.argv(options.command),
-        done.exit_code,
-        stdout=done.stdout.decode("utf-8", "replace"),
-        stderr=done.stderr.decode("utf-8", "replace"),
-        truncated=limit in (len(done.stdout), len(done.stderr)),
+    output = Output() if options.full else Output(_KEPT)
+    place, argv = Place.of(target), target.argv(options.command)
+    try:
+        done = await remote(api, target).run(
+            options.command, timeout=options.timeout, output=output
+        )
+        outcome = Outcome.FAILED if done.exit_code else Outcome.OK
+        ran = Ran(place, outcome, argv, done.exit_code)
+    except TookTooLong as late:
+        ran = Ran(place, Outcome.TIMEOUT, argv, error=late.message.removeprefix(f"{place.name}: "))
+    return replace(
+        ran,
+        stdout=output.stdout.decode("utf-8", "replace"),
+        stderr=output.stderr.decode("utf-8", "replace"),
+        truncated=output.truncated,
     )
 
 

@@ -148,9 +148,8 @@ def _left_out(result: Transferred) -> str:
 
 
 def _is_short(result: Ran) -> bool:
-    if result.stdout and result.stderr:
-        return False
-    return "\n" not in (result.error or result.stdout or result.stderr).rstrip("\n")
+    said = [it for it in (result.stdout, result.stderr, result.error) if it]
+    return not said or (len(said) == 1 and "\n" not in said[0].rstrip("\n"))
 
 
 def _outputs(result: Ran, *, full: bool) -> list[str]:

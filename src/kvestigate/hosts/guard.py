@@ -39,7 +39,10 @@ exec 3<&- 4>&-
 wait "$command"
 """
 
-_MISSING_SHELL = re.compile(r"""["'`]sh["'`]""")
+# Nothing else may pass for it: what was started once must not be started again.
+_MISSING_SHELL = re.compile(
+    r"""["'`]sh["'`].*(not found|no such file|knows only)""", re.IGNORECASE | re.DOTALL
+)
 
 
 def guarded(command: Sequence[str], stdin: int = 0) -> tuple[str, ...]:

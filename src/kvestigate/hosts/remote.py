@@ -26,6 +26,36 @@ exec tar -cf - -- "$name"
 """
 
 
+class TookTooLong(DeadlineExceeded):
+    """A command that was ended, and what it had said until then."""
+
+    def __init__(self, message: str, *, hint: str, output: Output) -> None:
+        super().__init__(message, hint=hint)
+        self.output = output
+
+
+class Output:
+    """What a command says, as far as it is kept."""
+
+    def __init__(self, limit: int = sys.maxsize) -> None:
+        self._limit = limit
+        self._kept = {Channel.STDOUT: bytearray(), Channel.STDERR: bytearray()}
+        self.truncated = False
+
+    @property
+    def stdout(self) -> bytes:
+        return bytes(self._kept[Channel.STDOUT])
+
+    @property
+    def stderr(self) -> bytes:
+        return bytes(self._kept[Channel.STDERR])
+
+    def add(self, channel: Channel, data: bytes) -> None:
+        room = self._limit - len(self._kept[channel])
+        self._kept[channel] += data[:room]
+        self.truncated = self.truncated or len(data) > room
+
+
 class Remote:
     """A place where commands run: the container itself, or what `wrapper` leads to."""
 
@@ -68,19 +98,21 @@ class Remote:
         *,
         stdin: bytes = b"",
         timeout: float = 60.0,
-        limit: int = sys.maxsize,
+        output: Output | None = None,
     ) -> Completed:
-        """Run it to its end. After `timeout` it is ended, and DeadlineExceeded raised.
+        """Run it to its end. After `timeout` it is ended, and `TookTooLong` raised.
 
-        Of each of its outputs, `limit` bytes are kept.
+        `output` is what keeps its output, if not all of it should be.
         """
+        output = output or Output()
         try:
             async with asyncio.timeout(timeout):
-                return await self._run(self.argv(command), stdin, limit)
+                return await self._run(self.argv(command), stdin, output)
         except TimeoutError:
-            raise DeadlineExceeded(
+            raise TookTooLong(
                 f"{self.name}: {command[0]!r} was ended after {timeout:g} s",
                 hint="give it more time, or a command that needs less",
+                output=output,
             ) from None
 
     async def script(self, text: str, *args: str, timeout: float = 60.0) -> Completed:
@@ -103,15 +135,16 @@ class Remote:
     ) -> None:
         """Unpack a tar stream in `directory`, which is made if it is not there."""
         unpacking = self.session(("sh", "-c", _UNPACK, "unpack", directory), stdin=True)
+        output = Output()
         try:
             async with asyncio.timeout(timeout), unpacking as session:
-                _, complaint = await _exchange(session, _feed(session, files))
+                await _exchange(session, _feed(session, files), output)
         except TimeoutError:
             raise DeadlineExceeded(
                 f"{self.name}: {directory} was not filled in {timeout:g} s"
             ) from None
         if session.exit_code:
-            raise KvestigateError(f"{self.name}: {directory}: {_sentence(complaint)}")
+            raise KvestigateError(f"{self.name}: {directory}: {_sentence(output.stderr)}")
 
     async def receive(self, path: str) -> AsyncGenerator[bytes, None]:
         """A tar stream of a file, or of a directory with all that is in it."""
@@ -126,16 +159,16 @@ class Remote:
         if session.exit_code:
             raise KvestigateError(f"{self.name}: {_sentence(complaint)}")
 
-    async def _run(self, argv: tuple[str, ...], stdin: bytes, limit: int) -> Completed:
+    async def _run(self, argv: tuple[str, ...], stdin: bytes, output: Output) -> Completed:
         try:
             async with self._exec(guarded(argv, len(stdin))) as session:
-                return await _complete(session, stdin, limit)
+                return await _complete(session, stdin, output)
         except ApiError as refused:
             if not tells_of_no_shell(refused.message):
                 raise
         # Nothing was started. Without a guard the command may outlive us, but it runs.
         async with self._exec(argv, stdin=bool(stdin)) as session:
-            return await _complete(session, stdin, limit, end=bool(stdin))
+            return await _complete(session, stdin, output, end=bool(stdin))
 
     def _exec(self, argv: Sequence[str], *, stdin: bool = True) -> Session:
         return self._api.exec(
@@ -143,35 +176,33 @@ class Remote:
         )
 
 
-async def _complete(session: Session, stdin: bytes, limit: int, *, end: bool = False) -> Completed:
+async def _complete(
+    session: Session, stdin: bytes, output: Output, *, end: bool = False
+) -> Completed:
     """Send the input and gather the output. Under guard, the input's end would be the command's."""
-    stdout, stderr = await _exchange(session, _write(session, stdin, end=end), limit)
+    await _exchange(session, _write(session, stdin, end=end), output)
     assert session.exit_code is not None
-    return Completed(session.exit_code, stdout, stderr)
+    return Completed(session.exit_code, output.stdout, output.stderr)
 
 
-async def _exchange(
-    session: Session, feed: Coroutine[Any, Any, None], limit: int = sys.maxsize
-) -> tuple[bytes, bytes]:
+async def _exchange(session: Session, feed: Coroutine[Any, Any, None], output: Output) -> None:
     """Both at once: a process may write a lot before it has read everything."""
-    feeding, reading = asyncio.ensure_future(feed), asyncio.ensure_future(_gather(session, limit))
+    feeding, reading = asyncio.ensure_future(feed), asyncio.ensure_future(_gather(session, output))
     try:
         await asyncio.wait({feeding, reading}, return_when=asyncio.FIRST_COMPLETED)
         if feeding.done():
             feeding.result()
-        return await reading
+        await reading
     finally:
         feeding.cancel()  # whatever is left, the process did not want
         reading.cancel()
         await asyncio.wait({feeding, reading})
 
 
-async def _gather(session: Session, limit: int) -> tuple[bytes, bytes]:
-    output = {Channel.STDOUT: bytearray(), Channel.STDERR: bytearray()}
+async def _gather(session: Session, output: Output) -> None:
     async with aclosing(_pieces(session)) as pieces:
         async for channel, data in pieces:
-            output[channel] += data[: limit - len(output[channel])]
-    return bytes(output[Channel.STDOUT]), bytes(output[Channel.STDERR])
+            output.add(channel, data)
 
 
 async def _pieces(session: Session) -> AsyncGenerator[tuple[Channel, bytes], None]:
