@@ -150,7 +150,7 @@ def test_a_workspace_from_its_file_to_its_end(
     ok(invoke("workspace", "fetch", "checkpoints", "out", "--config", config))
     assert (home / "out" / "checkpoints" / "m").read_text() == "model\n"
 
-    exported = home / "exported.yaml"
+    exported = home / "snapshots" / "exported.yaml"
     ok(invoke("workspace", "export", "finetune", "--node", "node-1", "-o", str(exported)))
     assert yaml.safe_load(exported.read_text())["workspace"]["gpu"] == {"reserve": 2}
     shown = invoke("workspace", "destroy", "--config", str(exported))
@@ -352,6 +352,14 @@ def test_what_was_made_is_taken_back_if_a_step_fails(
     failed = invoke("workspace", "create", "--config", config, *MEANT)
     assert (failed.code, ".lock" in failed.err) == (1, True)
     assert on_host("ls /opt/elsewhere; grep elsewhere /proc/mounts || :") == ""
+    assert not cordoned(invoke)
+    # A step that was done in part: its directories are there when memory cannot be mounted.
+    half = describe("half", storage={"mode": "hybrid", "tmpfs_size": "1M"})
+    on_host("mv /bin/mount /bin/mount.away")
+    failed = invoke("workspace", "create", "--config", half, *MEANT)
+    on_host("mv /bin/mount.away /bin/mount")
+    assert (failed.code, "mount" in failed.err, "left behind" in failed.err) == (1, True, False)
+    assert "half" not in on_host(f"ls {ROOT}")
     assert not cordoned(invoke)
 
 

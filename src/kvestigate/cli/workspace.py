@@ -12,11 +12,11 @@ import click
 
 from kvestigate.cli.cluster import access_of
 from kvestigate.cli.confirm import Confirmation, Consequence, writes
+from kvestigate.cli.files import write_whole
 from kvestigate.cli.group import command, group
 from kvestigate.cli.node import toggle
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
-from kvestigate.errors import UsageError
 from kvestigate.hosts.model import NodeAccess
 from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec, load_workspace
 
@@ -259,7 +259,7 @@ async def export(
     if file == "-":
         sys.stdout.write(text)
         return
-    _write(file, text)
+    write_whole(Path(file), text.encode())
     click.echo(f"wrote {file}", err=True)
 
 
@@ -295,10 +295,3 @@ async def uncordon(options: GlobalOptions, name: str, confirmation: Confirmation
 
 def meant(confirmation: Confirmation) -> bool:
     return confirmation.apply and confirmation.understood
-
-
-def _write(file: str, text: str) -> None:
-    try:
-        Path(file).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{file} cannot be written: {error.strerror}") from None

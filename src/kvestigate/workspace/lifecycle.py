@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -222,27 +222,29 @@ async def recorded(
 
 async def carry_out(api: Api, host: Host, plan: Plan) -> None:
     """All steps, or none: those that were done are taken back if one fails."""
-    done: list[Step] = []
+    begun: list[Step] = []
     try:
         for step in plan.steps:
+            begun.append(step)
             await _do(api, host, step, step.script)
-            done.append(step)
     except BaseException as failure:
-        left = await _take_back(api, host, done)
-        if isinstance(failure, KvestigateError):
-            failure.hint = left or failure.hint
+        left = await _take_back(api, host, begun)
+        if left and isinstance(failure, KvestigateError):
+            failure.hint = f"left behind on {host.node}: {left}"
         raise
 
 
-async def _take_back(api: Api, host: Host, done: Iterable[Step]) -> str | None:
-    """What could not be taken back, as a hint."""
-    for step in reversed(list(done)):
+async def _take_back(api: Api, host: Host, begun: Sequence[Step]) -> str:
+    """What could not be taken back. The last step may have done its work in part, or not at all."""
+    left: list[str] = []
+    for step in reversed(begun):
         if step.undo:
             try:
                 await asyncio.shield(_do(api, host, step, step.undo))
             except KvestigateError as error:
-                return f"left behind on {host.node}: {step.line} ({error.message})"
-    return None
+                if step is not begun[-1]:
+                    left.append(f"{step.line} ({error.message})")
+    return "; ".join(left)
 
 
 async def _do(api: Api, host: Host, step: Step, script: str) -> None:
