@@ -11,7 +11,7 @@ import pytest
 
 from kvestigate.client.access import Access
 from kvestigate.cybernet.gateway import Caller
-from kvestigate.cybernet.http import MOST_BYTES, listening
+from kvestigate.cybernet.http import MOST_BYTES, STRANGERS_BYTES, listening
 from kvestigate.cybernet.serving import gateway
 from kvestigate.cybernet.spec import HttpListen
 from kvestigate.errors import UsageError
@@ -103,10 +103,15 @@ async def test_a_body_that_is_no_object_is_refused(front: Front, body: bytes) ->
     assert answer.json()["error"]["code"] == "malformed"
 
 
-async def test_a_body_that_is_too_large_is_refused_before_it_is_read(front: Front) -> None:
+@pytest.mark.parametrize(
+    ("token", "length"), [(TOKENS["ada"], MOST_BYTES + 1), ("wrong", STRANGERS_BYTES + 1)]
+)
+async def test_a_body_that_is_too_large_is_refused_before_it_is_read(
+    front: Front, token: str, length: int
+) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
-    head = f"POST /api/v1/op/x HTTP/1.1\r\nhost: x\r\ncontent-length: {MOST_BYTES + 1}\r\n\r\n"
-    writer.write(head.encode())
+    fields = f"host: x\r\nauthorization: Bearer {token}\r\ncontent-length: {length}"
+    writer.write(f"POST /api/v1/op/x HTTP/1.1\r\n{fields}\r\n\r\n".encode())
     answer = await asyncio.wait_for(reader.read(), 10)
     writer.close()
     head_part, _, body = answer.partition(b"\r\n\r\n")
@@ -123,6 +128,11 @@ async def test_other_authorizations_are_refused(front: Front, value: str) -> Non
     answer = await front.http.post("/api/v1/op/report.run", json={}, headers=headers)
     assert answer.status_code == 401
     assert answer.headers["www-authenticate"] == "Bearer"
+
+
+async def test_those_with_a_token_may_send_much(front: Front) -> None:
+    answer = await front.call("report.run", {"name": "x" * (4 * STRANGERS_BYTES)})
+    assert answer.status_code == 422
 
 
 async def test_two_tokens_in_one_request_are_refused(front: Front) -> None:

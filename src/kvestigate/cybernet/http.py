@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
@@ -15,12 +16,14 @@ from kvestigate.cybernet.spec import HttpListen
 from kvestigate.cybernet.tokens import identify
 from kvestigate.errors import UsageError
 from kvestigate.wire.limits import Limits
-from kvestigate.wire.message import Request, Response
+from kvestigate.wire.message import Headers, Request, Response
 from kvestigate.wire.server import Server, serve
 
 OPERATIONS = "/api/v1/op/"
 MOST_BYTES = 64 * 1024 * 1024
 """Of a request: files travel inside it."""
+STRANGERS_BYTES = 64 * 1024
+"""Of a request whose token is not known: nothing is kept for those who will be refused."""
 
 _JSON = ("content-type", "application/json")
 
@@ -51,7 +54,7 @@ async def listening(gateway: Gateway, listen: HttpListen) -> Server:
             "auth.tokens is empty: nobody could call anything",
             hint="`kvestigate cybernet hash-token` makes an entry of a token",
         )
-    limits = Limits(body_bytes=MOST_BYTES)
+    limits = Limits(body_bytes=MOST_BYTES, body_of=partial(_most_of, gateway))
     try:
         return await serve(
             handler(gateway),
@@ -65,6 +68,14 @@ async def listening(gateway: Gateway, listen: HttpListen) -> Server:
             f"listen.http.address: cannot listen on {listen.host}:{listen.port}: {error.strerror}",
             hint="choose another port, or 0 for one that is free",
         ) from error
+
+
+def _most_of(gateway: Gateway, headers: Headers) -> int:
+    try:
+        identify(gateway.space.tokens, headers.get_all("authorization"))
+    except Refused:
+        return STRANGERS_BYTES
+    return MOST_BYTES
 
 
 async def _info(gateway: Gateway, request: Request) -> Response:
@@ -107,7 +118,8 @@ def _parameters(body: bytes) -> Any:
 
 def _turned_away(status: int, why: str) -> Response:
     """What never became a request: too large, too slow, no HTTP."""
-    refusal = TooLarge(why, "body") if status == 413 else Malformed(why, "request")
+    hint = f"with a token that is known it may have {MOST_BYTES} bytes"
+    refusal = TooLarge(why, "body", hint=hint) if status == 413 else Malformed(why, "request")
     return Response(status, [_JSON, _PRIVATE], msgspec.json.encode(refusal.envelope()))
 
 

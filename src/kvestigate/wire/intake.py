@@ -144,6 +144,7 @@ class Intake:
         self._expect = ""
         self._pieces: list[bytes] = []
         self._received = 0
+        self._most = self._limits.body_bytes
 
     def on_url(self, piece: bytes) -> None:
         self._target += piece
@@ -175,6 +176,8 @@ class Intake:
             self._expect = value.lower()
 
     def on_headers_complete(self) -> None:
+        if self._limits.body_of is not None:
+            self._most = min(self._most, self._limits.body_of(Headers.parsed(self._fields)))
         self._check_framing()
         self._method = self._parser.get_method().decode("ascii")
         self._path, self._query = _split_target(self._target, self._method)
@@ -186,8 +189,8 @@ class Intake:
 
     def on_body(self, piece: bytes) -> None:
         self._received += len(piece)
-        if self._received > self._limits.body_bytes:
-            raise Refusal(413, f"the body is longer than {self._limits.body_bytes} bytes")
+        if self._received > self._most:
+            raise Refusal(413, f"the body is longer than {self._most} bytes")
         self._pieces.append(piece)
 
     def on_message_complete(self) -> None:
@@ -221,8 +224,8 @@ class Intake:
                 raise Refusal(400, "HTTP/1.0 has no transfer-encoding")
             if self._coding != "chunked":
                 raise Refusal(501, f"transfer-encoding {self._coding!r} is not supported")
-        if self._length > self._limits.body_bytes:
-            raise Refusal(413, f"the body is longer than {self._limits.body_bytes} bytes")
+        if self._length > self._most:
+            raise Refusal(413, f"the body is longer than {self._most} bytes")
         if (self._length or self._coding) and self._parser.should_upgrade():
             # The parser takes such a body for the new protocol's bytes.
             raise Refusal(400, "a request to upgrade has no body")

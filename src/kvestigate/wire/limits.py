@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+from kvestigate.wire.message import Headers
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +17,8 @@ class Limits:
     """Request line and header fields together; more is 431."""
     body_bytes: int = 3 * 1024 * 1024
     """A request's body; more is 413."""
+    body_of: Callable[[Headers], int] | None = None
+    """How much less it may be with these header fields, before any of it is read."""
     pipeline: int = 64
     """Requests taken from a connection ahead of their turn, give or take one segment."""
     handshake_timeout: float = 10.0
