@@ -68,6 +68,10 @@ def farewell_blocks() -> Sequence[Block]:
         Facts(
             [
                 ("look around", f"kubectl --context {context} get pods -A -o wide"),
+                (
+                    "on every host",
+                    f"kvestigate --context {context} fanout exec --target nodes -- nvidia-smi -L",
+                ),
                 ("the whole audit", f"kvestigate --context {context} audit"),
                 ("the scenario", f"kvestigate scenario show {SCENARIO}"),
                 ("clean up", f"kvestigate down --name {NAME} --delete"),
