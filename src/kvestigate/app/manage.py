@@ -89,22 +89,23 @@ def recorded_here(access: Access, spec: AppSpec) -> RecordedStatus | None:
 
 
 def _check_moved(spec: AppSpec, chosen: ResolvedTarget, recorded: RecordedStatus | None) -> None:
-    """An App that is somewhere else already is not left behind there."""
+    """An App is not left behind where it was, nor is what it kept there removed unasked."""
     if recorded is None or recorded.phase is AppPhase.DOWN:
         return
-    before = _place(recorded.app, recorded.target)
-    if before != _place(spec, chosen.target):
+    before = _places(recorded.app, recorded.target)
+    after = _places(spec, chosen.target)
+    if left := [it for it in before if it not in after]:
         raise Conflict(
-            f"App {spec.full_name} is {before} already, and would be {_place(spec, chosen.target)}",
+            f"App {spec.full_name} is {left[0]} already, and would be {' and '.join(after)}",
             hint="take it down first: kvestigate app down SPEC, which removes it from there",
         )
 
 
-def _place(spec: AppSpec, target: Target) -> str:
+def _places(spec: AppSpec, target: Target) -> list[str]:
     if target is Target.K8S:
-        return "in pods"
+        return ["in pods"]
     root = f" in {spec.workspace.root}" if spec.workspace.root else ""
-    return f"on {', '.join(spec.nodes)}{root}"
+    return [f"on {node}{root}" for node in spec.nodes]
 
 
 def _planned(spec: AppSpec, chosen: ResolvedTarget, prepared: Prepared) -> AppOutcome:
