@@ -197,6 +197,22 @@ def test_what_runs_can_be_stopped_and_is_when_its_workspace_goes(
     assert on_host("grep -lz ^KVESTIGATE_WORKSPACE= /proc/[0-9]*/environ 2>/dev/null || :") == ""
 
 
+def test_a_workspace_that_is_full_can_be_seen_and_removed(
+    invoke: Invoke, describe: Describe
+) -> None:
+    config = describe("full", storage={"mode": "all-tmpfs", "tmpfs_size": "1M"})
+    ok(invoke("workspace", "create", "--config", config, *MEANT))
+    start = ("workspace", "run", "--config", config, *MEANT)
+    ok(invoke(*start, "--tag", "fills", "--", "sh", "-c", "cat /dev/zero >../datasets/all; exit 9"))
+    ok(invoke("workspace", "logs", "fills", "--config", config, "-f"))
+    [run] = answer(invoke("workspace", "ps", "--config", config, "-o", "json"))["runs"]
+    assert (run["state"], run["exit_code"]) == ("exited", 9)
+    another = invoke(*start, "--tag", "more", "--", "true")
+    assert (another.code, "no room left in the workspace" in another.err) == (1, True)
+    assert "full" in ok(invoke("workspace", "status"))
+    ok(invoke("workspace", "destroy", "--config", config, *MEANT))
+
+
 def test_only_what_changed_is_sent(
     invoke: Invoke, describe: Describe, home: Path, on_host: OnHost
 ) -> None:

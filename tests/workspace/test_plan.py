@@ -257,6 +257,19 @@ def test_a_gpu_is_reserved_once_even_if_two_chose_it(tmp_path: Path) -> None:
     assert "another workspace has just reserved GPU 3" in refused.stderr
 
 
+def test_a_marker_is_written_over_in_place(tmp_path: Path) -> None:
+    made = spec("disk", root=str(tmp_path))
+    (tmp_path / "w").mkdir()
+    written = tmp_path / "w" / MARKER
+    written.write_text(encode(marker(made)) + "\n")
+    number = written.stat().st_ino
+    plan = plan_creation(wish(made), seen(Found(made.path, marker(made))), cordoned=False)
+    assert sh(plan.steps[1].script).returncode == 0
+    first = written.read_text().splitlines()[0]
+    assert decode(first, made.path) == marker(made, cordoned=True)
+    assert written.stat().st_ino == number
+
+
 def removal(root: Path) -> str:
     wanted = spec("disk", root=str(root))
     plan = plan_destruction(wanted, seen(Found(wanted.path, marker(wanted))))

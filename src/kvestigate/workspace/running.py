@@ -86,15 +86,19 @@ remember() {
 """
 )
 
+# A run may fill the memory that its own records are in: room for how it ended is taken before.
 _WAIT = (
     _REMEMBER
     + """\
 base=$1 lead=$2
 shift 2
-remember
+if ! { remember && printf "%64s\\n" - >"$base.ended"; }; then
+  echo full >"$base.ready"
+  exit 1
+fi
 setsid --wait sh -c "$lead" lead "$base" "$@"
 code=$?
-printf "%s %s\\n" "$code" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" >"$base.ended"
+printf "%s %s\\n" "$code" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" 1<>"$base.ended"
 mv "$base.ended" "$base.exit"
 """
 )
@@ -105,9 +109,13 @@ _LEAD = (
     + """\
 base=$1 meta=$2
 shift 2
-echo "$$" >"$base.pid"
-remember
-printf "{\\"started_at\\":\\"%s\\",%s\\n" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$meta" >"$base.meta"
+note() {
+  printf "{\\"started_at\\":\\"%s\\",%s\\n" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$meta"
+}
+if ! { echo "$$" >"$base.pid" && remember && note >"$base.meta"; }; then
+  echo full >"$base.ready"
+  exit 1
+fi
 echo "$$" >"$base.ready"
 if env --default-signal=INT,QUIT true 2>/dev/null; then
   exec env --default-signal=INT,QUIT "$@"
@@ -140,7 +148,7 @@ def launch_script(options: RunOptions, gpus: tuple[GpuId, ...]) -> str:
 exec 9>pids/.lock
 flock 9
 if alive "$base"; then exit {BUSY}; fi
-for each in pid meta start exit ready; do rm -f "$base.$each"; done
+for each in pid meta start ended exit ready; do rm -f "$base.$each"; done
 mkfifo "$base.ready"
 cd code
 setsid --fork nohup sh -c "$wait" wait "$base" "$lead" "$meta" \\
@@ -148,6 +156,11 @@ setsid --fork nohup sh -c "$wait" wait "$base" "$lead" "$meta" \\
   >"$log" 2>&1 </dev/null 9>&-
 read -r pid <"$base.ready"
 rm "$base.ready"
+if [ "$pid" = full ]; then
+  rm -f "$base.meta"
+  echo "$base.pid cannot be written: there is no room left in the workspace" >&2
+  exit 1
+fi
 echo "$pid"
 """
     )

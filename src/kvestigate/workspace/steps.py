@@ -106,10 +106,10 @@ def _unclaimed(gpu: GpuId) -> str:
 
 
 def rewrite(marker: Marker) -> Step:
+    """In place, where there is room in any case; only the first line of a marker counts."""
     path = marker.workspace.path
     script = assigned(path=path, marker=encode(marker)) + (
-        f'cd -- "$path"\n[ -f {MARKER} ]\n'
-        f'printf "%s\\n" "$marker" >{MARKER}.new\nmv {MARKER}.new {MARKER}\n'
+        f'cd -- "$path"\n[ -f {MARKER} ]\nprintf "%s\\n" "$marker" 1<>{MARKER}\n'
     )
     return Step(f"note in {path}/{MARKER} that the node is cordoned for it", script)
 
