@@ -109,6 +109,13 @@ def test_shards_take_turns_on_the_nodes() -> None:
         assert it.launch.env["DIST_COORDINATOR"] == "a"
 
 
+def test_shards_find_each_other_at_addresses_where_they_are_known() -> None:
+    spec = app(command=["run"], distributed={"shards": 2, "nodes": ["a", "b"]})
+    [first, _] = compile_to_distributed(spec, {"a": "10.0.0.1"}).shards
+    assert first.launch.env["DIST_PEERS"] == "10.0.0.1,b"
+    assert first.launch.env["DIST_COORDINATOR"] == "10.0.0.1"
+
+
 def test_shards_without_nodes_are_on_the_one_node() -> None:
     spec = app(command=["run"], distributed={"shards": 2}, workspace=NODE)
     shards = compile_to_distributed(spec).shards

@@ -12,18 +12,23 @@ from dataclasses import replace
 from kvestigate.app.launch import compile_to_hosts
 from kvestigate.app.model import Action, Prepared, Step
 from kvestigate.app.shards import Place, Plan, Task, plan_removal, plan_shard
+from kvestigate.client.connect import connect
 from kvestigate.errors import KvestigateError
+from kvestigate.kube import builtins
+from kvestigate.kube.views.core import Node
 from kvestigate.workspace.lifecycle import WorkspaceView, status
 from kvestigate.workspace.options import StatusOptions
 from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec
 
+_NODES = builtins.resource("nodes")
 _TOGETHER = 8
 """Workspaces under way at a time."""
 
 
 async def up(place: Place) -> Prepared:
     """Workspaces, files and runs as the App says; what an earlier version had more is removed."""
-    shards = compile_to_hosts(place.spec).shards
+    addresses = await _addresses(place) if place.spec.distributed is not None else {}
+    shards = compile_to_hosts(place.spec, addresses).shards
     found, _ = await _look(place)
     wanted = {_key(it.workspace.node, it.workspace.path): it for it in shards}
     plans = await _together([plan_shard(place, it, found.get(key)) for key, it in wanted.items()])
@@ -43,6 +48,18 @@ async def down(place: Place) -> Prepared:
     ]
     plans = await _together([plan_removal(place, it) for it in specs])
     return _prepared(plans)
+
+
+async def _addresses(place: Place) -> dict[str, str]:
+    """At which the nodes find each other."""
+    async with connect(place.access) as api:
+        nodes = [await api.get(_NODES, name, type=Node) for name in place.spec.nodes]
+    return {
+        node.metadata.name: it.address
+        for node in nodes
+        for it in node.status.addresses
+        if it.type == "InternalIP"
+    }
 
 
 async def _look(place: Place) -> tuple[dict[str, WorkspaceView], Mapping[str, tuple[str, ...]]]:

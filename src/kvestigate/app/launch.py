@@ -57,15 +57,21 @@ def compile_to_workspace(spec: AppSpec) -> CompiledWorkspace:
     return _compiled(spec, spec.metadata.name, _nodes(spec)[0], {})
 
 
-def compile_to_distributed(spec: AppSpec) -> DistributedPlan:
-    """A workspace for each shard; an App that is not distributed is one shard."""
+def compile_to_distributed(
+    spec: AppSpec, addresses: Mapping[str, str] | None = None
+) -> DistributedPlan:
+    """A workspace for each shard; an App that is not distributed is one shard.
+
+    `addresses` are where the nodes find each other: on many hosts their names mean nothing.
+    """
     count = spec.distributed.shards if spec.distributed is not None else 1
     nodes = _nodes(spec)
     hosts = [nodes[rank % len(nodes)] for rank in range(count)]
+    peers = [(addresses or {}).get(host, host) for host in hosts]
     together = {
         "DIST_WORLD_SIZE": str(count),
-        "DIST_PEERS": ",".join(hosts),
-        "DIST_COORDINATOR": hosts[0],
+        "DIST_PEERS": ",".join(peers),
+        "DIST_COORDINATOR": peers[0],
     }
     return DistributedPlan(
         tuple(
@@ -77,10 +83,10 @@ def compile_to_distributed(spec: AppSpec) -> DistributedPlan:
     )
 
 
-def compile_to_hosts(spec: AppSpec) -> DistributedPlan:
+def compile_to_hosts(spec: AppSpec, addresses: Mapping[str, str] | None = None) -> DistributedPlan:
     """Whichever of the two an App needs."""
     if spec.distributed is not None:
-        return compile_to_distributed(spec)
+        return compile_to_distributed(spec, addresses)
     return DistributedPlan((compile_to_workspace(spec),))
 
 
