@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kvestigate.client.access import Access
+from kvestigate.client.access import Access, AccessOptions, resolve
 from kvestigate.cybernet.gateway import Caller
 from kvestigate.cybernet.http import MOST_BYTES, STRANGERS_BYTES, listening
 from kvestigate.cybernet.serving import gateway
@@ -186,22 +186,46 @@ async def test_a_request_whose_client_has_gone_is_carried_out_and_recorded(
     assert record["outcome"] == "ok"
 
 
-async def test_a_cluster_that_does_not_answer_is_told(tmp_path: Path) -> None:
-    from kvestigate.client.access import AccessOptions, resolve
-
-    config = tmp_path / "kubeconfig"
+def access_to(server: str, directory: Path) -> Access:
+    config = directory / "kubeconfig"
     config.write_text(
         json.dumps(
             {
-                "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+                "clusters": [{"name": "c", "cluster": {"server": server}}],
                 "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
                 "users": [{"name": "u", "user": {"token": "t0p-s3cret"}}],
                 "current-context": "c",
             }
         )
     )
-    document = changed("audit.path", str(tmp_path / "audit.jsonl"))
-    access = resolve(AccessOptions(kubeconfig=str(config)), {}, None)
+    return resolve(AccessOptions(kubeconfig=str(config)), {}, None)
+
+
+async def test_what_is_broken_off_when_the_gateway_stops_is_recorded(
+    document: Document, tmp_path: Path
+) -> None:
+    asked = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        access = access_to(f"http://127.0.0.1:{port}", tmp_path)
+        async with fronted(document, access) as front:
+            work = front.gateway.call(Caller("ada", "x"), "report.run", {"name": "nodes"})
+            waiting = asyncio.ensure_future(work)
+            await asked.wait()
+            await front.gateway.close(grace=0)
+            await asyncio.wait({waiting})
+    [record] = recorded(document)
+    assert (record["outcome"], record["reason"][:7]) == ("error", "stopped")
+
+
+async def test_a_cluster_that_does_not_answer_is_told(document: Document, tmp_path: Path) -> None:
+    access = access_to("https://127.0.0.1:1", tmp_path)
     async with fronted(document, access) as front:
         answer = await front.call("report.run", {"name": "nodes"})
     assert answer.status_code == 503

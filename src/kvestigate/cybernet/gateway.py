@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -34,6 +35,8 @@ from kvestigate.kube.times import micro_text
 from kvestigate.operation import Operation
 from kvestigate.workspace.lifecycle import Status
 from kvestigate.workspace.spec import WorkspaceSpec
+
+_log = logging.getLogger(__name__)
 
 DEADLINE = 900.0
 """Seconds that an operation may take."""
@@ -116,7 +119,12 @@ class Gateway:
             outcome = Outcome(await self._authorized(caller, name, parameters))
         except KvestigateError as failure:
             outcome = Outcome(refusal=from_failure(failure))
+        except asyncio.CancelledError:  # we are told to stop, and it took longer than we may wait
+            broken = Unavailable("it was broken off: the gateway stops", "stopped")
+            await self._record(caller, name, parameters, broken, 0.0, self.ledger.known)
+            raise
         except Exception as error:  # noqa: BLE001  the top level of a request: it is recorded
+            _log.exception("%s failed", name)
             defect = Refused(f"unexpected {type(error).__name__}", "defect")
             outcome = Outcome(refusal=defect)
         duration = time.perf_counter() - started

@@ -39,6 +39,11 @@ class Ledger:
         self.known: Usage | None = None
         """As it was when it was last counted; None: never yet."""
 
+    async def count(self) -> None:
+        """Look at the hosts; `known` is what was found."""
+        async with self._lock:
+            self._counted(await self._held())
+
     @asynccontextmanager
     async def promised(self, wanted: Holding) -> AsyncIterator[None]:
         """Keeps a place for `wanted` while it is made; QuotaExceeded if there is none.

@@ -13,7 +13,7 @@ from kvestigate.cybernet.gateway import Gateway
 from kvestigate.cybernet.http import listening
 from kvestigate.cybernet.loading import Loaded
 from kvestigate.cybernet.mcp import McpSession, Write
-from kvestigate.errors import UsageError
+from kvestigate.errors import KvestigateError, UsageError
 
 GRACE = 10.0
 """Seconds for what is being carried out when the gateway is told to stop."""
@@ -24,10 +24,22 @@ async def gateway(loaded: Loaded, access: Access) -> AsyncIterator[Gateway]:
     """A gateway that is open for the length of the block."""
     audit = AuditLog(loaded.space.audit)
     opened = Gateway(loaded.space, loaded.operations, access, audit, WallClock())
+    counting = asyncio.ensure_future(_count(opened))
     try:
         yield opened
     finally:
+        counting.cancel()
+        await asyncio.wait({counting})
         await opened.close(GRACE)
+
+
+async def _count(opened: Gateway) -> None:
+    """So that `/info` knows what is taken before the first request; that need not succeed."""
+    if any(name.startswith("workspace.") for name in opened.operations):
+        try:
+            await opened.ledger.count()
+        except KvestigateError:
+            pass
 
 
 async def serve_http(
