@@ -242,6 +242,17 @@ def test_a_push_into_no_directory_fails_on_that_target(fanout: Fanout, tmp_path:
     assert "/opt/none: no such directory" in done.out
 
 
+def test_a_push_that_is_ended_leaves_nothing_behind(fanout: Fanout, tmp_path: Path) -> None:
+    local = tmp_path / "large"
+    local.write_bytes(bytes(50_000_000))
+    fanout("exec", *NODES, "--", "mkdir", "-p", "/opt/whole")
+    fanout("push", str(local), "/opt/whole/large", *NODES, UNDERSTOOD, "--timeout", "300ms")
+    # It is cleaned up in a moment; what is there then is all of it, or nothing.
+    wait = "while ls -A | grep -q '^[.]push'; do sleep 0.1; done"
+    check = f"cd /opt/whole; {wait}; [ ! -e large ] || [ $(wc -c <large) = 50000000 ]"
+    assert fanout("exec", *NODES, "--timeout", "20", "--", "sh", "-c", check).code == 0
+
+
 def test_the_daemon_set_is_printed_to_be_applied(invoke: Invoke) -> None:
     made = yaml.safe_load(invoke("fanout", "manifest").out)
     assert (made["kind"], made["metadata"]["name"]) == ("DaemonSet", "direct-node-access")

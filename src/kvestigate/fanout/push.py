@@ -17,7 +17,8 @@ from kvestigate.fanout.targets import Target, TargetOptions
 from kvestigate.operation import Effect, Operation
 
 # Beside the file and renamed: nobody ever reads a part of it. A link keeps pointing where it
-# points, and a file that was there keeps its owner and its mode.
+# points, and a file that was there keeps its owner and its mode. When nobody listens any more,
+# the shell must not end by complaining about it before it has cleaned up.
 _SCRIPT = """
 path=$1 mode=$2 size=$3
 if [ -L "$path" ]; then path=$(readlink -f -- "$path"); fi
@@ -27,6 +28,8 @@ directory=$(dirname -- "$path")
 umask 077
 fresh=$(mktemp "$directory/.push.XXXXXX")
 trap 'rm -f -- "$fresh"' EXIT
+trap 'exit 143' HUP INT TERM
+trap "" PIPE
 cat >"$fresh"
 written=$(wc -c <"$fresh")
 [ "$written" -eq "$size" ] || { echo "only $written of $size bytes arrived" >&2; exit 1; }
