@@ -18,12 +18,14 @@ import yaml
 
 from kvestigate.client.api import PODS
 from kvestigate.client.connect import connect
-from kvestigate.errors import AlreadyExists
+from kvestigate.errors import AlreadyExists, KvestigateError
 from kvestigate.hosts.reach import reach
 from kvestigate.operation import Operation
-from kvestigate.workspace.operations import CREATE, DESTROY, FETCH, PS, RUN, SYNC, LogsOptions
+from kvestigate.workspace.lifecycle import Creation
+from kvestigate.workspace.operations import CREATE, DESTROY, FETCH, PS, RUN, SYNC
+from kvestigate.workspace.options import CreateOptions, LogsOptions
 from kvestigate.workspace.runs import follow
-from kvestigate.workspace.spec import WorkspaceSpec
+from kvestigate.workspace.spec import WorkspaceSpec, load_workspace
 from tests.bed import Bed
 from tests.cli.conftest import Invoke, Outcome
 from tests.hosts_cluster import HostsCluster
@@ -356,6 +358,27 @@ def test_the_operations_do_the_same_for_a_gateway(
 async def _followed(cluster: HostsCluster, config: Any) -> bytes:
     wanted = LogsOptions(msgspec.convert(config, WorkspaceSpec), "t")
     return b"".join([piece async for piece in follow(cluster.access(), wanted)])
+
+
+def test_who_loses_a_race_for_gpus_leaves_nothing_and_the_node_closed(
+    invoke: Invoke, describe: Describe, cluster: HostsCluster, on_host: OnHost
+) -> None:
+    configs = [describe(name, gpu={"reserve": 3}) for name in ("racer-1", "racer-2")]
+
+    async def race() -> list[Any]:
+        access = cluster.access()
+        wanted = [CreateOptions(load_workspace(config), apply=True) for config in configs]
+        return await asyncio.gather(
+            *(CREATE.handler(access, it) for it in wanted), return_exceptions=True
+        )
+
+    outcomes = asyncio.run(race())
+    assert sorted(isinstance(it, KvestigateError) for it in outcomes) == [False, True]
+    assert on_host(f"ls {ROOT} | grep -c racer") == "1\n"
+    assert cordoned(invoke)
+    won = next(c for c, it in zip(configs, outcomes, strict=True) if isinstance(it, Creation))
+    ok(invoke("workspace", "destroy", "--config", won, *MEANT))
+    assert not cordoned(invoke)
 
 
 def test_what_was_made_is_taken_back_if_a_step_fails(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -39,7 +39,7 @@ from kvestigate.workspace.plan import (
 )
 from kvestigate.workspace.running import Run, RunState
 from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec
-from kvestigate.workspace.steps import Step, Where
+from kvestigate.workspace.steps import Step, Where, reopen
 from kvestigate.workspace.survey import Survey, survey
 
 _NODES = builtins.resource("nodes")
@@ -172,9 +172,8 @@ async def create(access: Access, options: CreateOptions, via: NodeAccess = DEFAU
     spec = options.workspace
     async with connect(access) as api:
         host = (await reach(api, via)).host(spec.node)
-        closed = await is_cordoned(api, spec.node)
-        closing = options.apply and spec.gpu.cordon_node and not closed
-        async with _closed(api, spec.node) if closing else nullcontext():
+        closing = options.apply and spec.gpu.cordon_node
+        async with _closed(api, host, spec) if closing else _as_it_is(api, spec.node) as closed:
             seen = await survey(host, DEFAULT_ROOT, spec.root)
             plan = await _plan(api, host, options, seen, cordoned=closed)
             found = seen.at(spec)
@@ -187,14 +186,34 @@ async def create(access: Access, options: CreateOptions, via: NodeAccess = DEFAU
 
 
 @asynccontextmanager
-async def _closed(api: Api, node: str) -> AsyncIterator[None]:
-    """Let no pod come to a node while its GPUs are chosen, nor later unless the block fails."""
-    await set_cordoned(api, node, True, apply=True)
+async def _as_it_is(api: Api, node: str) -> AsyncIterator[bool]:
+    """Whether a node is closed."""
+    yield await is_cordoned(api, node)
+
+
+@asynccontextmanager
+async def _closed(api: Api, host: Host, spec: WorkspaceSpec) -> AsyncIterator[bool]:
+    """Close a node before its GPUs are chosen, and tell whether it was; it stays so.
+
+    If the block fails it is opened again, unless another workspace came that needs it closed.
+    """
+    before = (await set_cordoned(api, spec.node, True, apply=True)).before
     try:
-        yield
+        yield before
     except BaseException:
-        await asyncio.shield(set_cordoned(api, node, False, apply=True))
+        if not before:
+            await asyncio.shield(_open_if_unneeded(api, host, spec))
         raise
+
+
+async def _open_if_unneeded(api: Api, host: Host, spec: WorkspaceSpec) -> None:
+    """As if the workspace that did not come to be were destroyed."""
+    try:
+        seen = await survey(host, DEFAULT_ROOT, spec.root)
+        step = reopen(Marker(workspace=spec, created_at=""), seen.markers)
+        await _do(api, host, step, step.script)
+    except KvestigateError:
+        pass  # the failure that brought us here is the one to tell of
 
 
 async def destroy(
