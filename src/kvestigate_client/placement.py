@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 STRATEGIES = ("least-loaded", "most-free-capacity")
@@ -53,12 +53,19 @@ def amount_of(value: str | float) -> int:
     return int(float(found[1]) * base ** _UNITS[found[2].upper()])
 
 
-def node_states(nodes: Any, metrics: Any) -> list[NodeState]:
-    """From what `report.run` says of `nodes` and of `metrics`, of which the latter may be None."""
+def node_states(nodes: Any, metrics: Any = None, gpus: Any = None) -> list[NodeState]:
+    """From what `report.run` says of `nodes` and `metrics`, and `workspace.gpus`; two may be None.
+
+    Pods do not know of the GPUs that workspaces hold: these are what `workspace.gpus` is for.
+    """
     usage = {}
     if metrics and metrics["report"]["available"]:
         usage = {each["name"]: each for each in metrics["report"]["nodes"]}
-    return [_state(each, usage.get(each["name"])) for each in nodes["report"]["nodes"]]
+    states = [_state(each, usage.get(each["name"])) for each in nodes["report"]["nodes"]]
+    if gpus is None:
+        return states
+    free = {each["node"]: each["free"] for each in gpus["nodes"]}
+    return [replace(it, free_gpus=min(it.free_gpus, free.get(it.name, 0))) for it in states]
 
 
 def _state(node: Mapping[str, Any], used: Mapping[str, Any] | None) -> NodeState:
@@ -100,7 +107,7 @@ def place(
     fit = [node for node in nodes if not reasons[node.name]]
     if len(fit) < shards:
         why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if reason)
-        raise NoPlace(f"{shards} shards need a node each, and {len(fit)} have room: {why}")
+        raise NoPlace(f"a shard fits on {len(fit)} nodes, and {shards} are needed: {why}")
     keys: Mapping[str, Callable[[NodeState], Any]] = {
         "least-loaded": lambda node: (node.load, -node.free_cpu, node.name),
         "most-free-capacity": lambda node: (-node.free_cpu, -node.free_memory, node.name),

@@ -135,8 +135,12 @@ class DistributedJob:
         metrics = None
         if strategy == "least-loaded":
             metrics = self.client.call("report.run", {"name": "metrics"})
-        hosts = self.client.info()["constraints"]["hosts"]
-        states = node_states(nodes, metrics)
+        info = self.client.info()
+        gpus = None
+        if gpu_per_shard and any(it["name"] == "workspace.gpus" for it in info["operations"]):
+            gpus = self.client.call("workspace.gpus")
+        states = node_states(nodes, metrics, gpus)
+        hosts = info["constraints"]["hosts"]
         self._chosen = place(states, self._count, self._needs, strategy, hosts)
         return self.nodes
 

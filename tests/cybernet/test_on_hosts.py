@@ -35,6 +35,7 @@ ALLOWED = [
     "workspace.logs",
     "workspace.fetch",
     "workspace.diff",
+    "workspace.gpus",
     "workspace.kill",
 ]
 
@@ -335,6 +336,17 @@ def test_steps_out_of_order_are_refused(job: Job) -> None:
                 step()
 
 
+def test_a_job_goes_where_no_other_workspace_has_the_gpus(job: Job, ada: CybernetClient) -> None:
+    for node in ("node-1", "node-3"):
+        taken = named(f"agent-{node}", node, gpu={"reserve": 4, "cordon_node": False})
+        ada.call("workspace.create", {"workspace": taken})
+    with job(1) as running:
+        assert running.discover_and_plan(gpu_per_shard=6) == ["node-2"]
+
+
 def test_a_job_that_fits_nowhere_says_why(job: Job) -> None:
-    with job() as running, pytest.raises(NoPlace, match=r"0 have room: node-1: 8 of 9 GPUs"):
+    with (
+        job() as running,
+        pytest.raises(NoPlace, match=r"fits on 0 nodes, and 2 are needed: node-1: 8 of 9"),
+    ):
         running.discover_and_plan(gpu_per_shard=9)

@@ -85,7 +85,7 @@ def test_or_those_with_most_left() -> None:
 def test_a_node_without_room_is_left_out_however_quiet_it_is(
     fields: dict[str, Any], needs: ShardNeeds, hosts: dict[str, Any], why: str
 ) -> None:
-    with pytest.raises(NoPlace, match=f"0 have room: x: {why}"):
+    with pytest.raises(NoPlace, match=f"fits on 0 nodes, and 1 are needed: x: {why}"):
         place([node("x", load=0.0, **fields)], 1, needs, hosts=hosts)
 
 
@@ -140,3 +140,9 @@ def test_load_is_what_is_measured_or_else_what_is_requested() -> None:
     assert (quiet.address, other.address) == ("10.0.0.1", "b")
     for none in (None, {"report": {"available": False, "nodes": []}}):
         assert [it.load for it in node_states(nodes, none)] == [1.8, 0.2]
+
+
+def test_gpus_that_workspaces_hold_are_not_free() -> None:
+    nodes = {"report": {"nodes": [report("a", 0), report("b", 0), report("c", 0)]}}
+    gpus = {"nodes": [{"node": "a", "free": 2}, {"node": "b", "free": 8}]}
+    assert [it.free_gpus for it in node_states(nodes, None, gpus)] == [2, 7, 0]
