@@ -1,0 +1,100 @@
+"""Parameters become options that are valid, or are refused with the field that is wrong."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvestigate.catalog import OPERATIONS
+from kvestigate.cybernet.parameters import OURS, options_of, schema
+from kvestigate.cybernet.refusals import ConstraintViolated
+from kvestigate.cybernet.registry import exposable
+from kvestigate.operation import Operation
+from kvestigate.workspace.spec import DEFAULT_ROOT, StorageMode
+
+KNOWN = exposable(OPERATIONS)
+WORKSPACE = {"name": "a", "node": "n"}
+
+
+def test_the_gateway_says_in_whose_name_and_that_it_is_meant() -> None:
+    made = options_of(KNOWN["workspace.create"], {"workspace": WORKSPACE}, "space/ada")
+    assert made.owner == "space/ada"
+    assert made.apply
+    assert made.workspace.root == DEFAULT_ROOT
+
+
+@pytest.mark.parametrize("name", sorted(OURS))
+@pytest.mark.parametrize("operation", KNOWN.values(), ids=lambda it: it.name)
+def test_what_the_gateway_says_nobody_else_can(operation: Operation, name: str) -> None:
+    with pytest.raises(ConstraintViolated, match=f"{name}: is not for agents"):
+        options_of(operation, {name: "x"}, "space/ada")
+    assert name not in schema(operation)["properties"]
+
+
+def test_values_become_what_they_mean() -> None:
+    archive = base64.b64encode(b"\x00tar").decode()
+    storage = {"mode": "all-tmpfs"}
+    made = options_of(
+        KNOWN["workspace.sync"],
+        {"workspace": {**WORKSPACE, "storage": storage}, "archive": archive, "excludes": ["*.pyc"]},
+        "space/ada",
+    )
+    assert made.archive == b"\x00tar"
+    assert made.excludes == ("*.pyc",)
+    assert made.workspace.storage.mode is StorageMode.ALL_TMPFS
+
+
+@pytest.mark.parametrize(
+    ("parameters", "said"),
+    [
+        ({}, "workspace"),
+        ({"workspace": "x"}, "workspace: Expected `object`"),
+        ({"workspace": {**WORKSPACE, "nmae": 1}}, "workspace.nmae: no such field"),
+        ({"workspace": {**WORKSPACE, "gpu": {"x": 1}}}, "workspace.gpu.x: no such field"),
+        ({"workspace": {**WORKSPACE, "sources": [{"loc": 1}]}}, r"workspace.sources\[0\].loc"),
+        ({"workspace": {**WORKSPACE, "storage": {"mode": "ram"}}}, "workspace.storage.mode"),
+        ({"workspace": {**WORKSPACE, "name": "A/.."}}, "workspace.name: 'A/..'"),
+        ({"workspace": WORKSPACE, "command": "ls", "tag": "t"}, "command: Expected `array`"),
+        ({"workspace": WORKSPACE, "command": [1], "tag": "t"}, r"command\[0\]: Expected `str`"),
+        ({"workspace": WORKSPACE, "command": ["ls"], "tag": "../t"}, "tag: '../t'"),
+        ({"workspace": WORKSPACE, "command": ["a\0"], "tag": "t"}, "zero byte"),
+        ({"workspace": WORKSPACE, "command": ["a"], "tag": "t", "env": {"A=B": "x"}}, "env"),
+    ],
+)
+def test_what_is_wrong_is_named(parameters: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConstraintViolated, match=said):
+        options_of(KNOWN["workspace.run"], parameters, "space/ada")
+
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=60)
+@given(st.sampled_from(sorted(KNOWN)), st.data())
+def test_any_parameters_are_taken_or_refused(name: str, data: st.DataObject) -> None:
+    operation = KNOWN[name]
+    fields = sorted(schema(operation)["properties"])
+    keys = st.sampled_from(fields) if fields else st.text(max_size=5)
+    given_ = data.draw(st.dictionaries(keys, anything | st.just(WORKSPACE)))
+    try:
+        made = options_of(operation, given_, "space/ada")
+    except ConstraintViolated as refusal:
+        assert refusal.message  # noqa: PT017 - either is right
+    else:
+        assert isinstance(made, operation.input)
+
+
+@pytest.mark.parametrize("operation", KNOWN.values(), ids=lambda it: it.name)
+def test_every_operation_has_a_schema_of_an_object(operation: Operation) -> None:
+    found = schema(operation)
+    assert found["type"] == "object"
+    assert found["additionalProperties"] is False
+    assert set(found["required"]) <= set(found["properties"])
