@@ -119,13 +119,15 @@ def test_a_group_that_is_not_the_guards_own_is_left_alone(shell: list[str]) -> N
         start_new_session=True,
         bufsize=0,
     ) as container:
-        assert container.stdin is not None
-        line_of(container)
-        command = int(line_of(container))
-        container.stdin.close()
-        wait_until_gone(command)
-        assert container.poll() is None
-        os.killpg(container.pid, 9)
+        try:
+            assert container.stdin is not None
+            line_of(container)
+            command = int(line_of(container))
+            container.stdin.close()
+            wait_until_gone(command)
+            assert container.poll() is None
+        finally:
+            os.killpg(container.pid, 9)
 
 
 @pytest.mark.parametrize(
