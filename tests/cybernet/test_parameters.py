@@ -98,3 +98,15 @@ def test_every_operation_has_a_schema_of_an_object(operation: Operation) -> None
     assert found["type"] == "object"
     assert found["additionalProperties"] is False
     assert set(found["required"]) <= set(found["properties"])
+
+
+def test_fields_that_are_always_refused_are_not_offered() -> None:
+    found = schema(KNOWN["workspace.create"])["$defs"]
+    assert set(found["WorkspaceSpec"]["properties"]) == {
+        "name",
+        "node",
+        "api_version",
+        "storage",
+        "gpu",
+    }
+    assert "SourceSpec" not in found

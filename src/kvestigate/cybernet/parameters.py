@@ -12,10 +12,13 @@ import msgspec
 from kvestigate.cybernet.refusals import ConstraintViolated
 from kvestigate.errors import UsageError
 from kvestigate.operation import Operation
-from kvestigate.workspace.spec import DEFAULT_ROOT
+from kvestigate.workspace.spec import DEFAULT_ROOT, SourceSpec, WorkspaceSpec
 
 OURS = frozenset({"apply", "follow", "owner", "root"})
 """Fields that the gateway sets: an agent neither gives nor sees them."""
+
+_OPERATORS = frozenset({"root", "sources"})
+"""Fields of a workspace that the policy refuses: an agent need not know that there are such."""
 
 
 def options_of(operation: Operation, parameters: Mapping[str, Any], owner: str) -> Any:
@@ -42,6 +45,11 @@ def schema(operation: Operation) -> dict[str, Any]:
     """JSON Schema of the parameters: an object, with what it refers to below `$defs`."""
     found = msgspec.json.schema(operation.input)
     definitions = found.get("$defs", {})
+    for name in (
+        _OPERATORS & definitions.get(WorkspaceSpec.__name__, {}).get("properties", {}).keys()
+    ):
+        del definitions[WorkspaceSpec.__name__]["properties"][name]
+    definitions.pop(SourceSpec.__name__, None)
     top = dict(definitions.pop(found["$ref"].removeprefix("#/$defs/")))
     top.pop("title", None)
     top["properties"] = {k: v for k, v in top.get("properties", {}).items() if k not in OURS}
