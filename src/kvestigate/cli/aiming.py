@@ -9,7 +9,9 @@ from typing import Any
 
 import click
 
+from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.parameters import duration, whole_number
+from kvestigate.hosts.model import NodeAccess
 
 
 def _seconds(value: str) -> float:
@@ -40,20 +42,7 @@ _SELECTION = (
     click.option("--pod", "pods", multiple=True, metavar="POD", help="Only this pod; repeatable."),
     click.option("--deployment", default="", metavar="NAME", help="The Deployment whose pods."),
     click.option("-c", "--container", default="", metavar="NAME", help="Container of each pod."),
-    click.option(
-        "--node-ds-namespace",
-        default="default",
-        show_default=True,
-        metavar="NAMESPACE",
-        help="Where the DaemonSet is that leads to the hosts.",
-    ),
-    click.option(
-        "--node-ds-name",
-        default="direct-node-access",
-        show_default=True,
-        metavar="NAME",
-        help="What it is called.",
-    ),
+    through_daemon_set,
 )
 
 _PACE = (
@@ -97,12 +86,10 @@ def aims(function: Callable[..., Any]) -> Callable[..., Any]:
         pods: tuple[str, ...],
         deployment: str,
         container: str,
-        node_ds_namespace: str,
-        node_ds_name: str,
+        via: NodeAccess,
         **kwargs: Any,
     ) -> Any:
         from kvestigate.fanout.targets import TargetKind, TargetOptions
-        from kvestigate.hosts.model import NodeAccess
 
         aim = TargetOptions(
             target=TargetKind(target),
@@ -112,7 +99,7 @@ def aims(function: Callable[..., Any]) -> Callable[..., Any]:
             pods=pods,
             deployment=deployment,
             container=container,
-            node_access=NodeAccess(node_ds_namespace, node_ds_name),
+            node_access=via,
         )
         return function(*args, aim=aim, **kwargs)
 

@@ -11,10 +11,10 @@ import click
 from kvestigate.cli.cluster import access_of
 from kvestigate.cli.confirm import Confirmation, Consequence, writes
 from kvestigate.cli.group import command, group
+from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import duration
-from kvestigate.cli.workspace import through_daemon_set
 from kvestigate.errors import (
     EXIT_CONFLICT,
     EXIT_FAILED,

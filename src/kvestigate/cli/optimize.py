@@ -13,11 +13,13 @@ from kvestigate.cli.cluster import access_of
 from kvestigate.cli.confirm import Confirmation, Consequence, writes
 from kvestigate.cli.files import json_option, keep_json
 from kvestigate.cli.group import command, group
+from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import duration, whole_number
 from kvestigate.cli.progress import counting
 from kvestigate.errors import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK, EXIT_TIMEOUT, InputError
+from kvestigate.hosts.model import NodeAccess
 
 if TYPE_CHECKING:
     from kvestigate.optimize.apply import Application
@@ -213,20 +215,7 @@ async def plan(
     metavar="DURATION",
     help="Time between rounds, in seconds without a unit.",
 )
-@click.option(
-    "--node-ds-namespace",
-    default="default",
-    show_default=True,
-    metavar="NAME",
-    help="Namespace of the node-access DaemonSet.",
-)
-@click.option(
-    "--node-ds-name",
-    default="direct-node-access",
-    show_default=True,
-    metavar="NAME",
-    help="Name of the node-access DaemonSet.",
-)
+@through_daemon_set
 @json_option
 async def probe_gpu(
     options: GlobalOptions,
@@ -235,8 +224,7 @@ async def probe_gpu(
     ghost_threshold: float,
     samples: int,
     interval: float,
-    node_ds_namespace: str,
-    node_ds_name: str,
+    via: NodeAccess,
     json_path: Path | None,
 ) -> None:
     """Ask nvidia-smi on every node what allocated GPUs really do.
@@ -245,7 +233,6 @@ async def probe_gpu(
     and idle), what that wastes, and what the fleet draws in a year. Reads only; the hosts are
     reached through the node-access DaemonSet.
     """
-    from kvestigate.hosts.model import NodeAccess
     from kvestigate.optimize.probe import ProbeOptions, probe
     from kvestigate.optimize.probe_views import probe_blocks
 
@@ -254,7 +241,7 @@ async def probe_gpu(
         ghost_threshold=ghost_threshold,
         samples=samples,
         interval=interval,
-        access=NodeAccess(node_ds_namespace, node_ds_name),
+        access=via,
     )
     with counting() as progress:
         result = await probe(access_of(options), wanted, progress)

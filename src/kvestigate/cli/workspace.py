@@ -15,6 +15,7 @@ from kvestigate.cli.confirm import Confirmation, Consequence, writes
 from kvestigate.cli.files import write_whole
 from kvestigate.cli.group import command, group
 from kvestigate.cli.node import toggle
+from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.hosts.model import NodeAccess
@@ -23,37 +24,12 @@ from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec, load_workspac
 if TYPE_CHECKING:
     from kvestigate.workspace.applying import Application
 
-_USUAL = NodeAccess()
 _MEANT = "--apply --i-understand-this-modifies-hosts"
 
 
 @group("workspace")
 def workspace() -> None:
     """Run things on the nodes' own operating system, without containers."""
-
-
-def through_daemon_set(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how hosts are reached; the command is given `via`."""
-
-    @click.option(
-        "--node-ds-namespace",
-        default=_USUAL.namespace,
-        show_default=True,
-        metavar="NAME",
-        help="Namespace of the node-access DaemonSet.",
-    )
-    @click.option(
-        "--node-ds-name",
-        default=_USUAL.name,
-        show_default=True,
-        metavar="NAME",
-        help="Name of the node-access DaemonSet.",
-    )
-    @functools.wraps(function)
-    def call(*args: Any, node_ds_namespace: str, node_ds_name: str, **kwargs: Any) -> Any:
-        return function(*args, via=NodeAccess(node_ds_namespace, node_ds_name), **kwargs)
-
-    return call
 
 
 def described(function: Callable[..., Any]) -> Callable[..., Any]:
