@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 from websockets.frames import BINARY, CLOSE, CONT, PING, TEXT, Frame
@@ -34,7 +35,7 @@ async def opened() -> AsyncIterator[Opener]:
             async def handler(request: Request) -> Response | Upgrade:
                 return Upgrade(run, subprotocol="a" if "a" in subprotocols else None)
 
-            server = await serve(handler, limits=Limits(**limits))
+            server = await serve(handler, limits=replace(Limits(), **limits))
             host, port = server.address
             client = HttpClient(host=host, port=port)
             stack.closers += [client.aclose, lambda: server.close(grace=0)]
