@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import replace
+from typing import Any
 
 import pytest
 from websockets.frames import BINARY, CLOSE, CONT, PING, TEXT, Frame
@@ -30,12 +30,12 @@ async def opened() -> AsyncIterator[Opener]:
     async with _Stack() as stack:
 
         async def open_(
-            run: Run, subprotocols: tuple[str, ...] = ("b", "a"), **limits: int
+            run: Run, subprotocols: tuple[str, ...] = ("b", "a"), **limits: Any
         ) -> WebSocketConnection:
             async def handler(request: Request) -> Response | Upgrade:
                 return Upgrade(run, subprotocol="a" if "a" in subprotocols else None)
 
-            server = await serve(handler, limits=replace(Limits(), **limits))
+            server = await serve(handler, limits=Limits(**limits))
             host, port = server.address
             client = HttpClient(host=host, port=port)
             stack.closers += [client.aclose, lambda: server.close(grace=0)]
