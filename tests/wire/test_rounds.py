@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kvestigate.wire.rounds import TURN, Rounds
+from kvestigate.wire.rounds import LONGEST, Rounds
 
 
 class Clock:
@@ -51,27 +51,13 @@ async def test_everything_is_handled_in_its_order_before_anything_is_sent() -> N
     assert log == ["one handles a", "two handles b", "one sends", "two sends"]
 
 
-async def test_a_turn_that_takes_long_ends_and_goes_on_in_the_next_round() -> None:
-    log: list[str] = []
-    clock = Clock()
-    rounds = Rounds(clock)
-    slow, quick = Echo("slow", rounds, log), Echo("quick", rounds, log)
-    slow.on_delivery = lambda: setattr(clock, "now", clock.now + 2 * TURN)
-    rounds.take(slow, b"a")
-    rounds.take(quick, b"b")
-    await turns(1)
-    assert log == ["slow handles a", "slow sends"]
-    await turns(1)
-    assert log[2:] == ["quick handles b", "quick sends"]
-
-
-async def test_who_has_waited_for_a_turn_is_sent_at_once() -> None:
+async def test_no_answer_waits_long_for_others() -> None:
     log: list[str] = []
     clock = Clock()
     rounds = Rounds(clock)
     first, second = Echo("first", rounds, log), Echo("second", rounds, log)
     rounds.send(first)
-    clock.now += 2 * TURN
+    clock.now += 2 * LONGEST
     assert log == []
     rounds.send(second)
     assert log == ["first sends", "second sends"]

@@ -13,8 +13,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Protocol
 
-TURN = 0.001
-"""Seconds that one kind of work goes on before others come to their turn."""
+LONGEST = 0.001
+"""Seconds that an answer waits for others that could be sent together with it."""
 _BUFFER = 64 * 1024
 
 
@@ -51,19 +51,18 @@ class Rounds:
             self._since = self._clock()
             if not self._handling:
                 self._loop.call_soon(self._send)
-        elif self._clock() - self._since > TURN:
+        elif self._clock() - self._since > LONGEST:
             self._send()
 
     def _handle(self) -> None:
         self._handling = True
         try:
-            end = self._clock() + TURN
-            while self._arrivals and self._clock() < end:
+            while self._arrivals:
                 connection, data = self._arrivals.popleft()
                 connection.deliver(data)
         finally:
             self._handling = False
-            if self._arrivals:
+            if self._arrivals:  # one has failed, and the others go on
                 self._loop.call_soon(self._handle)
             self._send()
 

@@ -1,4 +1,6 @@
-"""Group commit: what is decided while one commit is on its way to disk forms the next one."""
+"""Group commit: what is decided in a turn of the loop is committed together, and so is what is
+decided while a commit is on its way to disk.
+"""
 
 from __future__ import annotations
 
@@ -56,21 +58,12 @@ class Committer:
         if self._closing:
             decision.revert()
             raise StoreFailed("the store is closed")
-        if self._task is not None or self._queue:
-            return self._enqueue(decision)
-        if self._backend.durable and self._home is not asyncio.get_running_loop():
-            done = self._enqueue(decision)
-            if self._home is not None:
-                self._home.call_soon(self._begin)
-            return done
-        commit = self._backend.commit([decision.step])
-        if commit is None:
+        if not self._backend.durable:
             decision.settle()
             return None
-        done = self._enqueue(decision)
-        self._under_way = 1
-        self._task = asyncio.get_running_loop().create_task(self._run(commit))
-        return done
+        if self._task is None and not self._queue and self._home is not None:
+            self._home.call_soon(self._begin)
+        return self._enqueue(decision)
 
     async def settled(self, decision: Decision) -> None:
         """Submit and wait. Who stops waiting does not stop the write."""
@@ -107,12 +100,14 @@ class Committer:
 
     async def idle(self) -> None:
         """Wait until everything decided is durable and everything to clean is clean."""
+        self._begin()
         if self._task is not None:
             await asyncio.shield(self._task)
 
     async def close(self) -> None:
         """Settle what was decided; take nothing more."""
         self._closing = True
+        self._begin()
         if self._task is not None:
             await self._task
 
@@ -122,13 +117,13 @@ class Committer:
         return done
 
     def _begin(self) -> None:
-        """Commit what was decided in another loop."""
+        """Commit together what was decided in one turn of the loop."""
         if self._task is None and self._queue:
             size = self._under_way = len(self._queue)
             commit = self._backend.commit([decision.step for decision, _ in self._queue])
             self._task = asyncio.get_running_loop().create_task(self._run(commit, size))
 
-    async def _run(self, commit: Awaitable[Refusals] | None, size: int = 1) -> None:
+    async def _run(self, commit: Awaitable[Refusals] | None, size: int) -> None:
         """Commit until there is nothing left to write and nothing left to clean."""
         commits = 0
         try:

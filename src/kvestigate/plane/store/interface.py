@@ -117,7 +117,8 @@ class Backend(Protocol):
     """Implemented by `memory`, `sqlite` and `etcd`; each passes the contract suite of the store."""
 
     durable: ClassVar[bool]
-    """Whether planes can be loaded again, so that idle ones need not stay in memory."""
+    """Whether steps are kept, so that planes can be loaded again and idle ones need not stay in
+    memory. Else nothing is ever committed."""
     shared: ClassVar[bool] = False
     """Whether other servers write here too, so that there may be planes not heard of yet."""
 
@@ -127,10 +128,10 @@ class Backend(Protocol):
     async def load(self, plane: str) -> Loaded:
         """Read one plane. It shares in memory what it shares with planes read before."""
 
-    def commit(self, steps: Sequence[Step]) -> Awaitable[Refusals] | None:
+    def commit(self, steps: Sequence[Step]) -> Awaitable[Refusals]:
         """Make the steps durable but for those refused, or none and raise StoreFailed.
 
-        None: they already are. The store waits for one commit before it starts the next.
+        The store waits for one commit before it starts the next.
         """
 
     def newer(self, plane: str, revision: int) -> Awaitable[bool] | None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from kvestigate.plane.store.errors import NoPlane
-from kvestigate.plane.store.interface import Backend, Feed, Loaded, Step
+from kvestigate.plane.store.interface import Backend, Feed, Loaded, Refusals, Step
 
 
 class MemoryBackend(Backend):
@@ -17,8 +17,8 @@ class MemoryBackend(Backend):
     async def load(self, plane: str) -> Loaded:
         raise NoPlane(plane)
 
-    def commit(self, steps: Sequence[Step]) -> None:
-        return None
+    def commit(self, steps: Sequence[Step]) -> Awaitable[Refusals]:
+        raise NotImplementedError("nothing is kept here")
 
     def newer(self, plane: str, revision: int) -> None:
         return None
