@@ -77,3 +77,14 @@ async def test_one_that_fails_takes_nobody_along(caplog: pytest.LogCaptureFixtur
     await turns(2)
     assert log == ["broken handles a", "sound handles b", "sound sends"]
     assert "ZeroDivisionError" in caplog.text
+
+
+async def test_what_is_short_is_sent_before_what_is_long() -> None:
+    log: list[str] = []
+    rounds = Rounds(Clock())
+    short = Echo("short", rounds, log)
+    rounds.send(short)
+    rounds.hurry()
+    log.append("long sends")
+    await turns(2)
+    assert log == ["short sends", "long sends"]

@@ -54,6 +54,11 @@ class Rounds:
         elif self._clock() - self._since > LONGEST:
             self._send()
 
+    def hurry(self) -> None:
+        """Something long is about to be sent: what is short goes first."""
+        if self._senders:
+            self._send()
+
     def _handle(self) -> None:
         self._handling = True
         try:

@@ -123,6 +123,7 @@ class SecureTransport(asyncio.Transport):
         first = not self._unsent
         if first and len(data) > _RECORD:
             # By the time of its turn, so much would be in no cache any more.
+            self._rounds.hurry()
             data = self._send_now(data)
             if not data:
                 return
