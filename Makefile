@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 KUBE_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kvestigate/kubernetes
 
 .DEFAULT_GOAL := help
-.PHONY: help demo install test lint types contracts unit test-real kubernetes bench docs facts lock clean
+.PHONY: help demo install test lint types contracts unit test-workflows test-real kubernetes bench docs facts lock clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,7 +26,7 @@ install: $(VENV)/.installed ## create .venv with the kvestigate command in it
 demo: $(VENV)/.installed ## from nothing to a GPU fleet, a job that ran on it, and what is wrong with it
 	$(BIN)/kvestigate demo
 
-test: lint types contracts unit ## lint, types, import contracts, every test that needs no Kubernetes
+test: lint types contracts unit ## lint, types, import contracts, the tests that need no Kubernetes
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check .
@@ -40,6 +40,9 @@ contracts: $(VENV)/.installed-dev
 
 unit: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -n auto
+
+test-workflows: $(VENV)/.installed-dev ## whole workflows on embedded clusters, which take longer
+	$(BIN)/python -m pytest -n auto -m "workflow and not real"
 
 kubernetes: ## build the real control plane, kubectl and etcd (needs Go; cached)
 	@test -n "$(KVESTIGATE_KUBE_BIN)" || tools/kubernetes/build >/dev/null

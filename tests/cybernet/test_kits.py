@@ -20,7 +20,10 @@ from tests.cybernet.conftest import changed
 from tests.cybernet.served import ServedSpace
 from tests.hosts_cluster import HostsCluster
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="tmpfs can only be mounted by root")
+pytestmark = [
+    pytest.mark.workflow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="tmpfs can only be mounted by root"),
+]
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 KITS = sorted(path for path in (EXAMPLES / "workflows").iterdir() if path.is_dir())

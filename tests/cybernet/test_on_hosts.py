@@ -27,7 +27,10 @@ from tests.cybernet.conftest import Document, changed, recorded
 from tests.cybernet.served import ServedSpace
 from tests.hosts_cluster import HostsCluster
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="tmpfs can only be mounted by root")
+pytestmark = [
+    pytest.mark.workflow,
+    pytest.mark.skipif(os.geteuid() != 0, reason="tmpfs can only be mounted by root"),
+]
 
 ALLOWED = [
     *JOB_OPERATIONS,

@@ -11,7 +11,7 @@ import pytest
 from tests.jobs.scene.staging import Scene
 
 # Each waits for pods, and its nodes for each other's names.
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.workflow, pytest.mark.timeout(180)]
 
 SUBMIT = """\
 # 1. Login

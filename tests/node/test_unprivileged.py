@@ -27,6 +27,7 @@ def interpreter() -> str:
     pytest.fail(f"no {version} that an unprivileged user can start")
 
 
+@pytest.mark.workflow
 @pytest.mark.timeout(900)  # for four suites; they have taken 265 s on a busy machine
 def test_the_suite_passes_without_privileges() -> None:
     if os.geteuid() != 0:
