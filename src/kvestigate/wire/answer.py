@@ -91,29 +91,29 @@ def gzipped(pieces: Sequence[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def slices(pieces: Sequence[bytes], length: int, first: int, size: int) -> Iterator[memoryview]:
-    """The pieces, which have `length` bytes, in parts: a first one, then others of `size`.
-
-    Only where a piece is long are some shorter: pieces that make up a few parts are copied
-    together, but none that is longer than those.
+def slices(pieces: Sequence[bytes], first: int, size: int) -> Iterator[memoryview]:
+    """The pieces in parts: long ones as they are, but none longer than `size`; short ones copied
+    together until they make up as much, the first of them until they make up `first`.
     """
-    step = max(1, len(pieces) * _JOINED // length)
-    wanted, rest = first, memoryview(b"")
-    for start in range(0, len(pieces), step):
-        chosen = pieces[start : start + step]
-        view = memoryview(b"".join((rest, *chosen) if rest else chosen))
-        at = 0
-        while len(view) - at >= wanted:
-            yield view[at : at + wanted]
-            at += wanted
-            wanted = size
-        rest = view[at:]
-        if rest and step == 1:
-            yield rest
-            rest = view[:0]
-    if rest:
-        yield rest
+    short: list[bytes] = []
+    held, wanted = 0, first
+    for piece in pieces:
+        if len(piece) < _LONG:
+            short.append(piece)
+            held += len(piece)
+            if held < wanted:
+                continue
+        if short:
+            yield memoryview(b"".join(short))
+            short.clear()
+            held, wanted = 0, size
+        if len(piece) >= _LONG:
+            whole = memoryview(piece)
+            for start in range(0, len(piece), size):
+                yield whole[start : start + size]
+    if short:
+        yield memoryview(b"".join(short))
 
 
-_JOINED = 1024 * 1024
-"""Bytes that are copied together: what takes a tenth of a millisecond."""
+_LONG = 32 * 1024
+"""Bytes of a piece that is worth a write of its own."""

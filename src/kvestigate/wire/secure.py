@@ -120,10 +120,12 @@ class SecureTransport(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._closing or not data:
             return
-        first = not self._unsent
-        if first and len(data) > _RECORD:
-            # By the time of its turn, so much would be in no cache any more.
+        long = len(data) > _RECORD
+        if long:
             self._rounds.hurry()
+        first = not self._unsent
+        if first and long:
+            # By the time of its turn, so much would be in no cache any more.
             data = self._send_now(data)
             if not data:
                 return

@@ -319,21 +319,24 @@ class Service(asyncio.Protocol):
         elif length <= (_FIRST_BYTES if self._tls else _JOIN_BYTES):
             self._transport.write(b"".join((head, *pieces)))
         elif self._tls:
-            await self._send_slices((head, *pieces), length)
+            await self._send_slices((head, *pieces))
         else:
             self._transport.writelines([head, *pieces])
         if self._writable is not None:
             await self._drain()
 
-    async def _send_slices(self, pieces: Sequence[bytes], length: int) -> None:
+    async def _send_slices(self, pieces: Sequence[bytes]) -> None:
         """Encrypt one slice while the client reads the last, and let others have their turn."""
+        sent = 0
         try:
-            for part in answer.slices(pieces, length, _FIRST_BYTES, _SLICE_BYTES):
+            for part in answer.slices(pieces, _FIRST_BYTES, _SLICE_BYTES):
                 self._transport.write(part)
+                sent += len(part)
                 if self._writable is not None:
                     await self._drain()
-                else:
+                elif sent >= _SLICE_BYTES:
                     await asyncio.sleep(0)
+                    sent = 0
         except TypeError as failure:  # a piece of a wrong kind, after others were sent
             _log.exception("an answer failed")
             raise ClientGone from failure

@@ -44,7 +44,7 @@ def made_of(texts: Texts, bucket: Bucket) -> Text:
 
 
 def shown(texts: Texts, bucket: Bucket) -> list[tuple[str, int]]:
-    document = b"[" + b",".join(made_of(texts, bucket).segments) + b"]"
+    document = b"[" + b"".join(made_of(texts, bucket).segments).removesuffix(b",") + b"]"
     items = msgspec.json.decode(document)
     assert all("managedFields" not in item["metadata"] for item in items)
     return [(item["metadata"]["name"], item["value"]) for item in items]

@@ -78,8 +78,10 @@ async def _items(errand: Errand, kind: Kind, collection: Collection) -> list[byt
         texts = [await _TEXTS.of(bucket, errand.pause) for bucket in buckets]
         parts = [segment for text in texts for segment in text.segments]
     else:
-        parts = [trim(objects.shown(item, kind)) for item in collection.items()]
-    return [piece for part in parts for piece in (part, b",")][:-1]
+        parts = [trim(objects.shown(item, kind)) + b"," for item in collection.items()]
+    if parts:
+        parts[-1] = parts[-1][:-1]
+    return parts
 
 
 _TEXTS = Texts()

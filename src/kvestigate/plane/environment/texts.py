@@ -32,7 +32,7 @@ class Text:
         self.firsts = firsts
         """The name of the first object of each segment."""
         self.segments = segments
-        """Objects with commas between them."""
+        """Objects with a comma behind each."""
         self.size = sum(map(len, segments))
 
 
@@ -106,4 +106,4 @@ def _joined(bucket: Bucket, names: Sequence[str]) -> bytes:
             parts += (data, b",")
         else:
             parts += (data[:start], data[end:], b",")
-    return b"".join(parts[:-1])
+    return b"".join(parts)
