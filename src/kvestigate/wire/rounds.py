@@ -15,6 +15,8 @@ from typing import Protocol
 
 LONGEST = 0.001
 """Seconds that an answer waits for others that could be sent together with it."""
+_FEW = 4
+"""Requests for which it is not worth the while that answers wait: one of them may take long."""
 _BUFFER = 64 * 1024
 
 
@@ -55,7 +57,7 @@ class Rounds:
             self._send()
 
     def hurry(self) -> None:
-        """Something long is about to be sent: what is short goes first."""
+        """Send what waits: something long is about to be sent, or little is left to handle."""
         if self._senders:
             self._send()
 
@@ -65,6 +67,8 @@ class Rounds:
             while self._arrivals:
                 connection, data = self._arrivals.popleft()
                 connection.deliver(data)
+                if len(self._arrivals) < _FEW:
+                    self.hurry()
         finally:
             self._handling = False
             if self._arrivals:  # one has failed, and the others go on
