@@ -17,7 +17,8 @@ LONGEST = 0.001
 """Seconds that an answer waits for others that could be sent together with it."""
 _FEW = 4
 """Requests for which it is not worth the while that answers wait: one of them may take long."""
-_BUFFER = 64 * 1024
+_BUFFER = 16 * 1024
+"""The most that one TLS record holds, and so the most that is read at once."""
 
 
 class Connection(Protocol):
