@@ -61,7 +61,17 @@ def test_help_and_version_import_nothing_heavy(root: str, args: tuple[str, ...])
 
 
 @pytest.mark.parametrize(
-    "args", [("debug", "--help"), ("debug", "context", "--help")], ids=" ".join
+    "args",
+    [
+        ("debug", "--help"),
+        ("debug", "context", "--help"),
+        ("fanout", "--help"),
+        ("optimize", "--help"),
+        ("workspace", "--help"),
+        ("app", "--help"),
+        ("cybernet", "--help"),
+    ],
+    ids=" ".join,
 )
 def test_the_help_of_a_command_imports_nothing_heavy_either(args: tuple[str, ...]) -> None:
     assert not imported_by("KVESTIGATE_PROGRAM", *args) & HEAVY

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -135,6 +133,9 @@ def _loaded(config: str) -> Loaded:
 @_config_option
 async def serve(options: GlobalOptions, config: str) -> None:
     """Serve a cyberspace over HTTP until it is stopped."""
+    import asyncio
+    import signal
+
     from kvestigate.cybernet.serving import serve_http
 
     loaded = _loaded(config)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -77,6 +76,7 @@ def counting(doing: str = "reading") -> Iterator[Counting | None]:
     if not sys.stderr.isatty():
         yield None
         return
+    import asyncio
     import shutil
 
     counter = Counting(sys.stderr, shutil.get_terminal_size().columns, doing=doing)
@@ -115,6 +115,8 @@ def said_if_silent(words: str, patience: float = 3.0) -> Iterator[Callable[[], N
     if not sys.stderr.isatty():
         yield lambda: None
         return
+    import asyncio
+
     silent = asyncio.get_running_loop().call_later(patience, _say, sys.stderr, words)
     try:
         yield silent.cancel
