@@ -10,12 +10,11 @@ from msgspec.structs import replace
 from kvestigate.errors import BadRequest, Conflict, NotFound
 from kvestigate.kube import causes
 from kvestigate.kube.resources import Resource
-from kvestigate.plane import answer, forms, metadata, objects, writing
+from kvestigate.plane import answer, forms, metadata, objects, paging, writing
 from kvestigate.plane.body import parse
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.options import check_dry_run
-from kvestigate.plane.selection import selection
 from kvestigate.plane.store.errors import Mismatch, Missing
 from kvestigate.plane.store.model import Item, Mutation, Remove
 from kvestigate.wire.message import Response
@@ -58,21 +57,20 @@ async def delete(call: Call) -> Response:
 
 
 async def delete_collection(call: Call) -> Response:
+    """Delete what a list with the same query shows, a page at most."""
+    wanted = paging.terms(call)
     options = read_options(call)
-    chosen = selection(call.asked, call.served)
-    state = call.plane.state
-    found = [
-        item
-        for item in state.collection(call.kind.key).items(chosen.namespace or None)
-        if chosen.has(item)
-    ]
-    for number, item in enumerate(found, start=1):
+    try:
+        page = await paging.page(call, wanted)
+    except paging.Stale as stale:
+        return stale.answer()
+    for number, item in enumerate(page.items, start=1):
         asked = replace(call.asked, name=item.name, namespace=item.namespace)
         with suppress(NotFound):
             await remove(replace(call, asked=asked), options)
         if number % _AT_ONCE == 0:
             await call.pause()
-    return await forms.many(call, found, {"resourceVersion": str(state.revision)})
+    return await forms.many(call, page.items, page.metadata)
 
 
 async def remove(call: Call, options: Options) -> tuple[Item, bool]:

@@ -1,146 +1,16 @@
-"""list: many objects at one revision, in pages that stay stable while others write."""
+"""list: a page of the objects that are selected."""
 
 from __future__ import annotations
 
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterator
-from itertools import islice
-from typing import Any
-
-import msgspec
-
-from kvestigate.errors import ApiError, BadRequest, Expired, to_status
-from kvestigate.plane import answer, forms, options, versions
-from kvestigate.plane.body import json_complaint
+from kvestigate.plane import forms, paging
 from kvestigate.plane.call import Call
-from kvestigate.plane.selection import Selection, selection
-from kvestigate.plane.store.model import Item
-from kvestigate.plane.store.state import PlaneState
 from kvestigate.wire.message import Response
-
-STALE = (
-    "The provided continue parameter is too old to display a consistent list result. You can "
-    "start a new list without the continue parameter, or use the continue token in this response "
-    "to retrieve the remainder of the results. Continuing with the provided token results in an "
-    "inconsistent list - objects that were created, modified, or deleted between the time the "
-    "first chunk was returned and now may show up in the list."
-)
-_AT_ONCE = 1000
-"""Objects that are looked at without a pause: what takes half a millisecond."""
-_CHEAP = 4
-"""Labels that can be looked at while an object is."""
-PRESENT = -1
-"""As the revision of a continue token: whatever is there when it is used."""
-
-
-class Continue(msgspec.Struct):
-    """Where the next page starts; opaque to clients."""
-
-    rv: int
-    namespace: str
-    name: str
-    v: str = "meta.k8s.io/v1"
-
-
-class _Stale(Exception):
-    """The history no longer reaches back to where a token's list began."""
-
-    def __init__(self, point: Continue) -> None:
-        super().__init__()
-        self.point = point
-
-
-def _offer(point: Continue) -> Response:
-    """The refusal of a stale token, with one that goes on regardless."""
-    token = _token(Continue(PRESENT, point.namespace, point.name))
-    status = {**to_status(Expired(STALE)), "metadata": {"continue": token}}
-    return answer.json_value(status, Expired.code)
 
 
 async def list_(call: Call) -> Response:
-    asked = call.asked
-    limit = max(asked.integer("limit") or 0, 0)
-    asked.integer("timeoutSeconds")  # which is of no use here, but has to be a number
-    options.check_list(asked)
-    chosen = selection(asked, call.served)
-    if asked.params.get("resourceVersion") == "0" and not asked.params.get("continue"):
-        limit = 0  # whoever takes anything gets all of it: so do informers everywhere
+    wanted = paging.terms(call)
     try:
-        state, after = _start(call, limited=limit > 0)
-    except _Stale as stale:
-        return _offer(stale.point)
-    collection = state.collection(chosen.kind.key)
-    found = collection.items(chosen.namespace or None, after)
-    items, more = await _page(call, found, chosen, limit)
-    metadata: dict[str, Any] = {"resourceVersion": str(state.revision)}
-    if more and items:
-        last = items[-1]
-        metadata["continue"] = _token(Continue(state.revision, last.namespace, last.name))
-        if chosen.everything:
-            metadata["remainingItemCount"] = collection.count_after(
-                chosen.namespace or None, (last.namespace, last.name)
-            )
-    return await forms.many(call, items, metadata)
-
-
-def _start(call: Call, *, limited: bool) -> tuple[PlaneState, tuple[str, str] | None]:
-    """The state to list and the key to start after."""
-    params = call.asked.params
-    version, match = params.get("resourceVersion", ""), params.get("resourceVersionMatch", "")
-    if token := params.get("continue", ""):
-        if version and version != "0":
-            raise BadRequest("specifying resource version is not allowed when using continue")
-        point = _point(token)
-        after = (point.namespace, point.name)
-        if point.rv == PRESENT:
-            return call.plane.state, after
-        try:
-            return versions.exactly(call.plane, point.rv), after
-        except Expired:
-            raise _Stale(point) from None
-    if version:
-        _check_version(version)
-    exact = match == "Exact" or (version not in ("", "0") and not match and limited)
-    if exact:
-        return versions.exactly(call.plane, versions.parse(version)), None
-    versions.at_least(call.plane, version)
-    return call.plane.state, None
-
-
-def _check_version(version: str) -> None:
-    try:
-        versions.parse(version, versions.FIELD)
-    except ApiError as error:
-        raise BadRequest(f"invalid resource version: {error.message}") from None
-
-
-async def _page(
-    call: Call, items: Iterator[Item], chosen: Selection, limit: int
-) -> tuple[list[Item], bool]:
-    """The first of those that are chosen, or all, and whether there are more."""
-    page: list[Item] = []
-    size = max(1, _AT_ONCE // (1 + len(chosen.labels.requirements) // _CHEAP))
-    if limit and chosen.everything:
-        size = min(size, limit + 1)
-    while some := list(islice(items, size)):
-        page += some if chosen.everything else filter(chosen.has, some)
-        if limit and len(page) > limit:
-            return page[:limit], True
-        if len(some) < size:
-            break
-        await call.pause()
-    return page, False
-
-
-def _token(point: Continue) -> str:
-    return urlsafe_b64encode(msgspec.json.encode(point)).decode().rstrip("=")
-
-
-def _point(token: str) -> Continue:
-    data = b""
-    try:
-        data = urlsafe_b64decode(token + "=" * (-len(token) % 4))
-        return msgspec.json.decode(data, type=Continue)
-    except (ValueError, msgspec.DecodeError) as error:
-        why = json_complaint(data, error)
-        raise BadRequest(f"invalid continue token: continue key is not valid: {why}") from None
+        page = await paging.page(call, wanted)
+    except paging.Stale as stale:
+        return stale.answer()
+    return await forms.many(call, page.items, page.metadata)
