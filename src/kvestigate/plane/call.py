@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kvestigate.aio.clock import Clock
-from kvestigate.errors import AlreadyExists, Conflict, NotFound
+from kvestigate.errors import AlreadyExists, ApiError, BadRequest, Conflict, NotFound
 from kvestigate.kube import causes
 from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.service_accounts import TokenIssuer
@@ -103,8 +103,17 @@ class Call(msgspec.Struct, frozen=True):
         agent = self.request.headers.get("user-agent").partition("/")[0]
         return agent[:128] or "unknown"
 
-    def not_found(self) -> NotFound:
+    def not_found(self) -> ApiError:
+        self.check_name()
         return NotFound(self._say("not found"), details=self._details())
+
+    def check_name(self) -> None:
+        """Refuse names that no object can have, as they would lead elsewhere in a path."""
+        name = self.asked.name
+        if name in (".", ".."):
+            raise BadRequest(f"Name parameter invalid: {_quoted(name)}: may not be '{name}'")
+        if "%" in name:
+            raise BadRequest(f"Name parameter invalid: {_quoted(name)}: may not contain '%'")
 
     def already_exists(self, name: str) -> AlreadyExists:
         resource = self.served.resource
@@ -134,6 +143,10 @@ class Call(msgspec.Struct, frozen=True):
         if resource.group:
             details["group"] = resource.group
         return {**details, "kind": resource.plural}
+
+
+def _quoted(text: str) -> str:
+    return msgspec.json.encode(text).decode()
 
 
 _OPTIONS = {

@@ -22,8 +22,8 @@ def paths() -> list[str]:
 
 def respond(path: str, params: Mapping[str, str]) -> Response | None:
     """The answer of a health endpoint; None if the path is not one."""
-    endpoint, _, check = path.strip("/").partition("/")
-    if endpoint not in ENDPOINTS or (check and check not in CHECKS):
+    endpoint, deeper, check = path.removeprefix("/").partition("/")
+    if endpoint not in ENDPOINTS or (deeper and check not in CHECKS):
         return None
     if check or "verbose" not in params:
         return answer.plain("ok")

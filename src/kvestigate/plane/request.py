@@ -85,6 +85,8 @@ def _read(method: str, path: str, query: str) -> Asked:
     params = parse_query(query)
     path = unquote(path) if "%" in path else path
     segments = [part for part in path.split("/") if part]
+    if "//" in path.strip("/"):
+        segments = _bridged(method, path)
     root = segments[0] if segments and not path.startswith("//") else ""
     if root == "api" and len(segments) > 2:
         group, version, rest = "", segments[1], segments[2:]
@@ -122,6 +124,21 @@ def _read(method: str, path: str, query: str) -> Asked:
         "/".join(tail[2:]),
         params,
     )
+
+
+def _bridged(method: str, path: str) -> list[str]:
+    """The segments of a path with an empty one among them; none if it leads nowhere.
+
+    For a list an empty namespace is all of them, and what follows `proxy` is for somebody else
+    to read.
+    """
+    segments = path.strip("/").split("/")
+    if method == "GET" and segments[-3:-1] == ["namespaces", ""]:
+        segments[-3:-1] = []
+    if "proxy" in segments:
+        end = segments.index("proxy")
+        segments[end:] = [part for part in segments[end:] if part]
+    return [] if "" in segments else segments
 
 
 # Clients ask for the same again and again.

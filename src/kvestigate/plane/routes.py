@@ -17,25 +17,44 @@ _OPENAPI = "/openapi/"
 async def respond(
     plane: Plane, aggregation: Aggregation, asked: Asked, incoming: Request
 ) -> Response:
-    if asked.method not in ("GET", "HEAD"):
-        raise errors.MethodNotAllowed(
-            "the server does not allow this method on the requested resource", details={}
-        )
-    path = asked.path.rstrip("/") or "/"
-    found = health.respond(path, asked.params)
+    found = health.respond(asked.path, asked.params)
     if found is not None:
         return found
     known = aggregation.types(plane)
+    path = asked.path.rstrip("/") or "/"
     if path == "/":
         return answer.json_value({"paths": _paths(plane, known)})
+    if "//" in path:
+        return _nowhere(path, known)
     if path == "/version":
-        return answer.json_value(_version())
-    if path.startswith(_OPENAPI):
+        found = answer.json_value(_version())
+    elif path.startswith(_OPENAPI):
         # Nobody has told us the schemas of what others make up.
         found = _openapi(path, types.of(plane.state), asked, incoming)
     else:
         found = discovery.of(known).respond(path, incoming)
-    return answer.plain("404 page not found\n", 404) if found is None else found
+    if found is None:
+        return answer.plain("404 page not found\n", 404)
+    if asked.method not in ("GET", "HEAD"):
+        raise errors.MethodNotAllowed(
+            "the server does not allow this method on the requested resource", details={}
+        )
+    return found
+
+
+def _nowhere(path: str, known: Types) -> Response:
+    """The answer at a path with an empty segment, which those who serve a group give."""
+    if "/namespaces//" in path:
+        raise errors.BadRequest("Namespace parameter required.")
+    served = {kind.resource.group for kind in known if kind.type is not None} - {""}
+    match path.split("/")[1:]:
+        case ["api", *_]:
+            pass
+        case ["apis", group, *_] if group in served:
+            pass
+        case _:
+            return answer.plain("404 page not found\n", 404)
+    raise errors.NotFound("the server could not find the requested resource", details={})
 
 
 def _openapi(path: str, known: Types, asked: Asked, incoming: Request) -> Response | None:

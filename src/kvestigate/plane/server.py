@@ -181,7 +181,7 @@ class ApiServer:
             if not _serves(known, asked.group):
                 return answer.plain("404 page not found\n", 404)
             raise errors.NotFound("the server could not find the requested resource", details={})
-        if kind.type is None and asked.namespace and not kind.resource.namespaced:
+        if kind.type is None and _strays(kind.resource, asked):
             return answer.plain("404 page not found\n", 404)
         clock, random = self.planes.times.sources(plane, self._random)
         call = Call(
@@ -214,6 +214,13 @@ class ApiServer:
 def _serves(known: Types, group: str) -> bool:
     """Whether the group has resources among which this one is missing; custom ones stand alone."""
     return any(kind.resource.group == group and kind.type is not None for kind in known)
+
+
+def _strays(custom: Resource, asked: Asked) -> bool:
+    """Whether a custom resource is asked for where none is: in a namespace, or in no namespace."""
+    if asked.namespace:
+        return not custom.namespaced
+    return custom.namespaced and asked.verb not in ("list", "watch")
 
 
 def _form(asked: Asked, incoming: Request) -> Representation:
@@ -264,11 +271,13 @@ def _find(served: Kind, route: _Route, aggregated: Verbs | None = None) -> Verb 
 _own_verb = lru_cache(maxsize=1024)(_find)
 
 
-def _not_allowed(served: Kind, asked: Asked) -> errors.MethodNotAllowed:
+def _not_allowed(served: Kind, asked: Asked) -> errors.ApiError:
     if served.type is not None:
         return errors.MethodNotAllowed(
             "the server does not allow this method on the requested resource", details={}
         )
+    if not asked.name and asked.verb in ("update", "patch"):
+        return errors.BadRequest("name must be provided")
     resource = served.resource
     return errors.MethodNotAllowed(
         f'{asked.verb} is not supported on resources of kind "{resource.qualified}"',

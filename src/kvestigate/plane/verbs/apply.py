@@ -72,6 +72,7 @@ async def _create(call: Call, config: Object) -> Item:
             f"uid mismatch: the provided object specified uid {uid}, and no existing object was "
             "found"
         )
+    call.check_name()
     call.require("create")
     obj = applied(call, config, None)
     obj["metadata"].pop("resourceVersion", None)
