@@ -124,10 +124,10 @@ async def test_who_gives_up_holds_up_nobody() -> None:
 
 @pytest.mark.parametrize(
     ("planes", "seconds", "turned"),
-    [("ba", 0.001, True), ("ba", 0.0, False), ("a", 0.001, False)],
-    ids=["long", "short", "alone"],
+    [("ba", 0.001, True), ("ba", 0.0, False), ("a", 0.001, False), ("aa", 0.01, True)],
+    ids=["long", "short", "alone", "alone, and too long"],
 )
-async def test_between_steps_it_is_the_turn_of_others_if_they_compete_and_the_step_was_long(
+async def test_between_steps_it_is_the_turn_of_others_if_the_step_was_long(
     planes: str, seconds: float, turned: bool
 ) -> None:
     now = 100.0
@@ -165,7 +165,7 @@ def test_nobody_breathes_in_a_stepped_loop() -> None:
             fairness.ask(plane)
         now += 60
         with pytest.raises(StopIteration):
-            fairness.breathe("b").send(None)
+            next(iter(fairness.breathe("b").__await__()))
     loop.close()
 
 

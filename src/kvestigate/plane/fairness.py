@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Generator
 from time import monotonic
 
 from kvestigate.aio.stepped import SteppedLoop
@@ -20,9 +20,21 @@ _MEMORY = 5.0
 """Seconds after which a plane that had no more requests does not compete any more."""
 _ROUND = 0.0004
 """Seconds that a round should take."""
-_LONG = 0.0003
-"""Seconds of work after which it is time for others."""
+_LONG, _TOO_LONG = 0.0003, 0.002
+"""Seconds of work after which it is time for others: who are there, and who might be."""
 _MOST = 16
+
+
+class _Nothing:
+    """To wait for it takes no time at all."""
+
+    __slots__ = ()
+
+    def __await__(self) -> Generator[None, None, None]:
+        yield from ()
+
+
+_NOTHING = _Nothing()
 
 
 class Fairness:
@@ -45,6 +57,7 @@ class Fairness:
     def ask(self, plane: str) -> asyncio.Future[None] | None:
         """None: begin. Else begin when the future is done."""
         if plane == self._last and not self._until:
+            self._resumed = self._clock()
             return None
         if not self._competes(plane) and not self._waiting:
             return None
@@ -67,12 +80,16 @@ class Fairness:
         await (asyncio.sleep(0) if turn is None else turn)
         self._resumed = self._clock()
 
-    async def breathe(self, plane: str) -> None:
-        """Between two steps of a request: the same, if planes compete and the first took long."""
-        if not self._until or self._clock() - self._resumed < _LONG:
-            return
-        if not isinstance(asyncio.get_running_loop(), SteppedLoop):
-            await self.pause(plane)
+    def breathe(self, plane: str) -> Awaitable[None]:
+        """Between two steps of work for a plane: the same, if the steps so far took long.
+
+        They have taken long sooner if other planes are known to have requests.
+        """
+        if self._clock() - self._resumed < (_LONG if self._until else _TOO_LONG):
+            return _NOTHING
+        if isinstance(asyncio.get_running_loop(), SteppedLoop):
+            return _NOTHING
+        return self.pause(plane)
 
     def _competes(self, plane: str) -> bool:
         now = self._resumed = self._clock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from random import Random
 from typing import TypeVar
@@ -43,6 +44,10 @@ class Errand:
     async def pause(self) -> None:
         """Let others have their turn: to be called after every half millisecond of work."""
         await self.fairness.pause(self.plane.name)
+
+    def breathe(self) -> Awaitable[None]:
+        """Between two steps: let others have their turn if the steps so far took long."""
+        return self.fairness.breathe(self.plane.name)
 
     def flag(self, name: str) -> bool:
         value = self.asked.params.get(name, "")

@@ -60,6 +60,7 @@ async def document(
         first = False
         pieces += _start(key, collection)
         pieces += await _items(errand, kind, collection)
+        await errand.breathe()
         pieces.append(b"]}")
     pieces.append(b"]}")
     return pieces
@@ -78,7 +79,10 @@ async def _items(errand: Errand, kind: Kind, collection: Collection) -> list[byt
         texts = [await _TEXTS.of(bucket, errand.pause) for bucket in buckets]
         parts = [segment for text in texts for segment in text.segments]
     else:
-        parts = [trim(objects.shown(item, kind)) + b"," for item in collection.items()]
+        parts = []
+        for item in collection.items():
+            parts.append(trim(objects.shown(item, kind)) + b",")
+            await errand.breathe()
     if parts:
         parts[-1] = parts[-1][:-1]
     return parts

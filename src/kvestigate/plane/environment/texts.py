@@ -18,8 +18,8 @@ Pause = Callable[[], Awaitable[None]]
 
 SPAN = 32
 """Objects of a new segment: some 64 KB of pods."""
-_TURN = 4
-"""Segments that are made at once: what takes half a millisecond."""
+_TURN = 2
+"""Segments that are made at once: what takes a quarter of a millisecond."""
 _LIMIT = 64 * 2**20
 
 
