@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from kvestigate.aio.clock import Clock
-from kvestigate.errors import AlreadyExists, ApiError, BadRequest, Conflict, NotFound
-from kvestigate.kube import causes
+from kvestigate.errors import AlreadyExists, BadRequest, Conflict, NotFound
+from kvestigate.kube import causes, names
 from kvestigate.plane.authn.interface import Authenticator
 from kvestigate.plane.authn.service_accounts import TokenIssuer
 from kvestigate.plane.authn.user import User
@@ -103,17 +103,16 @@ class Call(msgspec.Struct, frozen=True):
         agent = self.request.headers.get("user-agent").partition("/")[0]
         return agent[:128] or "unknown"
 
-    def not_found(self) -> ApiError:
+    def not_found(self) -> NotFound:
         self.check_name()
         return NotFound(self._say("not found"), details=self._details())
 
     def check_name(self) -> None:
         """Refuse names that no object can have, as they would lead elsewhere in a path."""
         name = self.asked.name
-        if name in (".", ".."):
-            raise BadRequest(f"Name parameter invalid: {_quoted(name)}: may not be '{name}'")
-        if "%" in name:
-            raise BadRequest(f"Name parameter invalid: {_quoted(name)}: may not contain '%'")
+        if problems := names.path_segment_problems(name):
+            told = msgspec.json.encode(name).decode()
+            raise BadRequest(f"Name parameter invalid: {told}: {';'.join(problems)}")
 
     def already_exists(self, name: str) -> AlreadyExists:
         resource = self.served.resource
@@ -143,10 +142,6 @@ class Call(msgspec.Struct, frozen=True):
         if resource.group:
             details["group"] = resource.group
         return {**details, "kind": resource.plural}
-
-
-def _quoted(text: str) -> str:
-    return msgspec.json.encode(text).decode()
 
 
 _OPTIONS = {

@@ -9,7 +9,7 @@ import msgspec
 
 from kvestigate.errors import BadRequest, Unauthorized
 from kvestigate.kube import causes
-from kvestigate.plane import answer, body, metadata
+from kvestigate.plane import answer, body, metadata, review_selectors, writing
 from kvestigate.plane.authn.interface import Shown
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz import rbac
@@ -34,22 +34,22 @@ async def self_subject_review(call: Call) -> Response:
 
 async def self_subject_access_review(call: Call) -> Response:
     """May I?"""
-    spec = _spec(call)
-    _require(call, _target_problems(spec))
+    spec, bare = _asked(call)
+    _require(call, [*_target_problems(spec), *bare])
     return _verdict(call, spec, call.user)
 
 
 async def subject_access_review(call: Call) -> Response:
     """May they?"""
-    spec = _spec(call)
-    _require(call, [*_target_problems(spec), *_subject_problems(spec)])
+    spec, bare = _asked(call)
+    _require(call, [*_target_problems(spec), *_subject_problems(spec), *bare])
     return _verdict(call, spec, _subject(spec))
 
 
 async def local_subject_access_review(call: Call) -> Response:
     """May they, here?"""
-    spec = _spec(call)
-    problems = [*_target_problems(spec), *_subject_problems(spec)]
+    spec, bare = _asked(call)
+    problems = [*_target_problems(spec), *_subject_problems(spec), *bare]
     _require(call, [*problems, *_place_problems(spec, call.asked.namespace)])
     return _verdict(call, spec, _subject(spec))
 
@@ -106,8 +106,24 @@ def _whose(call: Call, token: str, audience: str) -> User:
 
 
 def _spec(call: Call) -> Spec:
-    spec = body.decode(call).get("spec")
+    return _spec_of(body.decode(call))
+
+
+def _spec_of(review: dict[str, Any]) -> Spec:
+    spec = review.get("spec")
     return spec if isinstance(spec, dict) else {}
+
+
+def _asked(call: Call) -> tuple[Spec, list[causes.Cause]]:
+    """A question about access, and what is wrong with the metadata, of which it has none."""
+    review = body.decode(call)
+    writing.check_namespace(call, review)
+    meta = {name: value for name, value in review["metadata"].items() if value}
+    meta.pop("namespace", None)
+    if not meta:
+        return _spec_of(review), []
+    but = " except for namespace" if call.kind.resource.namespaced else ""
+    return _spec_of(review), [causes.invalid("metadata", meta, f"must be empty{but}")]
 
 
 def _review(call: Call, spec: Spec) -> dict[str, Any]:
@@ -125,6 +141,8 @@ def _verdict(call: Call, spec: Spec, user: User) -> Response:
     status: dict[str, Any] = {"allowed": rbac.allowed(state, user, asked)}
     if reason := rbac.reason(state, user, asked):
         status["reason"] = reason
+    if ignored := review_selectors.ignored(spec.get("resourceAttributes") or {}):
+        status["evaluationError"] = ignored
     review = _review(call, spec)
     if call.asked.namespace:
         review["metadata"]["namespace"] = call.asked.namespace
@@ -162,6 +180,7 @@ def _target_problems(spec: Spec) -> Iterator[causes.Cause]:
         yield causes.invalid("spec.resourceAttributes", None, why)
     elif resource is not None and path is not None:
         yield _path_problem(path, "cannot be specified in combination with resourceAttributes")
+    yield from review_selectors.problems(resource or {})
 
 
 def _place_problems(spec: Spec, namespace: str) -> Iterator[causes.Cause]:

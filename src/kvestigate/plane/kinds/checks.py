@@ -164,7 +164,7 @@ def domain_prefixed_path(path: str, value: str) -> Causes:
             yield causes.invalid(path, rest, why)
 
 
-_SETS, _PRESENCE = ("In", "NotIn"), ("Exists", "DoesNotExist")
+SETS, PRESENCE = ("In", "NotIn"), ("Exists", "DoesNotExist")
 VALUES_NEEDED = "must be specified when `operator` is 'In' or 'NotIn'"
 VALUES_BARRED = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
 NO_OPERATOR = "not a valid selector operator"
@@ -189,19 +189,26 @@ def label_selector(path: str, selector: Mapping[str, Any] | None) -> Causes:
         return
     yield from labels(f"{path}.matchLabels", selector.get("matchLabels") or {})
     for index, requirement in enumerate(selector.get("matchExpressions") or ()):
-        yield from _requirement(f"{path}.matchExpressions[{index}]", requirement)
+        yield from selector_requirement(f"{path}.matchExpressions[{index}]", requirement)
 
 
-def _requirement(path: str, requirement: Mapping[str, Any]) -> Causes:
+def selector_requirement(
+    path: str, requirement: Mapping[str, Any], *, any_operator: bool = False
+) -> Causes:
+    """One of `matchExpressions`; `any_operator` lets operators of the future pass."""
     operator, values = requirement.get("operator", ""), requirement.get("values") or []
-    if operator in _SETS:
-        if not values:
-            yield causes.required(f"{path}.values", VALUES_NEEDED)
-    elif operator in _PRESENCE:
-        if values:
-            yield causes.forbidden(f"{path}.values", VALUES_BARRED)
-    else:
+    yield from selector_values(path, requirement)
+    if operator not in (*SETS, *PRESENCE) and not any_operator:
         yield causes.invalid(f"{path}.operator", operator, NO_OPERATOR)
     yield from label_key(f"{path}.key", requirement.get("key", ""))
     for index, value in enumerate(values):
         yield from each(f"{path}.values[{index}]", value, names.label_value_problems(value))
+
+
+def selector_values(path: str, requirement: Mapping[str, Any]) -> Causes:
+    """Whether there are as many values as the operator needs."""
+    operator, values = requirement.get("operator", ""), requirement.get("values")
+    if operator in SETS and not values:
+        yield causes.required(f"{path}.values", VALUES_NEEDED)
+    elif operator in PRESENCE and values:
+        yield causes.forbidden(f"{path}.values", VALUES_BARRED)
