@@ -11,10 +11,9 @@ from kvestigate.controllers.cache import Change, Key
 from kvestigate.controllers.context import Context
 from kvestigate.controllers.kinds import CLAIMS, PODS, QUOTAS, SERVICES
 from kvestigate.controllers.pods import is_finished
-from kvestigate.controllers.views import Claim, ResourceQuota, ScopeTerm
+from kvestigate.controllers.views import Claim, ResourceQuota, ResourceQuotaStatus, ScopeTerm
 from kvestigate.kube.quantities import ZERO, Quantity, parse
 from kvestigate.kube.resources import Resource
-from kvestigate.kube.views.core import ResourceQuotaStatus
 from kvestigate.kube.views.network import Service
 from kvestigate.kube.views.pods import Pod
 

@@ -12,7 +12,6 @@ from typing import Any
 from msgspec import field
 
 from kvestigate.kube.views import storage
-from kvestigate.kube.views.core import ResourceQuotaStatus
 from kvestigate.kube.views.meta import Condition, Metadata, ObjectReference, View
 
 Template = dict[str, Any]
@@ -292,6 +291,11 @@ class ResourceQuotaSpec(View, frozen=True):
     hard: dict[str, str] = field(default_factory=dict)
     scopes: tuple[str, ...] = ()
     scope_selector: ScopeSelector = ScopeSelector()
+
+
+class ResourceQuotaStatus(View, frozen=True):
+    hard: dict[str, str] = field(default_factory=dict)
+    used: dict[str, str] = field(default_factory=dict)
 
 
 class ResourceQuota(View, frozen=True):

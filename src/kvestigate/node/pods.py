@@ -10,7 +10,6 @@ from kvestigate.kube.views.meta import Condition, Metadata, View
 from kvestigate.kube.views.pods import (
     ContainerPort,
     ContainerStatus,
-    PodIP,
     ResourceRequirements,
     VolumeMount,
 )
@@ -83,7 +82,6 @@ class TcpAction(View, frozen=True):
 
 class GrpcAction(View, frozen=True):
     port: int = 0
-    service: str = ""
 
 
 class SleepAction(View, frozen=True):
@@ -121,7 +119,6 @@ class SecurityContext(View, frozen=True):
     privileged: bool = False
     run_as_user: int | None = None
     run_as_group: int | None = None
-    read_only_root_filesystem: bool = False
 
 
 class Mount(VolumeMount, frozen=True):
@@ -155,7 +152,6 @@ class Container(View, frozen=True):
     startup_probe: Probe | None = None
     lifecycle: Lifecycle = Lifecycle()
     termination_message_path: str = "/dev/termination-log"
-    termination_message_policy: str = "File"
     security_context: SecurityContext = SecurityContext()
     stdin: bool = False
     stdin_once: bool = False
@@ -253,7 +249,6 @@ class Volume(View, frozen=True):
 class PodSecurity(View, frozen=True):
     run_as_user: int | None = None
     run_as_group: int | None = None
-    fs_group: int | None = None
 
 
 class ReadinessGate(View, frozen=True):
@@ -295,7 +290,6 @@ class PodSpec(View, frozen=True):
     dns_policy: str = "ClusterFirst"
     dns_config: DnsConfig | None = None
     host_pid: bool = field(name="hostPID", default=False)
-    share_process_namespace: bool = False
     security_context: PodSecurity = PodSecurity()
     resources: ResourceRequirements | None = None
     readiness_gates: tuple[ReadinessGate, ...] = ()
@@ -304,8 +298,6 @@ class PodSpec(View, frozen=True):
 
 class PodStatus(View, frozen=True):
     phase: str = ""
-    reason: str = ""
-    message: str = ""
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
@@ -313,7 +305,6 @@ class PodStatus(View, frozen=True):
     """As written: it goes back as it came."""
     qos_class: str = ""
     pod_ip: str = field(name="podIP", default="")
-    pod_ips: tuple[PodIP, ...] = field(name="podIPs", default=())
 
 
 class Pod(View, frozen=True):

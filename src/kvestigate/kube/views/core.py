@@ -1,4 +1,4 @@
-"""Nodes, namespaces, events, quotas and leases."""
+"""Nodes, namespaces, events and leases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ class NodeSpec(View, frozen=True):
     """Cordoned."""
     taints: tuple[Taint, ...] = ()
     provider_id: str = field(name="providerID", default="")
-    pod_cidrs: tuple[str, ...] = field(name="podCIDRs", default=())
 
 
 class NodeAddress(View, frozen=True):
@@ -44,14 +43,6 @@ class NodeCondition(Condition, frozen=True):
     last_heartbeat_time: datetime | None = None
 
 
-class DaemonEndpoint(View, frozen=True):
-    port: int = field(name="Port", default=0)
-
-
-class DaemonEndpoints(View, frozen=True):
-    kubelet_endpoint: DaemonEndpoint = DaemonEndpoint()
-
-
 class NodeStatus(View, frozen=True):
     capacity: dict[str, str] = field(default_factory=dict)
     allocatable: dict[str, str] = field(default_factory=dict)
@@ -59,7 +50,6 @@ class NodeStatus(View, frozen=True):
     conditions: tuple[NodeCondition, ...] = ()
     addresses: tuple[NodeAddress, ...] = ()
     node_info: NodeInfo = NodeInfo()
-    daemon_endpoints: DaemonEndpoints = DaemonEndpoints()
 
 
 class Node(View, frozen=True):
@@ -75,11 +65,6 @@ class NamespaceStatus(View, frozen=True):
 class Namespace(View, frozen=True):
     metadata: Metadata = Metadata()
     status: NamespaceStatus = NamespaceStatus()
-
-
-class EventSource(View, frozen=True):
-    component: str = ""
-    host: str = ""
 
 
 class EventSeries(View, frozen=True):
@@ -101,30 +86,9 @@ class Event(View, frozen=True):
     event_time: datetime | None = None
     """Set by newer reporters, which leave the first and last timestamps out."""
     series: EventSeries | None = None
-    source: EventSource = EventSource()
-    reporting_component: str = ""
-
-
-class ResourceQuotaSpec(View, frozen=True):
-    hard: dict[str, str] = field(default_factory=dict)
-
-
-class ResourceQuotaStatus(View, frozen=True):
-    hard: dict[str, str] = field(default_factory=dict)
-    used: dict[str, str] = field(default_factory=dict)
-
-
-class ResourceQuota(View, frozen=True):
-    metadata: Metadata = Metadata()
-    spec: ResourceQuotaSpec = ResourceQuotaSpec()
-    status: ResourceQuotaStatus = ResourceQuotaStatus()
 
 
 class LeaseSpec(View, frozen=True):
-    holder_identity: str = ""
-    lease_duration_seconds: int = 0
-    lease_transitions: int = 0
-    acquire_time: datetime | None = None
     renew_time: datetime | None = None
 
 

@@ -24,7 +24,6 @@ class OwnerReference(View, frozen=True):
 
 class Metadata(View, frozen=True):
     name: str = ""
-    generate_name: str = ""
     namespace: str = ""
     """Empty for what is not in a namespace."""
     uid: str = ""
@@ -69,8 +68,6 @@ class ObjectReference(View, frozen=True):
     namespace: str = ""
     name: str = ""
     uid: str = ""
-    field_path: str = ""
-    """`spec.containers{web}`: the part of the object that is meant."""
 
 
 class PartialObject(View, frozen=True):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from msgspec import field
 
 from kvestigate.kube.views.meta import Metadata, View
@@ -11,9 +9,6 @@ from kvestigate.kube.views.meta import Metadata, View
 
 class NodeMetrics(View, frozen=True):
     metadata: Metadata = Metadata()
-    timestamp: datetime | None = None
-    window: str = ""
-    """How long the average is over: `20.05s`."""
     usage: dict[str, str] = field(default_factory=dict)
 
 
@@ -24,6 +19,4 @@ class ContainerMetrics(View, frozen=True):
 
 class PodMetrics(View, frozen=True):
     metadata: Metadata = Metadata()
-    timestamp: datetime | None = None
-    window: str = ""
     containers: tuple[ContainerMetrics, ...] = ()

@@ -94,7 +94,6 @@ class EndpointSlice(View, frozen=True):
     """The label `kubernetes.io/service-name` says whose it is."""
 
     metadata: Metadata = Metadata()
-    address_type: str = ""
     endpoints: tuple[Endpoint, ...] = ()
     ports: tuple[EndpointPort, ...] = ()
 
@@ -115,7 +114,6 @@ class IngressBackend(View, frozen=True):
 
 class IngressPath(View, frozen=True):
     path: str = ""
-    path_type: str = ""
     backend: IngressBackend = IngressBackend()
 
 
@@ -129,62 +127,20 @@ class IngressRule(View, frozen=True):
     http: IngressHttp = IngressHttp()
 
 
-class IngressTls(View, frozen=True):
-    hosts: tuple[str, ...] = ()
-    secret_name: str = ""
-
-
 class IngressSpec(View, frozen=True):
     ingress_class_name: str = ""
     default_backend: IngressBackend | None = None
     rules: tuple[IngressRule, ...] = ()
-    tls: tuple[IngressTls, ...] = ()
-
-
-class IngressStatus(View, frozen=True):
-    load_balancer: LoadBalancerStatus = LoadBalancerStatus()
 
 
 class Ingress(View, frozen=True):
     metadata: Metadata = Metadata()
     spec: IngressSpec = IngressSpec()
-    status: IngressStatus = IngressStatus()
-
-
-class NetworkPolicyPort(View, frozen=True):
-    protocol: str = "TCP"
-    port: int | str | None = None
-    end_port: int | None = None
-
-
-class IpBlock(View, frozen=True):
-    cidr: str = ""
-    exceptions: tuple[str, ...] = field(name="except", default=())
-
-
-class NetworkPolicyPeer(View, frozen=True):
-    pod_selector: LabelSelector | None = None
-    namespace_selector: LabelSelector | None = None
-    ip_block: IpBlock | None = None
-
-
-class NetworkPolicyIngressRule(View, frozen=True):
-    """No peers: from anywhere. No ports: to any port."""
-
-    peers: tuple[NetworkPolicyPeer, ...] = field(name="from", default=())
-    ports: tuple[NetworkPolicyPort, ...] = ()
-
-
-class NetworkPolicyEgressRule(View, frozen=True):
-    peers: tuple[NetworkPolicyPeer, ...] = field(name="to", default=())
-    ports: tuple[NetworkPolicyPort, ...] = ()
 
 
 class NetworkPolicySpec(View, frozen=True):
     pod_selector: LabelSelector = LabelSelector()
     policy_types: tuple[str, ...] = ()
-    ingress: tuple[NetworkPolicyIngressRule, ...] = ()
-    egress: tuple[NetworkPolicyEgressRule, ...] = ()
 
 
 class NetworkPolicy(View, frozen=True):

@@ -25,22 +25,11 @@ class ContainerPort(View, frozen=True):
     protocol: str = "TCP"
 
 
-class EnvVar(View, frozen=True):
-    """The name alone: values may be secrets, and nothing here needs them."""
-
-    name: str = ""
-
-
 class VolumeMount(View, frozen=True):
     name: str = ""
     mount_path: str = ""
     sub_path: str = ""
     read_only: bool = False
-
-
-class SecurityContext(View, frozen=True):
-    privileged: bool = False
-    run_as_user: int | None = None
 
 
 class Container(View, frozen=True):
@@ -49,49 +38,14 @@ class Container(View, frozen=True):
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     ports: tuple[ContainerPort, ...] = ()
-    env: tuple[EnvVar, ...] = ()
     resources: ResourceRequirements = ResourceRequirements()
     volume_mounts: tuple[VolumeMount, ...] = ()
     restart_policy: str = ""
     """`Always` on an init container makes it a sidecar that runs beside the others."""
-    security_context: SecurityContext | None = None
 
 
 class ClaimSource(View, frozen=True):
     claim_name: str = ""
-    read_only: bool = False
-
-
-class ConfigMapSource(View, frozen=True):
-    name: str = ""
-
-
-class SecretSource(View, frozen=True):
-    secret_name: str = ""
-
-
-class EmptyDirSource(View, frozen=True):
-    medium: str = ""
-    """`Memory` for a tmpfs, which counts against the containers' memory."""
-    size_limit: str = ""
-
-
-class HostPathSource(View, frozen=True):
-    path: str = ""
-    type: str = ""
-
-
-class CsiSource(View, frozen=True):
-    driver: str = ""
-
-
-class NfsSource(View, frozen=True):
-    server: str = ""
-    path: str = ""
-
-
-class ImageSource(View, frozen=True):
-    reference: str = ""
 
 
 class OtherSource(View, frozen=True):
@@ -99,21 +53,12 @@ class OtherSource(View, frozen=True):
 
 
 class Volume(View, frozen=True):
-    """A name and one source."""
+    """A volume; other sources than claims are nobody's business here."""
 
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
-    config_map: ConfigMapSource | None = None
-    secret: SecretSource | None = None
-    empty_dir: EmptyDirSource | None = None
-    host_path: HostPathSource | None = None
-    projected: OtherSource | None = None
-    downward_api: OtherSource | None = field(name="downwardAPI", default=None)
     ephemeral: OtherSource | None = None
     """A claim made for this pod, named `POD-VOLUME`."""
-    csi: CsiSource | None = None
-    nfs: NfsSource | None = None
-    image: ImageSource | None = None
 
 
 class SchedulingGate(View, frozen=True):
@@ -137,17 +82,11 @@ class PodSpec(View, frozen=True):
     resources: ResourceRequirements | None = None
     """Of the pod as a whole; where given, it replaces the sum over the containers."""
     volumes: tuple[Volume, ...] = ()
-    restart_policy: str = "Always"
-    termination_grace_period_seconds: int = 30
     active_deadline_seconds: int | None = None
     service_account_name: str = ""
     hostname: str = ""
     subdomain: str = ""
     """The headless service under whose name the hostname resolves."""
-    host_network: bool = False
-    host_pid: bool = field(name="hostPID", default=False)
-    host_ipc: bool = field(name="hostIPC", default=False)
-    runtime_class_name: str = ""
 
 
 class WaitingState(View, frozen=True):
@@ -178,19 +117,12 @@ class ContainerState(View, frozen=True):
 
 class ContainerStatus(View, frozen=True):
     name: str = ""
-    image: str = ""
-    image_id: str = field(name="imageID", default="")
     container_id: str = field(name="containerID", default="")
     ready: bool = False
-    started: bool | None = None
     restart_count: int = 0
     state: ContainerState = ContainerState()
     last_state: ContainerState = ContainerState()
     """How it ended last time, if it was restarted."""
-
-
-class PodIP(View, frozen=True):
-    ip: str = ""
 
 
 class PodStatus(View, frozen=True):
@@ -201,12 +133,9 @@ class PodStatus(View, frozen=True):
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
-    ephemeral_container_statuses: tuple[ContainerStatus, ...] = ()
     qos_class: str = ""
     start_time: datetime | None = None
-    host_ip: str = field(name="hostIP", default="")
     pod_ip: str = field(name="podIP", default="")
-    pod_ips: tuple[PodIP, ...] = field(name="podIPs", default=())
     nominated_node_name: str = ""
     """Where preemption is making room for it."""
 

@@ -67,4 +67,3 @@ class StorageClass(View, frozen=True):
     provisioner: str = ""
     reclaim_policy: str = "Delete"
     volume_binding_mode: str = "Immediate"
-    allow_volume_expansion: bool = False
