@@ -193,22 +193,6 @@ async def test_answers_come_as_the_type_that_was_asked_for(connected: OpenTransp
     assert json.loads(await api.get(PODS, "a", type=bytes)) == pod("a", 7)
 
 
-async def test_a_token_is_asked_for(connected: OpenTransport) -> None:
-    server = Script(answer({"status": {"token": "secret"}}, 201))
-    api = patient(await connected(server))
-    assert await api.token("robot", audiences=["vault"], seconds=600) == "secret"
-    assert server.requests[0].path == "/api/v1/namespaces/shop/serviceaccounts/robot/token"
-    assert json.loads(server.requests[0].body)["spec"] == {
-        "audiences": ["vault"],
-        "expirationSeconds": 600,
-    }
-
-
-async def test_the_version_is_the_servers(connected: OpenTransport) -> None:
-    api = patient(await connected(Script(answer({"gitVersion": "v1.36.4"}))))
-    assert await api.version() == "v1.36.4"
-
-
 async def test_an_eviction_that_a_budget_forbids_is_not_repeated(connected: OpenTransport) -> None:
     server = Script(status(429, "TooManyRequests", "would violate the budget"))
     api = patient(await connected(server))

@@ -69,12 +69,6 @@ def test_only_an_empty_selector_selects_everything() -> None:
     assert not parse_fields("a=").selects_everything
 
 
-def test_the_value_that_a_field_must_have() -> None:
-    selector = parse_fields("metadata.name=x,status.phase!=Running")
-    assert selector.required("metadata.name") == "x"
-    assert selector.required("status.phase") is None
-
-
 terms = st.builds(
     FieldTerm, st.sampled_from(["a", "b.c"]), st.text("ab,=\\!", max_size=5), st.booleans()
 )

@@ -207,7 +207,14 @@ async def test_who_may_not_impersonate_is_told_so(kubernetes: UpstreamCluster) -
 
 async def test_a_service_account_token_works(kubernetes: UpstreamCluster, namespace: str) -> None:
     async with connected(kubernetes.admin_kubeconfig()) as api:
-        token = await api.token("default", namespace=namespace)
+        made = await api.create(
+            builtins.resource("serviceaccounts"),
+            {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
+            name="default",
+            subresource="token",
+            namespace=namespace,
+        )
+    token = made["status"]["token"]
     async with connected(kubernetes.kubeconfig("someone", credentials={"token": token})) as api:
         identity = await whoami(api)
     assert identity.name == f"system:serviceaccount:{namespace}:default"

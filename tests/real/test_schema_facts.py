@@ -172,9 +172,9 @@ def test_what_does_not_fit_is_refused_in_the_servers_words(judge: Judge, namespa
     for path, value in ((path, value) for path, values in ODD.items() for value in values):
         pod = pod_with(path, value)
         found = schema.problems(pod, definition_of(pod))
-        ours = schema.refusal(found, kind="Pod", version="v1").message if found else ""
+        ours = found.mistyped or ", ".join(found.warnings)
         theirs = strict_refusal(judge, namespace, pod)
-        if ours != theirs:
+        if not (theirs.endswith(f": {ours}") if ours else theirs == ""):
             differing.append((path, value, f"server: {theirs}", f"ours: {ours}"))
     assert not differing
 

@@ -90,10 +90,6 @@ class WorkQueue(Generic[K]):
         """`key` succeeded: its next failure starts with a short pause again."""
         self._backoffs.pop(key, None)
 
-    def retries(self, key: K) -> int:
-        backoff = self._backoffs.get(key)
-        return backoff.attempts if backoff else 0
-
     async def get(self) -> K:
         """The next key, which is in work until `done(key)`."""
         while not self._ready:

@@ -95,15 +95,6 @@ class Access:
     disable_compression: bool = False
     request_timeout: float | None = None
 
-    def describe(self) -> str:
-        """How we authenticate, in one sentence without secrets."""
-        text = f"authenticates to {self.server} with {self.credentials.describe()}"
-        if self.impersonate:
-            text += f", impersonating {self.impersonate.user}"
-            if self.impersonate.groups:
-                text += f" in {', '.join(self.impersonate.groups)}"
-        return text
-
 
 def resolve(
     options: AccessOptions,

@@ -35,7 +35,6 @@ if TYPE_CHECKING:  # a command that reads a list should not load what follows on
     from kvestigate.client.watching import Watch
 
 PODS = Resource("", "v1", "pods", "Pod")
-SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 
 EVERYTHING = Selection()
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -305,26 +304,6 @@ class Api:
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
         await self.create(PODS, body, namespace=namespace, name=pod, subresource="binding")
 
-    async def token(
-        self,
-        service_account: str,
-        *,
-        namespace: str | None = None,
-        audiences: Sequence[str] = (),
-        seconds: int = 3600,
-    ) -> str:
-        """A new token for a service account."""
-        body = {
-            "apiVersion": "authentication.k8s.io/v1",
-            "kind": "TokenRequest",
-            "spec": {"audiences": list(audiences), "expirationSeconds": seconds},
-        }
-        answer = await self.create(
-            SERVICE_ACCOUNTS, body, namespace=namespace, name=service_account, subresource="token"
-        )
-        token: str = answer["status"]["token"]
-        return token
-
     # Streams.
 
     def logs(
@@ -396,11 +375,6 @@ class Api:
             fields.append(("content-type", JSON))
         request = Request(method, path, query, Headers(fields), encode(body))
         return await self.exchange.body(request, timeout=timeout)
-
-    async def version(self) -> str:
-        """`v1.36.4`"""
-        answer: dict[str, Any] = msgspec.json.decode(await self.request("GET", "/version"))
-        return str(answer["gitVersion"])
 
     # Calls.
 

@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from kvestigate.client.located import Section, parse, type_name
 from kvestigate.errors import ConfigError
@@ -33,15 +33,6 @@ class Cluster:
     proxy_url: str = field(repr=False)
     """May hold a password."""
     disable_compression: bool
-
-    @property
-    def file(self) -> Path:
-        return Path(self.section.document.file)
-
-    @property
-    def raw(self) -> Mapping[str, Any]:
-        """The mapping as written."""
-        return self.section.values
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +86,6 @@ class User:
     def file(self) -> Path:
         return Path(self.section.document.file)
 
-    @property
-    def raw(self) -> Mapping[str, Any]:
-        """The mapping as written, secrets included."""
-        return self.section.values
-
 
 @dataclass(frozen=True, slots=True)
 class Context:
@@ -110,14 +96,6 @@ class Context:
     cluster: str
     user: str
     namespace: str
-
-    @property
-    def file(self) -> Path:
-        return Path(self.section.document.file)
-
-    @property
-    def raw(self) -> Mapping[str, Any]:
-        return self.section.values
 
 
 @dataclass(frozen=True, slots=True)

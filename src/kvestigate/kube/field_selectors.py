@@ -48,13 +48,6 @@ class FieldSelector:
     def selects_everything(self) -> bool:
         return not self.terms
 
-    def required(self, path: str) -> str | None:
-        """The one value that `path` must have, if there is one: `metadata.name=x` is a GET."""
-        for term in self.terms:
-            if term.path == path and not term.negated:
-                return term.value
-        return None
-
     def __str__(self) -> str:
         return ",".join(map(str, self.terms))
 

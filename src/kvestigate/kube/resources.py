@@ -68,22 +68,16 @@ class Registry:
         self._resources = tuple(resources)
         self._by_name: dict[str, list[Resource]] = {}
         self._by_kind: dict[tuple[str, str, str], Resource] = {}
-        self._by_plural: dict[tuple[str, str, str], Resource] = {}
         for resource in self._resources:
             for name in {resource.plural, resource.singular_name, *resource.short_names}:
                 self._by_name.setdefault(name, []).append(resource)
             self._by_kind.setdefault((resource.group, resource.version, resource.kind), resource)
-            self._by_plural[resource.group, resource.version, resource.plural] = resource
 
     def __iter__(self) -> Iterator[Resource]:
         return iter(self._resources)
 
     def __len__(self) -> int:
         return len(self._resources)
-
-    def get(self, group: str, version: str, plural: str) -> Resource | None:
-        """The resource at a path."""
-        return self._by_plural.get((group, version, plural))
 
     def for_kind(self, api_version: str, kind: str) -> Resource | None:
         """The resource of an object with this `apiVersion` and `kind`."""
@@ -103,16 +97,6 @@ class Registry:
         if not found:
             raise self._unknown(name, word, named)
         return found
-
-    def expand(self, name: str) -> list[Resource]:
-        """The resources that `get NAME` shows: the members of a category, else just one."""
-        members = [resource for resource in self._resources if name.lower() in resource.categories]
-        if not members:
-            return self.find(name)[:1]
-        preferred: dict[tuple[str, str], Resource] = {}
-        for resource in members:
-            preferred.setdefault((resource.group, resource.plural), resource)
-        return list(preferred.values())
 
     def _unknown(self, name: str, word: str, named: Sequence[Resource]) -> UsageError:
         import difflib  # only ever needed on the way out

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.errors import BadRequest, InputError
+from kvestigate.errors import InputError
 from kvestigate.kube import quantities, strict
 from kvestigate.kube.facts import Definition, Field, Type, definition
 
@@ -56,12 +56,6 @@ def examine(value: Any, of: Definition) -> Problems:
     walk = _Walk()
     walk.value(value, Field(Type.DEFINED, of.name), _Place("", "", ""))
     return Problems(walk.mistyped, tuple(walk.unknown))
-
-
-def refusal(found: Problems, *, kind: str, version: str) -> BadRequest:
-    """The error that answers a request whose object does not fit."""
-    detail = found.mistyped or f"strict decoding error: {', '.join(found.warnings)}"
-    return BadRequest(f'{kind} in version "{version}" cannot be handled as a {kind}: {detail}')
 
 
 def misfit(value: Any, type_: Type) -> str:

@@ -44,19 +44,14 @@ _FILTERS: tuple[Filter, ...] = (
 )
 
 
-def _profile(*, pack: bool) -> Profile:
-    scorers: tuple[tuple[Scorer, int], ...] = (
-        (SoftTaints(), 3),
-        (PreferredNodes(), 2),
-        (Allocation(pack=pack), 1),
-        (EvenSpread(), 2),
-        (FamilySpread(), 2),
-        (PreferredNeighbours(), 2),
-        (BalancedAllocation(), 1),
-    )
-    return Profile(_FILTERS, scorers)
+_SCORERS: tuple[tuple[Scorer, int], ...] = (
+    (SoftTaints(), 3),
+    (PreferredNodes(), 2),
+    (Allocation(), 1),
+    (EvenSpread(), 2),
+    (FamilySpread(), 2),
+    (PreferredNeighbours(), 2),
+    (BalancedAllocation(), 1),
+)
 
-
-DEFAULT = _profile(pack=False)
-PACKING = _profile(pack=True)
-"""Fills nodes before it takes new ones."""
+DEFAULT = Profile(_FILTERS, _SCORERS)

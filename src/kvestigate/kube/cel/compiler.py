@@ -146,10 +146,6 @@ class Compiler:
         self._scope = outer
         return made
 
-    def operand(self, type_: Type, run: Run, name: str, at: int, *others: Typed) -> Typed:
-        """A call of something that was compiled already."""
-        return self._apply(name, at, (Typed(type_, run), *others), is_method=False)
-
     # -- parts ---------------------------------------------------------------------------
 
     def _literal(self, node: Literal) -> Typed:

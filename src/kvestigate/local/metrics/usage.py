@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-_NANO = 1_000_000_000
 _SHORTEST = 0.05
 """Seconds: an average over less is noise."""
 

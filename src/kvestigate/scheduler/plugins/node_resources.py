@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from kvestigate.kube.requests import CPU, MEMORY
 from kvestigate.scheduler.framework import MAX_SCORE, Grade, Judge, Rejection
@@ -55,27 +55,23 @@ def _position(item: tuple[str, int]) -> tuple[int, str]:
 
 
 class Allocation:
-    """How full a node would be: emptier is better, or with `pack` fuller."""
+    """How full a node would be: emptier is better."""
 
     name = "NodeResourcesFit"
     local = True
-
-    def __init__(self, *, pack: bool = False) -> None:
-        self._share: Callable[[int, int], int] = _full if pack else _free
 
     def cares(self, pod: PodFacts, state: ClusterState) -> bool:
         return True
 
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade:
         wanted = [(resource, pod.assumed.get(resource, 0)) for resource in (CPU, MEMORY)]
-        share = self._share
 
         def grade(node: NodeState) -> int:
             total = counted = 0
             for resource, amount in wanted:
                 capacity = node.allocatable.get(resource, 0)
                 if capacity:
-                    total += share(node.assumed.get(resource, 0) + amount, capacity)
+                    total += _free(node.assumed.get(resource, 0) + amount, capacity)
                     counted += 1
             return total // counted if counted else 0
 
@@ -87,10 +83,6 @@ class Allocation:
 
 def _free(requested: int, capacity: int) -> int:
     return (capacity - requested) * MAX_SCORE // capacity if requested <= capacity else 0
-
-
-def _full(requested: int, capacity: int) -> int:
-    return min(requested, capacity) * MAX_SCORE // capacity
 
 
 class BalancedAllocation:
