@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -25,6 +26,7 @@ from collections.abc import Mapping
 from typing import Any
 
 CALL_TIMEOUT = 900.0
+UNTRUSTED = "untrusted"
 
 
 class CybernetError(Exception):
@@ -89,7 +91,15 @@ class _StayHere(urllib.request.HTTPRedirectHandler):
 class CybernetClient:
     """Calls the operations that one cyberspace offers."""
 
-    def __init__(self, base_url: str, token: str = "", *, timeout: float = CALL_TIMEOUT) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        token: str = "",
+        *,
+        timeout: float = CALL_TIMEOUT,
+        ca: str | None = None,
+    ) -> None:
+        """`ca` are the only authorities to trust, PEM; the system's if None."""
         url = base_url.rstrip("/")
         if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
             raise ValueError(f"base_url: {base_url!r} does not begin with http:// or https://")
@@ -98,7 +108,7 @@ class CybernetClient:
         self.base_url = url
         self._token = token
         self._timeout = timeout
-        self._opener = urllib.request.build_opener(_StayHere())
+        self._opener = urllib.request.build_opener(_StayHere(), *_trusting(ca))
 
     def __repr__(self) -> str:
         return f"CybernetClient({self.base_url!r})"
@@ -133,7 +143,21 @@ class CybernetClient:
             raise self._unreachable(error) from None
 
     def _unreachable(self, why: object) -> GatewayUnreachable:
+        if isinstance(why, ssl.SSLCertVerificationError):
+            said = f"{self.base_url}: its certificate is not trusted: {why.verify_message}"
+            return GatewayUnreachable(said, code=UNTRUSTED)
         return GatewayUnreachable(f"{self.base_url} gave no answer: {why}")
+
+
+def _trusting(ca: str | None) -> list[urllib.request.BaseHandler]:
+    if ca is None:
+        return []
+    try:
+        context = ssl.create_default_context(cadata=ca)
+    except ssl.SSLError as error:
+        why = error.reason or "there is none in it"
+        raise ValueError(f"ca: is no PEM certificate: {why}") from None
+    return [urllib.request.HTTPSHandler(context=context)]
 
 
 def _refusal(status: int, body: bytes) -> CybernetError:
@@ -141,7 +165,8 @@ def _refusal(status: int, body: bytes) -> CybernetError:
         told = json.loads(body)["error"]
         message, code, reason = (str(told.get(key, "")) for key in ("message", "code", "reason"))
     except (ValueError, KeyError, TypeError, AttributeError):
-        message, code, reason = f"the gateway answered {status}", "", ""
+        said = " ".join(body[:200].decode("utf-8", "replace").split())
+        message, code, reason = f"the gateway answered {status} {said}".strip(), "", ""
     kind = _BY_STATUS.get(status, OperationFailed)
     if code == "quota_exceeded":
         kind = QuotaExceeded

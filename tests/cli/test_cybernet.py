@@ -191,6 +191,26 @@ def test_emit_helper_writes_a_module(invoke: Invoke, home: Path, url: str) -> No
     assert invoke("cybernet", "emit-helper", url).out == source
 
 
+def test_init_warns_of_a_network_without_tls(invoke: Invoke, home: Path) -> None:
+    warned = invoke("cybernet", "init", "--name", "pool", "--listen", "0.0.0.0:9999")
+    assert "warning: 0.0.0.0" in warned.err
+    assert "--tls-cert" in warned.err
+    assert "warning" not in invoke("cybernet", "init", "--name", "near").err
+
+
+def test_a_certificate_needs_its_key(invoke: Invoke, home: Path) -> None:
+    assert invoke("cybernet", "init", "--name", "pool").code == 0
+    outcome = invoke("cybernet", "serve", "--config", "pool.yaml", "--tls-cert", "cert.pem")
+    assert outcome.code == 2
+    assert "--tls-key was not given" in outcome.err
+
+
+def test_an_authority_that_cannot_be_read_is_named(invoke: Invoke) -> None:
+    outcome = invoke("cybernet", "status", "https://127.0.0.1:1", "--ca-file", "no.pem")
+    assert outcome.code == 2
+    assert "no.pem: cannot be read" in outcome.err
+
+
 def test_serve_until_it_is_told_to_stop(invoke: Invoke, home: Path) -> None:
     listen = ("--listen", "127.0.0.1:0", "--template", "observability")
     assert invoke("cybernet", "init", "--name", "pool", *listen).code == 0

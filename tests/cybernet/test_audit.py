@@ -20,6 +20,7 @@ from kvestigate.errors import UsageError
 RECORD = Record(
     "2026-01-01T00:00:00.000000Z",
     "ada",
+    ("gpu",),
     "127.0.0.1:5",
     "report.run",
     {"name": "nodes"},
@@ -47,6 +48,7 @@ async def test_a_record_is_one_line_of_json(tmp_path: Path) -> None:
     assert set(first) == {"timestamp", "identity", "remote", "operation", "parameters"} | {
         "decision",
         "reason",
+        "tags",
         "outcome",
         "duration_ms",
         "quota",

@@ -15,6 +15,7 @@ from kvestigate.cybernet.http import MOST_BYTES, STRANGERS_BYTES, listening
 from kvestigate.cybernet.serving import gateway
 from kvestigate.cybernet.spec import HttpListen
 from kvestigate.errors import UsageError
+from kvestigate.hosts.model import NodeAccess
 from tests.cybernet.conftest import TOKENS, Document, Front, changed, fronted, load, recorded
 
 
@@ -24,6 +25,7 @@ async def test_an_operation_is_carried_out_and_recorded(front: Front, document: 
     assert answer.json()["report"]["nodes"] == []
     [record] = recorded(document)
     assert record["identity"] == "ada"
+    assert record["tags"] == ["gpu"]
     assert record["operation"] == "report.run"
     assert record["parameters"] == {"name": "nodes"}
     assert (record["decision"], record["outcome"], record["reason"]) == ("allow", "ok", "")
@@ -240,3 +242,16 @@ async def test_a_cyberspace_without_tokens_is_not_served(
     async with gateway(load(document), access) as opened:
         with pytest.raises(UsageError, match=r"auth\.tokens is empty"):
             await listening(opened, HttpListen("127.0.0.1", 0))
+
+
+async def test_hosts_are_reached_through_the_daemon_set_that_was_named(
+    document: Document, access: Access
+) -> None:
+    loaded = load(changed("operations.allow", ["workspace.status", "workspace.create"], document))
+    caller = Caller("ada", "here")
+    new = {"workspace": {"name": "agent-a", "node": "node-1", "storage": {"tmpfs_size": "1Gi"}}}
+    async with gateway(loaded, access, NodeAccess("ops", "doors")) as opened:
+        for name, parameters in (("workspace.status", {}), ("workspace.create", new)):
+            outcome = await opened.call(caller, name, parameters)
+            assert outcome.refusal is not None
+            assert "no DaemonSet 'doors' in namespace 'ops'" in outcome.refusal.message

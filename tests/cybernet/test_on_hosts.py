@@ -161,12 +161,26 @@ def test_quotas_hold_for_those_who_ask_at_once_and_after_a_restart(
     assert [it["quota"]["workspaces"] for it in made][-3:] == [3, 4, 4]
 
 
+def test_an_agent_need_not_say_what_it_may_not_do(ada: CybernetClient) -> None:
+    workspace = named("agent-a")
+    del workspace["gpu"]
+    made = ada.call("workspace.create", {"workspace": workspace})
+    assert made["applied"]
+    lines = [step["line"] for step in made["plan"]["steps"]]
+    assert not any("cordon" in line for line in lines)
+    assert any("mount -t tmpfs" in line for line in lines)
+    assert not any(step["script"] or step["undo"] for step in made["plan"]["steps"])
+
+
 @pytest.mark.parametrize(
     ("workspace", "rule"),
     [
         (named("mine"), "constraints.workspace.name_pattern"),
         (named("agent-a", storage={"mode": "disk"}), "constraints.workspace.storage.allowed_modes"),
-        (named("agent-a", gpu={}), "constraints.workspace.gpu.cordon_node_forbidden"),
+        (
+            named("agent-a", gpu={"cordon_node": True}),
+            "constraints.workspace.gpu.cordon_node_forbidden",
+        ),
         (named("agent-a", root="/etc"), "workspace.root"),
         (named("agent-a", sources=[{"local": "/etc"}]), "workspace.sources"),
         (named("../etc"), "workspace.name"),

@@ -110,3 +110,16 @@ def test_fields_that_are_always_refused_are_not_offered() -> None:
         "gpu",
     }
     assert "SourceSpec" not in found
+
+
+@pytest.mark.parametrize(
+    ("gpu", "closed"),
+    [({}, False), ({"reserve": 2}, False), ({"cordon_node": True}, True)],
+)
+def test_where_nodes_may_not_be_closed_they_stay_open(gpu: dict[str, Any], closed: bool) -> None:
+    create = KNOWN["workspace.create"]
+    given = {"workspace": {**WORKSPACE, "gpu": gpu}}
+    assert options_of(create, given, "s/a", may_cordon=False).workspace.gpu.cordon_node is closed
+    assert options_of(create, given, "s/a").workspace.gpu.cordon_node
+    told = schema(create, may_cordon=False)["$defs"]["GpuSpec"]["properties"]["cordon_node"]
+    assert told["default"] is False

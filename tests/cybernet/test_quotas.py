@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kvestigate.cybernet import quotas
 from kvestigate.cybernet.ledger import Found, Ledger
 from kvestigate.cybernet.quotas import Holding
-from kvestigate.cybernet.refusals import NotAllowed, QuotaExceeded
+from kvestigate.cybernet.refusals import NotAllowed, QuotaExceeded, Unavailable
 from kvestigate.cybernet.spec import QuotaSpec, read_cyberspace
 from tests.cybernet.conftest import changed
 
@@ -70,6 +70,7 @@ class Hosts:
     def __init__(self) -> None:
         self.there: list[Holding] = []
         self.unreachable: frozenset[str] = frozenset()
+        self.all = frozenset({"node-1", "node-2"})
         self.asked = asyncio.Event()
         self.may_answer = asyncio.Event()
         self.may_answer.set()
@@ -78,7 +79,8 @@ class Hosts:
         seen = [it for it in self.there if it.node not in self.unreachable]
         self.asked.set()
         await self.may_answer.wait()
-        return Found(seen, self.unreachable)
+        silent = dict.fromkeys(self.unreachable, "no route")
+        return Found(seen, self.all - self.unreachable, silent)
 
 
 def ledger(hosts: Hosts, most: int) -> Ledger:
@@ -151,6 +153,27 @@ async def test_a_node_that_cannot_be_asked_holds_what_it_held() -> None:
     hosts.unreachable = frozenset({"node-1"})
     with pytest.raises(QuotaExceeded):
         await _take(counted, "b")
+
+
+async def test_a_node_that_never_answered_may_hold_everything() -> None:
+    hosts = Hosts()
+    hosts.unreachable = frozenset({"node-2"})
+    counted = ledger(hosts, 5)
+    with pytest.raises(Unavailable) as caught:
+        await _take(counted, "a")
+    assert caught.value.reason == "quotas"
+    assert "'node-2'" in caught.value.message
+    assert "no route" in caught.value.message
+    hosts.unreachable = frozenset()
+    await _take(counted, "a")
+    hosts.unreachable = frozenset({"node-2"})
+    await _take(counted, "b")
+
+
+async def test_without_quotas_a_silent_node_keeps_nobody_out() -> None:
+    hosts = Hosts()
+    hosts.unreachable = frozenset({"node-2"})
+    await _take(Ledger(read_cyberspace(changed("quotas", {})), hosts.discover), "a")
 
 
 async def test_what_is_destroyed_is_no_longer_held() -> None:

@@ -11,12 +11,15 @@ import click
 
 from kvestigate.cli.cluster import access_of
 from kvestigate.cli.group import command, group
+from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.options import GlobalOptions, format_option
 from kvestigate.cli.output import emit
 from kvestigate.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from kvestigate.cybernet.loading import Loaded
+    from kvestigate.cybernet.spec import HttpListen
+    from kvestigate.hosts.model import NodeAccess
 
 _TOKEN = "KVESTIGATE_CYBERNET_TOKEN"
 _TEMPLATES = ("distributed-cpu", "research-agents", "observability", "blank")
@@ -92,11 +95,23 @@ def init(
         sha256=digest(token),
         next=(
             f"kvestigate cybernet serve --config {path}",
-            f"kvestigate cybernet emit-helper http://localhost:{address.port} "
+            f"kvestigate cybernet emit-helper http://localhost:{address.port or 'PORT'} "
             "--output agent_helper.py",
         ),
     )
     emit(options, made, initialised_blocks)
+    _warn(address)
+
+
+def _warn(listen: HttpListen) -> None:
+    """Whoever serves plain HTTP to a network should know that they do."""
+    if listen.readable_by_others:
+        click.echo(
+            f"warning: {listen.host} is reached over a network, and without TLS tokens and files "
+            "can be read there\n"
+            "hint: give serve --tls-cert and --tls-key, or put a proxy with TLS before 127.0.0.1",
+            err=True,
+        )
 
 
 def _write_private(path: Path, content: str, *, force: bool) -> None:
@@ -120,6 +135,15 @@ def _config_option(function: Any) -> Any:
     )(function)
 
 
+def _ca_option(function: Any) -> Any:
+    return click.option(
+        "--ca-file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Who signed the server's certificate, in PEM; the system's CAs when not given.",
+    )(function)
+
+
 def _loaded(config: str) -> Loaded:
     from kvestigate.catalog import OPERATIONS
     from kvestigate.cybernet.loading import load_cyberspace
@@ -131,14 +155,22 @@ def _loaded(config: str) -> Loaded:
     "serve", into=cybernet, examples=("kvestigate cybernet serve --config research-pool.yaml",)
 )
 @_config_option
-async def serve(options: GlobalOptions, config: str) -> None:
-    """Serve a cyberspace over HTTP until it is stopped."""
+@click.option("--tls-cert", metavar="FILE", help="The server's certificate chain, in PEM.")
+@click.option("--tls-key", metavar="FILE", help="The key of that certificate, in PEM.")
+@through_daemon_set
+async def serve(
+    options: GlobalOptions, config: str, tls_cert: str | None, tls_key: str | None, via: NodeAccess
+) -> None:
+    """Serve a cyberspace over HTTP until it is stopped.
+
+    With a certificate and its key, from the options or listen.http.tls, it is HTTPS.
+    """
     import asyncio
     import signal
 
     from kvestigate.cybernet.serving import serve_http
 
-    loaded = _loaded(config)
+    loaded = _with_tls(_loaded(config), tls_cert, tls_key)
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -148,8 +180,29 @@ async def serve(options: GlobalOptions, config: str) -> None:
         click.echo(f"serving cyberspace {space.metadata.name} at {url}")
         click.echo(f"{len(loaded.operations)} operations, recorded in {space.audit.path}")
         sys.stdout.flush()
+        if space.listen.http is not None:
+            _warn(space.listen.http)
 
-    await serve_http(loaded, access_of(options), stop, announce)
+    await serve_http(loaded, access_of(options), stop, announce, via)
+
+
+def _with_tls(loaded: Loaded, cert: str | None, key: str | None) -> Loaded:
+    """What the options say counts more than what the file says."""
+    from dataclasses import replace
+
+    from kvestigate.cybernet.spec import TlsFiles
+
+    listen = loaded.space.listen
+    if (cert is None) != (key is None):
+        missing = "--tls-key" if key is None else "--tls-cert"
+        raise UsageError(
+            f"a certificate and its key belong together, and {missing} was not given",
+            hint="give both --tls-cert and --tls-key",
+        )
+    if cert is None or key is None or listen.http is None:
+        return loaded
+    http = replace(listen.http, tls=TlsFiles(cert, key))
+    return replace(loaded, space=replace(loaded.space, listen=replace(listen, http=http)))
 
 
 @command(
@@ -164,7 +217,8 @@ async def serve(options: GlobalOptions, config: str) -> None:
 @click.option(
     "--identity", default="", help="In whose name; the only one of the file when not given."
 )
-async def mcp_server(options: GlobalOptions, config: str, identity: str) -> None:
+@through_daemon_set
+async def mcp_server(options: GlobalOptions, config: str, identity: str, via: NodeAccess) -> None:
     """Serve a cyberspace to an MCP client over standard input and output."""
     from kvestigate.cli.standard_lines import read_lines
     from kvestigate.cybernet.http import MOST_BYTES
@@ -178,7 +232,7 @@ async def mcp_server(options: GlobalOptions, config: str, identity: str) -> None
         sys.stdout.buffer.flush()
 
     lines = read_lines(sys.stdin.buffer, MOST_BYTES)
-    await serve_mcp(loaded, access_of(options), who, lines, write)
+    await serve_mcp(loaded, access_of(options), who, lines, write, via)
 
 
 @command(
@@ -195,7 +249,10 @@ async def mcp_server(options: GlobalOptions, config: str, identity: str) -> None
     help="File to write; standard output when not given.",
 )
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
-def emit_helper(options: GlobalOptions, url: str, target: Path | None, force: bool) -> None:
+@_ca_option
+def emit_helper(
+    options: GlobalOptions, url: str, target: Path | None, force: bool, ca_file: Path | None
+) -> None:
     """Write a Python module for the agents of the cyberspace at URL.
 
     It has a function for each operation, and new_job() where jobs are possible. It stands alone:
@@ -204,7 +261,8 @@ def emit_helper(options: GlobalOptions, url: str, target: Path | None, force: bo
     from kvestigate.cli.files import write_whole
     from kvestigate.cybernet.agent_module import agent_module
 
-    source = agent_module(url.rstrip("/"), _info(url))
+    ca = _authorities(ca_file)
+    source = agent_module(url.rstrip("/"), _info(url, ca), ca)
     if target is None:
         click.echo(source, nl=False)
         return
@@ -221,11 +279,12 @@ def emit_helper(options: GlobalOptions, url: str, target: Path | None, force: bo
     examples=("kvestigate cybernet status http://localhost:8765",),
 )
 @click.argument("url")
-def status(options: GlobalOptions, url: str) -> None:
+@_ca_option
+def status(options: GlobalOptions, url: str, ca_file: Path | None) -> None:
     """Ask the cyberspace at URL what it offers and how much of it is taken."""
     from kvestigate.cybernet.views import info_blocks
 
-    emit(options, _info(url), info_blocks)
+    emit(options, _info(url, _authorities(ca_file)), info_blocks)
 
 
 @command(
@@ -240,7 +299,10 @@ def status(options: GlobalOptions, url: str) -> None:
 @click.argument("operation")
 @click.option("--url", required=True, help="Of the cyberspace.")
 @click.option("--params", default="{}", metavar="JSON", help="Parameters, as a JSON object.")
-def call(options: GlobalOptions, operation: str, url: str, params: str) -> None:
+@_ca_option
+def call(
+    options: GlobalOptions, operation: str, url: str, params: str, ca_file: Path | None
+) -> None:
     """Call OPERATION once, with the token in $KVESTIGATE_CYBERNET_TOKEN; prints JSON."""
     import msgspec
 
@@ -255,7 +317,8 @@ def call(options: GlobalOptions, operation: str, url: str, params: str) -> None:
         raise UsageError(
             f"--params: {params!r} is no JSON object", hint="""write '{"name": "nodes"}'"""
         )
-    result = carry_out(url, os.environ.get(_TOKEN, ""), operation, parameters)
+    ca = _authorities(ca_file)
+    result = carry_out(url, os.environ.get(_TOKEN, ""), operation, parameters, ca)
     shown = to_yaml(result) if options.output == "yaml" else to_json(result).decode()
     click.echo(shown, nl=False)
 
@@ -281,7 +344,17 @@ def hash_token(options: GlobalOptions, token: str | None) -> None:
     click.echo(digest(token))
 
 
-def _info(url: str) -> dict[str, Any]:
+def _info(url: str, ca: str | None) -> dict[str, Any]:
     from kvestigate.cybernet.remote import info
 
-    return info(url)
+    return info(url, ca)
+
+
+def _authorities(path: Path | None) -> str | None:
+    if path is None:
+        return None
+    try:
+        return path.read_text("ascii")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is not PEM"
+        raise InputError(f"cannot be read: {reason}", where=str(path)) from error

@@ -25,8 +25,11 @@ _OPERATION = re.compile(r"[a-z][a-z0-9]*(?:[._-][a-z0-9]+)*", re.ASCII)
 _TYPES = {"string": "str", "integer": "int", "number": "float", "boolean": "bool"}
 
 
-def agent_module(url: str, info: Mapping[str, Any]) -> str:
-    """The source of a module with a function for each operation that `/info` shows."""
+def agent_module(url: str, info: Mapping[str, Any], ca: str | None = None) -> str:
+    """The source of a module with a function for each operation that `/info` shows.
+
+    `ca` are the authorities that the agent is to trust, PEM.
+    """
     operations = [(_operation_name(it), it) for it in info.get("operations") or ()]
     jobs = {name for name, _ in operations}.issuperset(JOB_OPERATIONS)
     imports, body = _sdk(_JOBS if jobs else _CALLS)
@@ -35,7 +38,7 @@ def agent_module(url: str, info: Mapping[str, Any]) -> str:
         _docstring(info, jobs),
         "from __future__ import annotations",
         _import_block(imports),
-        f"BASE_URL = {_quoted(url)}",
+        f"BASE_URL = {_quoted(url)}\nCA = {None if ca is None else _quoted(ca)}",
         *body,
         _CLIENT,
         *(_function(name, it) for name, it in operations),
@@ -48,7 +51,7 @@ def agent_module(url: str, info: Mapping[str, Any]) -> str:
 _CLIENT = f'''\
 def client() -> CybernetClient:
     """With the token in {TOKEN_VARIABLE}."""
-    return CybernetClient(BASE_URL, os.environ.get("{TOKEN_VARIABLE}", ""))
+    return CybernetClient(BASE_URL, os.environ.get("{TOKEN_VARIABLE}", ""), ca=CA)
 
 
 def _call(operation: str, **parameters: Any) -> Any:

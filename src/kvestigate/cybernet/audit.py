@@ -32,6 +32,8 @@ class Record:
     timestamp: str
     identity: str
     """Empty when it was not proved."""
+    tags: tuple[str, ...]
+    """Of the identity, as `auth.tokens` has them."""
     remote: str
     """`127.0.0.1:53122`, `stdio`"""
     operation: str

@@ -18,7 +18,7 @@ from kvestigate.cybernet import policy
 from kvestigate.cybernet.audit import AuditLog, Record, masked
 from kvestigate.cybernet.inquiries import capacity_of, discovery, workspace_on
 from kvestigate.cybernet.ledger import Ledger
-from kvestigate.cybernet.parameters import options_of
+from kvestigate.cybernet.parameters import options_of, schema
 from kvestigate.cybernet.quotas import Holding, Usage, owner_of
 from kvestigate.cybernet.refusals import (
     DENIALS,
@@ -30,10 +30,15 @@ from kvestigate.cybernet.refusals import (
     from_failure,
 )
 from kvestigate.cybernet.spec import Cyberspace
+from kvestigate.cybernet.tokens import tags_of
 from kvestigate.errors import KvestigateError
+from kvestigate.hosts.model import NodeAccess
+from kvestigate.hosts.reach import DEFAULT
 from kvestigate.kube.times import micro_text
 from kvestigate.operation import Operation
 from kvestigate.workspace.lifecycle import Status
+from kvestigate.workspace.operations import through
+from kvestigate.workspace.plan import Plan
 from kvestigate.workspace.spec import WorkspaceSpec
 
 _log = logging.getLogger(__name__)
@@ -73,15 +78,22 @@ class Gateway:
         access: Access,
         audit: AuditLog,
         clock: Clock,
+        via: NodeAccess = DEFAULT,
     ) -> None:
         self.space = space
-        self.operations = operations
-        self.ledger = Ledger(space, discovery(access))
+        self.operations = {name: through(it, via) for name, it in operations.items()}
+        self.ledger = Ledger(space, discovery(access, via))
         self._access = access
+        self._via = via
+        self._may_cordon = not space.workspace.cordon_node_forbidden
         self._audit = audit
         self._clock = clock
         self._effects = {name: it.effect for name, it in operations.items()}
         self._running: set[asyncio.Task[Outcome]] = set()
+
+    def schema(self, operation: Operation) -> dict[str, Any]:
+        """JSON Schema of what an agent may say to it here."""
+        return schema(operation, may_cordon=self._may_cordon)
 
     async def call(self, caller: Caller, name: str, parameters: Any) -> Outcome:
         """Carry out an operation; whoever stops waiting for it does not stop it.
@@ -146,6 +158,7 @@ class Gateway:
         record = Record(
             timestamp=micro_text(self._clock.now()),
             identity=caller.identity,
+            tags=tags_of(self.space.tokens, caller.identity),
             remote=caller.remote,
             operation=name[:200],
             parameters=masked(parameters),
@@ -167,13 +180,14 @@ class Gateway:
             raise Malformed("the parameters are not a JSON object", hint='send {"name": "nodes"}')
         operation = self.operations[name]
         owner = owner_of(self.space.metadata.name, caller.identity)
-        options = options_of(operation, parameters, owner)
+        options = options_of(operation, parameters, owner, may_cordon=self._may_cordon)
         async with AsyncExitStack() as stack:
             options = self._within_hosts(options)
             spec = getattr(options, "workspace", None)
             if isinstance(spec, WorkspaceSpec):
                 await self._check_workspace(stack, operation, options, spec, owner)
-            result = msgspec.json.encode(_own(await self._carried_out(operation, options), owner))
+            done = await self._carried_out(operation, options)
+            result = msgspec.json.encode(_in_short(_own(done, owner)))
         if operation.name == _DESTROY and isinstance(spec, WorkspaceSpec):
             self.ledger.gone((spec.node, spec.name))
         return result
@@ -202,7 +216,7 @@ class Gateway:
         if operation.name == _CREATE:
             await stack.enter_async_context(self._room_for(spec, owner))
             return
-        there = await workspace_on(self._access, spec.node, spec.name)
+        there = await workspace_on(self._access, self._via, spec.node, spec.name)
         if there is None and operation.name != _DIFF:
             raise NoSuchThing(
                 f"there is no workspace {spec.name!r} on node {spec.node!r}",
@@ -242,3 +256,12 @@ def _own(result: Any, owner: str) -> Any:
         return result
     own = tuple(it for it in result.workspaces if it.owner == owner)
     return replace(result, workspaces=own, lost={})
+
+
+def _in_short(result: Any) -> Any:
+    """Steps in a line each: the scripts of hosts are long, and agents cannot run them."""
+    plan = getattr(result, "plan", None)
+    if not isinstance(plan, Plan):
+        return result
+    steps = tuple(replace(step, script="", undo="") for step in plan.steps)
+    return replace(result, plan=replace(plan, steps=steps))

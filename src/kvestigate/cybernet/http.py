@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Awaitable, Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -12,12 +14,13 @@ import msgspec
 from kvestigate.cybernet.gateway import Caller, Gateway
 from kvestigate.cybernet.info import info_of
 from kvestigate.cybernet.refusals import Malformed, NoSuchThing, Refused, TooLarge, WrongMethod
-from kvestigate.cybernet.spec import HttpListen
+from kvestigate.cybernet.spec import HttpListen, TlsFiles
 from kvestigate.cybernet.tokens import identify
-from kvestigate.errors import UsageError
+from kvestigate.errors import InputError, UsageError
 from kvestigate.wire.limits import Limits
 from kvestigate.wire.message import Headers, Request, Response
 from kvestigate.wire.server import Server, serve
+from kvestigate.wire.tls import server_context
 
 OPERATIONS = "/api/v1/op/"
 MOST_BYTES = 64 * 1024 * 1024
@@ -55,11 +58,13 @@ async def listening(gateway: Gateway, listen: HttpListen) -> Server:
             hint="`kvestigate cybernet hash-token` makes an entry of a token",
         )
     limits = Limits(body_bytes=MOST_BYTES, body_of=partial(_most_of, gateway))
+    tls = None if listen.tls is None else _tls(listen.tls)
     try:
         return await serve(
             handler(gateway),
             host=listen.host,
             port=listen.port,
+            tls=tls,
             limits=limits,
             refusal=_turned_away,
         )
@@ -68,6 +73,20 @@ async def listening(gateway: Gateway, listen: HttpListen) -> Server:
             f"listen.http.address: cannot listen on {listen.host}:{listen.port}: {error.strerror}",
             hint="choose another port, or 0 for one that is free",
         ) from error
+
+
+def _tls(files: TlsFiles) -> ssl.SSLContext:
+    found: dict[str, bytes] = {}
+    for name, path in (("certificate", files.cert), ("key", files.key)):
+        try:
+            found[name] = Path(path).read_bytes()
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise InputError(f"the {name} cannot be read: {reason}", where=path) from error
+    try:
+        return server_context(**found)
+    except InputError as error:
+        raise InputError(error.message, where=files.cert, hint=error.hint) from error
 
 
 def _most_of(gateway: Gateway, headers: Headers) -> int:

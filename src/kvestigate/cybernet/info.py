@@ -7,7 +7,6 @@ from typing import Any
 
 from kvestigate import __version__
 from kvestigate.cybernet.gateway import Gateway
-from kvestigate.cybernet.parameters import schema
 from kvestigate.cybernet.quotas import Usage
 from kvestigate.cybernet.spec import (
     API_VERSION,
@@ -52,7 +51,7 @@ def info_of(gateway: Gateway) -> Info:
         name=space.metadata.name,
         description=space.metadata.description,
         operations=tuple(
-            Offer(it.name, it.summary, it.effect.value, schema(it))
+            Offer(it.name, it.summary, it.effect.value, gateway.schema(it))
             for it in gateway.operations.values()
         ),
         constraints=Constraints(space.hosts, space.workspace),

@@ -9,11 +9,12 @@ from kvestigate.client.connect import connect
 from kvestigate.cybernet.ledger import Discover, Found
 from kvestigate.cybernet.quotas import Holding
 from kvestigate.cybernet.refusals import Unavailable
+from kvestigate.hosts.model import NodeAccess
+from kvestigate.hosts.reach import reach
 from kvestigate.observe import listings
 from kvestigate.observe.capacity import NodeCapacity, capacities, requested
 from kvestigate.observe.snapshot import take
 from kvestigate.workspace import lifecycle
-from kvestigate.workspace.options import StatusOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,28 +38,46 @@ async def capacity_of(access: Access, node: str) -> NodeCapacity | None:
     return next((it for it in found if it.name == node), None)
 
 
-def discovery(access: Access) -> Discover:
+def discovery(access: Access, via: NodeAccess) -> Discover:
     """How a ledger finds the workspaces of a cluster."""
 
     async def discover(nodes: tuple[str, ...]) -> Found:
-        status = await lifecycle.status(access, StatusOptions(nodes))
+        async with connect(access) as api:
+            hosts = await reach(api, via)
+            asked = {it: host for it, host in hosts.nodes.items() if not nodes or it in nodes}
+            status = await lifecycle.look(asked)
+        # Where the DaemonSet has no pod nobody can have made a workspace.
+        silent = {
+            node: why
+            for node, why in hosts.unreachable.items()
+            if (not nodes or node in nodes) and node not in hosts.bare
+        } | status.unreachable
         return Found(
             [
                 Holding(it.node, it.name, it.owner, len(it.gpus), it.tmpfs_bytes)
                 for it in status.workspaces
             ],
-            frozenset(status.unreachable),
+            frozenset(asked.keys() - status.unreachable.keys()),
+            silent,
         )
 
     return discover
 
 
-async def workspace_on(access: Access, node: str, name: str) -> There | None:
+async def workspace_on(access: Access, via: NodeAccess, node: str, name: str) -> There | None:
     """The workspace of that name; None if there is none."""
-    status = await lifecycle.status(access, StatusOptions((node,)))
-    if node in status.unreachable:
-        raise Unavailable(f"node {node!r} cannot be reached: {status.unreachable[node]}", "hosts")
+    async with connect(access) as api:
+        hosts = await reach(api, via)
+        if why := hosts.unreachable.get(node):
+            raise _silent(node, why)
+        status = await lifecycle.look({node: hosts.host(node)})
+    if why := status.unreachable.get(node):
+        raise _silent(node, why)
     for it in status.workspaces:
         if it.name == name:
             return There(it.owner, tuple(gpu.index for gpu in it.gpus))
     return None
+
+
+def _silent(node: str, why: str) -> Unavailable:
+    return Unavailable(f"node {node!r} cannot be reached: {why}", "hosts")

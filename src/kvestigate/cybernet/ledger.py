@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kvestigate.cybernet import quotas
 from kvestigate.cybernet.policy import check_owner
 from kvestigate.cybernet.quotas import Holding, Usage
+from kvestigate.cybernet.refusals import Unavailable
 from kvestigate.cybernet.spec import Cyberspace
 
 
@@ -18,8 +19,10 @@ class Found:
     """What is on the hosts now."""
 
     holdings: Sequence[Holding]
-    unreachable: frozenset[str] = frozenset()
-    """Nodes that could not be asked."""
+    answered: frozenset[str] = frozenset()
+    """Nodes that could be asked."""
+    unreachable: Mapping[str, str] = field(default_factory=dict)
+    """Why, of each node that could not."""
 
 
 Discover = Callable[[tuple[str, ...]], Awaitable[Found]]
@@ -36,6 +39,10 @@ class Ledger:
         self._promised: dict[object, Holding] = {}
         """Request -> what it is making."""
         self._last_seen: list[Holding] = []
+        self._heard_of: set[str] = set()
+        """Nodes that have answered since we started."""
+        self._unknown: dict[str, str] = {}
+        """Nodes that never have, and why they do not now."""
         self.known: Usage | None = None
         """As it was when it was last counted; None: never yet."""
 
@@ -48,7 +55,8 @@ class Ledger:
     async def promised(self, wanted: Holding) -> AsyncIterator[None]:
         """Keeps a place for `wanted` while it is made; QuotaExceeded if there is none.
 
-        NotAllowed if somebody else has a workspace there.
+        NotAllowed if somebody else has a workspace there; Unavailable if nobody knows how much
+        is held.
         """
         request = object()
         async with self._lock:
@@ -56,6 +64,7 @@ class Ledger:
             owner = next((it.owner for it in held if it.place == wanted.place), None)
             check_owner(owner, wanted.owner, wanted.name)
             quotas.check(self._space.quotas, self._counted(held), wanted)
+            self._check_known()
             self._promised[request] = wanted
         try:
             yield
@@ -69,6 +78,17 @@ class Ledger:
         self._last_seen = [it for it in self._last_seen if it.place != place]
         self._counted(quotas.merged(self._last_seen, self._promised.values()))
 
+    def _check_known(self) -> None:
+        """A quota is kept or nothing is made: what is on a silent host may be all of it."""
+        if self._unknown and self._space.quotas.limits_anything:
+            node, why = next(iter(sorted(self._unknown.items())))
+            raise Unavailable(
+                f"node {node!r} has not answered since the gateway started ({why}), so nobody "
+                "knows how much of the quotas is taken",
+                "quotas",
+                hint="the operator can repair it, or leave it out of constraints.hosts.allow_names",
+            )
+
     async def _held(self) -> list[Holding]:
         # What is promised when the hosts are asked may be there, and no longer promised, when
         # they have answered without it.
@@ -76,6 +96,10 @@ class Ledger:
         found = await self._discover(self._space.hosts.allow_names or ())
         missed = [it for it in self._last_seen if it.node in found.unreachable]
         self._last_seen = quotas.merged(missed, found.holdings)
+        self._heard_of |= found.answered
+        self._unknown = {
+            node: why for node, why in found.unreachable.items() if node not in self._heard_of
+        }
         return quotas.merged(self._last_seen, promised, self._promised.values())
 
     def _counted(self, held: Iterable[Holding]) -> list[Holding]:

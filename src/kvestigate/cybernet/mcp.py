@@ -11,7 +11,6 @@ import msgspec
 from kvestigate import __version__
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.cybernet.gateway import Caller, Gateway
-from kvestigate.cybernet.parameters import schema
 from kvestigate.operation import Effect, Operation
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -157,7 +156,7 @@ class McpSession:
         found = {
             "name": tool,
             "description": operation.summary,
-            "inputSchema": schema(operation),
+            "inputSchema": self._gateway.schema(operation),
         }
         if self._version != VERSIONS[-1]:
             found["annotations"] = _annotations(operation)

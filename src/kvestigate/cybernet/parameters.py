@@ -12,7 +12,7 @@ import msgspec
 from kvestigate.cybernet.refusals import ConstraintViolated
 from kvestigate.errors import UsageError
 from kvestigate.operation import Operation
-from kvestigate.workspace.spec import DEFAULT_ROOT, SourceSpec, WorkspaceSpec
+from kvestigate.workspace.spec import DEFAULT_ROOT, GpuSpec, SourceSpec, WorkspaceSpec
 
 OURS = frozenset({"apply", "follow", "owner", "root"})
 """Fields that the gateway sets: an agent neither gives nor sees them."""
@@ -21,13 +21,20 @@ _OPERATORS = frozenset({"root", "sources"})
 """Fields of a workspace that the policy refuses: an agent need not know that there are such."""
 
 
-def options_of(operation: Operation, parameters: Mapping[str, Any], owner: str) -> Any:
-    """The options that the parameters mean, to be carried out in the name of `owner`."""
+def options_of(
+    operation: Operation, parameters: Mapping[str, Any], owner: str, *, may_cordon: bool = True
+) -> Any:
+    """The options that the parameters mean, to be carried out in the name of `owner`.
+
+    Unless agents may cordon nodes, a workspace that does not speak of it leaves its node open.
+    """
     fields = _fields(msgspec.inspect.type_info(operation.input))
     for name in sorted(OURS & parameters.keys()):
         raise ConstraintViolated(f"{name}: is not for agents to set", name, hint="leave it out")
     ours = {"apply": True, "follow": False, "owner": owner, "root": DEFAULT_ROOT}
     document = {**parameters, **{name: ours[name] for name in OURS & fields.keys()}}
+    if not may_cordon and isinstance(document.get("workspace"), Mapping):
+        document["workspace"] = _left_open(document["workspace"])
     _refuse_unknown(document, msgspec.inspect.type_info(operation.input), "")
     try:
         return msgspec.convert(document, operation.input)
@@ -40,11 +47,20 @@ def options_of(operation: Operation, parameters: Mapping[str, Any], owner: str) 
         raise ConstraintViolated(error.message, where, hint=error.hint) from None
 
 
+def _left_open(workspace: Mapping[str, Any]) -> Mapping[str, Any]:
+    gpu = workspace.get("gpu", {})
+    if not isinstance(gpu, Mapping):
+        return workspace  # a mistake, to be told of as such
+    return {**workspace, "gpu": {"cordon_node": False, **gpu}}
+
+
 @cache
-def schema(operation: Operation) -> dict[str, Any]:
+def schema(operation: Operation, *, may_cordon: bool = True) -> dict[str, Any]:
     """JSON Schema of the parameters: an object, with what it refers to below `$defs`."""
     found = msgspec.json.schema(operation.input)
     definitions = found.get("$defs", {})
+    if not may_cordon and GpuSpec.__name__ in definitions:
+        definitions[GpuSpec.__name__]["properties"]["cordon_node"]["default"] = False
     for name in (
         _OPERATORS & definitions.get(WorkspaceSpec.__name__, {}).get("properties", {}).keys()
     ):

@@ -34,10 +34,10 @@ _HINTS: Mapping[type[sdk.CybernetError], str] = {
 }
 
 
-def info(url: str) -> dict[str, Any]:
-    """What the cyberspace tells anybody."""
+def info(url: str, ca: str | None = None) -> dict[str, Any]:
+    """What the cyberspace tells anybody. `ca` are the authorities to trust, PEM."""
     try:
-        found = _client(url, "", _SHORT).info()
+        found = _client(url, "", _SHORT, ca).info()
     except sdk.CybernetError as error:
         raise _ours(error) from error
     if not isinstance(found, dict) or not isinstance(found.get("operations"), list):
@@ -45,20 +45,29 @@ def info(url: str) -> dict[str, Any]:
     return found
 
 
-def carry_out(url: str, token: str, operation: str, parameters: Mapping[str, Any]) -> Any:
+def carry_out(
+    url: str,
+    token: str,
+    operation: str,
+    parameters: Mapping[str, Any],
+    ca: str | None = None,
+) -> Any:
     try:
-        return _client(url, token, sdk.CALL_TIMEOUT).call(operation, parameters)
+        return _client(url, token, sdk.CALL_TIMEOUT, ca).call(operation, parameters)
     except sdk.CybernetError as error:
         raise _ours(error) from error
 
 
-def _client(url: str, token: str, timeout: float) -> sdk.CybernetClient:
+def _client(url: str, token: str, timeout: float, ca: str | None) -> sdk.CybernetClient:
     try:
-        return sdk.CybernetClient(url, token, timeout=timeout)
+        return sdk.CybernetClient(url, token, timeout=timeout, ca=ca)
     except ValueError as error:
-        raise errors.UsageError(str(error), hint="write http://localhost:8765") from None
+        hint = None if str(error).startswith("ca:") else "write http://localhost:8765"
+        raise errors.UsageError(str(error), hint=hint) from None
 
 
 def _ours(error: sdk.CybernetError) -> KvestigateError:
     kind = _KINDS.get(type(error)) or _BY_STATUS.get(error.status, KvestigateError)
+    if error.code == sdk.UNTRUSTED:
+        return kind(error.message, hint="--ca-file FILE names who signed it, in PEM")
     return kind(error.message, hint=_HINTS.get(type(error)))

@@ -14,16 +14,20 @@ from kvestigate.cybernet.http import listening
 from kvestigate.cybernet.loading import Loaded
 from kvestigate.cybernet.mcp import McpSession, Write
 from kvestigate.errors import KvestigateError, UsageError
+from kvestigate.hosts.model import NodeAccess
+from kvestigate.hosts.reach import DEFAULT
 
 GRACE = 10.0
 """Seconds for what is being carried out when the gateway is told to stop."""
 
 
 @asynccontextmanager
-async def gateway(loaded: Loaded, access: Access) -> AsyncIterator[Gateway]:
+async def gateway(
+    loaded: Loaded, access: Access, via: NodeAccess = DEFAULT
+) -> AsyncIterator[Gateway]:
     """A gateway that is open for the length of the block."""
     audit = AuditLog(loaded.space.audit)
-    opened = Gateway(loaded.space, loaded.operations, access, audit, WallClock())
+    opened = Gateway(loaded.space, loaded.operations, access, audit, WallClock(), via)
     counting = asyncio.ensure_future(_count(opened))
     try:
         yield opened
@@ -43,7 +47,11 @@ async def _count(opened: Gateway) -> None:
 
 
 async def serve_http(
-    loaded: Loaded, access: Access, stop: asyncio.Event, announce: Callable[[str], None]
+    loaded: Loaded,
+    access: Access,
+    stop: asyncio.Event,
+    announce: Callable[[str], None],
+    via: NodeAccess = DEFAULT,
 ) -> None:
     """Serve until `stop` is set; `announce` is told the URL once agents can call."""
     listen = loaded.space.listen.http
@@ -52,17 +60,23 @@ async def serve_http(
             "listen.http is missing: this cyberspace is not served over HTTP",
             hint="add listen.http.address, or run `kvestigate cybernet mcp-server`",
         )
-    async with gateway(loaded, access) as opened, await listening(opened, listen) as server:
+    async with gateway(loaded, access, via) as opened, await listening(opened, listen) as server:
         host, port = server.address
-        announce(f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}")
+        scheme = "http" if listen.tls is None else "https"
+        announce(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
         await stop.wait()
 
 
 async def serve_mcp(
-    loaded: Loaded, access: Access, identity: str, lines: AsyncIterator[bytes], write: Write
+    loaded: Loaded,
+    access: Access,
+    identity: str,
+    lines: AsyncIterator[bytes],
+    write: Write,
+    via: NodeAccess = DEFAULT,
 ) -> None:
     """Serve one client until its lines end."""
-    async with gateway(loaded, access) as opened:
+    async with gateway(loaded, access, via) as opened:
         await McpSession(opened, identity, write).run(lines)
 
 

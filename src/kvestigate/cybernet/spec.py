@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kvestigate.errors import InputError
@@ -39,9 +40,29 @@ class Metadata:
 
 
 @dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """Paths of PEM files."""
+
+    cert: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class HttpListen:
     host: str
     port: int
+    tls: TlsFiles | None = None
+    """None: plain HTTP."""
+
+    @property
+    def readable_by_others(self) -> bool:
+        """Whether tokens and files cross a network as they are."""
+        if self.tls is not None or self.host == "localhost":
+            return False
+        try:
+            return not ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +122,10 @@ class QuotaSpec:
     max_total_active_memory: int | None = None
     """Bytes of tmpfs."""
 
+    @property
+    def limits_anything(self) -> bool:
+        return self != QuotaSpec()
+
 
 @dataclass(frozen=True, slots=True)
 class AuditSpec:
@@ -155,8 +180,13 @@ def _listen(value: Any) -> ListenSpec:
     fields = _fields(value, "listen", ("http", "mcp"))
     http = None
     if fields.get("http") is not None:
-        address = _fields(fields["http"], "listen.http", ("address",)).get("address")
-        http = listen_address(text(address, "listen.http.address"), "listen.http.address")
+        found = _fields(fields["http"], "listen.http", ("address", "tls"))
+        address = text(found.get("address"), "listen.http.address")
+        http = listen_address(address, "listen.http.address")
+        if found.get("tls") is not None:
+            tls = _fields(found["tls"], "listen.http.tls", ("cert", "key"))
+            files = (text(tls.get(it), f"listen.http.tls.{it}") for it in ("cert", "key"))
+            http = replace(http, tls=TlsFiles(*files))
     mcp = _fields(fields.get("mcp"), "listen.mcp", ("stdio",))
     return ListenSpec(http, _boolean(mcp.get("stdio", False), "listen.mcp.stdio"))
 

@@ -41,3 +41,9 @@ def identify(tokens: Sequence[TokenSpec], headers: Sequence[str]) -> str:
     if not found:
         raise Unauthenticated("the token is not known here", "auth.tokens", hint=hint)
     return found
+
+
+def tags_of(tokens: Sequence[TokenSpec], identity: str) -> tuple[str, ...]:
+    """What the operator calls an identity besides; several tokens may be of the same one."""
+    tags = (tag for known in tokens if known.identity == identity for tag in known.tags)
+    return tuple(dict.fromkeys(tags))

@@ -48,6 +48,8 @@ class Hosts:
     nodes: Mapping[str, Host]
     unreachable: Mapping[str, str]
     """Why, of each other node."""
+    bare: frozenset[str] = frozenset()
+    """Those of them where the DaemonSet has no pod at all."""
 
     def host(self, node: str) -> Host:
         """That node's host, or an error that says why there is none."""
@@ -75,11 +77,13 @@ async def reach(api: Api, access: NodeAccess = DEFAULT) -> Hosts:
 def sort_out(api: Api, access: NodeAccess, names: Iterable[str], pods: Iterable[Pod]) -> Hosts:
     """Which nodes the DaemonSet's pods lead to, and why not to the others."""
     unreachable = dict.fromkeys(names, f"{access.name} has no pod there")
+    bare = set(unreachable)
     nodes: dict[str, Host] = {}
     for pod in pods:
         node = pod.spec.node_name
         if not node or node in nodes:
             continue
+        bare.discard(node)
         container = _container(pod, access.root)
         if why := _obstacle(pod):
             unreachable[node] = why
@@ -88,7 +92,9 @@ def sort_out(api: Api, access: NodeAccess, names: Iterable[str], pods: Iterable[
         else:
             nodes[node] = Host(api, node, pod, container, access.root)
             unreachable.pop(node, None)
-    return Hosts(access, dict(sorted(nodes.items())), dict(sorted(unreachable.items())))
+    return Hosts(
+        access, dict(sorted(nodes.items())), dict(sorted(unreachable.items())), frozenset(bare)
+    )
 
 
 async def _daemon_set(api: Api, access: NodeAccess) -> dict[str, Any]:

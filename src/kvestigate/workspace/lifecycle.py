@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from kvestigate.client.access import Access
@@ -120,16 +120,19 @@ async def status(access: Access, options: StatusOptions, via: NodeAccess = DEFAU
     async with connect(access) as api:
         hosts = await reach(api, via)
         chosen, unreachable = _chosen(hosts, options.nodes)
-        seen = await _surveys(chosen, DEFAULT_ROOT, options.root)
-        return Status(
-            tuple(view for it in seen.values() if isinstance(it, Survey) for view in _views(it)),
-            {
-                node: lost
-                for node, it in seen.items()
-                if isinstance(it, Survey) and (lost := _lost(it))
-            },
-            unreachable | {n: it.message for n, it in seen.items() if not isinstance(it, Survey)},
-        )
+        found = await look(chosen, options.root)
+        return replace(found, unreachable=unreachable | found.unreachable)
+
+
+async def look(hosts: Mapping[str, Host], root: str = DEFAULT_ROOT) -> Status:
+    """What is on these hosts; `unreachable` are those of them that do not answer."""
+    seen = await _surveys(hosts, DEFAULT_ROOT, root)
+    told = {node: it for node, it in seen.items() if isinstance(it, Survey)}
+    return Status(
+        tuple(view for it in told.values() for view in _views(it)),
+        {node: lost for node, it in told.items() if (lost := _lost(it))},
+        {node: it.message for node, it in seen.items() if not isinstance(it, Survey)},
+    )
 
 
 async def gpus(access: Access, options: GpusOptions, via: NodeAccess = DEFAULT) -> GpuStatus:
@@ -307,15 +310,22 @@ def existing(spec: WorkspaceSpec, seen: Survey) -> Marker:
     return found.marker
 
 
-async def _surveys(hosts: dict[str, Host], *roots: str) -> dict[str, Survey | KvestigateError]:
+async def _surveys(hosts: Mapping[str, Host], *roots: str) -> dict[str, Survey | KvestigateError]:
     return await ask_each(hosts, lambda host: survey(host, *roots))
 
 
 def _chosen(hosts: Hosts, nodes: tuple[str, ...]) -> tuple[dict[str, Host], dict[str, str]]:
-    """The hosts that were asked for, or all; and those of them that cannot be reached."""
+    """The hosts that were asked for, or all; and those of them that cannot be reached.
+
+    One that is named and cannot be reached is an error only if no other one can.
+    """
     if not nodes:
         return dict(hosts.nodes), dict(hosts.unreachable)
-    return {node: hosts.host(node) for node in nodes}, {}
+    chosen = {node: hosts.nodes[node] for node in nodes if node in hosts.nodes}
+    if not chosen:
+        hosts.host(nodes[0])
+    missing = {node: hosts.unreachable.get(node, "there is no such node") for node in nodes}
+    return chosen, {node: why for node, why in missing.items() if node not in chosen}
 
 
 def _views(seen: Survey) -> Iterable[WorkspaceView]:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import partial
+
+from kvestigate.hosts.model import NodeAccess
 from kvestigate.operation import Effect, Operation
 from kvestigate.workspace import fetch, lifecycle, runs, sync
 from kvestigate.workspace.options import (
@@ -123,3 +127,10 @@ DESTROY = Operation(
 )
 
 OPERATIONS = (STATUS, GPUS, DIFF, PS, LOGS, FETCH, CREATE, SYNC, RUN, KILL, DESTROY)
+
+
+def through(operation: Operation, via: NodeAccess) -> Operation:
+    """The same, with hosts reached through another DaemonSet; others stay as they are."""
+    if operation not in OPERATIONS:
+        return operation
+    return replace(operation, handler=partial(operation.handler, via=via))
