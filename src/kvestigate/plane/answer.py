@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from kvestigate import errors
+from kvestigate.render.yaml_text import written
 from kvestigate.wire.message import Response
 
 _JSON = ("content-type", "application/json")
@@ -34,15 +35,31 @@ def json_value(value: Any, status: int = 200, warnings: Sequence[str] = ()) -> R
 
 def as_yaml(response: Response) -> Response:
     """The same answer for a client that asked for YAML."""
-    from kvestigate.render.encode import to_yaml
-
     if not isinstance(response.body, bytes):
         return response
-    text = to_yaml(msgspec.json.decode(response.body))
+    return _in_yaml(response, written(msgspec.json.decode(response.body)).encode())
+
+
+async def as_long_yaml(response: Response, breathe: Callable[[], Awaitable[None]]) -> Response:
+    """The same of a list in pieces; one object after the other, between which others breathe."""
+    assert isinstance(response.body, list)
+    document = msgspec.json.decode(b"".join(response.body), type=dict[str, msgspec.Raw])
+    await breathe()
+    parts: list[bytes] = []
+    for name, value in document.items():
+        if bytes(memoryview(value)[:2]) in (b"[{", b"[["):
+            parts.append(f"{name}:\n".encode())
+            for item in msgspec.json.decode(value, type=list[msgspec.Raw]):
+                await breathe()
+                parts.append(written([msgspec.json.decode(item)]).encode())
+        else:
+            parts.append(written({name: msgspec.json.decode(value)}).encode())
+    return _in_yaml(response, parts)
+
+
+def _in_yaml(response: Response, body: bytes | list[bytes]) -> Response:
     headers = [(name, value) for name, value in response.headers if name != "content-type"]
-    return Response(
-        response.status, [*headers, ("content-type", "application/yaml")], text.encode()
-    )
+    return Response(response.status, [*headers, ("content-type", "application/yaml")], body)
 
 
 def plain(text: str, status: int = 200) -> Response:

@@ -64,14 +64,13 @@ async def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> R
     else:
         body = await _partials(call, items, metadata)
     response = answer.json_bytes(body, 200, call.warnings)
-    if form.yaml:
-        response.body = b"".join(body)
-        return answer.as_yaml(response)
-    return response
+    return await answer.as_long_yaml(response, call.breathe) if form.yaml else response
 
 
-_OBJECTS, _ROWS, _PARTIALS = 250, 16, 64
-"""How many of each are made at once: what takes half a millisecond."""
+_OBJECTS, _ROWS, _PARTIALS = 16, 4, 16
+"""How many of each are made at once: what takes a tenth of a millisecond, unless they are large."""
+_LISTED, _FILLED = 16, 4
+"""After how many times as many others have their turn even if that was fast."""
 
 
 async def _list(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> list[bytes]:
@@ -95,7 +94,7 @@ async def _list(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> 
         pieces += (separator, objects.shown(item, kind)[cut:])
         separator = b",{" if cut else b","
         if number % _OBJECTS == 0:
-            await call.pause()
+            await (call.breathe() if number % (_OBJECTS * _LISTED) else call.pause())
     pieces.append(b"]}")
     return pieces
 
@@ -144,7 +143,7 @@ async def _filled(
     for start in range(0, len(items), size):
         if start:
             pieces.append(b",")
-            await call.pause()
+            await (call.breathe() if start % (size * _FILLED) else call.pause())
         pieces.append(answer.encode(make(items[start : start + size]))[1:-1])
     pieces.append(b"]}")
     return pieces
