@@ -23,7 +23,7 @@ from kvestigate.app import (
     write_status,
 )
 from kvestigate.app.present import discreet, list_blocks, status_blocks
-from kvestigate.app.status import recorded_statuses
+from kvestigate.app.status import recorded_statuses, status_on
 from kvestigate.errors import InputError
 from kvestigate.render.plain import to_text
 from tests.app.conftest import FEW, SPECS, app
@@ -38,8 +38,7 @@ def recorded(spec: AppSpec, phase: AppPhase = AppPhase.UP, **fields: Any) -> Rec
         phase=phase,
         recorded_at="2026-10-05T12:34:56Z",
         app=spec,
-        server="https://127.0.0.1:6443",
-        **fields,
+        **{"server": "https://127.0.0.1:6443", **fields},
     )
 
 
@@ -67,6 +66,27 @@ def test_all_that_is_recorded() -> None:
         write_status(recorded(app(metadata={"name": name, "namespace": namespace})))
     found = [(it.namespace, it.name) for it in recorded_statuses()]
     assert found == [("a", "x"), ("a", "y"), ("b", "x")]
+
+
+def test_each_cluster_has_a_record_of_its_own() -> None:
+    east, west = (f"https://{it}.example:6443" for it in ("east", "west"))
+    first, second = recorded(app(), server=east), recorded(app(), AppPhase.DOWN, server=west)
+    write_status(first)
+    write_status(second)
+    assert status_on("default", "web", east) == first
+    assert status_on("default", "web", west) == second
+    assert status_on("default", "web", "https://north.example") is None
+    assert read_status(status_path_for("default", "web")) == second
+    assert {it.server for it in recorded_statuses()} == {east, west}
+    assert read_status(status_path_for("default", "web", east)) == first
+
+
+def test_a_record_from_before_there_was_one_for_each_cluster_counts() -> None:
+    status = recorded(app())
+    write_status(status)
+    status_path_for("default", "web", status.server).unlink()
+    assert status_on("default", "web", status.server) == status
+    assert recorded_statuses() == [status]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"namespace": 1}'])

@@ -12,7 +12,7 @@ from kvestigate.app.digest import spec_hash
 from kvestigate.app.model import AppOutcome, Prepared
 from kvestigate.app.shards import Place
 from kvestigate.app.spec import AppPhase, AppSpec, Target
-from kvestigate.app.status import RecordedStatus, read_status, status_path_for, write_status
+from kvestigate.app.status import RecordedStatus, status_on, write_status
 from kvestigate.app.target import ResolvedTarget, pick_target
 from kvestigate.client.access import Access
 from kvestigate.errors import Conflict, KvestigateError
@@ -83,9 +83,8 @@ async def drift(access: Access, options: AppOptions) -> Drift:
 
 
 def recorded_here(access: Access, spec: AppSpec) -> RecordedStatus | None:
-    """What was recorded of the App, if it was on this cluster."""
-    found = read_status(status_path_for(spec.metadata.namespace, spec.metadata.name))
-    return found if found is not None and found.server == str(access.server) else None
+    """What was recorded of the App on this cluster."""
+    return status_on(spec.metadata.namespace, spec.metadata.name, str(access.server))
 
 
 def _check_moved(spec: AppSpec, chosen: ResolvedTarget, recorded: RecordedStatus | None) -> None:

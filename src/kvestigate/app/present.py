@@ -212,7 +212,7 @@ def list_blocks(statuses: Sequence[RecordedStatus]) -> Sequence[Block]:
         Column("target"),
         Column("spec hash"),
         Column("recorded"),
-        Column("cluster", wide=True),
+        Column("cluster"),
     )
     rows: list[list[str | Cell]] = [
         [
@@ -222,7 +222,7 @@ def list_blocks(statuses: Sequence[RecordedStatus]) -> Sequence[Block]:
             it.target.value,
             it.spec_hash[:_SHORT],
             it.recorded_at,
-            it.server,
+            it.context or it.server,
         ]
         for it in statuses
     ]

@@ -1,4 +1,7 @@
-"""What the last `up` or `down` of an App from this machine came to: one file an App.
+"""What the last `up` or `down` of an App from this machine came to.
+
+Each cluster that an App is on has a record of its own; the newest is kept once more under the
+App's name alone, for those who know of no cluster.
 
 It is a record, not the truth: that is in the cluster. It tells what an App was when it was
 applied, so that drift can be seen without asking anybody.
@@ -6,6 +9,7 @@ applied, so that drift can be seen without asking anybody.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,20 +51,24 @@ class RecordedStatus:
     """Why it failed."""
 
 
-def status_path_for(namespace: str, name: str) -> Path:
-    """Where the status of an App is kept."""
+def status_path_for(namespace: str, name: str, server: str = "") -> Path:
+    """Where the status of an App is kept: on that cluster, or wherever it changed last."""
     for field, value in (("namespace", namespace), ("name", name)):
         if problems := label_problems(value):
             raise InputError(f"{value!r}: {problems[0]}", where=f"metadata.{field}")
-    return APP_STATUS_DIR / namespace / f"{name}.json"
+    # No name has an @ in it.
+    ending = f"@{hashlib.sha256(server.encode()).hexdigest()[:12]}" if server else ""
+    return APP_STATUS_DIR / namespace / f"{name}{ending}.json"
 
 
 def write_status(status: RecordedStatus) -> Path:
     """Keep it, at once or not at all; for its owner's eyes, since variables may be secrets."""
     path = status_path_for(status.namespace, status.name)
+    here = status_path_for(status.namespace, status.name, status.server)
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        replace_file(path, msgspec.json.encode(status), mode=0o600)
+        for each in dict.fromkeys((here, path)):
+            replace_file(each, msgspec.json.encode(status), mode=0o600)
     except OSError as error:
         raise InputError(
             f"the App's status cannot be kept: {error.strerror}",
@@ -86,7 +94,19 @@ def read_status(path: Path) -> RecordedStatus | None:
         ) from error
 
 
+def status_on(namespace: str, name: str, server: str) -> RecordedStatus | None:
+    """What was recorded of an App on one cluster."""
+    if found := read_status(status_path_for(namespace, name, server)):
+        return found
+    last = read_status(status_path_for(namespace, name))
+    return last if last is not None and last.server == server else None
+
+
 def recorded_statuses() -> list[RecordedStatus]:
-    """Of all Apps, by namespace and name."""
-    found = (read_status(path) for path in sorted(APP_STATUS_DIR.glob("*/*.json")))
-    return [status for status in found if status is not None]
+    """Of all Apps on all clusters, by namespace and name, the newest first."""
+    found: dict[tuple[str, str, str], RecordedStatus] = {}
+    for path in sorted(APP_STATUS_DIR.glob("*/*.json")):
+        if status := read_status(path):
+            found[status.namespace, status.name, status.server] = status
+    newest = sorted(found.values(), key=lambda it: it.recorded_at, reverse=True)
+    return sorted(newest, key=lambda it: (it.namespace, it.name))

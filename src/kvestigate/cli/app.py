@@ -20,6 +20,7 @@ from kvestigate.errors import (
     EXIT_FAILED,
     EXIT_OK,
     EXIT_TIMEOUT,
+    NoCluster,
     NotFound,
     UsageError,
 )
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from kvestigate.app.manage import AppOptions
     from kvestigate.app.model import AppOutcome
     from kvestigate.app.spec import AppSpec
+    from kvestigate.app.status import RecordedStatus
     from kvestigate.hosts.model import NodeAccess
 
 F = TypeVar("F")
@@ -206,13 +208,13 @@ async def diff(options: GlobalOptions, spec: Path, via: NodeAccess) -> int:
 async def status(options: GlobalOptions, spec: Path) -> None:
     """Show what the last `up` or `down` of an App came to.
 
-    It is what was recorded on this machine; no cluster is asked.
+    It is what was recorded on this machine; no cluster is asked. An App that is on several
+    clusters is shown on the one that is meant, and otherwise where it changed last.
     """
     from kvestigate.app.present import discreet, status_blocks
-    from kvestigate.app.status import read_status, status_path_for
 
     wanted = _load(options, spec)
-    found = read_status(status_path_for(wanted.metadata.namespace, wanted.metadata.name))
+    found = _recorded(options, wanted)
     if found is None:
         raise NotFound(
             f"App {wanted.full_name} was never brought up from here",
@@ -234,6 +236,19 @@ async def list_(options: GlobalOptions) -> None:
     if options.namespace:
         found = [it for it in found if it.namespace == options.namespace]
     emit(options, found, list_blocks)
+
+
+def _recorded(options: GlobalOptions, spec: AppSpec) -> RecordedStatus | None:
+    from kvestigate.app.status import read_status, status_on, status_path_for
+
+    name = (spec.metadata.namespace, spec.metadata.name)
+    try:
+        server = str(access_of(options).server)
+    except NoCluster:  # a record can be read without one, unless it was asked for by name
+        if options.kubeconfig or options.context:
+            raise
+        return read_status(status_path_for(*name))
+    return status_on(*name, server) or read_status(status_path_for(*name))
 
 
 def _load(options: GlobalOptions, path: Path) -> AppSpec:
