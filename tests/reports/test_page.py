@@ -69,7 +69,7 @@ def test_it_shows_findings_bars_and_gpus(page: str) -> None:
     assert 'aria-label="3 of 4 allocated"' in page
     gpus = page[page.index("GPU map") : page.index('<h2 id="nodes"')]
     assert Counter(re.findall(r'rect class="(\w+)"', gpus)) == {"used": 3, "free": 1}
-    assert 'class="over" width="120.0"' in page  # six cores asked for of four
+    assert 'class="over" width="100.0"' in page  # six cores asked for of four
 
 
 def test_squares_show_what_gpus_do_where_figures_tell() -> None:

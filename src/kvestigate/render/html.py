@@ -5,34 +5,39 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from kvestigate.render.blocks import Block, Cell, Facts, Table, Text, as_cell
+from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Text, as_cell
 
 
-def to_html(blocks: Sequence[Block], *, wide: bool = True) -> str:
-    """The blocks, one after the other; a tone is a class of its name."""
-    return "\n".join(_block(block, wide=wide) for block in blocks)
+def to_html(blocks: Sequence[Block]) -> str:
+    """The blocks, one after the other, with all columns; a tone is a class of its name."""
+    return "\n".join(map(_block, blocks))
 
 
-def _block(block: Block, *, wide: bool) -> str:
+def _block(block: Block) -> str:
     if isinstance(block, Text):
         return f'<p class="{_tone(block.cell)}">{_words(block.cell)}</p>'
     if isinstance(block, Facts):
         rows = (f"<tr><th>{escape(name)}</th>{_cell(value)}</tr>" for name, value in block.pairs)
-        return f'<table class="facts">{"".join(rows)}</table>'
-    return _table(block, wide=wide)
+        return f"<table>{''.join(rows)}</table>"
+    return _table(block)
 
 
-def _table(table: Table, *, wide: bool) -> str:
+def _table(table: Table) -> str:
     if not table.rows and table.empty:
         return f"<p>{escape(table.empty)}</p>"
-    columns, rows = table.visible(wide=wide)
+    columns, rows = table.visible(wide=True)
     numbers = [column.number for column in columns]
-    head = "".join(f"<th>{escape(column.title)}</th>" for column in columns)
+    head = "".join(map(_head, columns))
     body = "".join(
         f"<tr>{''.join(_cell(cell, number=it) for cell, it in zip(row, numbers, strict=True))}</tr>"
         for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _head(column: Column) -> str:
+    kind = ' class="number"' if column.number else ""
+    return f"<th{kind}>{escape(column.title)}</th>"
 
 
 def _cell(value: str | Cell, *, number: bool = False) -> str:

@@ -24,11 +24,11 @@ def gpu_map(report: GpuReport) -> str:
         if device.utilization is not None:
             measured.setdefault(device.node, []).append(device)
     body = "".join(
-        f"<tr><td>{escape(node.node)}</td><td>{escape(node.model or node.vendor)}</td>"
-        f"<td>{_row(node, measured.get(node.node, ()))}</td></tr>"
+        f"<tr><td>{escape(node.node)}</td><td>{_row(node, measured.get(node.node, ()))}</td>"
+        f'<td class="dim">{escape(node.model or node.vendor)}</td></tr>'
         for node in report.nodes
     )
-    legend = f"<p>{_legend()}</p>" if measured else ""
+    legend = f'<p class="legend">{_legend()}</p>' if measured else ""
     return f"<table><tbody>{body}</tbody></table>{legend}"
 
 
@@ -71,7 +71,7 @@ def _square(index: int, kind: str, told: str = "") -> str:
 
 def _legend() -> str:
     return " ".join(
-        f'<svg width="{_SQUARE}" height="{_SQUARE}" aria-hidden="true">{_square(0, kind)}</svg> '
-        f"{words}"
+        f'<span><svg width="{_SQUARE}" height="{_SQUARE}" aria-hidden="true">'
+        f"{_square(0, kind)}</svg> {words}</span>"
         for kind, words in _LEGEND
     )

@@ -17,8 +17,8 @@ from kvestigate.reports.nodes import NodeRow, NodesReport, Share
 from kvestigate.reports.registry import REPORTS
 from kvestigate.reports.views import only, section
 
-_BAR = 120
-"""Width of a full bar."""
+_BAR = 100
+"""A full bar, in units that the style makes as wide as there is room."""
 
 _STYLE = """
 :root { color-scheme: light dark; --good: #1a7f37; --warn: #9a6700; --bad: #cf222e;
@@ -28,20 +28,23 @@ _STYLE = """
 body { font: 14px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
 h1 { font-size: 1.4rem; overflow-wrap: anywhere } h2 { font-size: 1.1rem; margin-top: 2rem }
 .cards { display: flex; flex-wrap: wrap; gap: .6rem }
-.card { border: 1px solid var(--line); border-radius: .4rem; padding: .4rem .9rem; min-width: 6rem }
+.card { border: 1px solid var(--line); border-radius: .4rem; padding: .4rem .9rem; flex: 1 0 6rem }
 .card b { display: block; font-size: 1.3rem; font-variant-numeric: tabular-nums }
 nav { margin: 1rem 0 } nav a { margin-right: .8rem; color: var(--used) }
 table { border-collapse: collapse; margin: .5rem 0; display: block; overflow-x: auto }
 th, td { text-align: left; white-space: nowrap; padding: .2rem .8rem .2rem 0;
   border-bottom: 1px solid var(--line); vertical-align: top }
 th { font-weight: 600 } .number { text-align: right; font-variant-numeric: tabular-nums }
+th:first-child, td:first-child { position: sticky; left: 0; background: Canvas }
 .good { color: var(--good) } .warn { color: var(--warn) } .bad { color: var(--bad) }
 .strong { font-weight: 600 } .dim { opacity: .7 }
 .finding { overflow-wrap: anywhere; border-left: 4px solid var(--line); padding: .3rem .8rem;
   margin: .6rem 0 }
 .finding.critical { border-color: var(--bad) } .finding.warning { border-color: var(--warn) }
-code { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
-svg { vertical-align: middle } .used { fill: var(--used) } .free { fill: var(--free) }
+code { font-family: ui-monospace, monospace; overflow-wrap: anywhere; user-select: all }
+svg { vertical-align: middle } .bar { width: min(120px, 12vw) }
+.legend { display: flex; flex-wrap: wrap; gap: .2rem 1.2rem }
+.used { fill: var(--used) } .free { fill: var(--free) }
 .over { fill: var(--bad) } .idle { fill: var(--warn) }
 """
 
@@ -58,7 +61,7 @@ def to_page(audit: Audit) -> str:
         *_findings(audit),
         *_charts(audit),
         *(
-            f'<h2 id="{report.name}">{report.name}</h2>\n{to_html(section(report, audit))}'
+            f'<h2 id="{report.name}">{_title(report.name)}</h2>\n{to_html(section(report, audit))}'
             for report in REPORTS
         ),
     ]
@@ -102,8 +105,13 @@ def _cards(audit: Audit) -> str:
 
 
 def _contents() -> str:
-    links = ("findings", *(report.name for report in REPORTS))
-    return "<nav>" + " ".join(f'<a href="#{name}">{name}</a>' for name in links) + "</nav>"
+    names = ("findings", *(report.name for report in REPORTS))
+    links = (f'<a href="#{name}">{_title(name)}</a>' for name in names)
+    return f"<nav>{' '.join(links)}</nav>"
+
+
+def _title(name: str) -> str:
+    return "GPUs" if name == "gpu" else name.capitalize()
 
 
 def _findings(audit: Audit) -> list[str]:
@@ -152,7 +160,8 @@ def _bar(share: Share) -> str:
     used = min(share.ratio, 1) * _BAR
     kind = "over" if share.ratio > 1 else "used"
     return (
-        f'<svg width="{_BAR}" height="10" role="img" aria-label="{share.ratio:.0%}">'
+        f'<svg class="bar" viewBox="0 0 {_BAR} 10" preserveAspectRatio="none" height="10" '
+        f'role="img" aria-label="{share.ratio:.0%}">'
         f'<rect class="free" width="{_BAR}" height="10"/>'
         f'<rect class="{kind}" width="{used:.1f}" height="10"/></svg> {share.ratio:.0%}'
     )
