@@ -31,6 +31,26 @@ def test_both_flags_make_it_happen(invoke: Invoke, consequence: Consequence) -> 
     assert done == ["n1"]
 
 
+@pytest.mark.parametrize("consequence", Consequence)
+@pytest.mark.parametrize("understood", [True, False])
+def test_a_dry_run_shows_the_plan_and_ends_well(
+    invoke: Invoke, consequence: Consequence, understood: bool
+) -> None:
+    done: list[str] = []
+    flags = [consequence.flag] if understood else []
+    outcome = invoke("n1", "--dry-run", *flags, root=cordon(consequence, done))
+    assert (outcome.code, outcome.out, outcome.err) == (0, "would cordon n1\n", "")
+    assert done == []
+
+
+def test_a_dry_run_is_not_applied(invoke: Invoke) -> None:
+    done: list[str] = []
+    root = cordon(Consequence.MODIFIES_HOSTS, done)
+    outcome = invoke("n1", "--dry-run", "--apply", Consequence.MODIFIES_HOSTS.flag, root=root)
+    assert (outcome.code, outcome.out, done) == (2, "", [])
+    assert "--dry-run and --apply contradict each other" in outcome.err
+
+
 @pytest.mark.parametrize(
     ("given", "missing"),
     [

@@ -1,7 +1,8 @@
 """The gate before every write: the plan is always shown, the change only when it is meant.
 
 A command that writes takes `--apply` and one flag that names the consequence. It prints its
-plan, calls `Confirmation.require`, and only then acts.
+plan, calls `Confirmation.require`, and only then acts. `--dry-run` says that the plan is all
+that is wanted, and ends well.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 
 import click
 
-from kvestigate.errors import UsageError
+from kvestigate.errors import EXIT_OK, UsageError
 
 
 class Consequence(enum.Enum):
@@ -41,14 +42,17 @@ class Consequence(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """Which of the two flags of a write command were given."""
+    """Which of the flags of a write command were given."""
 
     consequence: Consequence
     apply: bool
     understood: bool
+    dry_run: bool = False
 
     def require(self) -> None:
         """Pass if both flags are there; otherwise name those that are missing."""
+        if self.dry_run:
+            raise click.exceptions.Exit(EXIT_OK)
         missing = [
             flag
             for flag, given in (
@@ -67,16 +71,25 @@ class Confirmation:
 
 
 def writes(consequence: Consequence) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the two flags; the command is given one `confirmation` instead of them."""
+    """Add the flags; the command is given one `confirmation` instead of them."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @click.option("--apply", is_flag=True, help="Do it, instead of only showing the plan.")
         @click.option(
             consequence.flag, "understood", is_flag=True, help="Required together with --apply."
         )
+        @click.option(
+            "--dry-run", is_flag=True, help="Only show the plan, and end with 0; changes nothing."
+        )
         @functools.wraps(function)
-        def call(*args: Any, apply: bool, understood: bool, **kwargs: Any) -> Any:
-            confirmation = Confirmation(consequence, apply=apply, understood=understood)
+        def call(*args: Any, apply: bool, understood: bool, dry_run: bool, **kwargs: Any) -> Any:
+            if dry_run and apply:
+                raise UsageError(
+                    "--dry-run and --apply contradict each other", hint="leave out one of them"
+                )
+            confirmation = Confirmation(
+                consequence, apply=apply, understood=understood and not dry_run, dry_run=dry_run
+            )
             return function(*args, confirmation=confirmation, **kwargs)
 
         return call

@@ -72,6 +72,8 @@ def run(root: click.Command, args: Sequence[str] | None = None) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         return EXIT_OK
+    except click.exceptions.Exit as end:
+        return end.exit_code
     except click.ClickException as error:
         _complain(*describe_usage(error, root.name or ""))
         return EXIT_USAGE
