@@ -48,6 +48,15 @@ def wait_until_gone(pid: int) -> None:
 
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_nothing_of_the_guard_is_in_the_way_of_who_looks(shell: list[str]) -> None:
+    look = "tr '\\0' ' ' </proc/$PPID/cmdline; env"
+    process = start(shell, "sh", "-c", look)
+    out, _ = process.communicate(timeout=30)
+    assert b"trap" not in out
+    assert b"GUARD=" not in out
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 @pytest.mark.parametrize(
     ("command", "sent", "code", "out", "err"),
     [

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 # The watch begins when the input has been passed on: two cannot read from one stream. It ends
 # with the connection, and finds nothing to do when the command has ended before.
 _SCRIPT = """
+unset KVESTIGATE_GUARD
 exec 3<&0 4>&2 2>/dev/null
 size=$1; shift
 read -r pid name state parent group rest </proc/$$/stat
@@ -39,6 +40,13 @@ exec 3<&- 4>&-
 wait "$command"
 """
 
+# Whoever looks at processes should see what runs, not how it is watched.
+_START = """
+KVESTIGATE_GUARD=$1; shift
+export KVESTIGATE_GUARD
+exec sh -c 'eval "$KVESTIGATE_GUARD"' guard "$@"
+"""
+
 # Nothing else may pass for it: what was started once must not be started again.
 _MISSING_SHELL = re.compile(
     r"""["'`]sh["'`].*(not found|no such file|knows only)""", re.IGNORECASE | re.DOTALL
@@ -47,7 +55,7 @@ _MISSING_SHELL = re.compile(
 
 def guarded(command: Sequence[str], stdin: int = 0) -> tuple[str, ...]:
     """`command` under guard; of what is sent, the first `stdin` bytes are its input."""
-    return ("sh", "-c", _SCRIPT, "guard", str(stdin), *command)
+    return ("sh", "-c", _START, "guard", _SCRIPT, str(stdin), *command)
 
 
 def tells_of_no_shell(message: str) -> bool:
