@@ -36,6 +36,7 @@ def test_an_audit_is_analyzed_with_every_definition(invoke: Invoke) -> None:
         "stranded:        18 = free GPUs on partial nodes",
         "largest block:   7 = most free GPUs on a single node",
         "consolidation opportunity: yes",
+        "next: kvestigate optimize plan --audit ",
         "total_free > largest_block AND partial > 1, here 18 > 7 and 3 > 1",
     ):
         assert figure in done.out

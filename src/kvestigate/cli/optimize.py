@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -141,7 +142,8 @@ async def analyze(
     with counting() as progress:
         access = access_of(options) if live else None
         result = await operations.analyze(access, wanted, progress)
-    emit(options, result, analysis_blocks)
+    source = "--live" if audit is None else f"--audit {shlex.quote(str(audit))}"
+    emit(options, result, functools.partial(analysis_blocks, source=source))
     keep_json(json_path, result)
 
 

@@ -23,7 +23,7 @@ _OUTCOME = {
 }
 
 
-def analysis_blocks(found: Fragmentation) -> Sequence[Block]:
+def analysis_blocks(found: Fragmentation, source: str = "--live") -> Sequence[Block]:
     verdict = (
         text("consolidation opportunity: yes", Tone.WARN)
         if found.opportunity
@@ -51,7 +51,11 @@ def analysis_blocks(found: Fragmentation) -> Sequence[Block]:
             f"{found.free} > {found.largest_block} and {found.partial} > 1",
             Tone.DIM,
         ),
-        *([text("next: kvestigate optimize plan", Tone.DIM)] if found.opportunity else []),
+        *(
+            [text(f"next: kvestigate optimize plan {source}", Tone.DIM)]
+            if found.opportunity
+            else []
+        ),
     ]
 
 

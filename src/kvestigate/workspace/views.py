@@ -157,12 +157,17 @@ def destruction_blocks(done: Destruction) -> Sequence[Block]:
     return [text(f"would destroy {where}"), *_steps(done.plan)]
 
 
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count} files"
+
+
 def synced_blocks(done: Synced) -> Sequence[Block]:
     if not done.sent and not done.removed:
-        return [text(f"{done.directory} on {done.node} is up to date ({done.equal} files)")]
+        return [text(f"{done.directory} on {done.node} is up to date ({_files(done.equal)})")]
     verb = ("sent", "removed") if done.applied else ("would send", "would remove")
     said = f"{verb[0]} {_count(done.sent)} ({size(done.bytes)}) to {done.directory} on {done.node}"
-    there = f", {done.equal} files are there already" if done.equal else ""
+    is_ = "is" if done.equal == 1 else "are"
+    there = f", {_files(done.equal)} {is_} there already" if done.equal else ""
     blocks: list[Block] = [text(said + there, Tone.GOOD if done.applied else Tone.PLAIN)]
     if not done.applied:
         blocks += _paths("send", done.sent)
