@@ -35,7 +35,7 @@ def _spec(spec: Object) -> Causes:
     if all(name in spec for name in both):
         shown = {
             "MinAvailable": spec["minAvailable"],
-            "Selector": spec.get("selector"),
+            "Selector": checks.shown_selector(spec["selector"]) if "selector" in spec else None,
             "MaxUnavailable": spec["maxUnavailable"],
             "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
         }

@@ -67,9 +67,9 @@ def _sources(path: str, spec: Object) -> Causes:
         source, ref = spec["dataSource"], spec["dataSourceRef"]
         if ref.get("namespace"):
             why = "may not be specified when dataSourceRef.namespace is specified"
-            yield causes.invalid(path, f"{path}.dataSource", why)
+            yield causes.invalid(path, {}, why)
         elif any(source.get(key) != ref.get(key) for key in ("apiGroup", "kind", "name")):
-            yield causes.invalid(path, f"{path}.dataSource", "must match dataSourceRef")
+            yield causes.invalid(path, {}, "must match dataSourceRef")
 
 
 def _source(path: str, source: Object) -> Causes:
@@ -84,3 +84,15 @@ def _source(path: str, source: Object) -> Causes:
         yield from subdomain(f"{path}.apiGroup", group)
     if namespace := source.get("namespace"):
         yield from each(f"{path}.namespace", namespace, names.label_problems(namespace))
+
+
+def claim_warnings(path: str, spec: Object) -> list[str]:
+    """Storage comes in whole bytes."""
+    found = []
+    resources = spec.get("resources") or {}
+    for kind in ("requests", "limits"):
+        amount = (resources.get(kind) or {}).get("storage", "0")
+        if quantities.millis(amount) % 1000:
+            why = f'fractional byte value "{amount}" is invalid, must be an integer'
+            found.append(f"{path}.resources.{kind}[storage]: {why}")
+    return found

@@ -6,7 +6,7 @@ from kvestigate.kube import causes, quantities
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks
 from kvestigate.plane.kinds.checks import Causes
-from kvestigate.plane.kinds.claim_spec import validate_claim_spec
+from kvestigate.plane.kinds.claim_spec import claim_warnings, validate_claim_spec
 from kvestigate.plane.kinds.difference import difference
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
 from kvestigate.plane.kinds.podspec.defaults import default_claim_spec, round_amounts
@@ -51,14 +51,7 @@ class ClaimKind(Kind):
         return found
 
     def warnings(self, obj: Object) -> list[str]:
-        found = []
-        resources = obj["spec"].get("resources") or {}
-        for kind in ("requests", "limits"):
-            amount = (resources.get(kind) or {}).get("storage", "0")
-            if quantities.millis(amount) % 1000:
-                why = f'fractional byte value "{amount}" is invalid, must be an integer'
-                found.append(f"spec.resources.{kind}[storage]: {why}")
-        return found
+        return claim_warnings("spec", obj["spec"])
 
 
 def _settle_source(spec: Object, before: Object | None) -> None:

@@ -7,7 +7,9 @@ from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks
 from kvestigate.plane.kinds.checks import INT32_MAX, Causes
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
+from kvestigate.plane.kinds.podspec.defaults import default_volume, round_amounts
 from kvestigate.plane.kinds.storage_classes import driver_name
+from kvestigate.plane.kinds.volumes import inline_volume
 
 _GROUP_POLICIES = ("File", "None", "ReadWriteOnceWithFSType")
 _LIFECYCLES = ("Persistent", "Ephemeral")
@@ -101,6 +103,12 @@ class VolumeAttachmentKind(Kind):
     judges_step = False
     returns_deleted = True
     updates_unconditionally = False
+
+    def default(self, obj: Object) -> None:
+        inline = obj["spec"]["source"].get("inlineVolumeSpec")
+        if inline is not None:
+            round_amounts(inline.get("capacity") or {})
+            default_volume(inline)
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return [*_attachment(obj["spec"]), *_state(obj["status"])]
@@ -207,6 +215,8 @@ def _attachment(spec: Object) -> Causes:
     elif named == "":
         why = "must specify non empty persistentVolumeName"
         yield causes.required(f"{path}.persistentVolumeName", why)
+    elif inline is not None:
+        yield from inline_volume(f"{path}.inlineVolumeSpec", inline)
     yield from checks.subdomain("spec.nodeName", spec.get("nodeName", ""))
     if named is not None:
         yield from checks.subdomain(f"{path}.persistentVolumeName", named)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
@@ -42,10 +42,11 @@ class EventKind(Kind):
         return names.path_segment_problems(name)
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
-        return list(_event(obj))
+        return list(_event(obj, "reportingComponent"))
 
 
-def _event(obj: Object) -> Causes:
+def _event(obj: Object, reporter: str) -> Causes:
+    """`reporter`: what the version that is spoken calls the reporting controller."""
     namespace = obj["metadata"].get("namespace", "")
     about = obj["involvedObject"].get("namespace", "")
     if not obj.get("eventTime"):
@@ -56,15 +57,15 @@ def _event(obj: Object) -> Causes:
         why = "does not match event.namespace"
         yield causes.invalid("involvedObject.namespace", about, why)
     if obj.get("eventTime"):
-        yield from _modern(obj)
+        yield from _modern(obj, reporter)
 
 
-def _modern(obj: Object) -> Causes:
+def _modern(obj: Object, reporter: str) -> Causes:
     """What is asked of events that carry a time of their own."""
-    reporter = obj.get("reportingComponent", "")
-    if not reporter:
-        yield causes.required("reportingComponent")
-    yield from checks.label_key("reportingComponent", reporter)
+    name = obj.get("reportingComponent", "")
+    if not name:
+        yield causes.required(reporter)
+    yield from checks.label_key(reporter, name)
     for field, limit in _LIMITS.items():
         text = obj.get(field, "")
         if not text and field != "message":
@@ -75,12 +76,7 @@ def _modern(obj: Object) -> Causes:
 
 def _strict(obj: Object) -> Causes:
     """What the newer version asks beyond that: all that is deprecated stays unset."""
-    series = obj.get("series")
-    if series is not None:
-        if series.get("count", 0) < 2:
-            yield causes.invalid("series.count", "", "should be at least 2")
-        if not series.get("lastObservedTime"):
-            yield causes.required("series.lastObservedTime")
+    yield from _series(obj.get("series"))
     if not obj.get("eventTime"):
         yield causes.required("eventTime")
     type_ = obj.get("type", "")
@@ -89,6 +85,50 @@ def _strict(obj: Object) -> Causes:
     for field in ("firstTimestamp", "lastTimestamp", "count", "source"):
         if obj.get(field):
             yield causes.invalid(field, "", "needs to be unset")
+
+
+def _series(series: Object | None) -> Causes:
+    if series is None:
+        return
+    if series.get("count", 0) < 2:
+        yield causes.invalid("series.count", "", "should be at least 2")
+    if not series.get("lastObservedTime"):
+        yield causes.required("series.lastObservedTime")
+
+
+# What the newer version lets nobody change, and how it shows what somebody wanted instead.
+_FIXED: tuple[tuple[str, Callable[[Any], Any]], ...] = (
+    ("involvedObject", lambda value: _reference(value or {})),
+    ("reason", lambda value: value or ""),
+    ("message", lambda value: value or ""),
+    ("source", lambda value: {name.title(): value.get(name, "") for name in ("component", "host")}),
+    ("firstTimestamp", lambda value: value),
+    ("lastTimestamp", lambda value: value),
+    ("count", lambda value: value or 0),
+    ("reason", lambda value: value or ""),  # the server looks twice
+    ("type", lambda value: value or ""),
+    ("eventTime", lambda value: value),
+    ("action", lambda value: value or ""),
+    ("related", lambda value: None if value is None else _reference(value)),
+    ("reportingComponent", lambda value: value or ""),
+    ("reportingInstance", lambda value: value or ""),
+)
+
+
+def _kept(new: Object, old: Object) -> Causes:
+    if new.get("series") != old.get("series"):
+        yield from _series(new.get("series"))
+    for field, show in _FIXED:
+        path = "reportingController" if field == "reportingComponent" else field
+        yield from checks.immutable(path, show(new.get(field)), show(old.get(field)))
+
+
+def _reference(value: Object) -> Object:
+    """As the server shows its own form of it."""
+    names = {"uid": "UID", "apiVersion": "APIVersion"}
+    return {
+        names.get(field, field[0].upper() + field[1:]): value.get(field, "") for field in _INVOLVED
+    }
 
 
 # events.k8s.io/v1 -> v1
@@ -132,8 +172,19 @@ class EventView(View):
         resource = self.stored.resource
         return {**renamed, "kind": resource.kind, "apiVersion": resource.api_version}
 
+    @property
+    def judge(self) -> Kind:
+        """This version asks more than the one in which events are kept."""
+        return self
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_event(obj, "reportingController"))
+
     def validate_create(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_strict(obj))
+
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return list(_kept(new, old))
 
     def from_stored(self, obj: Object) -> Object:
         renamed = {_BACK.get(field, field): value for field, value in obj.items()}

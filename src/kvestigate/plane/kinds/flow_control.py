@@ -3,6 +3,8 @@ Pure."""
 
 from __future__ import annotations
 
+import math
+
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks
@@ -25,6 +27,8 @@ _VERBS = (
     "watch",
 )
 _RESPONSES = ("Queue", "Reject")
+_QUEUES_MAX = 10_000_000
+_HASH_BITS = 60
 
 
 class FlowSchemaKind(Kind):
@@ -215,5 +219,35 @@ def _response(path: str, response: Object) -> Causes:
         if queuing is None:
             why = "must not be empty if limited.limitResponse.type is Limited"
             yield causes.required(f"{path}.queuing", why)
+        else:
+            yield from _queuing(f"{path}.queuing", queuing)
     else:
         yield from checks.one_of(f"{path}.type", kind, _RESPONSES)
+
+
+def _queuing(path: str, queuing: Object) -> Causes:
+    """How requests are dealt to queues, of which each flow draws a hand."""
+    queues, hand = queuing["queues"], queuing["handSize"]
+    if queuing["queueLengthLimit"] <= 0:
+        limit = queuing["queueLengthLimit"]
+        yield causes.invalid(f"{path}.queueLengthLimit", limit, "must be positive")
+    if queues <= 0:
+        yield causes.invalid(f"{path}.queues", queues, "must be positive")
+    elif queues > _QUEUES_MAX:
+        yield causes.invalid(f"{path}.queues", queues, f"must not be greater than {_QUEUES_MAX}")
+    if hand <= 0:
+        yield causes.invalid(f"{path}.handSize", hand, "must be positive")
+    elif hand > queues:
+        why = f"should not be greater than queues ({queues})"
+        yield causes.invalid(f"{path}.handSize", hand, why)
+    elif _entropy(queues, hand) > _HASH_BITS:
+        why = (
+            f"required entropy bits of deckSize {queues} and handSize {hand} should not be "
+            f"greater than {_HASH_BITS}"
+        )
+        yield causes.invalid(f"{path}.handSize", hand, why)
+
+
+def _entropy(deck: int, hand: int) -> int:
+    """The bits that choosing a hand of cards from a deck takes."""
+    return math.ceil(math.log2(deck) * hand)

@@ -34,9 +34,9 @@ class NodeKind(Kind):
     def default(self, obj: Object) -> None:
         spec: Object = obj["spec"]
         status: Object = obj.setdefault("status", {})
-        ranges = spec.get("podCIDRs") or []
-        if not ranges and "podCIDR" in spec:
-            spec["podCIDRs"] = [spec["podCIDR"]]
+        ranges, first = spec.get("podCIDRs") or [], spec.get("podCIDR")
+        if first and ranges[:1] != [first]:  # what older clients know counts
+            spec["podCIDRs"] = [first]
         elif ranges:
             spec["podCIDR"] = ranges[0]
         if "capacity" in status and "allocatable" not in status:
@@ -79,10 +79,24 @@ def _node(obj: Object) -> Causes:
     ranges = spec.get("podCIDRs") or []
     for index, value in enumerate(ranges):
         yield from checks.cidr(f"spec.podCIDRs[{index}]", value)
-    versions = {getattr(checks.network(value), "version", 0) for value in ranges}
-    if len(ranges) > 2 or len(versions) < len(ranges):
+    if len(ranges) > 1:
+        yield from _pair(ranges)
+
+
+def _pair(ranges: list[str]) -> Causes:
+    """A node may have addresses for pods of each IP family, from one range each."""
+    path = "spec.podCIDRs"
+    versions = [getattr(checks.network(value), "version", 0) for value in ranges]
+    if 0 in versions:
+        at = versions.index(0)
+        why = (
+            "invalid PodCIDRs. failed to check with dual stack with error:"
+            f"invalid CIDR[{at}]: <nil> (invalid CIDR address: {ranges[at]})"
+        )
+        yield Cause("InternalError", path, f"Internal error: {why}")
+    if 0 in versions or len(ranges) > 2 or len(set(versions)) < len(ranges):
         why = "may specify no more than one CIDR for each IP family"
-        yield causes.invalid("spec.podCIDRs", ranges, why)
+        yield causes.invalid(path, ranges, why)
 
 
 def validate_taints(path: str, taints: list[Object]) -> Causes:

@@ -59,6 +59,11 @@ class ReplicationControllerKind(Kind):
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return list(_status(new.get("status") or {}))
 
+    def update_warnings(self, new: Object, old: Object) -> list[str]:
+        """Of the old template, not the new one: the server has them the wrong way round."""
+        changed = new["metadata"].get("generation") != old["metadata"].get("generation")
+        return warn_of_template(old["spec"]["template"], "spec.template") if changed else []
+
     def warnings(self, obj: Object) -> list[str]:
         problems = names.label_problems(obj["metadata"].get("name", ""))
         found = warn_of_template(obj["spec"]["template"], "spec.template")

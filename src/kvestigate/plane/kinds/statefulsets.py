@@ -6,9 +6,10 @@ from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import amounts, checks, workloads
 from kvestigate.plane.kinds.checks import Causes
-from kvestigate.plane.kinds.claim_spec import validate_claim_spec
+from kvestigate.plane.kinds.claim_spec import claim_warnings, validate_claim_spec
 from kvestigate.plane.kinds.kind import Object, Scene
 from kvestigate.plane.kinds.podspec import default_pod_template, validate_pod_template
+from kvestigate.plane.kinds.podspec.defaults import default_claim_spec, round_amounts
 
 _MUTABLE = (
     "replicas",
@@ -86,10 +87,21 @@ class StatefulSetKind(workloads.Workload):
         ]
 
     def warnings(self, obj: Object) -> list[str]:
-        return self.template_warnings(obj) + _endless_history(obj["spec"])
+        claims = _claim_warnings(obj["spec"], "")
+        return self.template_warnings(obj) + claims + _endless_history(obj["spec"])
 
     def update_warnings(self, new: Object, old: Object) -> list[str]:
-        return super().update_warnings(new, old) + _endless_history(new["spec"])
+        claims = _claim_warnings(new["spec"], ".Spec")
+        return super().update_warnings(new, old) + claims + _endless_history(new["spec"])
+
+
+def _claim_warnings(spec: Object, within: str) -> list[str]:
+    """`within`: what the server has follow the path of a template."""
+    return [
+        warning
+        for index, claim in enumerate(spec.get("volumeClaimTemplates") or ())
+        for warning in claim_warnings(f"spec.volumeClaimTemplates[{index}]{within}", claim["spec"])
+    ]
 
 
 def _endless_history(spec: Object) -> list[str]:
@@ -103,8 +115,11 @@ def _endless_history(spec: Object) -> list[str]:
 
 def _default_claim(claim: Object) -> None:
     claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
-    claim["spec"].setdefault("volumeMode", "Filesystem")
-    claim["status"].setdefault("phase", "Pending")
+    default_claim_spec(claim["spec"])
+    status = claim["status"]
+    status.setdefault("phase", "Pending")
+    for field in ("capacity", "allocatedResources"):
+        round_amounts(status.get(field) or {})
 
 
 def _drop_unserved(obj: Object) -> None:
