@@ -162,9 +162,9 @@ async def prepare_update(
         _merge_owners(call, new)
         _carry_over(new, old, kind, status=status)
     kind.on_update(new, old, scene)
+    admit(write)
     if kind.counts_generations and not status:
         metadata.advance_generation(new, old, kind)
-    admit(write)
     found = metadata.check_changed(new, old, kind)
     if status:
         found += call.served.judge.validate_status(new, old, scene)
