@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvestigate.errors import ApiError, Expired, Timeout
 from kvestigate.plane.store.errors import Compacted
-from kvestigate.plane.store.plane import Plane
+from kvestigate.plane.store.plane import Breathe, Plane
 from kvestigate.plane.store.state import PlaneState
 
 FIELD = "resourceVersion"
@@ -41,4 +41,17 @@ def exactly(plane: Plane, revision: int) -> PlaneState:
     try:
         return plane.at(revision)
     except Compacted:
-        raise Expired("The resourceVersion for the provided list is too old.") from None
+        raise _too_old() from None
+
+
+async def recalled(plane: Plane, revision: int, breathe: Breathe) -> PlaneState:
+    """The same, while others have their turn."""
+    at_least(plane, str(revision))
+    try:
+        return await plane.recall(revision, breathe)
+    except Compacted:
+        raise _too_old() from None
+
+
+def _too_old() -> Expired:
+    return Expired("The resourceVersion for the provided list is too old.")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvestigate.plane.store.body import HOLE, fill, hollow
+from kvestigate.plane.store.body import HOLE, fill, hollow, reopened
 
 TEXT = st.text(max_size=20) | st.sampled_from(["\0", '"\0"', '"resourceVersion":"1"', "\\"])
 
@@ -27,6 +27,7 @@ def test_only_the_resource_version_changes(label: str, data: str, revision: int)
     assert msgspec.json.decode(filled) == value
     value["metadata"]["resourceVersion"] = "7"
     assert msgspec.json.decode(fill(hollow(filled), 7)) == value
+    assert msgspec.json.decode(fill(reopened(filled, revision), 7)) == value
 
 
 @pytest.mark.parametrize(

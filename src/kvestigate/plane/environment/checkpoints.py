@@ -69,7 +69,7 @@ async def restore(errand: Errand) -> Response:
         raise errors.BadRequest("checkpoint or resourceVersion: one of them has to be given")
     state = points.past(plane, back.checkpoint, back.resource_version)
     errand.planes.workforce.dismiss(plane.name)
-    changes = await plane.restore(state, errand.user.name)
+    changes = await plane.restore(state, errand.user.name, errand.breathe)
     for change in changes:
         if change.resource == DEFINITIONS and change.type is ChangeType.DELETED:
             plural, _, group = change.item.name.partition(".")

@@ -35,7 +35,7 @@ async def point(errand: Errand, field: str, text: str) -> Point:
         other = await _other(errand, text.removeprefix(_PLANE))
         return Point(other, other.state)
     if text.isascii() and text.isdecimal():
-        return Point(plane, versions.exactly(plane, int(text)))
+        return Point(plane, await versions.recalled(plane, int(text), errand.breathe))
     raise errors.BadRequest(
         f'{field}: "{text}" is no point of a plane: write a revision (1042), checkpoint:NAME or '
         "plane:ID"

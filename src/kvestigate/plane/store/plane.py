@@ -8,8 +8,10 @@ are always the same.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from itertools import islice
+from typing import TypeAlias
 
 from kvestigate.plane.store import transition
 from kvestigate.plane.store.committer import Committer, Decision
@@ -25,6 +27,16 @@ from kvestigate.plane.store.model import Change, Mutation, ResourceKey
 from kvestigate.plane.store.state import PlaneState
 from kvestigate.plane.store.watch import BUFFER, Hub, Subscription
 
+Breathe: TypeAlias = Callable[[], Awaitable[None]]
+"""What is called between steps of long work, for others to have their turn."""
+
+_AT_ONCE = 16
+"""Changes that are made or undone in one step: what takes a tenth of a millisecond."""
+
+
+async def _at_once() -> None:
+    """Nobody else needs a turn."""
+
 
 class Plane:
     """Made by the Store. An idle one is this object and nothing else: no task, no queue."""
@@ -39,6 +51,7 @@ class Plane:
         "_pins",
         "_setbacks",
         "_tip",
+        "_waiting",
         "history",
         "name",
         "state",
@@ -66,6 +79,8 @@ class Plane:
         self._closed = False
         self._setbacks = 0
         """How often decided writes did not happen."""
+        self._waiting: list[asyncio.Future[None]] | None = None
+        """Writers that wait for the plane to be restored; None: it is not being restored."""
 
     @property
     def tip(self) -> PlaneState:
@@ -91,6 +106,7 @@ class Plane:
         too: whoever reads after it sees what stood in the way.
         """
         while True:
+            await self._free()
             self.require_open()
             try:
                 changes, state = transition.apply(
@@ -113,13 +129,57 @@ class Plane:
         """Commit one mutation."""
         return (await self.commit((mutation,), actor))[0]
 
-    async def restore(self, state: PlaneState, actor: str = "") -> list[Change]:
-        """Write what it takes to have the objects of `state` again.
+    async def restore(
+        self, state: PlaneState, actor: str = "", breathe: Breathe = _at_once
+    ) -> list[Change]:
+        """Write what it takes to have the objects of `state` again, at once.
 
         Time does not run backwards: restored objects get new revisions, and watchers see the
-        way there. To have the very same bytes again, fork from the checkpoint.
+        way there. To have the very same bytes again, fork from the checkpoint. What is to be
+        written is made up in steps, for which other writers of this plane wait.
         """
-        return await self.commit(transition.way_back(self._tip, state), actor)
+        await self._free()
+        self._waiting = []
+        try:
+            while True:
+                self.require_open()
+                tip = self._tip
+                changes, restored = await self._way_to(state, actor, breathe)
+                self.require_open()
+                if self._tip is not tip:
+                    continue  # another server was faster
+                if changes and (done := self._append(changes, restored)) is not None:
+                    try:
+                        await done
+                    except Overtaken:
+                        continue
+                return changes
+        finally:
+            waiting, self._waiting = self._waiting, None
+            for writer in waiting:
+                if not writer.done():
+                    writer.set_result(None)
+
+    async def _way_to(
+        self, state: PlaneState, actor: str, breathe: Breathe
+    ) -> tuple[list[Change], PlaneState]:
+        """The changes that lead there from the tip, and where they lead."""
+        reached, now = self._tip, self._journal.date(self)
+        mutations = transition.way_back(reached, state)
+        changes: list[Change] = []
+        while some := list(islice(mutations, _AT_ONCE)):
+            made, reached = transition.apply(reached, some, actor, now)
+            changes += made
+            await breathe()
+        return changes, reached
+
+    async def _free(self) -> None:
+        """Wait until the plane is not being restored."""
+        while self._waiting is not None:
+            # One of the writer's own loop, which need not be that of the one who restores.
+            writer = asyncio.get_running_loop().create_future()
+            self._waiting.append(writer)
+            await writer
 
     def events_since(self, revision: int) -> list[Change]:
         """Every change after `revision`, or Compacted."""
@@ -127,12 +187,29 @@ class Plane:
 
     def at(self, revision: int) -> PlaneState:
         """The plane as it was at a retained revision or checkpoint, or Compacted."""
+        known = self._known(revision)
+        if known is not None:
+            return known
+        return transition.undo(self.state, self.events_since(revision), revision)
+
+    async def recall(self, revision: int, breathe: Breathe) -> PlaneState:
+        """The same in steps: the way back may be long."""
+        known = self._known(revision)
+        if known is not None:
+            return known
+        state, changes = self.state, self.events_since(revision)
+        for end in range(len(changes), 0, -_AT_ONCE):
+            state = transition.undo(state, changes[max(end - _AT_ONCE, 0) : end], revision)
+            await breathe()
+        return state
+
+    def _known(self, revision: int) -> PlaneState | None:
         if revision >= self.state.revision:
             return self.state
-        for pinned in self.checkpoints.values():
+        for pinned in (self._pins or {}).values():
             if pinned.revision == revision:
                 return pinned
-        return transition.undo(self.state, self.events_since(revision), revision)
+        return None
 
     @property
     def checkpoints(self) -> dict[str, PlaneState]:

@@ -5,7 +5,7 @@ Pure: the time and the actor are arguments.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kvestigate.plane.store import body
 from kvestigate.plane.store.difference import diff
@@ -25,7 +25,7 @@ from kvestigate.plane.store.state import EMPTY, PlaneState
 
 
 def apply(
-    state: PlaneState, mutations: Sequence[Mutation], actor: str, now: float
+    state: PlaneState, mutations: Iterable[Mutation], actor: str, now: float
 ) -> tuple[list[Change], PlaneState]:
     """The changes and the state after all of them; raises Refused if one cannot be made."""
     changes = []
@@ -68,9 +68,9 @@ def undo(state: PlaneState, changes: Sequence[Change], revision: int) -> PlaneSt
     return state
 
 
-def way_back(present: PlaneState, past: PlaneState) -> list[Mutation]:
+def way_back(present: PlaneState, past: PlaneState) -> Iterator[Mutation]:
     """The mutations that give `present` the objects of `past`."""
-    return [_towards(*difference) for difference in diff(present, past)]
+    return (_towards(*difference) for difference in diff(present, past))
 
 
 def _towards(resource: ResourceKey, current: Item | None, wanted: Item | None) -> Mutation:
@@ -82,7 +82,7 @@ def _towards(resource: ResourceKey, current: Item | None, wanted: Item | None) -
         wanted.namespace,
         wanted.name,
         wanted.uid,
-        body.hollow(wanted.data),
+        body.reopened(wanted.data, wanted.revision),
         ABSENT if current is None else current.revision,
         wanted.labels,
         wanted.owners,
@@ -118,7 +118,9 @@ def _change(state: PlaneState, mutation: Mutation, actor: str, now: float) -> Ch
 
 
 def _last_form(mutation: Remove, before: Item, revision: int) -> Item:
-    last = body.hollow(before.data) if mutation.body is None else mutation.body
+    last = mutation.body
+    if last is None:
+        last = body.reopened(before.data, before.revision)
     return Item(
         before.namespace,
         before.name,
