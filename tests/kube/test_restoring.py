@@ -44,15 +44,3 @@ def test_a_deployment(spec: Any, told: str) -> None:
 def test_bytes(value: Any, told: str) -> None:
     assert CONFIG_MAP is not None
     assert restoring.complaint({"binaryData": {"a": value}}, CONFIG_MAP) == told
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ({"b": [1, None], "a": {"c": True}}, "map[a:map[c:true] b:[1 <nil>]]"),
-        ({}, "map[]"),
-        (1.5, "1.5"),
-    ],
-)
-def test_shown_as_go_prints_it(value: Any, shown: str) -> None:
-    assert restoring.shown(value) == shown

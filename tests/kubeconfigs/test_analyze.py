@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from kvestigate.errors import ConfigError
 from kvestigate.kubeconfigs.analyze import analyze
 from kvestigate.kubeconfigs.entries import Entries
-from kvestigate.kubeconfigs.model import Analysis, Severity, at_least
+from kvestigate.kubeconfigs.model import Analysis
+from kvestigate.render.severity import Severity, at_least
 from tests.client.identities import NOON, make_certificate, make_token
 from tests.kubeconfigs.conftest import Json, Write, config
 
@@ -183,7 +184,8 @@ def test_without_files_there_is_nothing_to_say(tmp_path: Path) -> None:
 
 def test_fail_on_counts_what_is_worse(write: Write) -> None:
     found = look(write(config(SERVER | {"insecure-skip-tls-verify": True}))).findings
-    assert (at_least(found, "warning"), at_least(found, "critical")) == (True, False)
+    severities = [it.severity for it in found]
+    assert (at_least(severities, "warning"), at_least(severities, "critical")) == (True, False)
 
 
 values = st.recursive(

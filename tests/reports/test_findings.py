@@ -17,8 +17,8 @@ from kvestigate.observe.condensing import PodCondenser
 from kvestigate.observe.exporters import GpuReading
 from kvestigate.observe.exposition import Sample
 from kvestigate.render.plain import to_text
+from kvestigate.render.severity import Severity, at_least, counted
 from kvestigate.reports.audit import examine
-from kvestigate.reports.findings.model import Severity, at_least
 from kvestigate.reports.findings.registry import RULES, findings, skipped
 from kvestigate.reports.views import finding_blocks
 from tests.observe.objects import container, node, pod
@@ -306,10 +306,12 @@ def test_the_worst_comes_first_and_limits_count() -> None:
     }
     found = findings(snapshot(given))
     assert [it.severity for it in found] == [Severity.CRITICAL, Severity.WARNING, Severity.INFO]
-    assert at_least(found, "critical")
-    assert at_least(found[1:], "warning")
-    assert not at_least(found[1:], "critical")
-    assert not at_least(found[2:], "warning")
+    severities = [it.severity for it in found]
+    assert at_least(severities, "critical")
+    assert at_least(severities[1:], "warning")
+    assert not at_least(severities[1:], "critical")
+    assert not at_least(severities[2:], "warning")
+    assert counted(severities) == "1 critical, 1 warning, 1 info"
 
 
 def test_what_cannot_be_seen_is_not_called_missing() -> None:

@@ -63,8 +63,8 @@ async def audit(
     be listed is named, and the rest goes on. With -n it looks at one namespace, and at what is
     in none. Beside the usual formats there is `-o sarif`: the findings, for code scanners.
     """
+    from kvestigate.render.severity import at_least
     from kvestigate.reports.audit import AuditOptions, collect
-    from kvestigate.reports.findings.model import at_least
     from kvestigate.reports.views import audit_blocks
 
     with counting() as progress:
@@ -83,7 +83,8 @@ async def audit(
         from kvestigate.reports.page import to_page
 
         write_whole(html_path, to_page(result).encode())
-    return EXIT_FAILED if fail_on and at_least(result.findings, fail_on) else EXIT_OK
+    found = (it.severity for it in result.findings)
+    return EXIT_FAILED if fail_on and at_least(found, fail_on) else EXIT_OK
 
 
 @command(

@@ -59,13 +59,14 @@ def analyze(
     from datetime import UTC, datetime
 
     from kvestigate.kubeconfigs.analyze import analyze as collect
-    from kvestigate.kubeconfigs.model import at_least
     from kvestigate.kubeconfigs.views import analysis_blocks
+    from kvestigate.render.severity import at_least
 
     result = collect(_paths(options, files), os.environ, datetime.now(UTC))
     emit(options, result, analysis_blocks)
     keep_json(json_path, result)
-    return EXIT_FAILED if fail_on and at_least(result.findings, fail_on) else EXIT_OK
+    found = (it.severity for it in result.findings)
+    return EXIT_FAILED if fail_on and at_least(found, fail_on) else EXIT_OK
 
 
 @command(

@@ -6,7 +6,6 @@ The handshake is a real one: it runs `true` in the container.
 from __future__ import annotations
 
 import asyncio
-import difflib
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -17,12 +16,12 @@ from kvestigate.client.api import PODS, Api
 from kvestigate.client.connect import connect
 from kvestigate.client.named import get_named
 from kvestigate.client.streams import V4, V5, Channel
-from kvestigate.errors import KvestigateError, UsageError
+from kvestigate.errors import KvestigateError
+from kvestigate.kube.containers import container_of
 from kvestigate.kube.views.pods import Pod
 from kvestigate.operation import Effect, Operation
 from kvestigate.wire.message import Request, WebSocket
 
-_DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 _PATIENCE = 10.0
 """Seconds for the handshake, and again for the command that follows it."""
 
@@ -69,7 +68,7 @@ async def collect(access: Access, options: ExecUrlOptions) -> ExecUrlReport:
 async def _report(access: Access, api: Api, options: ExecUrlOptions) -> ExecUrlReport:
     namespace = access.namespace
     pod: Pod = await get_named(api, PODS, options.pod, Pod)
-    container = _container(pod, options.container)
+    container = container_of(pod, options.container)
     path = PODS.path(namespace=namespace, name=options.pod, subresource="exec")
     query = urlencode(
         [("command", "true"), ("container", container), ("stdout", "true"), ("stderr", "true")]
@@ -88,18 +87,6 @@ async def _report(access: Access, api: Api, options: ExecUrlOptions) -> ExecUrlR
             await _attempt(api, Request("GET", path, query), V4),
         ),
     )
-
-
-def _container(pod: Pod, wanted: str) -> str:
-    names = [container.name for container in pod.spec.containers]
-    if wanted and wanted not in names:
-        near = difflib.get_close_matches(wanted, names, n=1)
-        raise UsageError(
-            f"--container: pod {pod.metadata.name!r} has no container {wanted!r}",
-            hint=(f"did you mean {near[0]!r}? " if near else "") + f"it has: {', '.join(names)}",
-        )
-    annotated = pod.metadata.annotations.get(_DEFAULT_CONTAINER, "")
-    return wanted or (annotated if annotated in names else names[0])
 
 
 async def _attempt(api: Api, request: Request, subprotocol: str) -> Handshake:

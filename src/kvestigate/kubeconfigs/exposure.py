@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from kvestigate.kubeconfigs.look import Look
-from kvestigate.kubeconfigs.model import Finding, Severity, kubectl
+from kvestigate.kubeconfigs.model import Finding, kubectl
+from kvestigate.render.severity import Severity
 
 
 def permissions(look: Look, now: datetime) -> Iterator[Finding]:

@@ -10,7 +10,8 @@ from typing import Any
 from kvestigate.kubeconfigs.entries import Entry
 from kvestigate.kubeconfigs.expiry import Validity, key_fits, of_cluster, of_user
 from kvestigate.kubeconfigs.look import Look
-from kvestigate.kubeconfigs.model import Finding, Severity, kubectl
+from kvestigate.kubeconfigs.model import Finding, kubectl
+from kvestigate.render.severity import Severity
 
 SOON = timedelta(days=30)
 

@@ -2,25 +2,11 @@
 
 from __future__ import annotations
 
-import enum
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-
-class Severity(enum.Enum):
-    """The worst first."""
-
-    CRITICAL = "critical"
-    """Something in it cannot be used, or anybody can change it."""
-    WARNING = "warning"
-    """It works, and should not stay so."""
-    INFO = "info"
-
-    @property
-    def rank(self) -> int:
-        return list(Severity).index(self)
+from kvestigate.render.severity import Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +48,6 @@ class Analysis:
     contexts: tuple[ContextFacts, ...]
     findings: tuple[Finding, ...]
     """The worst first."""
-
-
-def at_least(findings: Iterable[Finding], severity: str) -> bool:
-    """Whether one of the findings is of that severity or worse."""
-    limit = Severity(severity).rank
-    return any(finding.severity.rank <= limit for finding in findings)
 
 
 def kubectl(file: Path | str, *words: str) -> str:

@@ -13,7 +13,8 @@ from kvestigate.client.located import Section
 from kvestigate.kubeconfigs import fields
 from kvestigate.kubeconfigs.entries import Entry
 from kvestigate.kubeconfigs.look import Look
-from kvestigate.kubeconfigs.model import Finding, Severity, kubectl
+from kvestigate.kubeconfigs.model import Finding, kubectl
+from kvestigate.render.severity import Severity
 
 
 def repeated(look: Look, now: datetime) -> Iterator[Finding]:

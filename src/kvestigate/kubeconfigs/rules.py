@@ -7,7 +7,8 @@ from datetime import datetime
 
 from kvestigate.kubeconfigs import exposure, logins, naming
 from kvestigate.kubeconfigs.look import Look
-from kvestigate.kubeconfigs.model import Finding, Severity
+from kvestigate.kubeconfigs.model import Finding
+from kvestigate.render.severity import Severity
 
 Rule = Callable[[Look, datetime], Iterable[Finding]]
 """What was seen and the time now -> what is wrong."""

@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from kvestigate.kubeconfigs.convert import Conversion
 from kvestigate.kubeconfigs.difference import ADDED, REMOVED, Difference, EntryChange
-from kvestigate.kubeconfigs.model import Analysis, Finding, Severity
+from kvestigate.kubeconfigs.model import Analysis, Finding
 from kvestigate.kubeconfigs.verify import DENIED, SKEWED, WORKS, Check, Verification
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, one_line, text
 from kvestigate.render.human import milliseconds
-
-_SEVERITIES = {Severity.CRITICAL: Tone.BAD, Severity.WARNING: Tone.WARN, Severity.INFO: Tone.DIM}
+from kvestigate.render.severity import counted
 
 
 def analysis_blocks(found: Analysis) -> Sequence[Block]:
@@ -50,18 +49,14 @@ def _contexts(found: Analysis) -> Table:
 def _findings(findings: Sequence[Finding]) -> list[Block]:
     if not findings:
         return [text("nothing is wrong with it", Tone.GOOD)]
-    counts = [
-        f"{count} {severity.value}"
-        for severity in Severity
-        if (count := sum(it.severity is severity for it in findings))
-    ]
-    blocks: list[Block] = [text(f"Findings: {', '.join(counts)}", Tone.STRONG)]
+    counts = counted(it.severity for it in findings)
+    blocks: list[Block] = [text(f"Findings: {counts}", Tone.STRONG)]
     for it in findings:
         place = "" if it.where == it.subject else f" ({it.where})"
         lines = [f"{it.severity.value}: {it.subject}: {it.evidence}{place}", f"  {it.why}"]
         if it.command:
             lines.append(f"  > {it.command}")
-        blocks.append(text("\n".join(lines), _SEVERITIES[it.severity]))
+        blocks.append(text("\n".join(lines), it.severity.tone))
     return blocks
 
 

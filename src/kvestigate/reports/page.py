@@ -8,8 +8,9 @@ from html import escape
 
 from kvestigate.render.blocks import Block, Tone, text
 from kvestigate.render.html import to_html
+from kvestigate.render.severity import Severity
 from kvestigate.reports.audit import Audit
-from kvestigate.reports.findings.model import Finding, Severity
+from kvestigate.reports.findings.model import Finding
 from kvestigate.reports.gpu import GpuReport
 from kvestigate.reports.gpu_map import gpu_map
 from kvestigate.reports.model import gap_line
@@ -123,10 +124,9 @@ def _findings(audit: Audit) -> list[str]:
 
 
 def _finding(finding: Finding) -> str:
-    tone = {Severity.CRITICAL: "bad", Severity.WARNING: "warn", Severity.INFO: "dim"}
     severity = finding.severity
     return (
-        f'<div class="finding {severity.value}"><span class="{tone[severity]} strong">'
+        f'<div class="finding {severity.value}"><span class="{severity.tone.value} strong">'
         f'{severity.value}</span> <span class="strong">{escape(str(finding.subject))}</span>: '
         f'{escape(finding.evidence)}<br><span class="dim">{escape(finding.why)}</span><br>'
         f"<code>{escape(finding.command)}</code></div>"

@@ -10,8 +10,9 @@ import hashlib
 from typing import Any
 
 from kvestigate import __version__
+from kvestigate.render.severity import Severity
 from kvestigate.reports.audit import Audit
-from kvestigate.reports.findings.model import Finding, Severity, Subject
+from kvestigate.reports.findings.model import Finding, Subject
 from kvestigate.reports.findings.registry import RULES
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -9,15 +9,15 @@ from typing import Any
 
 from kvestigate.observe.snapshot import Gap
 from kvestigate.render.blocks import Block, Cell, Column, Table, Text, Tone, text
+from kvestigate.render.severity import counted
 from kvestigate.reports.audit import Audit
-from kvestigate.reports.findings.model import Finding, Severity
+from kvestigate.reports.findings.model import Finding
 from kvestigate.reports.model import Report, gap_line
 from kvestigate.reports.registry import REPORTS, find
 from kvestigate.reports.run import ReportNames, ReportResult
 
 _SHOWN = 10
 """Findings of one rule."""
-_TONES = {Severity.CRITICAL: Tone.BAD, Severity.WARNING: Tone.WARN, Severity.INFO: Tone.DIM}
 
 
 def audit_blocks(audit: Audit) -> Sequence[Block]:
@@ -47,8 +47,7 @@ def finding_blocks(audit: Audit) -> Sequence[Block]:
         names = ", ".join(audit.skipped)
         blocks.append(text(f"not checked, for want of what was not seen: {names}", Tone.WARN))
     if audit.findings:
-        counts = Counter(finding.severity for finding in audit.findings)
-        summary = ", ".join(f"{counts[it]} {it.value}" for it in Severity if counts[it])
+        summary = counted(finding.severity for finding in audit.findings)
         return [*blocks, text(summary), *_brief(audit.findings)]
     if audit.skipped:
         return [*blocks, text("nothing is wrong in what was seen")]
@@ -75,7 +74,7 @@ def _finding(finding: Finding) -> Text:
             f"{finding.severity.value.upper()} {finding.subject}: {finding.evidence}\n"
             f"    why: {finding.why}\n"
             f"    try: {finding.command}",
-            _TONES[finding.severity],
+            finding.severity.tone,
         )
     )
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kvestigate.errors import ApiError
+from kvestigate.kube.patches.go_text import shown
 
 Identity = tuple[type, Any]
 """A scalar element, or an object's merge key; with its type, because True is not 1."""
@@ -76,16 +77,3 @@ def _interleave(
         result.append(other[1])
         result += [element for _, element in waiting]
     return result
-
-
-def shown(value: Any) -> str:
-    """A value in the notation of the server's messages: `map[name:web ports:[80 443]]`."""
-    if isinstance(value, Mapping):
-        return f"map[{' '.join(f'{key}:{shown(value[key])}' for key in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(shown, value))}]"
-    if value is None:
-        return "<nil>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)

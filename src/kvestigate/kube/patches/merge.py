@@ -22,9 +22,9 @@ def require_object(patch: Any) -> None:
 def apply(document: Any, patch: Any) -> Any:
     """`document` with `patch` merged into it; null in the patch deletes."""
     if not isinstance(patch, dict):
-        return patch if isinstance(document, dict) else _without_nulls(patch)
+        return patch if isinstance(document, dict) else without_nulls(patch)
     if not isinstance(document, dict):
-        return _without_nulls(patch)
+        return without_nulls(patch)
     merged = document.copy()
     for key, value in patch.items():
         if value is None:
@@ -34,11 +34,12 @@ def apply(document: Any, patch: Any) -> Any:
     return merged
 
 
-def _without_nulls(value: Any) -> Any:
+def without_nulls(value: Any) -> Any:
+    """`value` less the null members of the objects in it."""
     if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+        return {key: without_nulls(item) for key, item in value.items() if item is not None}
     if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
+        return [without_nulls(item) for item in value]
     return value
 
 

@@ -28,19 +28,6 @@ def complaint(value: Any, of: Definition) -> str:
     return next(_value(value, Field(Type.DEFINED, of.name)), "")
 
 
-def shown(value: Any) -> str:
-    """A decoded JSON value as Go prints it: `map[data:map[a:1]]`."""
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{shown(value[key])}' for key in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(shown, value))}]"
-    if value is None:
-        return "<nil>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
-
-
 def _value(value: Any, field: Field) -> Iterator[str]:
     if value is None:
         return

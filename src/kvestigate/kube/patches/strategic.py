@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from kvestigate.errors import ApiError, BadRequest, Invalid
-from kvestigate.kube.patches.keyed import Identity, arrange, identities, shown
+from kvestigate.kube.patches.go_text import shown
+from kvestigate.kube.patches.keyed import Identity, arrange, identities
+from kvestigate.kube.patches.merge import without_nulls
 from kvestigate.kube.patches.mistyped import OBJECT, mistyped
 
 _PATCH: Final = "$patch"
@@ -113,7 +115,7 @@ def _merge_field(merged: dict[str, Any], key: str, value: Any, schema: PatchSche
     elif isinstance(current, list) and isinstance(value, list):
         merged[key] = _merge_list(current, value, schema.field(key))
     else:
-        value = _without_directives(_without_nulls(value))
+        value = _without_directives(without_nulls(value))
         if value is _DROPPED:
             merged.pop(key, None)
         else:
@@ -293,12 +295,4 @@ def _without_directives(value: Any) -> Any:
         return {key: item for key, item in cleaned if item is not _DROPPED}
     if isinstance(value, list):
         return [item for item in map(_without_directives, value) if item is not _DROPPED]
-    return value
-
-
-def _without_nulls(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
-    if isinstance(value, list):
-        return [_without_nulls(item) for item in value]
     return value

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 
 from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Snapshot
-from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
+from kvestigate.render.severity import Severity
+from kvestigate.reports.findings.model import Finding, Rule, Subject
 
 SOON = timedelta(days=30)
 

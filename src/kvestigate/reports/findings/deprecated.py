@@ -15,7 +15,8 @@ from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.observe.source import Listing
 from kvestigate.observe.views import FieldsManager, WrittenMeta
-from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
+from kvestigate.render.severity import Severity
+from kvestigate.reports.findings.model import Finding, Rule, Subject
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 

@@ -11,8 +11,9 @@ from kvestigate.observe.exporters import GpuReading
 from kvestigate.observe.gpus import asked_for, at_work, occupied
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.human import size
+from kvestigate.render.severity import Severity
 from kvestigate.reports import gpu
-from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
+from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.reports.findings.pods import owner_of
 
 _IDLE_MILLIS = 10

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.observe.views import Pod
-from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
+from kvestigate.render.severity import Severity
+from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.reports.findings.pods import how_it_ended
 
 

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.observe.source import Source
-
-
-class Severity(enum.Enum):
-    """The worst first."""
-
-    CRITICAL = "critical"
-    """Something that somebody relies on does not work now."""
-    WARNING = "warning"
-    """It works until the next event: a drain, a peak, a date."""
-    INFO = "info"
-
-    @property
-    def rank(self) -> int:
-        return list(Severity).index(self)
+from kvestigate.render.severity import Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +46,3 @@ class Rule:
     summary: str
     needs: tuple[Source[Any], ...]
     check: Callable[[Snapshot], Iterable[Finding]]
-
-
-def at_least(findings: Iterable[Finding], severity: str) -> bool:
-    """Whether one of the findings is of that severity or worse."""
-    limit = Severity(severity).rank
-    return any(finding.severity.rank <= limit for finding in findings)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Snapshot
+from kvestigate.render.severity import Severity
 from kvestigate.reports import network
-from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
+from kvestigate.reports.findings.model import Finding, Rule, Subject
 
 
 def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from kvestigate.observe import listings
 from kvestigate.observe.capacity import is_ready
 from kvestigate.observe.snapshot import Snapshot
-from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
+from kvestigate.render.severity import Severity
+from kvestigate.reports.findings.model import Finding, Rule, Subject
 
 _PRESSURES = {
     "MemoryPressure": "it is short of memory and evicts pods",

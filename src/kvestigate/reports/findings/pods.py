@@ -10,7 +10,8 @@ from kvestigate.kube.views.pods import TerminatedState
 from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.observe.views import ContainerStatus, Pod
-from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
+from kvestigate.render.severity import Severity
+from kvestigate.reports.findings.model import Finding, Rule, Subject
 
 CRASH_LOOP = "crash-loop"
 

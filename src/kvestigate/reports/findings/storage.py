@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.human import size
+from kvestigate.render.severity import Severity
 from kvestigate.reports import storage
-from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
+from kvestigate.reports.findings.model import Finding, Rule, Subject
 
 _LATE = "WaitForFirstConsumer"
 

@@ -8,7 +8,8 @@ from kvestigate.kube import quantities
 from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.human import cores, size
-from kvestigate.reports.findings.model import Finding, Rule, Severity, Subject
+from kvestigate.render.severity import Severity
+from kvestigate.reports.findings.model import Finding, Rule, Subject
 
 _NEAR = 0.9
 """From this share of its memory limit on, a container is a peak away from being killed."""
