@@ -138,3 +138,34 @@ async def test_a_watch_shows_what_is_there_in_portions(api: Api) -> None:
     assert {event["type"] for event in events} == {"ADDED"}
     assert {event["object"]["metadata"]["name"] for event in events} == names
     assert len(events) == len(names)
+
+
+@pytest.mark.parametrize(
+    ("accept", "selector"),
+    [("application/json", ""), ("application/json", "&labelSelector=a!%3Db"), (TABLE, "")],
+    ids=["all", "selected", "table"],
+)
+async def test_a_watch_shows_what_has_happened_in_portions(
+    api: Api, accept: str, selector: str
+) -> None:
+    since = (await api.get(MAPS)).body["metadata"]["resourceVersion"]
+    names = [f"m-{number:03}" for number in range(250)]
+    for name in names:
+        await api.post(MAPS, {"metadata": {"name": name}})
+    path = f"{MAPS}?watch=1&resourceVersion={since}{selector}"
+
+    response = await api.server.handle(api.request("GET", path, headers={"accept": accept}))
+    assert isinstance(response, Response)
+    assert isinstance(response.body, AsyncGenerator)
+    events: list[Any] = []
+    portions = 0
+    while len(events) < len(names):
+        events += map(msgspec.json.decode, (await anext(response.body)).splitlines())
+        portions += 1
+    await response.body.aclose()
+
+    shown = [event["object"] for event in events]
+    if accept == TABLE:
+        shown = [table["rows"][0]["object"] for table in shown]
+    assert [obj["metadata"]["name"] for obj in shown] == names
+    assert portions > 2

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -21,8 +21,8 @@ BOOKMARK_SECONDS = 60.0
 DEFAULT_SECONDS = (1800, 3600)
 """A watch that sets no limit ends somewhere in between, so that not all end together."""
 
-_AT_ONCE = 100
-"""Objects that are shown at the start without a pause."""
+_AT_ONCE, _MADE = 100, 8
+"""Objects that are shown without a pause: as they are stored, or made up for this watch."""
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -70,7 +70,7 @@ async def _stream(
     bookmarks = call.asked.flag("allowWatchBookmarks")
     deadline = call.clock.now() + _duration(call)
     with subscription:
-        while some := list(islice(initial, _AT_ONCE)):
+        while some := list(islice(initial, framer.at_once)):
             if frames := framer.added(some):
                 yield frames
             await call.pause()
@@ -80,8 +80,11 @@ async def _stream(
         try:
             async for changes in subscription:
                 if changes:
-                    if frames := framer.changes(changes):
-                        yield frames
+                    for number, portion in enumerate(framer.portions(changes)):
+                        if number:
+                            await call.breathe()
+                        if frames := framer.changes(portion):
+                            yield frames
                     continue
                 left = deadline - call.clock.now()
                 if left <= 0:
@@ -106,8 +109,17 @@ class _Framer:
         self._chosen = chosen
         as_stored = call.form.form is Form.OBJECT and call.served.shown_as_stored
         self._shares = chosen.everything and as_stored
+        self.at_once = _AT_ONCE if as_stored else _MADE
+        """What is shown without a pause."""
         self._headers = True
         """Whether a Table still has to name its columns: only the first one does."""
+
+    def portions(self, changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
+        """Of a batch: few are the batch itself, which others have been shown already."""
+        size = self.at_once
+        if len(changes) <= size:
+            return (changes,)
+        return (changes[start : start + size] for start in range(0, len(changes), size))
 
     def changes(self, changes: Iterable[Change]) -> bytes:
         if self._shares:
