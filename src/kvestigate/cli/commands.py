@@ -125,7 +125,7 @@ KVESTIGATE: tuple[Entry, ...] = (
     ),
     Entry(
         "jobs",
-        "kvestigate.cli.jobs:jobs",
+        "kvestigate.cli.job_runs:jobs",
         "Launch SkyPilot tasks on Kubernetes and look after them.",
         RUN,
     ),
@@ -242,7 +242,7 @@ K8S_CLI: tuple[Entry, ...] = (
     ),
     Entry(
         "serve",
-        "kvestigate.cli.jobs:serve_alone",
+        "kvestigate.cli.k8s_cli:serve",
         "Serve tasks and volumes over HTTP.",
         SERVE,
     ),

@@ -2,19 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-
 from kvestigate.cli import collect
-from kvestigate.cli.group import Command
+from kvestigate.cli.renaming import renamed
 
-
-def _renamed(original: Command) -> Command:
-    twin = copy.copy(original)
-    twin.examples = tuple(
-        example.replace("kvestigate collect ", "k8s-collect ") for example in original.examples
-    )
-    return twin
-
-
-watch = _renamed(collect.watch)
-from_file = _renamed(collect.from_file)
+watch = renamed(collect.watch, "kvestigate collect", "k8s-collect")
+from_file = renamed(collect.from_file, "kvestigate collect", "k8s-collect")
