@@ -17,7 +17,6 @@ from kvestigate.plane.policies.asking import asking
 from kvestigate.plane.store.body import fill, unfilled
 from kvestigate.plane.store.errors import Exists, Mismatch, Missing
 from kvestigate.plane.store.model import Change, ChangeType, Item, Mutation, Put, Remove
-from kvestigate.plane.store.state import PlaneState
 
 CONFLICT_RETRIES = 5
 """How often a change that names no revision is tried anew on what another writer left."""
@@ -136,17 +135,11 @@ def _write(
     )
 
 
-async def prepare_update(
-    call: Call,
-    state: PlaneState,
-    new: Object,
-    old: Object,
-    *,
-    tracked: bool = False,
-    face: Face | None = None,
+async def _prepare_update(
+    call: Call, new: Object, old: Object, *, tracked: bool, face: Face | None, patient: bool
 ) -> Write:
     """Everything that happens to a changed object before it is stored."""
-    kind, scene = call.kind, call.scene(state)
+    kind = call.kind
     check_namespace(call, new)
     _merge_owners(call, new)
     status = call.asked.subresource in kind.status_subresources
@@ -154,6 +147,9 @@ async def prepare_update(
     kind.default_changed(new, old)
     if not tracked:
         managed.track(call, new, old)
+    if patient:
+        await call.breathe()
+    scene = call.scene(call.plane.tip)
     write = _write(call, "UPDATE", kind, new, old, scene)
     write.face = face
     webhooks = asking(write, call.backends, call.random)
@@ -236,7 +232,8 @@ async def change(
     the managers of the fields, and `face` what the client sees of the object, if not itself.
     """
     for attempt in range(CONFLICT_RETRIES):
-        changed = await _changed(call, alter, tracked=tracked, face=face)
+        # Who lets others go first every time might never be fast enough.
+        changed = await _changed(call, alter, tracked=tracked, face=face, patient=attempt == 0)
         if isinstance(changed, Item):
             return changed
         try:
@@ -257,15 +254,20 @@ async def _changed(
     *,
     tracked: bool,
     face: Face | None,
+    patient: bool,
 ) -> _Changed | Item:
     """The change to make, or the object to answer with if there is nothing to change."""
-    state = call.plane.tip
-    item = call.find(state)
+    item = call.find(call.plane.tip)
     old = call.kind.from_stored(objects.read(item))
-    new = alter(_current(call, item, old), item)
+    current = _current(call, item, old)
+    if patient:
+        await call.breathe()
+    new = alter(current, item)
     if new is None:
         return item
-    write = await prepare_update(call, state, new, old, tracked=tracked, face=face)
+    if patient:
+        await call.breathe()
+    write = await _prepare_update(call, new, old, tracked=tracked, face=face, patient=patient)
     if not objects.differ(new, old):
         managed.settle(new, old)
         if objects.same(new, old, item):
