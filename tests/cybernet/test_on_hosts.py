@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import os
@@ -13,6 +14,12 @@ from typing import Any
 
 import pytest
 
+from kvestigate.app.load import parse_app
+from kvestigate.app.manage import AppOptions, down
+from kvestigate.cybernet.apps import Gate
+from kvestigate.cybernet.refusals import QuotaExceeded as Exceeded
+from kvestigate.errors import Conflict
+from kvestigate.render.encode import to_yaml
 from kvestigate_client import CybernetClient, DistributedJob, JobFailed, ShardTask
 from kvestigate_client.gateway import (
     ConstraintViolated,
@@ -23,7 +30,7 @@ from kvestigate_client.gateway import (
 )
 from kvestigate_client.placement import NoPlace
 from kvestigate_client.shards import JOB_OPERATIONS
-from tests.cybernet.conftest import Document, changed, recorded
+from tests.cybernet.conftest import Document, changed, load, recorded
 from tests.cybernet.served import ServedSpace
 from tests.hosts_cluster import HostsCluster
 
@@ -367,3 +374,46 @@ def test_a_job_that_fits_nowhere_says_why(job: Job) -> None:
         pytest.raises(NoPlace, match=r"fits on 0 nodes, and 2 are needed: node-1: 8 of 9"),
     ):
         running.discover_and_plan(gpu_per_shard=9)
+
+
+async def test_an_app_counts_as_its_identitys(
+    space_document: Document,
+    cluster: HostsCluster,
+    space: ServedSpace,
+    ada: CybernetClient,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kvestigate.app.status.APP_STATUS_DIR", tmp_path)
+    gate = Gate(
+        load(changed("quotas.max_active_workspaces_per_identity", 1, space_document)), "ada"
+    )
+    part = {"node": "node-1", "cordon_node": False, "storage": {"tmpfs_size": "16Mi"}}
+    one, other = (
+        parse_app(
+            to_yaml(
+                {
+                    "app": {
+                        "metadata": {"name": name},
+                        "target": "workspace",
+                        "command": ["sleep", "1000"],
+                        "workspace": part,
+                    }
+                }
+            )
+        )
+        for name in ("agent-one", "agent-other")
+    )
+    access = cluster.access()
+    made = await gate.up(access, AppOptions(one, apply=True))
+    assert not made.failed
+    with pytest.raises(Exceeded) as caught:
+        await gate.up(access, AppOptions(other, apply=True))
+    assert caught.value.reason == "quotas.max_active_workspaces_per_identity"
+    assert not (await gate.up(access, AppOptions(one, apply=True))).changes_anything
+    with pytest.raises(Conflict, match="in the name of research-agents/ada"):
+        await down(access, AppOptions(one, apply=True))
+    with pytest.raises(NotAllowed):
+        await asyncio.to_thread(ada.call, "workspace.ps", {"workspace": named("agent-one")})
+    assert not (await gate.down(access, AppOptions(one, apply=True))).failed
+    assert recorded(space_document)[-1]["quota"]["workspaces"] == 0

@@ -33,6 +33,8 @@ class AppOptions:
     """Seconds until what is removed must be gone."""
     apply: bool = False
     """False: only look."""
+    holder: str = ""
+    """In whose name workspaces are held, if within a cyberspace: `pool/ada`."""
 
 
 async def up(access: Access, options: AppOptions) -> AppOutcome:
@@ -42,9 +44,12 @@ async def up(access: Access, options: AppOptions) -> AppOutcome:
     """
     spec = options.app
     chosen = pick_target(spec)
-    _check_moved(spec, chosen, recorded_here(access, spec))
+    recorded = recorded_here(access, spec)
+    _check_holder(spec, recorded, options.holder)
+    _check_moved(spec, chosen, recorded)
     if chosen.target is Target.WORKSPACE:
-        prepared = await hosts.up(Place(access, options.via, spec, options.directory))
+        place = Place(access, options.via, spec, options.directory, options.holder)
+        prepared = await hosts.up(place)
     else:
         prepared = await pods.up(
             access, spec, force_conflicts=options.force_conflicts, timeout=options.timeout
@@ -52,25 +57,26 @@ async def up(access: Access, options: AppOptions) -> AppOutcome:
     plan = _planned(spec, chosen, prepared)
     if not options.apply or plan.failed:
         return plan
-    return await _Record(access, spec, chosen.target).applied(plan, prepared)
+    return await _Record(access, spec, chosen.target, options.holder).applied(plan, prepared)
 
 
 async def down(access: Access, options: AppOptions) -> AppOutcome:
     """Remove what there is of the App. What was recorded counts: that is what was applied."""
     recorded = recorded_here(access, options.app)
+    _check_holder(options.app, recorded, options.holder)
     spec, chosen = options.app, None
     if recorded is not None and recorded.phase is not AppPhase.DOWN:
         spec = recorded.app
         chosen = ResolvedTarget(recorded.target, (f"it was applied {recorded.recorded_at}",))
     chosen = chosen or replace(pick_target(spec), caveats=())
     if chosen.target is Target.WORKSPACE:
-        prepared = await hosts.down(Place(access, options.via, spec))
+        prepared = await hosts.down(Place(access, options.via, spec, holder=options.holder))
     else:
         prepared = await pods.down(access, spec, timeout=options.timeout)
     plan = _planned(spec, chosen, prepared)
     if not options.apply or (recorded is None and not plan.steps):
         return plan
-    record = _Record(access, spec, chosen.target)
+    record = _Record(access, spec, chosen.target, options.holder)
     outcome = replace(plan, applied=True, steps=await prepared.carry_out())
     record.conclude(outcome, AppPhase.DOWN)
     return outcome
@@ -85,6 +91,20 @@ async def drift(access: Access, options: AppOptions) -> Drift:
 def recorded_here(access: Access, spec: AppSpec) -> RecordedStatus | None:
     """What was recorded of the App on this cluster."""
     return status_on(spec.metadata.namespace, spec.metadata.name, str(access.server))
+
+
+def _check_holder(spec: AppSpec, recorded: RecordedStatus | None, holder: str) -> None:
+    """What is counted and recorded in a cyberspace is not changed behind its back."""
+    if recorded is None or recorded.phase is AppPhase.DOWN or recorded.target is Target.K8S:
+        return
+    if recorded.holder != holder:
+        where = f"in the name of {recorded.holder}" if recorded.holder else "in no cyberspace"
+        raise Conflict(
+            f"App {spec.full_name} was brought up {where}",
+            hint="give the --cyberspace and --identity of then"
+            if recorded.holder
+            else "take it down first, or leave out --cyberspace",
+        )
 
 
 def _check_moved(spec: AppSpec, chosen: ResolvedTarget, recorded: RecordedStatus | None) -> None:
@@ -127,6 +147,7 @@ class _Record:
     access: Access
     spec: AppSpec
     target: Target
+    holder: str
 
     async def applied(self, plan: AppOutcome, prepared: Prepared) -> AppOutcome:
         """Carry a plan out. That it was begun is written down first: we may not live to tell."""
@@ -158,5 +179,6 @@ class _Record:
                 server=str(self.access.server),
                 context=self.access.context,
                 message=message,
+                holder=self.holder,
             )
         )

@@ -199,6 +199,8 @@ def status_blocks(status: RecordedStatus) -> Sequence[Block]:
         ("recorded", status.recorded_at),
         ("cluster", f"{status.server} ({status.context})" if status.context else status.server),
     ]
+    if status.holder:
+        pairs.append(("cyberspace", status.holder))
     if status.message:
         pairs.append(("message", Cell(status.message, Tone.BAD)))
     return [Facts(pairs)]

@@ -45,11 +45,13 @@ class Place:
     spec: AppSpec
     directory: Path = Path()
     """Where the `local` of sources is relative to."""
+    holder: str = ""
+    """Within a cyberspace, in whose name: `pool/ada`."""
 
     @property
     def owner(self) -> str:
         """What the workspaces' markers say."""
-        return f"app {self.spec.full_name}"
+        return f"{self.holder} app {self.spec.full_name}".strip()
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,6 +49,8 @@ class RecordedStatus:
     context: str = ""
     message: str = ""
     """Why it failed."""
+    holder: str = ""
+    """Within a cyberspace, in whose name: `pool/ada`."""
 
 
 def status_path_for(namespace: str, name: str, server: str = "") -> Path:

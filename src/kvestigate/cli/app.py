@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from kvestigate.app.model import AppOutcome
     from kvestigate.app.spec import AppSpec
     from kvestigate.app.status import RecordedStatus
+    from kvestigate.cybernet.apps import Gate
     from kvestigate.hosts.model import NodeAccess
 
 F = TypeVar("F")
@@ -67,6 +70,43 @@ def _timeout_option(function: F) -> F:
     return decorated
 
 
+def _within_cyberspace(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add in whose name it is done; the command is given `gate`, None without a cyberspace."""
+
+    @click.option(
+        "--cyberspace",
+        metavar="FILE",
+        help="Keep within the constraints and quotas of this cyberspace, and be recorded there.",
+    )
+    @click.option(
+        "--identity",
+        default="",
+        help="In whose name there; the only one of the cyberspace when not given.",
+    )
+    @functools.wraps(function)
+    def call(*args: Any, cyberspace: str | None, identity: str, **kwargs: Any) -> Any:
+        return function(*args, gate=_gate(cyberspace, identity), **kwargs)
+
+    return call
+
+
+def _gate(config: str | None, identity: str) -> Gate | None:
+    if config is None:
+        if identity:
+            raise UsageError(
+                "--identity says in whose name within a --cyberspace, and there is none",
+                hint="add --cyberspace FILE",
+            )
+        return None
+    from kvestigate.catalog import OPERATIONS
+    from kvestigate.cybernet.apps import Gate
+    from kvestigate.cybernet.loading import load_cyberspace
+    from kvestigate.cybernet.serving import identity_of
+
+    loaded = load_cyberspace(config, OPERATIONS)
+    return Gate(loaded, identity_of(loaded, identity))
+
+
 @command(
     "render",
     into=app,
@@ -91,8 +131,11 @@ async def render(options: GlobalOptions, spec: Path) -> None:
 @command("plan", into=app, examples=("kvestigate app plan trainer.yaml",))
 @_spec_argument
 @_conflicts_option
+@_within_cyberspace
 @through_daemon_set
-async def plan(options: GlobalOptions, spec: Path, force_conflicts: bool, via: NodeAccess) -> int:
+async def plan(
+    options: GlobalOptions, spec: Path, force_conflicts: bool, gate: Gate | None, via: NodeAccess
+) -> int:
     """Show what `up` would do, step by step.
 
     The cluster is asked, and nothing is changed.
@@ -101,7 +144,8 @@ async def plan(options: GlobalOptions, spec: Path, force_conflicts: bool, via: N
     from kvestigate.app.present import outcome_blocks
 
     wanted = _options(options, spec, force_conflicts=force_conflicts, via=via)
-    outcome = await collect(access_of(options), wanted)
+    act = collect if gate is None else gate.up
+    outcome = await act(access_of(options), wanted)
     emit(options, outcome, outcome_blocks)
     return _exit_code(outcome)
 
@@ -112,12 +156,14 @@ async def plan(options: GlobalOptions, spec: Path, force_conflicts: bool, via: N
     examples=(
         "kvestigate app up trainer.yaml",
         "kvestigate app up trainer.yaml --apply --i-understand-this-modifies-cluster",
+        "kvestigate app up trainer.yaml --cyberspace research-pool.yaml",
         "generate-my-app | kvestigate app up -",
     ),
 )
 @_spec_argument
 @_conflicts_option
 @_timeout_option
+@_within_cyberspace
 @through_daemon_set
 @writes(Consequence.MODIFIES_CLUSTER)
 async def up(
@@ -125,6 +171,7 @@ async def up(
     spec: Path,
     force_conflicts: bool,
     timeout: float,
+    gate: Gate | None,
     via: NodeAccess,
     confirmation: Confirmation,
 ) -> int:
@@ -145,7 +192,8 @@ async def up(
         via=via,
         apply=confirmation.apply and confirmation.understood,
     )
-    outcome = await collect(access_of(options), wanted)
+    act = collect if gate is None else gate.up
+    outcome = await act(access_of(options), wanted)
     emit(options, outcome, outcome_blocks)
     if outcome.changes_anything and not outcome.failed:
         confirmation.require()
@@ -162,12 +210,14 @@ async def up(
 )
 @_spec_argument
 @_timeout_option
+@_within_cyberspace
 @through_daemon_set
 @writes(Consequence.MODIFIES_CLUSTER)
 async def down(
     options: GlobalOptions,
     spec: Path,
     timeout: float,
+    gate: Gate | None,
     via: NodeAccess,
     confirmation: Confirmation,
 ) -> int:
@@ -180,7 +230,8 @@ async def down(
 
     apply = confirmation.apply and confirmation.understood
     wanted = _options(options, spec, timeout=timeout, via=via, apply=apply)
-    outcome = await collect(access_of(options), wanted)
+    act = collect if gate is None else gate.down
+    outcome = await act(access_of(options), wanted)
     emit(options, outcome, outcome_blocks)
     if outcome.changes_anything and not outcome.failed:
         confirmation.require()
@@ -189,8 +240,9 @@ async def down(
 
 @command("diff", into=app, examples=("kvestigate app diff trainer.yaml",))
 @_spec_argument
+@_within_cyberspace
 @through_daemon_set
-async def diff(options: GlobalOptions, spec: Path, via: NodeAccess) -> int:
+async def diff(options: GlobalOptions, spec: Path, gate: Gate | None, via: NodeAccess) -> int:
     """Show whether an App changed since it was applied, and what the cluster would do about it.
 
     The digest of the App is compared with the recorded one; then `up` is planned.
@@ -198,7 +250,8 @@ async def diff(options: GlobalOptions, spec: Path, via: NodeAccess) -> int:
     from kvestigate.app.manage import drift as collect
     from kvestigate.app.present import drift_blocks
 
-    found = await collect(access_of(options), _options(options, spec, via=via))
+    holder = "" if gate is None else gate.holder
+    found = await collect(access_of(options), _options(options, spec, via=via, holder=holder))
     emit(options, found, drift_blocks)
     return _exit_code(found.plan)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -100,11 +101,35 @@ class Gateway:
 
         A client that leaves must not leave half a workspace behind, nor a request unrecorded.
         """
-        work = self._recorded(caller, name, parameters)
+        act = partial(self._authorized, caller, name, parameters)
+        work = self._recorded(caller, name, parameters, act)
         task = asyncio.get_running_loop().create_task(work, name=f"cybernet/{name}")
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return await asyncio.shield(task)
+
+    async def admit(
+        self,
+        caller: Caller,
+        name: str,
+        parameters: Any,
+        workspaces: Iterable[WorkspaceSpec],
+        act: Callable[[], Awaitable[bytes]],
+    ) -> Outcome:
+        """Carry out what an operator wants in the name of `caller`, by the same rules.
+
+        The workspaces that it needs are within the constraints and quotas, and it is recorded.
+        """
+        owner = owner_of(self.space.metadata.name, caller.identity)
+
+        async def within() -> bytes:
+            async with AsyncExitStack() as stack:
+                for spec in workspaces:
+                    policy.check_place(self.space, spec)
+                    await stack.enter_async_context(self._room_for(spec, owner))
+                return await act()
+
+        return await self._recorded(caller, name, parameters, within)
 
     async def refuse(self, caller: Caller, name: str, refusal: Refused) -> Refused:
         """Record a request that a front has turned away; what it is to be answered with."""
@@ -119,7 +144,9 @@ class Gateway:
             await asyncio.gather(*late, return_exceptions=True)
         self._audit.close()
 
-    async def _recorded(self, caller: Caller, name: str, parameters: Any) -> Outcome:
+    async def _recorded(
+        self, caller: Caller, name: str, parameters: Any, act: Callable[[], Awaitable[bytes]]
+    ) -> Outcome:
         started = time.perf_counter()
         try:
             await self._audit.ready()
@@ -128,7 +155,7 @@ class Gateway:
         try:
             if len(self._running) > MOST_AT_ONCE:
                 raise Unavailable("too many requests are being carried out", hint="try again")
-            outcome = Outcome(await self._authorized(caller, name, parameters))
+            outcome = Outcome(await act())
         except KvestigateError as failure:
             outcome = Outcome(refusal=from_failure(failure))
         except asyncio.CancelledError:  # we are told to stop, and it took longer than we may wait
@@ -234,8 +261,9 @@ class Gateway:
         wanted = Holding(
             spec.node, spec.name, owner, policy.gpus_wanted(spec), spec.storage.tmpfs_bytes
         )
-        async with self.ledger.promised(wanted):
-            if required := self.space.hosts.require:
+        async with self.ledger.promised(wanted) as there:
+            required = self.space.hosts.require
+            if required and not there:
                 found = await capacity_of(self._access, spec.node)
                 policy.check_capacity(required, spec.node, found)
             yield

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.cybernet.ledger import Discover, Found
-from kvestigate.cybernet.quotas import Holding
+from kvestigate.cybernet.quotas import Holding, holder_of
 from kvestigate.cybernet.refusals import Unavailable
 from kvestigate.hosts.model import NodeAccess
 from kvestigate.hosts.reach import reach
@@ -54,7 +54,7 @@ def discovery(access: Access, via: NodeAccess) -> Discover:
         } | status.unreachable
         return Found(
             [
-                Holding(it.node, it.name, it.owner, len(it.gpus), it.tmpfs_bytes)
+                Holding(it.node, it.name, holder_of(it.owner), len(it.gpus), it.tmpfs_bytes)
                 for it in status.workspaces
             ],
             frozenset(asked.keys() - status.unreachable.keys()),

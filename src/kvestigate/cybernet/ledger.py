@@ -52,9 +52,10 @@ class Ledger:
             self._counted(await self._held())
 
     @asynccontextmanager
-    async def promised(self, wanted: Holding) -> AsyncIterator[None]:
+    async def promised(self, wanted: Holding) -> AsyncIterator[bool]:
         """Keeps a place for `wanted` while it is made; QuotaExceeded if there is none.
 
+        Yields whether it is there already.
         NotAllowed if somebody else has a workspace there; Unavailable if nobody knows how much
         is held.
         """
@@ -67,7 +68,7 @@ class Ledger:
             self._check_known()
             self._promised[request] = wanted
         try:
-            yield
+            yield owner is not None
             self._last_seen = quotas.merged(self._last_seen, [wanted])
         finally:
             del self._promised[request]

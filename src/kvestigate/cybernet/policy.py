@@ -105,8 +105,8 @@ def check_capacity(required: HostRequirements, node: str, found: NodeCapacity | 
             )
 
 
-def check_workspace(space: Cyberspace, spec: WorkspaceSpec) -> None:
-    """ConstraintViolated unless an agent may name such a workspace at all."""
+def check_place(space: Cyberspace, spec: WorkspaceSpec) -> None:
+    """ConstraintViolated unless a workspace of the cyberspace may be there, and be called so."""
     check_node(space.hosts, spec.node)
     pattern = space.workspace.name_pattern
     if pattern and not re.fullmatch(pattern, spec.name):
@@ -120,6 +120,11 @@ def check_workspace(space: Cyberspace, spec: WorkspaceSpec) -> None:
             "workspace.root",
             hint="leave the field out",
         )
+
+
+def check_workspace(space: Cyberspace, spec: WorkspaceSpec) -> None:
+    """ConstraintViolated unless an agent may name such a workspace at all."""
+    check_place(space, spec)
     if spec.sources:
         raise ConstraintViolated(
             "workspace.sources: would be read from the gateway's own disk",

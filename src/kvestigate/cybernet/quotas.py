@@ -39,6 +39,12 @@ def owner_of(cyberspace: str, identity: str) -> str:
     return f"{cyberspace}/{identity}"
 
 
+def holder_of(owner: str) -> str:
+    """In whose name an owner holds a workspace: what an App has within a cyberspace is its
+    identity's."""
+    return owner.partition(" app ")[0]
+
+
 def of_cyberspace(holdings: Iterable[Holding], cyberspace: str) -> list[Holding]:
     """Those of its identities; an operator's own are not counted."""
     return [it for it in holdings if it.owner.startswith(f"{cyberspace}/")]

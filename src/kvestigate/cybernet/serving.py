@@ -90,6 +90,11 @@ def identity_for_mcp(loaded: Loaded, wanted: str) -> str:
             "listen.mcp.stdio is not true: this cyberspace is not served over MCP",
             hint="write listen: {mcp: {stdio: true}}",
         )
+    return identity_of(loaded, wanted)
+
+
+def identity_of(loaded: Loaded, wanted: str) -> str:
+    """The one that is wanted; without a word, the only one that there is."""
     known = list(dict.fromkeys(it.identity for it in loaded.space.tokens))
     if wanted:
         if wanted not in known:
