@@ -2,7 +2,11 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-KUBE_CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/kvestigate/kubernetes
+# Neighbours stay together, as do the clusters of their modules, until a worker has nothing left.
+SHARED := -n auto --dist worksteal
+
+# Every worker, and every program that the tests start, would compile all sources anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo install test lint types contracts unit test-workflows test-real kubernetes bench docs facts lock clean
@@ -39,10 +43,10 @@ contracts: $(VENV)/.installed-dev
 	$(BIN)/lint-imports --no-cache
 
 unit: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest $(SHARED)
 
 test-workflows: $(VENV)/.installed-dev ## whole workflows on embedded clusters, which take longer
-	$(BIN)/python -m pytest -n auto -m "workflow and not real"
+	$(BIN)/python -m pytest $(SHARED) -m "workflow and not real"
 
 kubernetes: ## build the real control plane, kubectl and etcd (needs Go; cached)
 	@test -n "$(KVESTIGATE_KUBE_BIN)" || tools/kubernetes/build >/dev/null
