@@ -141,9 +141,9 @@ JSON = "application/json"
             {"spec": {"replicas": 3}},
         ),
         (
-            lambda api: api.evict("a", grace_seconds=5, dry_run=True),
+            lambda api: api.evict("a", grace_seconds=5),
             "POST",
-            "/api/v1/namespaces/shop/pods/a/eviction?dryRun=All",
+            "/api/v1/namespaces/shop/pods/a/eviction",
             JSON,
             {
                 "apiVersion": "policy/v1",

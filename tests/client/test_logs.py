@@ -32,7 +32,7 @@ async def break_off() -> None:
         (LogOptions(), {}),
         (LogOptions(container="main", previous=True), {"container": "main", "previous": "true"}),
         (LogOptions(tail=0, timestamps=True), {"tailLines": "0", "timestamps": "true"}),
-        (LogOptions(since_seconds=60, limit_bytes=9), {"sinceSeconds": "60", "limitBytes": "9"}),
+        (LogOptions(since_seconds=60), {"sinceSeconds": "60"}),
         (LogOptions(since_time="2026-01-02T03:04:05Z"), {"sinceTime": "2026-01-02T03:04:05Z"}),
         (
             LogOptions(follow=True, reconnect=True),

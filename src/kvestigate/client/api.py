@@ -179,13 +179,11 @@ class Api:
         *,
         namespace: str | None = None,
         subresource: str = "",
-        dry_run: bool = False,
-        field_manager: str = "",
         type: type[T] = OBJECT,
     ) -> T:
         """Write a whole object; with a `resourceVersion` in it, only over that version."""
         call = self._write("update", resource, body, namespace, name, subresource)
-        return await self._typed(call, type, _writing(dry_run, field_manager))
+        return await self._typed(call, type)
 
     async def patch(
         self,
@@ -210,9 +208,7 @@ class Api:
         body: Mapping[str, Any],
         *,
         namespace: str | None = None,
-        subresource: str = "",
         dry_run: bool = False,
-        field_manager: str = "kvestigate",
         force: bool = False,
         type: type[T] = OBJECT,
     ) -> T:
@@ -223,9 +219,8 @@ class Api:
             body,
             PatchType.APPLY,
             namespace=namespace,
-            subresource=subresource,
             dry_run=dry_run,
-            field_manager=field_manager,
+            field_manager="kvestigate",
             force=force,
             type=type,
         )
@@ -254,8 +249,6 @@ class Api:
         selection: Selection,
         *,
         propagation: Propagation | None = None,
-        grace_seconds: int | None = None,
-        dry_run: bool = False,
     ) -> ListPage[dict[str, Any]]:
         """Delete all selected objects of a namespace (or of the cluster, for cluster types)."""
         call = Call(
@@ -263,7 +256,7 @@ class Api:
             resource,
             namespace=selection.namespace or self.namespace,
             query=selection.query(),
-            body=encode(_delete_options(propagation, grace_seconds, dry_run)),
+            body=encode(_delete_options(propagation)),
         )
         return await self._typed(call, ListPage[dict[str, Any]])
 
@@ -276,12 +269,7 @@ class Api:
         return await self.patch(resource, name, body, namespace=namespace, subresource="scale")
 
     async def evict(
-        self,
-        pod: str,
-        *,
-        namespace: str | None = None,
-        grace_seconds: int | None = None,
-        dry_run: bool = False,
+        self, pod: str, *, namespace: str | None = None, grace_seconds: int | None = None
     ) -> None:
         """Delete a pod unless a disruption budget forbids it: `TooManyRequests`."""
         options = {} if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
@@ -291,9 +279,7 @@ class Api:
             "metadata": {"name": pod, "namespace": namespace or self.namespace},
             "deleteOptions": options,
         }
-        await self.create(
-            PODS, body, namespace=namespace, name=pod, subresource="eviction", dry_run=dry_run
-        )
+        await self.create(PODS, body, namespace=namespace, name=pod, subresource="eviction")
 
     async def bind(
         self, pod: str, node: str, *, namespace: str | None = None, uid: str = ""
@@ -433,8 +419,8 @@ def _streams(container: str, stdin: bool, tty: bool) -> tuple[tuple[str, str], .
 
 def _delete_options(
     propagation: Propagation | None,
-    grace_seconds: int | None,
-    dry_run: bool,
+    grace_seconds: int | None = None,
+    dry_run: bool = False,
     uid: str = "",
     resource_version: str = "",
 ) -> dict[str, Any]:

@@ -36,14 +36,12 @@ class InProcessTransport:
         *,
         base_path: str = "",
         headers: Sequence[tuple[str, str]] = (),
-        peer: Peer | None = None,
         turns: Turns | None = None,
     ) -> None:
         """`turns` are shared by clients who would crowd out those that come through sockets."""
         self._handler = handler
         self._base_path = base_path.rstrip("/")
         self._headers = tuple(headers)
-        self._peer = peer or Peer()
         self._turns = turns
         self._sessions: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -93,7 +91,7 @@ class InProcessTransport:
             query=request.query,
             headers=Headers([*request.headers, *self._headers]),
             body=request.body,
-            peer=self._peer,
+            peer=Peer(),
         )
         if timeout is None:
             return await self._handler(local)

@@ -35,7 +35,6 @@ class LogOptions(msgspec.Struct, frozen=True):
     since_seconds: int | None = None
     since_time: str = ""
     """`2006-01-02T15:04:05Z`; the server knows no fractions."""
-    limit_bytes: int | None = None
     reconnect: bool = False
     """With `follow`: go on after the connection broke."""
 
@@ -48,7 +47,6 @@ class LogOptions(msgspec.Struct, frozen=True):
             tailLines=self.tail,
             sinceSeconds=self.since_seconds,
             sinceTime=self.since_time,
-            limitBytes=self.limit_bytes,
         )
 
 

@@ -29,7 +29,7 @@ from kvestigate.scheduler.pods import PodFacts
 from kvestigate.scheduler.preemption import Preemption
 from kvestigate.scheduler.queue import PodQueue, Waiting
 from kvestigate.scheduler.refusal import Refusal, refuse
-from kvestigate.scheduler.registry import DEFAULT, Profile
+from kvestigate.scheduler.registry import DEFAULT
 from kvestigate.scheduler.state import ClusterState
 from kvestigate.scheduler.volumes import Claims, Plan, claims_of, plan
 
@@ -55,7 +55,6 @@ class Scheduler:
         *,
         clock: Clock = WALL,
         name: str = NAME,
-        profile: Profile = DEFAULT,
         random: Random | None = None,
         host: str = "",
     ) -> None:
@@ -64,7 +63,7 @@ class Scheduler:
         self._random = random or Random()
         self._state = ClusterState()
         self._queue = PodQueue(clock)
-        self._decider = Decider(profile, self._random)
+        self._decider = Decider(DEFAULT, self._random)
         self._follower = Follower(api, self._state, self._queue, self._decider, name)
         self._writer = Writer(api, clock, self._follower, self._state)
         self._recorder = Recorder(api, clock, name, host or socket.gethostname())

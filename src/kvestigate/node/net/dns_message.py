@@ -84,9 +84,9 @@ def srv(port: int, target: str, *, weight: int) -> Record:
     return Record(Type.SRV, struct.pack("!HHH", 0, weight, port) + encode_name(target))
 
 
-def soa(zone: str, serial: int = 1) -> Record:
+def soa(zone: str) -> Record:
     """How long an absence may be remembered: as long as a presence."""
-    numbers = struct.pack("!5I", serial, 7200, 1800, 86400, 5)
+    numbers = struct.pack("!5I", 1, 7200, 1800, 86400, 5)
     data = encode_name(f"ns.dns.{zone}") + encode_name(f"hostmaster.{zone}") + numbers
     return Record(Type.SOA, data, zone)
 
