@@ -9,9 +9,11 @@ import sys
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3  # of glibc's malloc.h
 _BYTES = 256 * 1024 * 1024
 _PAD_BYTES = 16 * 1024 * 1024
-_NEW_OBJECTS = 5_000
+_NEW_OBJECTS, _LOOKS, _LONGER_LOOKS = 2_500, 4, 40
 """Containers made and not yet freed before the collector looks at them: about as many as the
-requests under way have together, and so few that a look takes two milliseconds at most."""
+requests under way have together, and so few that a look takes half a millisecond. After so many
+looks there is one at what was left by them all, which takes a few times as long, and after so
+many of those one at everything."""
 
 
 def collect_seldom() -> None:
@@ -22,7 +24,7 @@ def collect_seldom() -> None:
     begins to serve it keeps, so then is the time to call this once more.
     """
     gc.freeze()
-    gc.set_threshold(_NEW_OBJECTS, 10, 10)
+    gc.set_threshold(_NEW_OBJECTS, _LOOKS, _LONGER_LOOKS)
 
 
 def keep_large_blocks() -> bool:

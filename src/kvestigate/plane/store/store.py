@@ -20,6 +20,15 @@ RESIDENT = 2000
 """Planes that stay in memory though nobody uses them, on a backend that can load them again."""
 
 
+class _InMemory(ref[Plane]):
+    """The way to a plane for as long as it is in memory."""
+
+    __slots__ = ("history",)
+
+    history: History
+    """To be forgotten together with it."""
+
+
 class Store(Feed):
     """Opens a backend, knows every plane by name, loads one when it is first asked for.
 
@@ -39,7 +48,7 @@ class Store(Feed):
         self._backend = backend
         self._committer = Committer(backend)
         self._journal = Journal(retention or Retention(), clock)
-        self._planes: dict[str, ref[Plane] | None] = {}
+        self._planes: dict[str, _InMemory | None] = {}
         """Of each name; None or a dead reference: it exists and is not loaded."""
         self._resident: OrderedDict[str, Plane] = OrderedDict()
         """Those kept in memory, the one used last at the end."""
@@ -49,6 +58,7 @@ class Store(Feed):
         self._early: dict[str, list[Change]] = {}
         """What other servers did to planes that are being loaded."""
         self._reloading: dict[str, asyncio.Task[None]] = {}
+        self._unloaded = _unloading(self._journal)
 
     async def __aenter__(self) -> Store:
         try:
@@ -208,13 +218,10 @@ class Store(Feed):
 
     def _enter(self, planes: Sequence[Plane]) -> None:
         for plane in planes:
-            self._planes[plane.name] = ref(plane, self._unloader(plane.history))
+            entered = _InMemory(plane, self._unloaded)
+            entered.history = plane.history
+            self._planes[plane.name] = entered
             self._keep(plane)
-
-    def _unloader(self, history: History) -> Callable[[object], None]:
-        """What to do when a plane leaves memory."""
-        journal = self._journal
-        return lambda _: journal.forget(history)
 
     def _keep(self, plane: Plane) -> None:
         self._resident[plane.name] = plane
@@ -266,3 +273,13 @@ class Store(Feed):
             del self._early[name]
             del self._moving[name]
             moving.set_result(None)
+
+
+def _unloading(journal: Journal) -> Callable[[ref[Plane]], None]:
+    """What to do when a plane leaves memory: one for all, as each would cost as much as a plane."""
+
+    def forget(gone: ref[Plane]) -> None:
+        assert isinstance(gone, _InMemory)
+        journal.forget(gone.history)
+
+    return forget
