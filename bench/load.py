@@ -13,11 +13,10 @@ import re
 import ssl
 import sys
 import time
-from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import cast
+from typing import TypeVar, cast
 
 import httptools
 import msgspec
@@ -59,8 +58,8 @@ class Outcome(msgspec.Struct, frozen=True):
     """From the start to the last answer, or to the last event of the last watcher."""
     median_ms: float
     p99_ms: float
-    received: int
-    """Bytes of bodies."""
+    events: int
+    """What all watchers were told."""
 
 
 class Failed(Exception):
@@ -72,7 +71,6 @@ class _Peer(asyncio.Protocol):
 
     def __init__(self, done: asyncio.Future[None]) -> None:
         self._done = done
-        self.received = 0
         self._parser = httptools.HttpResponseParser(self)
         self._refused = b""
 
@@ -86,7 +84,6 @@ class _Peer(asyncio.Protocol):
         self._fail(f"the connection was lost: {failure}")
 
     def on_body(self, piece: bytes) -> None:
-        self.received += len(piece)
         if self._parser.get_status_code() >= 300:
             self._refused += piece
 
@@ -157,43 +154,100 @@ class _Caller(_Peer):
         self.ask()
 
 
-class _Watcher(_Peer):
-    """Counts events, which are lines; goes on where it was if the server ends the watch."""
+class _Watcher(asyncio.BufferedProtocol):
+    """Counts events; goes on where it was if the server ends the watch.
 
-    def __init__(self, done: asyncio.Future[None], job: Job) -> None:
-        super().__init__(done)
+    All watchers read into one buffer, and nothing is taken out of it: a hundred of them at a
+    hundred thousand events a second must leave the machine to the servers.
+    """
+
+    def __init__(self, done: asyncio.Future[None], job: Job, buffer: bytearray) -> None:
         loop = asyncio.get_running_loop()
+        self._done = done
         self._job = job
-        self._events = 0
-        self._recent: deque[bytes] = deque(maxlen=8)
-        """Pieces of the stream: enough for the last event."""
+        self._buffer = buffer
+        self._view = memoryview(buffer)
+        self._head = b""
+        """Of the answer, until all of it has come."""
+        self._streaming = False
+        self._version = job.version
+        self.events = 0
+        self._recent = b""
+        """The end of what has come: enough for the last event."""
         self.watching = loop.create_future()
         self.seen_all = loop.create_future()
 
-    def on_headers_complete(self) -> None:
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+
+    def connection_lost(self, failure: Exception | None) -> None:
+        self._fail(f"the connection was lost: {failure}")
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._view
+
+    def buffer_updated(self, size: int) -> None:
+        start = 0 if self._streaming else self._read_head(size)
+        if not self._streaming:
+            return
+        self.events += self._ends(start, size)
+        end = self._view[max(start, size - _RECENT) : size].tobytes()
+        self._recent = (self._recent + end)[-_RECENT:]
+        if self.events == self._job.requests and not self.seen_all.done():
+            self.seen_all.set_result(None)
+        if self._recent.endswith(_LAST_CHUNK):
+            self._resume()
+
+    def _read_head(self, size: int) -> int:
+        """Where in the buffer the stream begins."""
+        before = len(self._head)
+        self._head += self._view[:size].tobytes()
+        end = self._head.find(_END_OF_HEAD)
+        if end < 0:
+            return size
+        if not self._head.startswith(b"HTTP/1.1 200 "):
+            self._fail(self._head.decode(errors="replace"))
+            return size
+        self._head = b""
+        self._streaming = True
         if not self.watching.done():
             self.watching.set_result(None)
+        return end + len(_END_OF_HEAD) - before
 
-    def on_body(self, piece: bytes) -> None:
-        super().on_body(piece)
-        self._recent.append(piece)
-        self._events += piece.count(b"\n")
-        if self._events == self._job.requests and not self.seen_all.done():
-            self.seen_all.set_result(None)
+    def _ends(self, start: int, size: int) -> int:
+        """How many events end here: their lines end with a brace, those of chunks do not."""
+        buffer, found = self._buffer, 0
+        at = buffer.find(b"\n", start, size)
+        while at >= 0:
+            before = buffer[at - 1 : at] if at > start else self._recent[-1:]
+            found += before == b"}"
+            at = buffer.find(b"\n", at + 1, size)
+        return found
 
-    def completed(self) -> None:
-        recent = b"".join(self._recent)
-        if b'{"type":"ERROR"' in recent:
-            self._fail(f"a watch ended: {recent[-1000:].decode(errors='replace')}")
+    def _resume(self) -> None:
+        if b'{"type":"ERROR"' in self._recent:
+            self._fail(f"a watch ended: {self._recent[-1000:].decode(errors='replace')}")
             return
-        versions = _VERSION.findall(recent[: recent.rfind(b"\n") + 1])
-        self._parser = httptools.HttpResponseParser(self)
-        self.watch(versions[-1].decode() if versions else self._job.version)
+        if versions := _VERSION.findall(self._recent):
+            self._version = versions[-1].decode()
+        self._recent, self._streaming = b"", False
+        self.watch()
 
-    def watch(self, version: str) -> None:
-        self._transport.write(_request(self._job, "GET", self._job.watch + version, ""))
+    def watch(self) -> None:
+        self._transport.write(_request(self._job, "GET", self._job.watch + self._version, ""))
+
+    def close(self) -> None:
+        self._transport.abort()
+
+    def _fail(self, why: str) -> None:
+        if not self._done.done():
+            self._done.set_exception(Failed(why))
 
 
+_BUFFER = 256 * 1024
+_RECENT = 8 * 1024
+_END_OF_HEAD = b"\r\n\r\n"
+_LAST_CHUNK = b"\r\n0\r\n\r\n"
 _VERSION = re.compile(rb'"resourceVersion":"(\d+)"')
 
 
@@ -201,11 +255,12 @@ async def _run(job: Job) -> Outcome:
     done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     supply = _Supply(job, done)
     callers = [_Caller(done, supply) for _ in range(job.connections)]
-    watchers = [_Watcher(done, job) for _ in range(job.watchers)]
+    buffer = bytearray(_BUFFER)
+    watchers = [_Watcher(done, job, buffer) for _ in range(job.watchers)]
     with ExitStack() as connections:
         await _connect(job, [*callers, *watchers], connections)
         for watcher in watchers:
-            watcher.watch(job.version)
+            watcher.watch()
             await _or_failure(watcher.watching, done)
         print("ready", flush=True)
         sys.stdin.readline()
@@ -224,11 +279,11 @@ async def _run(job: Job) -> Outcome:
         seconds=seconds,
         median_ms=taken[len(taken) // 2] * 1000,
         p99_ms=taken[len(taken) * 99 // 100] * 1000,
-        received=sum(peer.received for peer in (*callers, *watchers)),
+        events=sum(watcher.events for watcher in watchers),
     )
 
 
-async def _connect(job: Job, peers: Sequence[_Peer], connections: ExitStack) -> None:
+async def _connect(job: Job, peers: Sequence[_Peer | _Watcher], connections: ExitStack) -> None:
     tls = ssl.create_default_context(cafile=job.ca)
     loop = asyncio.get_running_loop()
     for peer in peers:
@@ -236,7 +291,10 @@ async def _connect(job: Job, peers: Sequence[_Peer], connections: ExitStack) -> 
         connections.callback(peer.close)
 
 
-def _same(peer: _Peer) -> _Peer:
+_P = TypeVar("_P", bound="_Peer | _Watcher")
+
+
+def _same(peer: _P) -> _P:
     return peer
 
 

@@ -79,7 +79,6 @@ async def test_every_request_is_asked_once(site: _Site, target: Target) -> None:
     job = replace(_job(target, "/things", 5), first=7)
     measured = await asyncio.to_thread(drive, target, job)
     assert measured.outcome.requests == 5
-    assert measured.outcome.received == 5 * len("answer")
     assert sorted(site.asked) == [f"POST /things/{number:08} {{}}" for number in range(7, 12)]
 
 
@@ -95,7 +94,7 @@ async def test_watchers_are_waited_for_and_go_on_when_they_are_cut_off(
 ) -> None:
     job = replace(_job(target, "/things", 3), watch="/things?", version="0", watchers=2)
     measured = await asyncio.to_thread(drive, target, job)
-    assert measured.outcome.received == 3 * len("answer") + 2 * 3 * len('{"resourceVersion":"1"}\n')
+    assert measured.outcome.events == 2 * 3
 
 
 async def test_a_refused_request_fails_the_bench(target: Target) -> None:
