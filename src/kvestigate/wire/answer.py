@@ -44,6 +44,24 @@ class Dates:
         return self._field
 
 
+class Chunks:
+    """Pieces of streams, framed; who watch the same are sent the same one after the other."""
+
+    def __init__(self) -> None:
+        self._piece = self._chunk = b""
+
+    def of(self, piece: bytes) -> bytes:
+        if piece is self._piece:
+            return self._chunk
+        chunk = b"".join((b"%x\r\n" % len(piece), piece, b"\r\n"))
+        if len(piece) <= _CHUNK_KEPT:
+            self._piece, self._chunk = piece, chunk
+        return chunk
+
+
+_CHUNK_KEPT = 1024 * 1024
+
+
 def has_body(status: int) -> bool:
     return status >= 200 and status not in (204, 304)
 

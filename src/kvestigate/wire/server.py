@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Callable
 
 from kvestigate.wire import sockets
-from kvestigate.wire.answer import Dates
+from kvestigate.wire.answer import Chunks, Dates
 from kvestigate.wire.limits import Limits
 from kvestigate.wire.listener import SecureListener, bind
 from kvestigate.wire.message import Handler, Response
@@ -32,6 +32,7 @@ class Server:
         self.limits = limits
         self.services: set[Service] = set()
         self.dates = Dates()
+        self.chunks = Chunks()
         self.closing = False
         self._listener: asyncio.Server | SecureListener
         self.address = ("", 0)

@@ -367,7 +367,7 @@ class Service(asyncio.Protocol):
                 if not chunked:
                     write(piece)
                 elif len(piece) <= _JOIN_BYTES or self._tls:
-                    write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                    write(self._server.chunks.of(piece))
                 else:
                     self._transport.writelines([b"%x\r\n" % len(piece), piece, b"\r\n"])
                 if self._writable is not None:
