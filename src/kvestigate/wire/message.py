@@ -17,47 +17,56 @@ from msgspec import Struct, field
 class Headers:
     """Ordered, case-insensitive, repeatable header fields."""
 
-    __slots__ = ("_fields", "_names")
+    __slots__ = ("_fields", "_first", "_names")
 
     def __init__(self, fields: Iterable[tuple[str, str]] = ()) -> None:
-        self._fields = [(name.lower(), value) for name, value in fields]
+        self._take([(name.lower(), value) for name, value in fields])
+
+    def _take(self, fields: list[tuple[str, str]]) -> None:
+        self._fields = fields
+        self._first = dict(reversed(fields))
+        """The first value of each name."""
         self._names = ""
 
     @classmethod
     def parsed(cls, fields: list[tuple[str, str]]) -> Headers:
         """From fields whose names are lower-case already; takes the list over."""
         headers = cls.__new__(cls)
-        headers._fields = fields
-        headers._names = ""
+        headers._take(fields)
         return headers
 
     def get(self, name: str, default: str = "") -> str:
         """The first value of `name`, which must be lower-case."""
-        for key, value in self._fields:
-            if key == name:
-                return value
-        return default
+        return self._first.get(name, default)
 
     def get_all(self, name: str) -> list[str]:
         return [value for key, value in self._fields if key == name]
 
     def with_value(self, name: str, value: str) -> Headers:
-        """The same but for one field, whose name must be lower-case."""
-        return self.parsed([(key, value if key == name else old) for key, old in self._fields])
+        """The same but for the first field of that name: it is there, and lower-case."""
+        headers = self.__class__.__new__(self.__class__)
+        fields = headers._fields = self._fields.copy()
+        first = headers._first = self._first.copy()
+        fields[fields.index((name, first[name]))] = (name, value)
+        first[name] = value
+        headers._names = self._names
+        return headers
 
     def add(self, name: str, value: str) -> None:
-        self._fields.append((name.lower(), value))
+        name = name.lower()
+        self._fields.append((name, value))
+        self._first.setdefault(name, value)
         self._names = ""
 
     @property
     def names(self) -> str:
         """All names, a line each: for a quick look that finds nothing."""
         if not self._names:
-            self._names = "\n".join([name for name, _ in self._fields])
+            self._names = "\n".join(self._first)
         return self._names
 
     def __contains__(self, name: str) -> bool:
-        return any(key == name for key, _ in self._fields)
+        return name in self._first
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(self._fields)
