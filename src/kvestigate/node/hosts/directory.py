@@ -90,8 +90,7 @@ class DirectoryHost:
         return machine.facts(RUNTIME, self._directory, (*LIMITS, *network))
 
     async def start(self, launch: Launch) -> Process:
-        directory = self._run_directory(launch.key.pod_uid, launch.key.container)
-        directory = directory / str(launch.key.attempt)
+        directory = shim.run_directory(self._directory, launch.key)
         paths = Paths(launch.binds, self._directory / "rootfs")
         root = self._directory / "pods" / launch.key.pod_uid / f"root-{launch.key.container}"
         paths.link_below(root)
@@ -151,7 +150,7 @@ class DirectoryHost:
 
     async def adopt(self) -> list[Process]:
         found: list[Process] = []
-        for directory in sorted((self._directory / "pods").glob("*/runs-*/*")):
+        for directory in shim.run_directories(self._directory):
             kept = shim.kept_of(directory)
             if kept is None:
                 continue
@@ -213,9 +212,6 @@ class DirectoryHost:
 
     def dial_address(self, process: Process | None) -> str:
         return "127.0.0.1"
-
-    def _run_directory(self, pod_uid: str, container: str) -> Path:
-        return self._directory / "pods" / pod_uid / f"runs-{container}"
 
     def _follow(self, process: DirectoryProcess) -> None:
         self._running[process.key.id] = process

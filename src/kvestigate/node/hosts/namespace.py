@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -25,14 +24,13 @@ from kvestigate.node.hosts.endings import on_exit
 from kvestigate.node.hosts.interface import (
     Bind,
     Ceiling,
-    Ending,
     Facts,
     Launch,
     LaunchFailed,
     Process,
     Usage,
 )
-from kvestigate.node.hosts.process import ShimProcess
+from kvestigate.node.hosts.namespace_process import NamespaceProcess, kill
 from kvestigate.node.hosts.processes import children, cpu_seconds, descendants, resident_bytes
 from kvestigate.node.hosts.session import PipedSession
 from kvestigate.node.net.seccomp import obstacle
@@ -45,69 +43,11 @@ _CLEAN = {"PATH": DEFAULT_PATH}
 
 
 class _Init(msgspec.Struct):
-    """The node's first process, and the one that waits for it."""
+    """The node's first process."""
 
     pid: int
     stat: str
     """Of `/proc/PID/stat` when it was made: a pid alone may be somebody else's later."""
-
-
-class NamespaceProcess(ShimProcess):
-    """A container: a shim outside, and inside a shell that is the first process of its own."""
-
-    own_files = True
-
-    def __init__(
-        self,
-        directory: Path,
-        kept: shim.Kept,
-        *,
-        now: Callable[[], float],
-        groups: cgroups.Cgroups | None,
-        terminal: int | None = None,
-    ) -> None:
-        super().__init__(directory, kept, now=now, terminal=terminal)
-        self._groups = groups
-
-    def first_pid(self) -> int | None:
-        """The container's own first process, as the machine numbers it."""
-        return self._below(3)
-
-    def command_pid(self) -> int | None:
-        return self._below(4)
-
-    def kill(self) -> None:
-        """End the command: the first process then ends with its exit code, and with that one
-        all others of the pid namespace."""
-        if self.shim_pid is None or self.ended.done():
-            return
-        command = self.command_pid()
-        if command is None or self._shares_pids:
-            for pid in descendants(self.shim_pid)[1:]:
-                _kill(pid)
-        else:
-            _kill(command)
-
-    def ending(self, code: int) -> Ending:
-        plain = super().ending(code)
-        if self._groups is None:
-            return plain
-        spent = self._groups.ran_out_of_memory(self.key.id)
-        self._groups.remove(self.key.id)
-        return Ending(code, at=plain.at, out_of_memory=spent and code != 0)
-
-    @property
-    def _shares_pids(self) -> bool:
-        return self.kept.extra.get("host_pid") == "yes"
-
-    def _below(self, depth: int) -> int | None:
-        """The shim's only descendant so far down: nsenter, unshare, the shell, the command."""
-        pid = self.shim_pid
-        for _ in range(depth):
-            if pid is None:
-                return None
-            pid = next(iter(children(pid)), None)
-        return pid
 
 
 class NamespaceHost:
@@ -167,7 +107,7 @@ class NamespaceHost:
             return
         gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         on_exit(self._init, lambda: gone.set_result(None))
-        _kill(self._init)
+        kill(self._init)
         await gone
         if self._parent is not None:
             self._parent.wait()
@@ -234,26 +174,44 @@ class NamespaceHost:
         if not self._privileged:
             launch = replace(launch, user=None, group=None)  # it has no other user to become
         self._require_program(launch)
-        mounted = {bind.source: await self._on_node(bind) for bind in launch.binds}
-        setup = self._write_setup(launch, mounted)
-        key = launch.key
-        directory = self._directory / "pods" / key.pod_uid / f"runs-{key.container}"
-        directory = directory / str(key.attempt)
-        env = {"PATH": DEFAULT_PATH, "HOME": "/root", **launch.env}
-        if launch.tty:
-            env.setdefault("TERM", "xterm")
-        own = ["--mount", "--propagation=unchanged", "--uts", "--fork"]
-        if not launch.host_pid:
-            own.append("--pid")
-        argv = [
-            *self._nsenter(self._init), "unshare", *own,
-            "/bin/sh", setup, *launch.argv,
-        ]  # fmt: skip
-        joined = self._groups.make(key.id, launch.ceiling) if self._groups is not None else []
+        argv = await self._command(launch)
+        joined = self._groups.make(launch.key.id, launch.ceiling) if self._groups else []
         master = slave = None
         if launch.tty:
             master, slave = terminal.open_pair(f"/proc/{self._init}/root/dev/pts/ptmx")
-        kept = shim.Kept(
+        directory = shim.run_directory(self._directory, launch.key)
+        kept = self._kept(launch, master)
+        shim.prepare(directory, kept)
+        process = self._process(directory, kept, master)
+        process.network = launch.network
+        process.open_pipes()
+        stdin = shim.stdin_mode(launch)
+        program = shim.direct_script(stdin=stdin, tty=launch.tty, groups=[str(p) for p in joined])
+        child = shim.spawn(
+            directory, program, argv, env=kept.env, cwd="/", tty=slave,
+            keep=() if master is None else (master,), network=launch.network, own_files=True,
+        )  # fmt: skip
+        if slave is not None:
+            os.close(slave)
+        self._follow(process)
+        await process.begin(child)
+        return process
+
+    async def _command(self, launch: Launch) -> list[str]:
+        """Into the node, into namespaces of the container's own, and through its setup."""
+        mounted = {bind.source: await self._on_node(bind) for bind in launch.binds}
+        setup = self._write_setup(launch, mounted)
+        own = ["--mount", "--propagation=unchanged", "--uts", "--fork"]
+        if not launch.host_pid:
+            own.append("--pid")
+        return [*self._nsenter(self._init), "unshare", *own, "/bin/sh", setup, *launch.argv]
+
+    def _kept(self, launch: Launch, master: int | None) -> shim.Kept:
+        key = launch.key
+        env = {"PATH": DEFAULT_PATH, "HOME": "/root", **launch.env}
+        if launch.tty:
+            env.setdefault("TERM", "xterm")
+        return shim.Kept(
             key.pod_uid, key.container, key.attempt, started_at=self._now(), env=env,
             workdir=launch.workdir or "/", tty=launch.tty, stdin=launch.stdin,
             network=launch.network is not None,
@@ -263,23 +221,11 @@ class NamespaceHost:
                 "become": " ".join(_become(launch)),
             },
         )  # fmt: skip
-        shim.prepare(directory, kept)
-        process = NamespaceProcess(
+
+    def _process(self, directory: Path, kept: shim.Kept, master: int | None) -> NamespaceProcess:
+        return NamespaceProcess(
             directory, kept, now=self._now, groups=self._groups, terminal=master
         )
-        process.network = launch.network
-        process.open_pipes()
-        stdin = shim.stdin_mode(launch)
-        program = shim.direct_script(stdin=stdin, tty=launch.tty, groups=[str(p) for p in joined])
-        child = shim.spawn(
-            directory, program, argv, env=env, cwd="/", tty=slave,
-            keep=() if master is None else (master,), network=launch.network, own_files=True,
-        )  # fmt: skip
-        if slave is not None:
-            os.close(slave)
-        self._follow(process)
-        await process.begin(child)
-        return process
 
     def _write_setup(self, launch: Launch, mounted: dict[str, str]) -> str:
         """A file, as the program would else be what `ps` shows for every container."""
@@ -292,7 +238,7 @@ class NamespaceHost:
 
     async def adopt(self) -> list[Process]:
         found: list[Process] = []
-        for directory in sorted((self._directory / "pods").glob("*/runs-*/*")):
+        for directory in shim.run_directories(self._directory):
             kept = shim.kept_of(directory)
             if kept is None:
                 continue
@@ -300,9 +246,7 @@ class NamespaceHost:
             pid = shim.shim_pid_of(directory)
             if kept.extra.get("terminal") and pid is not None:
                 master = terminal.descriptor_of(pid, int(kept.extra["terminal"]))
-            process = NamespaceProcess(
-                directory, kept, now=self._now, groups=self._groups, terminal=master
-            )
+            process = self._process(directory, kept, master)
             self._follow(process)
             process.resume()
             found.append(process)
@@ -452,10 +396,3 @@ def _lexists(root: Path, path: str) -> bool:
 
 def _stat(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text()
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

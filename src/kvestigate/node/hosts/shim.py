@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from kvestigate.node.hosts.gate import KEPT, gated
-from kvestigate.node.hosts.interface import Launch, Network
+from kvestigate.node.hosts.interface import Launch, Network, RunKey
 
 # Opened for reading and writing, a pipe never blocks its opener and never breaks when the
 # agent goes away. The shell's own complaints ("Killed") must not end up in the log.
@@ -62,6 +62,16 @@ class Kept(msgspec.Struct, frozen=True):
     """Whether the shim keeps a descriptor on which network calls are told."""
     extra: dict[str, str] = {}
     """What the host itself wants to remember."""
+
+
+def run_directory(node: Path, key: RunKey) -> Path:
+    """Of one run of a container, below the directory of its node."""
+    return node / "pods" / key.pod_uid / f"runs-{key.container}" / str(key.attempt)
+
+
+def run_directories(node: Path) -> list[Path]:
+    """Of all runs that a node has kept."""
+    return sorted((node / "pods").glob("*/runs-*/*"))
 
 
 def stdin_mode(launch: Launch) -> str:
