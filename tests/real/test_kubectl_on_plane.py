@@ -121,6 +121,12 @@ def test_discovery_and_schemas(kubectl: Kubectl) -> None:
     assert "enum: Always, IfNotPresent" in kubectl("explain", "pod.spec.containers")
 
 
+def test_a_kind_that_nobody_defined_is_called_so(kubectl: Kubectl) -> None:
+    unknown = {"apiVersion": "example.com/v1", "kind": "Odd", "metadata": {"name": "a"}}
+    with pytest.raises(AssertionError, match='no matches for kind "Odd" in version'):
+        kubectl("apply", "-f", "-", stdin=unknown)
+
+
 def test_rights(kubectl: Kubectl) -> None:
     assert kubectl("auth", "can-i", "create", "pods").strip() == "yes"
     kubectl("create", "serviceaccount", "robot")

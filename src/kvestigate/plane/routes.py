@@ -61,7 +61,7 @@ def _openapi(path: str, known: Types, asked: Asked, incoming: Request) -> Respon
     from kvestigate.plane.openapi import v2, v3
 
     if path == v2.PATH:
-        return v2.of(known).answer(incoming, "no-cache, private")
+        return v2.of(known).respond(incoming)
     if path.startswith(v3.ROOT):
         return v3.of(known).respond(path, incoming, asked.params.get("hash", ""))
     return None

@@ -174,7 +174,7 @@ def test_a_reference_is_wrapped_only_beside_something_else() -> None:
 
 
 def test_version_2_leaves_out_what_it_cannot_say() -> None:
-    body = decoded(v2.of(WIDGETS).answer(Request("GET", "/"), "no-cache"))
+    body = decoded(v2.of(WIDGETS).respond(Request("GET", "/")))
     schema = body["definitions"]["com.example.v1.Widget"]
     assert schema["properties"]["spec"]["properties"]["port"] == {}
 

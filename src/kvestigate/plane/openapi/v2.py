@@ -2,25 +2,59 @@
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
+from functools import cached_property
+from weakref import WeakKeyDictionary, ref
 
 from kvestigate.kube import facts
-from kvestigate.plane import answer
+from kvestigate.plane import answer, negotiate
 from kvestigate.plane.documents import Document
-from kvestigate.plane.openapi import operations, schemas
+from kvestigate.plane.openapi import operations, schemas, v2_protobuf
 from kvestigate.plane.openapi.operations import Operation
 from kvestigate.plane.openapi.schemas import GVK, V2, Json
 from kvestigate.plane.types import Types
+from kvestigate.wire.message import Request, Response
 
 PATH = "/openapi/v2"
 
-_made: WeakKeyDictionary[Types, Document] = WeakKeyDictionary()
+_CACHING = "no-cache, private"
 
 
-def of(types: Types) -> Document:
+class OpenApi:
+    """The document about one set of types, in each form made when it is first asked for."""
+
+    def __init__(self, types: Types) -> None:
+        # Whoever keeps this by its types must not have it keep them.
+        self._types = ref(types)
+
+    def respond(self, request: Request) -> Response:
+        for media, _ in negotiate.alternatives(request.headers.get("accept") or "*/*"):
+            if media in negotiate.JSON:
+                return self._json.answer(request, _CACHING)
+            if media in v2_protobuf.ASKED:
+                return self._protobuf.answer(request, _CACHING)
+        return Response(406, [("vary", "Accept")])
+
+    @cached_property
+    def _json(self) -> Document:
+        return Document(answer.encode(self._document()))
+
+    @cached_property
+    def _protobuf(self) -> Document:
+        return Document(v2_protobuf.encode(self._document()), v2_protobuf.MEDIA)
+
+    def _document(self) -> Json:
+        types = self._types()
+        assert types is not None, "asked for by them"
+        return _document(types)
+
+
+_made: WeakKeyDictionary[Types, OpenApi] = WeakKeyDictionary()
+
+
+def of(types: Types) -> OpenApi:
     found = _made.get(types)
     if found is None:
-        found = _made[types] = Document(answer.encode(_document(types)))
+        found = _made[types] = OpenApi(types)
     return found
 
 
