@@ -49,7 +49,7 @@ async def respond(planes: Planes, asked: Asked, incoming: Request) -> Response:
     if not name and method == "POST":
         return await _create(planes, incoming.body)
     if name and method in ("GET", "HEAD"):
-        if name not in planes.store.planes():
+        if name not in planes.store:
             raise missing(name)
         return answer.json_value(_cluster(name))
     if name and method == "DELETE":

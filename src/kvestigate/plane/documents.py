@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kvestigate.wire.message import Request, Response
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Document:
     body: bytes
     media: str = "application/json"

@@ -11,9 +11,12 @@ import time
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from kvestigate.plane.request import Asked
+from kvestigate.plane.store.model import ResourceKey
+from kvestigate.plane.store.plane import Breathe
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.message import Response
 
@@ -64,9 +67,14 @@ class Metrics:
             route = _OTHER
         return self._routes.setdefault(route, _Requests())
 
-    def respond(self, store: Store) -> Response:
-        lines = [*self._request_lines(), *_store_lines(store), *_process_lines()]
-        return Response(200, [("content-type", MEDIA)], "\n".join([*lines, ""]).encode())
+    async def respond(self, store: Store, breathe: Breathe) -> Response:
+        lines: list[str] = []
+        for line in self._request_lines():
+            lines.append(line)
+            await breathe()
+        holdings = await _Holdings.of(store, breathe)
+        lines += [*holdings.lines(), *_process_lines(), ""]
+        return Response(200, [("content-type", MEDIA)], "\n".join(lines).encode())
 
     def _request_lines(self) -> Iterable[str]:
         name = "apiserver_request_total"
@@ -93,23 +101,38 @@ def _labels(route: Route) -> dict[str, str]:
     return dict(zip(_LABELS, (_VERBS.get(verb, verb.upper()), *rest), strict=True))
 
 
-def _store_lines(store: Store) -> Iterable[str]:
-    names = store.planes()
-    loaded = [plane for plane in map(store.loaded, names) if plane is not None]
-    yield from _head("kvestigate_planes", "gauge", "Planes, in memory or not.")
-    yield _sample("kvestigate_planes", len(names))
-    yield from _head("kvestigate_planes_loaded", "gauge", "Planes in memory.")
-    yield _sample("kvestigate_planes_loaded", len(loaded))
-    yield from _head("kvestigate_watches", "gauge", "Watches that are open.")
-    yield _sample("kvestigate_watches", sum(plane.watchers for plane in loaded))
-    objects: Counter[tuple[str, str]] = Counter()
-    for plane in loaded:
-        for key, collection in plane.state.collections.items():
-            objects[key] += len(collection)
-    name = "apiserver_resource_objects"
-    yield from _head(name, "gauge", "Objects of the planes in memory.")
-    for (group, resource), count in sorted(objects.items()):
-        yield _sample(name, count, {"group": group, "resource": resource})
+@dataclass(frozen=True, slots=True)
+class _Holdings:
+    """What a store has, counted in steps: there may be ten thousand planes."""
+
+    planes: int
+    loaded: int
+    watches: int
+    objects: Mapping[ResourceKey, int]
+
+    @classmethod
+    async def of(cls, store: Store, breathe: Breathe) -> _Holdings:
+        loaded = watches = 0
+        objects: Counter[ResourceKey] = Counter()
+        for plane in store.in_memory():
+            await breathe()
+            loaded += 1
+            watches += plane.watchers
+            for key, collection in plane.state.collections.items():
+                objects[key] += len(collection)
+        return cls(len(store), loaded, watches, objects)
+
+    def lines(self) -> Iterable[str]:
+        yield from _head("kvestigate_planes", "gauge", "Planes, in memory or not.")
+        yield _sample("kvestigate_planes", self.planes)
+        yield from _head("kvestigate_planes_loaded", "gauge", "Planes in memory.")
+        yield _sample("kvestigate_planes_loaded", self.loaded)
+        yield from _head("kvestigate_watches", "gauge", "Watches that are open.")
+        yield _sample("kvestigate_watches", self.watches)
+        name = "apiserver_resource_objects"
+        yield from _head(name, "gauge", "Objects of the planes in memory.")
+        for (group, resource), count in sorted(self.objects.items()):
+            yield _sample(name, count, {"group": group, "resource": resource})
 
 
 def _process_lines() -> Iterable[str]:

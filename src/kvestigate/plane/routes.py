@@ -7,7 +7,7 @@ from kvestigate.kube import facts
 from kvestigate.plane import answer, discovery, health, issuer_discovery, metrics, tenancy, types
 from kvestigate.plane.aggregation import Aggregation
 from kvestigate.plane.request import Asked
-from kvestigate.plane.store.plane import Plane
+from kvestigate.plane.store.plane import Breathe, Plane
 from kvestigate.plane.types import Types
 from kvestigate.wire.message import Request, Response
 
@@ -15,7 +15,7 @@ _OPENAPI = "/openapi/"
 
 
 async def respond(
-    plane: Plane, aggregation: Aggregation, asked: Asked, incoming: Request
+    plane: Plane, aggregation: Aggregation, asked: Asked, incoming: Request, breathe: Breathe
 ) -> Response:
     found = health.respond(asked.path, asked.params)
     if found is not None:
@@ -30,7 +30,7 @@ async def respond(
         found = answer.json_value(_version())
     elif path.startswith(_OPENAPI):
         # Nobody has told us the schemas of what others make up.
-        found = _openapi(path, types.of(plane.state), asked, incoming)
+        found = await _openapi(path, types.of(plane.state), asked, incoming, breathe)
     else:
         found = discovery.of(known).respond(path, incoming)
     if found is None:
@@ -57,13 +57,16 @@ def _nowhere(path: str, known: Types) -> Response:
     raise errors.NotFound("the server could not find the requested resource", details={})
 
 
-def _openapi(path: str, known: Types, asked: Asked, incoming: Request) -> Response | None:
+async def _openapi(
+    path: str, known: Types, asked: Asked, incoming: Request, breathe: Breathe
+) -> Response | None:
     from kvestigate.plane.openapi import v2, v3
 
     if path == v2.PATH:
         return v2.of(known).respond(incoming)
     if path.startswith(v3.ROOT):
-        return v3.of(known).respond(path, incoming, asked.params.get("hash", ""))
+        digest = asked.params.get("hash", "")
+        return await v3.of(known).respond(path, incoming, digest, breathe)
     return None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from functools import lru_cache
+from functools import lru_cache, partial
 from random import Random
 from typing import NamedTuple
 
@@ -148,12 +148,14 @@ class ApiServer:
         if whole:
             return await environment.respond(self._errand(plane, asked, user, visit, incoming))
         if name == tenancy.ROOT and asked.path == metrics.PATH:
-            return self._metrics.respond(self.planes.store)
+            breathe = partial(self._fairness.breathe, name)
+            return await self._metrics.respond(self.planes.store, breathe)
         if name == tenancy.ROOT and clusters.owns(asked.path):
             return await clusters.respond(self.planes, asked, incoming)
         if asked.method == "GET" and asked.path in issuer_discovery.PATHS:
             return issuer_discovery.respond(asked.path, name, self._issuer, incoming)
-        return await routes.respond(plane, self.aggregation, asked, incoming)
+        breathe = partial(self._fairness.breathe, name)
+        return await routes.respond(plane, self.aggregation, asked, incoming, breathe)
 
     def _errand(
         self, plane: Plane, asked: Asked, user: User, visit: Visit, incoming: Request

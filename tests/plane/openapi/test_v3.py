@@ -118,24 +118,33 @@ class Widget(Kind):
     }
 
 
-WIDGETS = Types(
-    {
-        ("example.com", "v1", "widgets"): Widget(
-            Resource(
-                "example.com",
-                "v1",
-                "widgets",
-                "Widget",
-                verbs=("get", "list", "create", "patch"),
-                subresources=("status", "scale"),
+def widgets() -> Types:
+    return Types(
+        {
+            ("example.com", "v1", "widgets"): Widget(
+                Resource(
+                    "example.com",
+                    "v1",
+                    "widgets",
+                    "Widget",
+                    verbs=("get", "list", "create", "patch"),
+                    subresources=("status", "scale"),
+                )
             )
-        )
-    }
-)
+        }
+    )
 
 
-def test_a_custom_kind_has_its_own_schema() -> None:
-    document = v3.of(WIDGETS).respond("/openapi/v3/apis/example.com/v1", Request("GET", "/"), "")
+WIDGETS = widgets()
+
+
+async def at_once() -> None:
+    pass
+
+
+async def test_a_custom_kind_has_its_own_schema() -> None:
+    path = "/openapi/v3/apis/example.com/v1"
+    document = await v3.of(WIDGETS).respond(path, Request("GET", "/"), "", at_once)
     body = decoded(document)
     schema = body["components"]["schemas"]["com.example.v1.Widget"]
     assert schema["properties"]["spec"]["properties"]["port"] == {"anyOf": [{"type": "string"}]}
@@ -157,14 +166,18 @@ def test_a_custom_kind_has_its_own_schema() -> None:
         ("ContainerPort", "containerPort", {"default": 0}),
     ],
 )
-def test_what_a_field_may_be_is_told(definition: str, field: str, said: dict[str, Any]) -> None:
-    body = decoded(v3.of(types.of(EMPTY)).respond(CORE, Request("GET", "/"), ""))
+async def test_what_a_field_may_be_is_told(
+    definition: str, field: str, said: dict[str, Any]
+) -> None:
+    document = await v3.of(types.of(EMPTY)).respond(CORE, Request("GET", "/"), "", at_once)
+    body = decoded(document)
     schema = body["components"]["schemas"][f"io.k8s.api.core.v1.{definition}"]
     assert schema["properties"][field].items() >= said.items()
 
 
-def test_a_reference_is_wrapped_only_beside_something_else() -> None:
-    body = decoded(v3.of(types.of(EMPTY)).respond(CORE, Request("GET", "/"), ""))
+async def test_a_reference_is_wrapped_only_beside_something_else() -> None:
+    document = await v3.of(types.of(EMPTY)).respond(CORE, Request("GET", "/"), "", at_once)
+    body = decoded(document)
     schemas = body["components"]["schemas"]
     spec = schemas["io.k8s.api.core.v1.PodSpec"]["properties"]
     quantity = {"$ref": "#/components/schemas/io.k8s.apimachinery.pkg.api.resource.Quantity"}
@@ -177,6 +190,25 @@ def test_version_2_leaves_out_what_it_cannot_say() -> None:
     body = decoded(v2.of(WIDGETS).respond(Request("GET", "/")))
     schema = body["definitions"]["com.example.v1.Widget"]
     assert schema["properties"]["spec"]["properties"]["port"] == {}
+
+
+async def test_planes_share_the_documents_about_the_types_they_share() -> None:
+    builtin, extended = v3.of(types.of(EMPTY)), v3.OpenApi(types.of(EMPTY).extended(WIDGETS))
+    name = CORE.removeprefix("/openapi/v3/")
+
+    assert await builtin.document(name, at_once) is await extended.document(name, at_once)
+
+
+async def test_documents_are_made_in_steps() -> None:
+    steps: list[int] = []
+
+    async def breathe() -> None:
+        steps.append(1)
+
+    index = await v3.of(widgets()).respond("/openapi/v3", Request("GET", "/"), "", breathe)
+
+    assert len(steps) > 5
+    assert list(decoded(index)["paths"]) == ["apis/example.com/v1"]
 
 
 def decoded(response: Response | None) -> Any:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
+
+import msgspec
 
 from kvestigate.kube import choices, facts
 from kvestigate.kube.choices import Said
@@ -33,7 +36,7 @@ _SCALARS: dict[Type, Json] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Dialect:
     """Where the two versions differ."""
 
@@ -70,6 +73,12 @@ V3 = Dialect(
         },
     },
 )
+
+
+@cache
+def builtin_text(name: str, dialect: Dialect) -> msgspec.Raw:
+    """The same as JSON, which many documents have in common."""
+    return msgspec.Raw(msgspec.json.encode(builtin(name, dialect)))
 
 
 def builtin(name: str, dialect: Dialect) -> Json:

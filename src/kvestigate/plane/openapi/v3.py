@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
-from weakref import WeakKeyDictionary
+from typing import Any
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from kvestigate.kube import facts
 from kvestigate.plane import answer
@@ -12,6 +14,7 @@ from kvestigate.plane.kinds.kind import Kind
 from kvestigate.plane.openapi import operations, schemas
 from kvestigate.plane.openapi.operations import Operation
 from kvestigate.plane.openapi.schemas import GVK, META, V3, Json
+from kvestigate.plane.store.plane import Breathe
 from kvestigate.plane.types import Types
 from kvestigate.wire.message import Request, Response
 
@@ -21,7 +24,7 @@ ROOT = "/openapi/v3"
 class OpenApi:
     """The documents about one set of types, each made when it is first asked for.
 
-    The index has the digest of every document, so it makes them all.
+    The index has the digest of every document, so all have to be made for it.
     """
 
     def __init__(self, types: Types) -> None:
@@ -32,36 +35,47 @@ class OpenApi:
             self._kinds.setdefault(f"{root}/{resource.api_version}", []).append(kind)
         self._made: dict[str, Document] = {}
 
-    def respond(self, path: str, request: Request, digest: str) -> Response | None:
+    async def respond(
+        self, path: str, request: Request, digest: str, breathe: Breathe
+    ) -> Response | None:
         """The document at a path, None if there is none; `digest` is the one it had when listed."""
         if path == ROOT:
+            for name in self._kinds:
+                await self.document(name, breathe)
             return answer.json_bytes(self._index)
         name = path.removeprefix(f"{ROOT}/")
         if name not in self._kinds:
             return None
-        document = self.document(name)
+        document = await self.document(name, breathe)
         if digest and digest != document.digest:
             headers = [("location", _url(name, document)), ("etag", document.tag)]
             return Response(301, headers)
         # What is asked for by its digest never changes.
         return document.answer(request, "public, immutable" if digest else "no-cache, private")
 
-    def document(self, name: str) -> Document:
+    async def document(self, name: str, breathe: Breathe) -> Document:
         """That of `apis/apps/v1`."""
         found = self._made.get(name)
         if found is None:
-            found = self._made[name] = Document(answer.encode(_document(self._kinds[name])))
+            kinds = tuple(self._kinds[name])
+            found = _shared.get(kinds)
+            if found is None:
+                made = await _document(kinds, breathe)
+                found = _shared[kinds] = Document(answer.encode(made))
+            self._made[name] = found
         return found
 
     @cached_property
     def _index(self) -> bytes:
         paths = {
-            name: {"serverRelativeURL": _url(name, self.document(name))}
+            name: {"serverRelativeURL": _url(name, self._made[name])}
             for name in sorted(self._kinds)
         }
         return answer.encode({"paths": paths})
 
 
+_shared: WeakValueDictionary[tuple[Kind, ...], Document] = WeakValueDictionary()
+"""Planes that differ in some of their types share the documents about the others."""
 _made: WeakKeyDictionary[Types, OpenApi] = WeakKeyDictionary()
 
 
@@ -76,7 +90,7 @@ def _url(name: str, document: Document) -> str:
     return f"{ROOT}/{name}?hash={document.digest}"
 
 
-def _document(kinds: list[Kind]) -> Json:
+async def _document(kinds: Sequence[Kind], breathe: Breathe) -> Json:
     paths: dict[str, Json] = {}
     used = {f"{META}.APIResourceList"}
     for kind in kinds:
@@ -87,12 +101,13 @@ def _document(kinds: list[Kind]) -> Json:
             entry = paths.setdefault(operation.path, {})
             entry[operation.method] = _operation(operation)
             entry.setdefault("parameters", _path_parameters(operation))
+        await breathe()
     return {
         "openapi": "3.0.0",
         "info": {"title": "Kubernetes", "version": facts.release()},
         "paths": dict(sorted(paths.items())),
         "components": {
-            "schemas": _schemas(kinds, used),
+            "schemas": await _schemas(kinds, used, breathe),
             "securitySchemes": {
                 "BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}
             },
@@ -100,15 +115,16 @@ def _document(kinds: list[Kind]) -> Json:
     }
 
 
-def _schemas(kinds: list[Kind], used: set[str]) -> dict[str, Json]:
-    found: dict[str, Json] = {}
+async def _schemas(kinds: Sequence[Kind], used: set[str], breathe: Breathe) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     for kind in kinds:
         if kind.type is None:
             used |= {schemas.OBJECT_META, schemas.LIST_META}
             found[schemas.custom_name(kind)] = schemas.custom(kind, V3)
             found[f"{schemas.custom_name(kind)}List"] = schemas.custom_list(kind, V3)
-    names = [name for name in used if name and name not in found]
-    found.update((name, schemas.builtin(name, V3)) for name in schemas.reachable(names))
+    for name in schemas.reachable([name for name in used if name and name not in found]):
+        found[name] = schemas.builtin_text(name, V3)
+        await breathe()
     return dict(sorted(found.items()))
 
 

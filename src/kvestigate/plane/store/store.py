@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from weakref import ref
 
 from kvestigate.plane.store.committer import Committer, Decision
@@ -100,6 +100,18 @@ class Store(Feed):
     def planes(self) -> list[str]:
         """The names, sorted."""
         return sorted(self._planes)
+
+    def __contains__(self, name: str) -> bool:
+        """Whether there is such a plane, in memory or not."""
+        return name in self._planes
+
+    def __len__(self) -> int:
+        """How many planes there are."""
+        return len(self._planes)
+
+    def in_memory(self) -> Iterator[Plane]:
+        """The planes that are in memory when it is their turn, of those that there are now."""
+        return (plane for name in list(self._planes) if (plane := self._alive(name)) is not None)
 
     def loaded(self, name: str) -> Plane | None:
         """The plane if it is in memory: the way that never waits."""
