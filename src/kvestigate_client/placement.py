@@ -107,7 +107,9 @@ def place(
     fit = [node for node in nodes if not reasons[node.name]]
     if len(fit) < shards:
         why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items() if reason)
-        raise NoPlace(f"a shard fits on {len(fit)} nodes, and {shards} are needed: {why}")
+        room = "1 node" if len(fit) == 1 else f"{len(fit)} nodes"
+        needed = "1 is" if shards == 1 else f"{shards} are"
+        raise NoPlace(f"a shard fits on {room}, and {needed} needed: {why}")
     keys: Mapping[str, Callable[[NodeState], Any]] = {
         "least-loaded": lambda node: (node.load, -node.free_cpu, node.name),
         "most-free-capacity": lambda node: (-node.free_cpu, -node.free_memory, node.name),

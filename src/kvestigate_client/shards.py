@@ -28,6 +28,8 @@ from kvestigate_client.placement import NodeState, ShardNeeds, amount_of, node_s
 
 T = TypeVar("T")
 
+_PLACED = "the job has its workspaces already"
+
 JOB_OPERATIONS = (
     "report.run",
     "workspace.create",
@@ -130,6 +132,9 @@ class DistributedJob:
         strategy: str = "least-loaded",
     ) -> list[str]:
         """Choose a node for each shard; their names, by rank."""
+        if self.shards:
+            raise RuntimeError(_PLACED)
+        self._chosen = []
         self._needs = ShardNeeds(cpu_per_shard, amount_of(mem_per_shard), gpu_per_shard)
         nodes = self.client.call("report.run", {"name": "nodes"})
         metrics = None
@@ -151,7 +156,7 @@ class DistributedJob:
         if not self._chosen:
             raise RuntimeError("discover_and_plan comes first")
         if self.shards:
-            raise RuntimeError("the job has its workspaces already")
+            raise RuntimeError(_PLACED)
         size = amount_of(tmpfs_per_shard or 0) or self._needs.memory or amount_of("1Gi")
         wanted = [
             Shard(rank, node, self._specification(rank, node, storage_mode, size))
@@ -189,16 +194,13 @@ class DistributedJob:
         excludes: Sequence[str] = (),
     ) -> None:
         """Send each listed rank a file or directory of its own; the others get nothing."""
-        self._provisioned()
-        for rank in sources:
-            if not 0 <= rank < len(self.shards):
-                raise ValueError(f"rank {rank}: there are 0 to {len(self.shards) - 1}")
+        chosen = [self._shard(rank) for rank in sources]
 
         def send(shard: Shard) -> None:
             for archive in pack(sources[shard.rank], excludes):
                 self._sync(shard, base64.b64encode(archive).decode(), subdir)
 
-        self._each([self.shards[rank] for rank in sources], send)
+        self._each(chosen, send)
 
     def _sync(self, shard: Shard, encoded: str, subdir: str) -> None:
         self._call("workspace.sync", shard, archive=encoded, subdir=subdir)
@@ -236,7 +238,7 @@ class DistributedJob:
     def _by_rank(self, tasks: Sequence[ShardTask]) -> dict[int, ShardTask]:
         shards = self._provisioned()
         if len(tasks) != len(shards):
-            raise ValueError(f"there are {len(tasks)} tasks for {len(shards)} shards")
+            raise ValueError(f"tasks and shards do not match: {len(tasks)} and {len(shards)}")
         found: dict[int, ShardTask] = {}
         for position, task in enumerate(tasks):
             rank = position if task.rank is None else task.rank
@@ -308,14 +310,15 @@ class DistributedJob:
 
     def logs(self, rank: int = 0, tail: int | None = None) -> str:
         """What a shard has written so far."""
+        shard = self._shard(rank)
         tag = self._tags.get(rank, "main")
-        return str(self._call("workspace.logs", self.shards[rank], tag=tag, tail=tail)["text"])
+        return str(self._call("workspace.logs", shard, tag=tag, tail=tail)["text"])
 
     def fetch(
         self, path: str, target: str | Path, ranks: Sequence[int] | None = None
     ) -> list[Path]:
         """Bring a file or directory of each shard to `target/RANK`; where they are, by rank."""
-        chosen = [self.shards[rank] for rank in (ranks or range(len(self._provisioned())))]
+        chosen = self._provisioned() if ranks is None else [self._shard(it) for it in ranks]
 
         def bring(shard: Shard) -> Path:
             archive = self._call("workspace.fetch", shard, path=path)["archive"]
@@ -350,6 +353,12 @@ class DistributedJob:
         if not self.shards:
             raise RuntimeError("provision comes first")
         return self.shards
+
+    def _shard(self, rank: int) -> Shard:
+        shards = self._provisioned()
+        if not 0 <= rank < len(shards):
+            raise ValueError(f"rank {rank}: there are 0 to {len(shards) - 1}")
+        return shards[rank]
 
     def _call(self, operation: str, shard: Shard, **parameters: Any) -> Any:
         return self.client.call(operation, {"workspace": shard.workspace, **parameters})

@@ -313,7 +313,7 @@ def test_each_shard_has_a_task_of_its_own(job: Job) -> None:
         running.run_parallel(["echo"], [["zero"], ["one"]])
         running.wait_until_complete(0.1, timeout=30, progress=lambda line: None)
         assert [running.logs(rank).strip() for rank in (0, 1)] == ["zero", "one"]
-        with pytest.raises(ValueError, match="1 tasks for 2 shards"):
+        with pytest.raises(ValueError, match="tasks and shards do not match: 1 and 2"):
             running.run_parallel(["echo"], [["zero"]])
         with pytest.raises(ValueError, match="rank 1: two tasks"):
             running.run_tasks([ShardTask(["a"], rank=1), ShardTask(["b"], rank=1)])
@@ -321,6 +321,12 @@ def test_each_shard_has_a_task_of_its_own(job: Job) -> None:
             running.run_tasks([ShardTask(["a"], rank=5), ShardTask(["b"], rank=1)])
         with pytest.raises(ValueError, match="rank 2"):
             running.sync_per_shard({2: "."})
+        with pytest.raises(ValueError, match="rank -1"):
+            running.logs(-1)
+        with pytest.raises(ValueError, match="rank 2"):
+            running.fetch("logs", ".", ranks=[2])
+        with pytest.raises(RuntimeError, match="has its workspaces already"):
+            running.discover_and_plan()
         running.run_tasks(
             [
                 ShardTask(["sh", "-c", "exit $CODE"], {"CODE": "3"}, rank=1, tag="again"),
@@ -355,6 +361,8 @@ def test_steps_out_of_order_are_refused(job: Job) -> None:
             lambda: running.run(["true"]),
             lambda: running.sync_code("."),
             lambda: running.wait_until_complete(),
+            lambda: running.logs(0),
+            lambda: running.fetch("logs", "."),
         ):
             with pytest.raises(RuntimeError):
                 step()

@@ -85,7 +85,7 @@ def test_or_those_with_most_left() -> None:
 def test_a_node_without_room_is_left_out_however_quiet_it_is(
     fields: dict[str, Any], needs: ShardNeeds, hosts: dict[str, Any], why: str
 ) -> None:
-    with pytest.raises(NoPlace, match=f"fits on 0 nodes, and 1 are needed: x: {why}"):
+    with pytest.raises(NoPlace, match=f"fits on 0 nodes, and 1 is needed: x: {why}"):
         place([node("x", load=0.0, **fields)], 1, needs, hosts=hosts)
 
 
