@@ -1,1 +1,1 @@
-"""asyncio parts that know no Kubernetes: supervision, queues, clocks, backoff, broadcast."""
+"""asyncio parts that know no Kubernetes: supervision, queues, clocks, backoff, turns."""

@@ -1,4 +1,4 @@
-"""PURE. What a well-formed App can still have wrong, field by field."""
+"""What a well-formed App can still have wrong, field by field. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. From an App to the Kubernetes objects that run it."""
+"""From an App to the Kubernetes objects that run it. Pure."""
 
 from __future__ import annotations
 

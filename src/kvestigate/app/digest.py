@@ -1,4 +1,4 @@
-"""PURE. Apps and parts of them, told apart by a digest."""
+"""Apps and parts of them, told apart by a digest. Pure."""
 
 from __future__ import annotations
 

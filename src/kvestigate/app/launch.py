@@ -1,4 +1,4 @@
-"""PURE. From an App to workspaces on hosts and what is started in them."""
+"""From an App to workspaces on hosts and what is started in them. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. What bringing an App up or down does, step by step."""
+"""What bringing an App up or down does, step by step. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Apps, their manifests and what became of them, for people."""
+"""Apps, their manifests and what became of them, for people. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. What an App compiles to, as text that other programs take."""
+"""What an App compiles to, as text that other programs take. Pure."""
 
 from __future__ import annotations
 

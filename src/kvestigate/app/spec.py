@@ -1,4 +1,4 @@
-"""PURE. What an App is: one program, and what it needs on a host or in pods."""
+"""What an App is: one program, and what it needs on a host or in pods. Pure."""
 
 from __future__ import annotations
 

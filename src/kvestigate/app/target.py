@@ -1,4 +1,4 @@
-"""PURE. Host or pods: where an App runs, and why."""
+"""Host or pods: where an App runs, and why. Pure."""
 
 from __future__ import annotations
 

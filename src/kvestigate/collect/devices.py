@@ -1,4 +1,4 @@
-"""PURE. GPUs among the resources of a pod: whole devices, MIG instances, shares, slices."""
+"""GPUs among the resources of a pod: whole devices, MIG instances, shares, slices. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Which kinds have pods in them, and where.
+"""Which kinds have pods in them, and where. Pure.
 
 Built-in kinds are known; any other is given with the path to its pod templates, as
 `kubeflow.org/v1/PyTorchJob:.spec.pytorchReplicaSpecs.*.template`.

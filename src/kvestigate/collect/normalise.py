@@ -1,4 +1,4 @@
-"""PURE. A workload to the record that the stream is made of."""
+"""A workload to the record that the stream is made of. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. The kind of node that a pod asks for, in a word."""
+"""The kind of node that a pod asks for, in a word. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Bytes of an object to its metadata and pod templates, whatever kind it is."""
+"""Bytes of an object to its metadata and pod templates, whatever kind it is. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. What the stream is written from: `model` without the cost of checking what we made.
+"""What the stream is written from: `model` without the cost of checking what we made. Pure.
 
 Fields, their order and their JSON are those of the models; a test holds the two together.
 """

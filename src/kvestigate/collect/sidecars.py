@@ -1,4 +1,4 @@
-"""PURE. Which containers serve the others: by how they start, by name, by image.
+"""Which containers serve the others: by how they start, by name, by image. Pure.
 
 Native sidecars are certain. For the rest there is a list of what meshes, log shippers and
 proxies inject, to which a user adds: a name, or a part of an image with a slash in it.

@@ -1,4 +1,4 @@
-"""PURE. The parts of workloads that a record is made of."""
+"""The parts of workloads that a record is made of. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. From the parameters of a request to the options of an operation, and their JSON schema."""
+"""From the parameters of a request to the options of an operation, and their JSON schema. Pure."""
 
 from __future__ import annotations
 

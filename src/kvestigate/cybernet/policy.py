@@ -1,4 +1,4 @@
-"""PURE. What an agent may do. Whatever no rule allows is denied."""
+"""What an agent may do. Whatever no rule allows is denied. Pure."""
 
 from __future__ import annotations
 

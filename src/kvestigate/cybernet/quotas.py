@@ -1,4 +1,4 @@
-"""PURE. How much agents hold, and whether one may have more."""
+"""How much agents hold, and whether one may have more. Pure."""
 
 from __future__ import annotations
 

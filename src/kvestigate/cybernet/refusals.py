@@ -1,4 +1,4 @@
-"""PURE. Why a request is not carried out, for the answer of every front and for the record."""
+"""Why a request is not carried out, for the answer of every front and for the record. Pure."""
 
 from __future__ import annotations
 

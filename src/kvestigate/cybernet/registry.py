@@ -1,4 +1,4 @@
-"""PURE. Which operations of the one catalog a cyberspace offers."""
+"""Which operations of the one catalog a cyberspace offers. Pure."""
 
 from __future__ import annotations
 

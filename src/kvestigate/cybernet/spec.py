@@ -1,4 +1,4 @@
-"""PURE. A Cyberspace: who may ask for which operations, on which hosts, and how much of them."""
+"""A Cyberspace: who may ask for which operations, on which hosts, and how much of them. Pure."""
 
 from __future__ import annotations
 

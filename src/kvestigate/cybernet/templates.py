@@ -1,4 +1,4 @@
-"""PURE. Cyberspaces to start from: what `cybernet init` writes."""
+"""Cyberspaces to start from: what `cybernet init` writes. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. How the results of `cybernet` look."""
+"""How the results of `cybernet` look. Pure."""
 
 from __future__ import annotations
 

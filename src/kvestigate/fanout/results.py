@@ -1,4 +1,4 @@
-"""What became of a fan-out, target by target. PURE."""
+"""What became of a fan-out, target by target. Pure."""
 
 from __future__ import annotations
 

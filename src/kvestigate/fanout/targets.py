@@ -1,4 +1,4 @@
-"""What a fan-out is aimed at. PURE."""
+"""What a fan-out is aimed at. Pure."""
 
 from __future__ import annotations
 

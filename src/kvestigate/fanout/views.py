@@ -1,4 +1,4 @@
-"""Fan-outs as blocks. PURE."""
+"""Fan-outs as blocks. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A command that ends when nobody listens any more. PURE.
+"""A command that ends when nobody listens any more. Pure.
 
 Container runtimes leave a command running when the connection of an exec breaks; all that it
 can notice is the end of its standard input. So a shell runs beside the command and waits for

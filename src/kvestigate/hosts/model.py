@@ -1,4 +1,4 @@
-"""Which DaemonSet leads to the hosts. PURE."""
+"""Which DaemonSet leads to the hosts. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. An object of a type that we know nothing about, as paths and values."""
+"""An object of a type that we know nothing about, as paths and values. Pure."""
 
 from __future__ import annotations
 

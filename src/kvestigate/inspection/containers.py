@@ -1,4 +1,4 @@
-"""PURE. The containers of a pod: what they run, with what, and how they fare."""
+"""The containers of a pod: what they run, with what, and how they fare. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. An object as facts and tables. Values of Secrets are never among them."""
+"""An object as facts and tables. Values of Secrets are never among them. Pure."""
 
 from __future__ import annotations
 

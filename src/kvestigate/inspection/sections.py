@@ -1,4 +1,4 @@
-"""PURE. What descriptions are made of."""
+"""What descriptions are made of. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. How a pod fares, in the words that kubectl uses for it."""
+"""How a pod fares, in the words that kubectl uses for it. Pure."""
 
 from __future__ import annotations
 

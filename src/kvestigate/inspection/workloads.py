@@ -1,4 +1,4 @@
-"""PURE. Whatever makes pods from a template, and the pods it has."""
+"""Whatever makes pods from a template, and the pods it has. Pure."""
 
 from __future__ import annotations
 

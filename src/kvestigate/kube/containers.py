@@ -1,4 +1,4 @@
-"""Which of a pod's containers is meant. PURE."""
+"""Which of a pod's containers is meant. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Whether a pod may be on a node at all: selectors, affinity, taints."""
+"""Whether a pod may be on a node at all: selectors, affinity, taints. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. What a pod counts for on a node: cpu in thousandths, everything else in whole units."""
+"""What a pod counts for on a node: cpu in thousandths, everything else in whole units. Pure."""
 
 from __future__ import annotations
 

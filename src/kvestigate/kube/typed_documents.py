@@ -1,4 +1,4 @@
-"""PURE. A document that people wrote, as the dataclass that it should be, and back.
+"""A document that people wrote, as the dataclass that it should be, and back. Pure.
 
 All mistakes are found, not only the first, and each is told with its path, its value and the
 way out. What a field takes is what its annotation says; null is the same as leaving it out.

@@ -1,4 +1,4 @@
-"""PURE. What the scheduler says about a pod that fits nowhere, in plain words."""
+"""What the scheduler says about a pod that fits nowhere, in plain words. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. What two kubeconfigs say differently, with secrets as fingerprints."""
+"""What two kubeconfigs say differently, with secrets as fingerprints. Pure."""
 
 from __future__ import annotations
 

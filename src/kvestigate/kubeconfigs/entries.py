@@ -1,4 +1,4 @@
-"""PURE. The entries of a kubeconfig, read so that one that is broken does not hide the others."""
+"""The entries of a kubeconfig, read so that one that is broken does not hide the others. Pure."""
 
 from __future__ import annotations
 

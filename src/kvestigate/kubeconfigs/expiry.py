@@ -1,4 +1,4 @@
-"""PURE. Until when certificates and tokens are good."""
+"""Until when certificates and tokens are good. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Who else can read, change or overhear what only you should know."""
+"""Who else can read, change or overhear what only you should know. Pure."""
 
 from __future__ import annotations
 

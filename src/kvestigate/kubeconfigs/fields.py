@@ -1,4 +1,4 @@
-"""PURE. The fields that a kubeconfig can have, and which of them may be shown."""
+"""The fields that a kubeconfig can have, and which of them may be shown. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Credentials that do not work, or soon will not."""
+"""Credentials that do not work, or soon will not. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Names and fields: given twice, leading nowhere, misspelt, of no use."""
+"""Names and fields: given twice, leading nowhere, misspelt, of no use. Pure."""
 
 from __future__ import annotations
 

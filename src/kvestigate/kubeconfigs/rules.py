@@ -1,4 +1,4 @@
-"""PURE. What is wrong with kubeconfigs: the one list of rules."""
+"""What is wrong with kubeconfigs: the one list of rules. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. The ways to convert kubeconfigs: a function a strategy, and the one table of them.
+"""The ways to convert kubeconfigs: a function a strategy, and the one table of them. Pure.
 
 They work on the files as written, so what we do not know about stays in them.
 """

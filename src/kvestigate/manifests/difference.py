@@ -1,4 +1,4 @@
-"""PURE. What differs between an object as it is and as it would be."""
+"""What differs between an object as it is and as it would be. Pure."""
 
 from __future__ import annotations
 

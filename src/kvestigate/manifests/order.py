@@ -1,4 +1,4 @@
-"""PURE. What has to be there before what: the stages of a deployment."""
+"""What has to be there before what: the stages of a deployment. Pure."""
 
 from __future__ import annotations
 

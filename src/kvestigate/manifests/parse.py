@@ -1,4 +1,4 @@
-"""PURE. From texts to manifests that can be applied."""
+"""From texts to manifests that can be applied. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A container's environment and command line: PURE. What the spec refers to was fetched before."""
+"""A container's environment and command line. What the spec refers to was fetched before. Pure."""
 
 from __future__ import annotations
 

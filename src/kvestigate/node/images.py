@@ -1,4 +1,4 @@
-"""What a container runs when only its image would know: PURE.
+"""What a container runs when only its image would know. Pure.
 
 Images are not pulled, so an entrypoint can only be known by name. Those without one, and those
 that just wait, are; for all others the spec has to say what to run.

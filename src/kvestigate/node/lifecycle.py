@@ -1,4 +1,4 @@
-"""What to do next with a pod: PURE. Spec and observations in, actions and a wake-up time out.
+"""What to do next with a pod. Spec and observations in, actions and a wake-up time out. Pure.
 
 The order is the kubelet's: init containers one by one (a sidecar among them only has to have
 started), then all others together; when those are done for good, the sidecars end in reverse

@@ -1,4 +1,4 @@
-"""The quality-of-service class of a pod: PURE."""
+"""The quality-of-service class of a pod. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a pod's containers on this node: the input of every decision. PURE."""
+"""What is known of a pod's containers on this node: the input of every decision. Pure."""
 
 from __future__ import annotations
 

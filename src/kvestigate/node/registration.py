@@ -1,4 +1,4 @@
-"""The Node object and its Lease: PURE."""
+"""The Node object and its Lease. Pure."""
 
 from __future__ import annotations
 

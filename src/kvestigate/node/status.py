@@ -1,4 +1,4 @@
-"""The status that a node reports for a pod: PURE."""
+"""The status that a node reports for a pod. Pure."""
 
 from __future__ import annotations
 

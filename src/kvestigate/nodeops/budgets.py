@@ -1,4 +1,4 @@
-"""PURE. Which disruption budgets would hold pods back."""
+"""Which disruption budgets would hold pods back. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Which pods may be evicted, and why the others are left alone."""
+"""Which pods may be evicted, and why the others are left alone. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. What nodes have, and how much of it pods have asked for."""
+"""What nodes have, and how much of it pods have asked for. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Pods cut down to what reports look at, sharing whatever they have in common.
+"""Pods cut down to what reports look at, sharing whatever they have in common. Pure.
 
 A large cluster has few kinds of pods and many of each. What replicas have alike is kept once;
 what nothing here asks about (moments, addresses, conditions that hold) is not kept at all.

@@ -1,4 +1,4 @@
-"""PURE. Figures in Prometheus' text format."""
+"""Figures in Prometheus' text format. Pure."""
 
 from __future__ import annotations
 

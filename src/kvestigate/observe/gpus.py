@@ -1,4 +1,4 @@
-"""PURE. GPUs as nodes advertise them, and the containers that have asked for them.
+"""GPUs as nodes advertise them, and the containers that have asked for them. Pure.
 
 NVIDIA's feature discovery tells most in labels. Of AMD and Intel devices the resource name
 tells the vendor, and their own labellers the model.

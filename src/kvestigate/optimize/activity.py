@@ -1,4 +1,4 @@
-"""PURE. What GPUs did in a window of readings, and what that says of the node they are on."""
+"""What GPUs did in a window of readings, and what that says of the node they are on. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Which pods to move so that thin nodes become empty and others dense.
+"""Which pods to move so that thin nodes become empty and others dense. Pure.
 
 Donors and targets are disjoint, so no pod comes to a node that is being emptied. The largest
 pods are placed first, each on the target where it leaves the least over.

@@ -1,4 +1,4 @@
-"""PURE. The power that a fleet draws, what of it is wasted, and what that comes to in time.
+"""The power that a fleet draws, what of it is wasted, and what that comes to in time. Pure.
 
 The forecast is a straight line: the fleet keeps doing exactly what it does now.
 """

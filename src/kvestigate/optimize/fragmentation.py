@@ -1,4 +1,4 @@
-"""PURE. How scattered the free GPUs of a fleet are."""
+"""How scattered the free GPUs of a fleet are. Pure."""
 
 from __future__ import annotations
 

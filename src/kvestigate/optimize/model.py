@@ -1,4 +1,4 @@
-"""PURE. A fleet of GPU nodes as the scheduler counts it: what is offered and what is stated."""
+"""A fleet of GPU nodes as the scheduler counts it: what is offered and what is stated. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. What the GPUs of a fleet do, as blocks: every reading first, what it comes to last."""
+"""What the GPUs of a fleet do, as blocks: every reading first, what it comes to last. Pure."""
 
 from __future__ import annotations
 

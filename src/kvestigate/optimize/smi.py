@@ -1,4 +1,4 @@
-"""PURE. What `nvidia-smi` is asked, and what it answered."""
+"""What `nvidia-smi` is asked, and what it answered. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Which moves of a plan can be made in a cluster as it is now, and in which wave."""
+"""Which moves of a plan can be made in a cluster as it is now, and in which wave. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. What the windows of all nodes come to together."""
+"""What the windows of all nodes come to together. Pure."""
 
 from __future__ import annotations
 

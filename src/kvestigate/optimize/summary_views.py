@@ -1,4 +1,4 @@
-"""PURE. The aggregate of a probe and its energy forecast, as blocks."""
+"""The aggregate of a probe and its energy forecast, as blocks. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Analyses, plans and what became of them, as blocks."""
+"""Analyses, plans and what became of them, as blocks. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. What keeps a node out of a plan. A new constraint is one line in `CONSTRAINTS`."""
+"""What keeps a node out of a plan. A new constraint is one line in `CONSTRAINTS`. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. How many replicas each topology domain takes.
+"""How many replicas each topology domain takes. Pure.
 
 The scheduler places one pod at a time and looks at the emptiest domain each time. Filling the
 lowest domain first keeps that minimum as high as it can be, so whatever this cannot place, no

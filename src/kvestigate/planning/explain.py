@@ -1,4 +1,4 @@
-"""PURE. Why a demand does not fit, and what would make it fit, in sentences."""
+"""Why a demand does not fit, and what would make it fit, in sentences. Pure."""
 
 from __future__ import annotations
 

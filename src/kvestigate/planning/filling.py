@@ -1,4 +1,4 @@
-"""PURE. Ways to fill rooms that have enough slots together, in the order they are given."""
+"""Ways to fill rooms that have enough slots together, in the order they are given. Pure."""
 
 from __future__ import annotations
 

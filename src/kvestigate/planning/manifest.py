@@ -1,4 +1,4 @@
-"""PURE. The demand of a workload's manifest."""
+"""The demand of a workload's manifest. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. What is to be placed, where there is room, and what decides about it."""
+"""What is to be placed, where there is room, and what decides about it. Pure."""
 
 from __future__ import annotations
 

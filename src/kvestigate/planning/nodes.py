@@ -1,4 +1,4 @@
-"""PURE. Which nodes a demand may use, how many replicas each takes, and what bars the others."""
+"""Which nodes a demand may use, how many replicas each takes, and what bars the others. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Topology spread and pod affinity of a demand, as what they mean for the nodes."""
+"""Topology spread and pod affinity of a demand, as what they mean for the nodes. Pure."""
 
 from __future__ import annotations
 

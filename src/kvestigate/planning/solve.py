@@ -1,4 +1,4 @@
-"""PURE. Placements of a demand, by strategy."""
+"""Placements of a demand, by strategy. Pure."""
 
 from __future__ import annotations
 

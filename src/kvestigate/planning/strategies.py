@@ -1,4 +1,4 @@
-"""PURE. The strategies. A new one is one line in `STRATEGIES`.
+"""The strategies. A new one is one line in `STRATEGIES`. Pure.
 
 Replicas are alike, so a placement is a count per node and every strategy is exact: it places
 all replicas whenever they fit.

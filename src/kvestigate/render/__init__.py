@@ -1,1 +1,1 @@
-"""Pure presentation: tables, text, JSON, YAML, NDJSON, HTML. Takes values, returns text."""
+"""Pure presentation: tables, text, JSON, YAML, HTML. Takes values, returns text."""

@@ -1,4 +1,4 @@
-"""Blocks as HTML. PURE. Everything that came from elsewhere is escaped."""
+"""Blocks as HTML. Everything that came from elsewhere is escaped. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How bad something is that was found, whatever it was found in. PURE."""
+"""How bad something is that was found, whatever it was found in. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. What changed between two audits, object by object.
+"""What changed between two audits, object by object. Pure.
 
 Live usage is left out, because it always changes; so is the evidence of a finding that is still
 there, such as its count of restarts.

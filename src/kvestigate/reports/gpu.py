@@ -1,4 +1,4 @@
-"""PURE. GPUs: what each node has, and which containers have asked for them."""
+"""GPUs: what each node has, and which containers have asked for them. Pure."""
 
 from __future__ import annotations
 

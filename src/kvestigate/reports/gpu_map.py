@@ -1,4 +1,4 @@
-"""PURE. A square for every GPU of a cluster: who has one, and where figures tell, what it does."""
+"""A square for every GPU of a cluster: who has one, and where figures tell, what it does. Pure."""
 
 from __future__ import annotations
 

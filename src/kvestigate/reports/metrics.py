@@ -1,4 +1,4 @@
-"""PURE. Live CPU and memory, as metrics-server measures them."""
+"""Live CPU and memory, as metrics-server measures them. Pure."""
 
 from __future__ import annotations
 

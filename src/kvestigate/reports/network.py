@@ -1,4 +1,4 @@
-"""PURE. Services with their endpoints, Ingresses with their backends, NetworkPolicies."""
+"""Services with their endpoints, Ingresses with their backends, NetworkPolicies. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Capacity and requests of every node: what the scheduler sees, not live usage."""
+"""Capacity and requests of every node: what the scheduler sees, not live usage. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. An audit as one page that needs nothing else: no script, no network, no other file."""
+"""An audit as one page that needs nothing else: no script, no network, no other file. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Findings in SARIF 2.1.0, which code scanners and CI systems read.
+"""Findings in SARIF 2.1.0, which code scanners and CI systems read. Pure.
 
 A cluster has no files: the place of a finding is the path of the object in the API, as a
 logical location with the kind and the name.

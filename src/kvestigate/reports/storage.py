@@ -1,4 +1,4 @@
-"""PURE. Claims, volumes and how much each StorageClass has bound."""
+"""Claims, volumes and how much each StorageClass has bound. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Deployments, StatefulSets and DaemonSets: ready against desired, and images."""
+"""Deployments, StatefulSets and DaemonSets: ready against desired, and images. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Which node a pod gets: filter, score, choose. Nothing is changed here."""
+"""Which node a pod gets: filter, score, choose. Nothing is changed here. Pure."""
 
 from __future__ import annotations
 

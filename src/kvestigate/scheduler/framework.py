@@ -1,4 +1,4 @@
-"""PURE. What a plugin is: it looks at a pod and the cluster, and returns how to look at nodes."""
+"""What a plugin is: it looks at a pod and the cluster, and returns how to look at nodes. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Pods counted by what others ask about them, so that nobody has to look at each pod.
+"""Pods counted by what others ask about them, so that nobody has to look at each pod. Pure.
 
 Thousands of pods come from few templates: they share their labels and their affinity terms.
 What is kept is one entry for each distinct one, with where its pods are.

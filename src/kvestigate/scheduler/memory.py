@@ -1,4 +1,4 @@
-"""PURE. How pods of one likeness fare on each node, remembered until the node changes.
+"""How pods of one likeness fare on each node, remembered until the node changes. Pure.
 
 Pods come in large numbers from few templates. After each placement only one node looks
 different, so the next pod of the template costs one look at one node, however many there are.

@@ -1,4 +1,4 @@
-"""PURE. A node and what its pods take of it, kept up to date pod by pod."""
+"""A node and what its pods take of it, kept up to date pod by pod. Pure."""
 
 from __future__ import annotations
 

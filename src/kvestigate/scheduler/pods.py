@@ -1,4 +1,4 @@
-"""PURE. A pod as the scheduler needs it: all that is read more than once, worked out once."""
+"""A pod as the scheduler needs it: all that is read more than once, worked out once. Pure."""
 
 from __future__ import annotations
 

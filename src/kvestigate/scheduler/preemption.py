@@ -1,4 +1,4 @@
-"""PURE. Whom to evict so that a more important pod fits."""
+"""Whom to evict so that a more important pod fits. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. What to tell a pod that fits nowhere, and what to do for it, in kube-scheduler's words."""
+"""What to tell a pod that fits nowhere, and what to do for it, in kube-scheduler's words. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Selectors of pod specs, compiled: node terms, tolerations, and affinity to other pods."""
+"""Selectors of pod specs, compiled: node terms, tolerations, and affinity to other pods. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. The cluster as the scheduler sees it: nodes with their pods, and what pods refer to.
+"""The cluster as the scheduler sees it: nodes with their pods, and what pods refer to. Pure.
 
 It changes pod by pod and node by node, never as a whole, and keeps in which order nodes last
 changed: whoever remembers verdicts only has to look again at those.

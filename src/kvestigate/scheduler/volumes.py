@@ -1,4 +1,4 @@
-"""PURE. Which volumes a pod's claims get on a node: those bound, found, or still to be made."""
+"""Which volumes a pod's claims get on a node: those bound, found, or still to be made. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which GPUs of a node are free, and for whom the others are. PURE.
+"""Which GPUs of a node are free, and for whom the others are. Pure.
 
 `nvidia-smi` tells of devices and processes, the kubelet's records which pod was given which
 device, or else the environment of containers that some were, markers which workspace reserved

@@ -1,4 +1,4 @@
-"""The file that makes a directory a workspace. PURE.
+"""The file that makes a directory a workspace. Pure.
 
 It holds what no other place knows: who made the workspace, which GPUs it was given, and whether
 the node was cordoned for it. What has no marker is never removed.

@@ -1,4 +1,4 @@
-"""What workspaces, runs, directories and variables may be called. PURE.
+"""What workspaces, runs, directories and variables may be called. Pure.
 
 All of these end up in paths and shell scripts on hosts, where everything runs as root: so what is
 accepted is narrow, besides being quoted.

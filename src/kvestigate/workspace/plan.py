@@ -1,4 +1,4 @@
-"""What has to be done to a host so that a workspace is there, or is gone. PURE."""
+"""What has to be done to a host so that a workspace is there, or is gone. Pure."""
 
 from __future__ import annotations
 

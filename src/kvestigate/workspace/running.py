@@ -1,4 +1,4 @@
-"""Processes in workspaces: the scripts that start, find and signal them. PURE.
+"""Processes in workspaces: the scripts that start, find and signal them. Pure.
 
 A run is two processes in sessions of their own: one that waits, and the command, which leads the
 process group that is signalled. The one that waits writes down how the command ended. Next to

@@ -1,4 +1,4 @@
-"""Values on their way into shell scripts. PURE."""
+"""Values on their way into shell scripts. Pure."""
 
 from __future__ import annotations
 

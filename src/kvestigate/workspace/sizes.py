@@ -1,4 +1,4 @@
-"""How large a tmpfs is, as `mount` reads it: `500G` and `500Gi` are both 500 * 2**30. PURE."""
+"""How large a tmpfs is, as `mount` reads it: `500G` and `500Gi` are both 500 * 2**30. Pure."""
 
 from __future__ import annotations
 

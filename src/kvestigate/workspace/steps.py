@@ -1,4 +1,4 @@
-"""The single steps that make and remove a workspace, each with what takes it back. PURE.
+"""The single steps that make and remove a workspace, each with what takes it back. Pure.
 
 Names and paths are checked when specs are made; they are quoted all the same.
 """

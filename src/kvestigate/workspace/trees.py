@@ -1,4 +1,4 @@
-"""Two trees of files, and what has to be sent or removed so that they are equal. PURE.
+"""Two trees of files, and what has to be sent or removed so that they are equal. Pure.
 
 Files are taken for equal if size and time of change are, to the second, as rsync does.
 """

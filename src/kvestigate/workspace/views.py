@@ -1,4 +1,4 @@
-"""What workspaces, their GPUs and their runs look like to people. PURE."""
+"""What workspaces, their GPUs and their runs look like to people. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values in the notation of the server's messages, which is Go's. PURE."""
+"""Values in the notation of the server's messages, which is Go's. Pure."""
 
 from __future__ import annotations
 

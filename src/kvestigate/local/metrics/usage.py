@@ -1,4 +1,4 @@
-"""What containers use, from what their kubelet counted at two moments. PURE."""
+"""What containers use, from what their kubelet counted at two moments. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a scenario says, read strictly: PURE."""
+"""What a scenario says, read strictly. Pure."""
 
 from __future__ import annotations
 

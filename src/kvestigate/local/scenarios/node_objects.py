@@ -1,4 +1,4 @@
-"""The nodes of a scenario as Node objects, for planes whose crews simulate the nodes: PURE."""
+"""The nodes of a scenario as Node objects, for planes whose crews simulate the nodes. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes of a scenario: PURE."""
+"""The nodes of a scenario. Pure."""
 
 from __future__ import annotations
 

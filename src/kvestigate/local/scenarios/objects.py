@@ -1,4 +1,4 @@
-"""The objects that a scenario puts into a cluster: PURE."""
+"""The objects that a scenario puts into a cluster. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts values into manifests: `{{n}}`, `{{n:02}}`, `{{node}}`. PURE."""
+"""Puts values into manifests: `{{n}}`, `{{n:02}}`, `{{node}}`. Pure."""
 
 from __future__ import annotations
 

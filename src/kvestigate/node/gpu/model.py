@@ -1,4 +1,4 @@
-"""GPUs and what they are doing: PURE. The load is a function of time, so nothing has to run."""
+"""GPUs and what they are doing. The load is a function of time, so nothing has to run. Pure."""
 
 from __future__ import annotations
 

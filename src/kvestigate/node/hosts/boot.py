@@ -1,4 +1,4 @@
-"""Making a node out of namespaces: the shell programs that build its tree and enter it. PURE.
+"""Making a node out of namespaces: the shell programs that build its tree and enter it. Pure.
 
 A node is an overlay of the machine's root in its own mount, pid, uts and ipc namespaces. As
 root one overlay over `/` is enough; without, the kernel refuses that one, so each directory of

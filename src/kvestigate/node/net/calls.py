@@ -1,4 +1,4 @@
-"""Which system calls the kernel asks about, and the filter program that says so: PURE. Linux."""
+"""Which system calls the kernel asks about, and the filter program that says so. Linux. Pure."""
 
 from __future__ import annotations
 

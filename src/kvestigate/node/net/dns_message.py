@@ -1,12 +1,12 @@
-"""DNS messages as far as a cluster's names need them (RFC 1035): PURE."""
+"""DNS messages as far as a cluster's names need them (RFC 1035). Pure."""
 
 from __future__ import annotations
 
 import enum
-import socket
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from socket import AF_INET, inet_pton
 
 _HEADER = struct.Struct("!6H")
 _RESPONSE, _AUTHORITATIVE, _TRUNCATED, _RECURSION = 0x8000, 0x0400, 0x0200, 0x0080
@@ -72,7 +72,7 @@ class Record:
 
 
 def a(ip: str, name: str = "") -> Record:
-    return Record(Type.A, socket.inet_pton(socket.AF_INET, ip), name)
+    return Record(Type.A, inet_pton(AF_INET, ip), name)
 
 
 def named(type: Type, target: str, name: str = "") -> Record:

@@ -1,4 +1,4 @@
-"""Which addresses pods have, and where on this machine those are: PURE.
+"""Which addresses pods have, and where on this machine those are. Pure.
 
 The API knows a pod as 10.A.B.C, of 10.244.0.0/14, because it refuses loopback addresses as
 endpoints; on the machine the same pod is at 127.A.B.C.
@@ -6,9 +6,9 @@ endpoints; on the machine the same pod is at 127.A.B.C.
 
 from __future__ import annotations
 
-import socket
 import struct
 from dataclasses import dataclass
+from socket import AF_INET, AF_INET6, inet_ntop, inet_pton
 
 PODS = (0x0AF40000, 14)
 MACHINE = (0x7FF40000, 14)
@@ -48,13 +48,13 @@ def read_address(content: bytes) -> Address | None:
         return None
     (family,) = struct.unpack_from("=H", content)
     (port,) = struct.unpack_from("!H", content, 2)
-    if family == socket.AF_INET:
-        return Address(socket.inet_ntop(socket.AF_INET, content[4:8]), port)
-    if family == socket.AF_INET6 and len(content) >= 24:
+    if family == AF_INET:
+        return Address(inet_ntop(AF_INET, content[4:8]), port)
+    if family == AF_INET6 and len(content) >= 24:
         ip = content[8:24]
         if ip.startswith(_MAPPED):
-            return Address(socket.inet_ntop(socket.AF_INET, ip[12:]), port)
-        return Address(socket.inet_ntop(socket.AF_INET6, ip), port)
+            return Address(inet_ntop(AF_INET, ip[12:]), port)
+        return Address(inet_ntop(AF_INET6, ip), port)
     return None
 
 
@@ -86,7 +86,7 @@ class Ports:
 
 def _within(ip: str, network: tuple[int, int]) -> bool:
     try:
-        (number,) = struct.unpack("!I", socket.inet_pton(socket.AF_INET, ip))
+        (number,) = struct.unpack("!I", inet_pton(AF_INET, ip))
     except OSError:
         return False
     base, bits = network

@@ -1,10 +1,10 @@
-"""The cluster's names, from its Services and their endpoints: PURE."""
+"""The cluster's names, from its Services and their endpoints. Pure."""
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator
 from dataclasses import dataclass
+from socket import AF_INET, inet_pton
 
 from kvestigate.client.informer import Key
 from kvestigate.kube.views.network import Endpoint, Service
@@ -169,7 +169,7 @@ def _hostname(endpoint: Endpoint) -> str:
 
 def _is_four(ip: str) -> bool:
     try:
-        socket.inet_pton(socket.AF_INET, ip)
+        inet_pton(AF_INET, ip)
     except OSError:
         return False
     return True

@@ -1,4 +1,4 @@
-"""PURE. TLS Secrets whose certificates end soon. Only their dates are ever told."""
+"""TLS Secrets whose certificates end soon. Only their dates are ever told. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Versions of the API that are gone or going, and who still uses them.
+"""Versions of the API that are gone or going, and who still uses them. Pure.
 
 Two witnesses: what objects remember of those who wrote them, and the server's own count of
 requests. The second does not know who asked.

@@ -1,4 +1,4 @@
-"""PURE. GPUs that nobody offers, and GPUs that somebody has and does not use."""
+"""GPUs that nobody offers, and GPUs that somebody has and does not use. Pure."""
 
 from __future__ import annotations
 

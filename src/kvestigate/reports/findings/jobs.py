@@ -1,4 +1,4 @@
-"""PURE. Jobs that have failed for good."""
+"""Jobs that have failed for good. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Requests that arrive nowhere, and policies that guard nothing."""
+"""Requests that arrive nowhere, and policies that guard nothing. Pure."""
 
 from __future__ import annotations
 

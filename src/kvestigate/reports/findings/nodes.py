@@ -1,4 +1,4 @@
-"""PURE. Nodes in trouble, and budgets that hold them."""
+"""Nodes in trouble, and budgets that hold them. Pure."""
 
 from __future__ import annotations
 

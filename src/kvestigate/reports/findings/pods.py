@@ -1,4 +1,4 @@
-"""PURE. Pods that do not run, or do not run for long."""
+"""Pods that do not run, or do not run for long. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PURE. Claims without volumes and volumes without claims."""
+"""Claims without volumes and volumes without claims. Pure."""
 
 from __future__ import annotations
 

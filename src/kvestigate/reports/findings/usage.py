@@ -1,4 +1,4 @@
-"""PURE. Containers that use all that they may, as metrics-server sees them."""
+"""Containers that use all that they may, as metrics-server sees them. Pure."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One file a plugin; `kvestigate.scheduler.registry` lists them. All of them are PURE."""
+"""One file a plugin; `kvestigate.scheduler.registry` lists them. All of them are Pure."""

@@ -1,4 +1,4 @@
-"""Requests must fit; of the nodes where they do, empty or full and balanced ones are better."""
+"""Requests must fit; of the nodes where they do, empty and balanced ones are better."""
 
 from __future__ import annotations
 
