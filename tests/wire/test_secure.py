@@ -235,3 +235,51 @@ def test_a_server_that_can_open_no_socket_accepts_again_when_it_can(run: Runs) -
         log.removeHandler(noticing)
 
     run(scenario)
+
+
+def greeting() -> bytes:
+    """What a client says first."""
+    context = tls.client_context(ca=CA.pair.certificate)
+    sent = ssl.MemoryBIO()
+    client = context.wrap_bio(ssl.MemoryBIO(), sent, server_hostname="127.0.0.1")
+    with contextlib.suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    return sent.read()
+
+
+def answered(client: socket.socket) -> bool:
+    try:
+        return bool(client.recv(1, socket.MSG_PEEK))
+    except BlockingIOError:
+        return False
+
+
+def test_of_many_who_come_at_once_one_is_greeted_in_a_turn(run: Runs) -> None:
+    async def scenario() -> None:
+        async with await serving(hello) as server:
+            with contextlib.ExitStack() as stack:
+                clients = [
+                    stack.enter_context(socket.create_connection(server.address)) for _ in range(20)
+                ]
+                for client in clients:
+                    client.sendall(greeting())
+                    client.setblocking(False)
+                greeted = [0]
+                while greeted[-1] < len(clients):
+                    await asyncio.sleep(0)
+                    greeted.append(sum(map(answered, clients)))
+                assert max(map(int.__sub__, greeted[1:], greeted)) == 1
+            assert await answers(server)
+
+    run(scenario)
+
+
+def test_who_leaves_before_being_greeted_holds_up_nobody(run: Runs) -> None:
+    async def scenario() -> None:
+        async with await serving(hello) as server:
+            for _ in range(5):
+                with socket.create_connection(server.address) as client:
+                    client.sendall(greeting())
+            assert await answers(server)
+
+    run(scenario)

@@ -9,6 +9,7 @@ import logging
 import os
 import socket
 import ssl
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import cast
 
@@ -21,6 +22,8 @@ _EXHAUSTED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 _BREATHER = 1.0
 """Seconds until a system that could not open another socket is asked for one again."""
 _READ_BYTES = 64 * 1024
+_ACCEPTED = 8
+"""Connections that are accepted in one turn of the loop."""
 _NOT_PLAIN = (
     b"HTTP/1.0 400 Bad Request\r\ncontent-type: text/plain\r\n\r\n"
     b"Client sent an HTTP request to an HTTPS server.\n"
@@ -43,6 +46,8 @@ class SecureListener:
         self.protocol = protocol
         self.handshake_timeout = handshake_timeout
         self.newcomers: set[_Handshake] = set()
+        self._next: deque[_Handshake] = deque()
+        """Those that have said something."""
         self.rounds = Rounds()
         self._loop = asyncio.get_running_loop()
         self._breathers: dict[socket.socket, asyncio.TimerHandle] = {}
@@ -61,8 +66,8 @@ class SecureListener:
 
     def _accept(self, listening: socket.socket) -> None:
         try:
-            while True:
-                accepted, _ = listening.accept()
+            for _ in range(_ACCEPTED):
+                accepted = listening.accept()[0]
                 accepted.setblocking(False)
                 _Handshake(self, accepted)
         except (BlockingIOError, InterruptedError, ConnectionError):
@@ -73,6 +78,22 @@ class SecureListener:
             _log.error("no connection can be accepted: %s", failure)
             self._loop.remove_reader(listening.fileno())
             self._breathers[listening] = self._loop.call_later(_BREATHER, self._again, listening)
+
+    def schedule(self, newcomer: _Handshake) -> None:
+        """Go on with a handshake when it is its turn.
+
+        Each takes half a millisecond, and many may come at once: there is one in a turn of the
+        loop, so that those who are connected have to wait for one at most.
+        """
+        if not self._next:
+            self._loop.call_soon(self._go_on)
+        self._next.append(newcomer)
+
+    def _go_on(self) -> None:
+        newcomer = self._next.popleft()
+        if self._next:
+            self._loop.call_soon(self._go_on)
+        newcomer.go_on()
 
     def _again(self, listening: socket.socket) -> None:
         del self._breathers[listening]
@@ -115,16 +136,24 @@ class _Handshake:
             return
         listener.newcomers.add(self)
         self._timer = self._loop.call_later(listener.handshake_timeout, self.end)
-        self._loop.add_reader(self._socket.fileno(), self._go_on)
+        self._loop.add_reader(self._socket.fileno(), self._wait)
 
-    def _go_on(self) -> None:
+    def _wait(self) -> None:
+        """For its turn, without being told again that there is something to do."""
+        self._loop.remove_reader(self._socket.fileno())
+        self._loop.remove_writer(self._socket.fileno())
+        self._listener.schedule(self)
+
+    def go_on(self) -> None:
+        if self not in self._listener.newcomers:
+            return  # it took too long, or the server stops
         descriptor = self._socket.fileno()
         try:
             self._socket.do_handshake()
         except ssl.SSLWantReadError:
-            self._loop.remove_writer(descriptor)
+            self._loop.add_reader(descriptor, self._wait)
         except ssl.SSLWantWriteError:
-            self._loop.add_writer(descriptor, self._go_on)
+            self._loop.add_writer(descriptor, self._wait)
         except OSError as failure:
             _log.debug("a TLS handshake failed: %s", failure)
             if isinstance(failure, ssl.SSLError) and failure.reason == "HTTP_REQUEST":
