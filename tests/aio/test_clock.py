@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import asyncio
 
-from kvestigate.aio.clock import WALL, VirtualClock
+from kvestigate.aio.clock import WALL
+from tests.virtual_clock import VirtualClock
 
 
 async def test_virtual_time_stands_still_until_it_is_moved() -> None:

@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from kvestigate.aio.clock import VirtualClock
 from kvestigate.aio.workqueue import QueueClosed, WorkQueue
+from tests.virtual_clock import VirtualClock
 
 
 async def test_a_key_that_waits_is_not_queued_twice() -> None:

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from kvestigate.aio.clock import VirtualClock
 from kvestigate.client.recorder import EVENTS, News, Recorder
 from tests.bed import Bed, plane
 from tests.controllers.builders import NOW
+from tests.virtual_clock import VirtualClock
 
 ABOUT = (("kind", "Pod"), ("namespace", "default"), ("name", "p"), ("uid", "1"))
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from kvestigate.aio.clock import VirtualClock
 from kvestigate.client.api import Propagation
 from kvestigate.controllers.nodehealth import GRACE
 from kvestigate.controllers.podgc import QUARANTINE
@@ -19,6 +18,7 @@ from tests.bed import Object, Objects, plane
 from tests.controllers.builders import NOW
 from tests.controllers.conftest import Bed, running
 from tests.controllers.objects import deployment, node, replica_set, service
+from tests.virtual_clock import VirtualClock
 
 GC = "garbage-collector-controller"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from kvestigate.aio.clock import VirtualClock
 from kvestigate.client.api import Propagation
 from kvestigate.kube import builtins
 from tests.bed import Object, Objects, plane
 from tests.controllers.builders import NOW
 from tests.controllers.conftest import Bed, running
 from tests.controllers.objects import daemon_set, deployment, job, node, replica_set, stateful_set
+from tests.virtual_clock import VirtualClock
 
 RS, DEPLOYMENT = "replicaset-controller", "deployment-controller"
 

@@ -6,7 +6,6 @@ from contextlib import aclosing
 
 import pytest
 
-from kvestigate.aio.clock import VirtualClock
 from kvestigate.client.api import Api
 from kvestigate.plane.store.memory import MemoryBackend
 from tests.crew.conftest import (
@@ -21,6 +20,7 @@ from tests.crew.conftest import (
     names,
     world,
 )
+from tests.virtual_clock import VirtualClock
 
 NOON = 1_800_000_000.0
 

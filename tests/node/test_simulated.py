@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kvestigate.aio.clock import WALL, VirtualClock
+from kvestigate.aio.clock import WALL
 from kvestigate.client.api import PODS, Api
 from kvestigate.node.agent import Agent
 from kvestigate.node.config import NodeConfig
@@ -18,6 +18,7 @@ from kvestigate.node.hosts.simulated import SimulatedHost, lifetime, simulated_u
 from kvestigate.node.registration import NODES
 from tests.node.conftest import in_phase, is_ready, pod, state_of, until, until_gone
 from tests.node.kubelet import Kubelet
+from tests.virtual_clock import VirtualClock
 
 START = 1_750_000_000.0
 

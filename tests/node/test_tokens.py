@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from kvestigate.aio.clock import VirtualClock
 from kvestigate.node.pods import Pod, TokenSource
 from kvestigate.node.tokens import Tokens
+from tests.virtual_clock import VirtualClock
 
 
 async def test_a_token_is_kept_until_most_of_its_life_is_spent() -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from kvestigate.aio.clock import VirtualClock
 from kvestigate.client.connect import connect
 from kvestigate.errors import UsageError
 from kvestigate.kube import builtins
@@ -16,6 +15,7 @@ from kvestigate.optimize.collect import Source
 from kvestigate.optimize.probe import ProbeOptions, probe
 from tests.hosts_cluster import HostsCluster
 from tests.observe.objects import node
+from tests.virtual_clock import VirtualClock
 
 HOUR = 3600.0
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from kvestigate.aio.clock import VirtualClock
 from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.server import ApiServer
@@ -17,6 +16,7 @@ from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from tests.plane.conftest import ADMIN, TOKEN, Answer, Api
 from tests.static_tokens import StaticTokens
+from tests.virtual_clock import VirtualClock
 
 APPLY = "application/apply-patch+yaml"
 HERE = "/api/v1/namespaces/default"

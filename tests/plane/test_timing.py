@@ -4,13 +4,13 @@ from random import Random
 
 import pytest
 
-from kvestigate.aio.clock import VirtualClock
 from kvestigate.plane.bootstrap import template
 from kvestigate.plane.planes import Planes
 from kvestigate.plane.stepping import Idle
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from kvestigate.plane.timing import START, Timing, chance, put, timing_of
+from tests.virtual_clock import VirtualClock
 
 
 def test_a_plane_is_on_the_wall_clock_unless_it_says_otherwise() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvestigate.kube.yaml_documents import load
-from kvestigate.render.encode import to_json, to_ndjson, to_yaml
+from kvestigate.render.encode import to_json, to_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +29,6 @@ def test_json_is_indented_by_two_and_ended() -> None:
         b'{\n  "name": "web",\n  "labels": {\n    "app": "web"\n  },\n'
         b'  "ports": [\n    80,\n    443\n  ]\n}\n'
     )
-
-
-def test_ndjson_is_a_line_a_value() -> None:
-    assert list(to_ndjson([POD, {"a": 1}])) == [
-        b'{"name":"web","labels":{"app":"web"},"ports":[80,443]}\n',
-        b'{"a":1}\n',
-    ]
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from kvestigate.aio.clock import VirtualClock
 from kvestigate.kube.views.meta import Metadata
 from kvestigate.kube.views.pods import Pod, PodSpec
 from kvestigate.scheduler.pods import PodFacts
 from kvestigate.scheduler.queue import LONGEST_PARKED, Place, PodQueue, Waiting
+from tests.virtual_clock import VirtualClock
 
 FIT = frozenset(("NodeResourcesFit",))
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from kvestigate.aio.clock import VirtualClock
 from kvestigate.errors import BadRequest
 from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import MASTERS, User
@@ -22,6 +21,7 @@ from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from tests.plane.conftest import ADMIN, TOKEN, Answer, Api
 from tests.static_tokens import StaticTokens
+from tests.virtual_clock import VirtualClock
 
 CONTROLLER = "controller"
 MAP = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "seeded"}}

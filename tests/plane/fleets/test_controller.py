@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from kvestigate.aio.clock import VirtualClock
 from kvestigate.plane.fleets.controller import PATH
 from kvestigate.plane.store.sqlite.backend import SqliteBackend
 from kvestigate.plane.store.store import Store
 from tests.plane.fleets.conftest import MAP, Harbour, harbour_of, is_settled
+from tests.virtual_clock import VirtualClock
 
 MAPS = "/api/v1/namespaces/default/configmaps"
 

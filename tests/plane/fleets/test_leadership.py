@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from kvestigate.aio.clock import VirtualClock
 from kvestigate.plane.fleets.calls import Calls
 from kvestigate.plane.fleets.controller import FleetController
 from kvestigate.plane.fleets.leadership import DURATION, PAUSE, Leadership
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from tests.plane.fleets.conftest import CONTROLLER, Harbour, harbour_of
+from tests.virtual_clock import VirtualClock
 
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/kplane-fleets"
 
