@@ -42,8 +42,8 @@ def optional_selector(operand: Run, key: str) -> Run:
     return run
 
 
-def tester(operand: Run, key: str) -> Run:
-    """has(): whether a field is there, and not null."""
+def tester(operand: Run, key: str, *, null_counts: bool) -> Run:
+    """has(): whether a field is there; of what has a schema, also that it is not null."""
 
     def run(frame: Frame) -> bool:
         value = operand(frame)
@@ -51,7 +51,7 @@ def tester(operand: Run, key: str) -> Run:
             value = value.value
         if not isinstance(value, dict):
             raise EvalError(NO_OVERLOAD)
-        return value.get(key) is not None
+        return key in value if null_counts else value.get(key) is not None
 
     return run
 

@@ -186,7 +186,8 @@ class Compiler:
         key, type_ = found
         run = operand.run
         if node.tests:
-            return Typed(types.BOOL, access.tester(run, key))
+            tester = access.tester(run, key, null_counts=inner.is_dynamic)
+            return Typed(types.BOOL, tester)
         if node.optional or through:
             if type_.name == "optional_type":
                 type_ = type_.params[0]
