@@ -231,6 +231,7 @@ def trainer(apps: Path) -> Path:
     return path
 
 
+@pytest.mark.workflow
 def test_a_trainer_from_plan_to_nothing(on: On, invoke: Invoke, trainer: Path) -> None:
     done = invoke("app", "up", str(trainer), *on, *MEANT, "-o", "json")
     outcome = json.loads(done.out)
@@ -304,6 +305,7 @@ app:
 """
 
 
+@pytest.mark.workflow
 def test_shards(on: On, invoke: Invoke, tmp_path: Path) -> None:
     spec = tmp_path / "shards.yaml"
     spec.write_text(DISTRIBUTED)

@@ -200,6 +200,7 @@ def test_the_page_shows_what_kept_audits_say(
         check(invoke, command, said)
 
 
+@pytest.mark.workflow
 @pytest.mark.usefixtures("live")
 def test_the_page_shows_what_the_fleet_says(invoke: Invoke) -> None:
     for command, said in transcripts("--live"):
@@ -239,6 +240,7 @@ FIGURES = (
 )
 
 
+@pytest.mark.workflow
 @pytest.mark.usefixtures("live")
 def test_what_the_fleet_really_does(invoke: Invoke) -> None:
     done = invoke("optimize", "probe-gpu", "--live")
@@ -251,6 +253,7 @@ def test_what_the_fleet_really_does(invoke: Invoke) -> None:
     assert "prd-r6000-nest/model-multi-3-otel-llm-8" in said
 
 
+@pytest.mark.workflow
 @pytest.mark.usefixtures("live")
 def test_a_window_of_rounds_is_confident(invoke: Invoke, home: Path) -> None:
     kept = home / "audit.json"
@@ -270,6 +273,7 @@ def test_a_window_of_rounds_is_confident(invoke: Invoke, home: Path) -> None:
     assert (wrong.code, "--ghost-threshold 5 is no share" in wrong.err) == (2, True)
 
 
+@pytest.mark.workflow
 def test_a_plan_is_carried_out_in_waves_and_a_budget_stops_it(
     invoke: Invoke, live: RunningFleet, home: Path
 ) -> None:
