@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import msgspec
 import pytest
 
-from kvestigate.controllers import job_rules, podfailures
+from kvestigate.controllers import job_verdict, podfailures
 from kvestigate.controllers.indexes import INDEX
-from kvestigate.controllers.job_rules import FINALIZER, Decision, decide
+from kvestigate.controllers.job_rules import Decision, decide
+from kvestigate.controllers.job_tally import FINALIZER
 from kvestigate.controllers.views import Job, JobStatus
 from kvestigate.kube.views.pods import Pod
 from tests.controllers.builders import NOW, at, pod, view
@@ -289,4 +290,4 @@ def test_nothing_is_ever_counted_twice() -> None:
     pods += [ended(f"f{n}", "Failed") for n in range(3)]
     status: JobStatus = settle(it, pods).status
     assert (status.succeeded, status.failed) == (4, 3)
-    assert job_rules.is_finished_job(it) is False
+    assert job_verdict.is_finished_job(it) is False

@@ -15,7 +15,7 @@ from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.controllers import conditions, cron, owners
 from kvestigate.controllers.cache import Key
 from kvestigate.controllers.context import Context
-from kvestigate.controllers.job_rules import COMPLETE, FAILED, is_finished_job
+from kvestigate.controllers.job_verdict import COMPLETE, FAILED, is_finished_job
 from kvestigate.controllers.kinds import CRON_JOBS, JOBS
 from kvestigate.controllers.pods import by_age
 from kvestigate.controllers.times import seconds, stamp

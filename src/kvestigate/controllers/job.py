@@ -12,17 +12,9 @@ from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.controllers import conditions, indexes, owners, podfailures
 from kvestigate.controllers.cache import Change, Key
 from kvestigate.controllers.context import Context, slow_start
-from kvestigate.controllers.job_rules import (
-    COMPLETE,
-    FAILED,
-    FINALIZER,
-    SUSPENDED,
-    Creation,
-    decide,
-    holds,
-    is_finished_job,
-    is_indexed,
-)
+from kvestigate.controllers.job_rules import SUSPENDED, Creation, decide
+from kvestigate.controllers.job_tally import FINALIZER, holds, is_indexed
+from kvestigate.controllers.job_verdict import COMPLETE, FAILED, is_finished_job
 from kvestigate.controllers.kinds import JOBS, PODS
 from kvestigate.controllers.templates import pod_from
 from kvestigate.controllers.views import Job, JobStatus

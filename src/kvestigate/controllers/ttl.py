@@ -7,7 +7,7 @@ from kvestigate.controllers import conditions
 from kvestigate.controllers.cache import Key
 from kvestigate.controllers.context import Context
 from kvestigate.controllers.job import finished_keys
-from kvestigate.controllers.job_rules import COMPLETE, FAILED
+from kvestigate.controllers.job_verdict import COMPLETE, FAILED
 from kvestigate.controllers.kinds import JOBS
 from kvestigate.controllers.times import seconds
 from kvestigate.controllers.views import Job
