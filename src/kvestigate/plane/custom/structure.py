@@ -23,6 +23,19 @@ _CONTAINERS = (dict, list)
 
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
+_SAYING = {
+    "additionalProperties",
+    "default",
+    "items",
+    "nullable",
+    "properties",
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-preserve-unknown-fields",
+}
+"""What of a schema is about the shape."""
+
 
 class Structure:
     """One value in a schema, and those inside it."""
@@ -48,14 +61,12 @@ class Structure:
         """Without `defaults` it only takes away."""
 
         def part(inner: Any) -> Structure | None:
-            return Structure(inner, defaults=defaults) if isinstance(inner, dict) else None
+            return _of(inner, defaults=defaults) if isinstance(inner, dict) else None
 
         fields = schema.get("properties") or {}
         own = OWN_FIELDS if root else ()
         self.properties = {
-            name: Structure(inner, defaults=defaults)
-            for name, inner in fields.items()
-            if name not in own
+            name: _of(inner, defaults=defaults) for name, inner in fields.items() if name not in own
         }
         extra = schema.get("additionalProperties")
         self.additional, self.items = part(extra), part(schema.get("items"))
@@ -220,3 +231,11 @@ def _repeated(path: str, values: list[Any]) -> Iterator[Cause]:
         elif key not in told:
             told.add(key)
             yield causes.duplicate(f"{path}[{position}]", value)
+
+
+def _of(schema: Mapping[str, Any], *, defaults: bool) -> Structure:
+    """Most fields are text or numbers, and have one in common."""
+    return _LEAF if _SAYING.isdisjoint(schema) else Structure(schema, defaults=defaults)
+
+
+_LEAF = Structure({})

@@ -255,10 +255,12 @@ def _array(schema: Schema) -> Check | None:
 def _object(schema: Schema) -> Check | None:
     most, least = schema.get("maxProperties"), schema.get("minProperties")
     required = tuple(schema.get("required") or ())
-    fields = {name: _field(each) for name, each in (schema.get("properties") or {}).items()}
+    properties: Mapping[str, Schema] = schema.get("properties") or {}
+    fields: dict[str, tuple[type, Check]] = {}
+    """Compiled when an object has one: of thousands, most objects have a few."""
     extra = schema.get("additionalProperties")
     other = _field(extra) if isinstance(extra, dict) else None
-    if not (fields or required or other) and most is None and least is None:
+    if not (properties or required or other) and most is None and least is None:
         return None
 
     def check(value: Any, path: str, found: Found) -> None:
@@ -274,7 +276,10 @@ def _object(schema: Schema) -> Check | None:
             if name not in value:
                 found.append(causes.required(prefix + name))
         for name, inner in value.items():
-            field = fields.get(name, other)
+            field = fields.get(name)
+            if field is None:
+                each = properties.get(name)
+                field = other if each is None else fields.setdefault(name, _field(each))
             if field is not None and type(inner) is not field[0]:
                 field[1](inner, prefix + name, found)
 

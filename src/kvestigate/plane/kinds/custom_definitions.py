@@ -184,6 +184,24 @@ Condition = tuple[str, str, str, str]
 """type, status, reason, message"""
 
 
+class _Group(msgspec.Struct):
+    group: str
+
+
+class _Accepted(msgspec.Struct, rename="camel"):
+    accepted_names: Object | None = None
+
+
+class _Named(msgspec.Struct):
+    """What of a definition says how it is called: there may be megabytes of schemas beside."""
+
+    spec: _Group
+    status: _Accepted | None = None
+
+
+_named = msgspec.json.Decoder(_Named)
+
+
 def _taken(obj: Object, state: PlaneState) -> dict[str, set[str]]:
     """The names of the group's other definitions: of resources, and of kinds."""
     found: dict[str, set[str]] = {"resources": set(), "kinds": set()}
@@ -191,10 +209,10 @@ def _taken(obj: Object, state: PlaneState) -> dict[str, set[str]]:
     for item in state.collection(DEFINITIONS).items():
         if item.name == name or not item.name.endswith(f".{group}"):
             continue
-        other = msgspec.json.decode(item.data)
-        if other["spec"]["group"] != group:
+        other = _named.decode(item.data)
+        if other.spec.group != group:
             continue
-        names = (other.get("status") or {}).get("acceptedNames") or {}
+        names = {} if other.status is None else other.status.accepted_names or {}
         found["kinds"] |= {names.get(field, "") for field in _KINDS}
         found["resources"] |= {names.get("plural", ""), names.get("singular", "")}
         found["resources"] |= set(names.get("shortNames") or ())
