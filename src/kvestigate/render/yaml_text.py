@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from kvestigate.kube.yaml_documents import is_text
+from kvestigate.kube.yaml_scalars import is_text
 
 _NO_START = frozenset("#,[]{}&*!|>'\"%@` ")
 """What a scalar without quotes cannot begin with."""
