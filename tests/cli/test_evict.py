@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,7 @@ import pytest
 from kvestigate.client.access import AccessOptions, resolve
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
+from kvestigate.errors import NotFound
 from kvestigate.kube import builtins
 from kvestigate.local import process
 from kvestigate.local.directory import ClusterDirectory, clusters_directory, known
@@ -23,21 +28,25 @@ FLAGS = ("--apply", "--i-understand-this-disrupts-workloads")
 PATIENCE = 30.0
 
 
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Where a cluster of one simulated node has its state."""
+    state = tmp_path_factory.mktemp("state")
+    up = [sys.executable, "-m", "kvestigate", "up", "--nodes", "1", "--host", "simulated"]
+    environ = os.environ | {"XDG_STATE_HOME": str(state), "HOME": str(state)}
+    subprocess.run(up, env=environ, check=True, timeout=60, capture_output=True)
+    yield state
+    for each in known(clusters_directory({"XDG_STATE_HOME": str(state)})):
+        process.stop(each)
+
+
 @pytest.fixture
-def cluster(home: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """One simulated node with three pods that run: `plain`, `guarded` and one of the system."""
-    state = home / "state"
+def cluster(state: Path, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three pods run on its node: `plain`, `guarded` and one of the system."""
     monkeypatch.setenv("XDG_STATE_HOME", str(state))
-    up = invoke("up", "--nodes", "1", "--host", "simulated")
-    assert up.code == 0, up.err
-    directory = clusters_directory({"XDG_STATE_HOME": str(state)})
-    config = ClusterDirectory(directory, "default").kubeconfig
-    try:
-        asyncio.run(_load(config))
-        yield config
-    finally:
-        for each in known(directory):
-            process.stop(each)
+    config = ClusterDirectory(clusters_directory({"XDG_STATE_HOME": str(state)}), "default")
+    asyncio.run(_load(config.kubeconfig))
+    return config.kubeconfig
 
 
 def pod(name: str, namespace: str = "default") -> dict[str, Any]:
@@ -60,11 +69,26 @@ BUDGET = {
 async def _load(config: Path) -> None:
     async with connect(resolve(AccessOptions(kubeconfig=str(config)), {}, None)) as api:
         pods = builtins.resource("pods")
+        await _clear(api)
         for body in (pod("plain"), pod("guarded"), pod("core", "kube-system")):
             await api.create(pods, body, namespace=body["metadata"]["namespace"])
         await api.create(builtins.resource("poddisruptionbudgets"), BUDGET, namespace="default")
         async with asyncio.timeout(PATIENCE):
             await _until_running(api, 3)
+
+
+async def _clear(api: Api) -> None:
+    """Take away what the test before left."""
+    nodes = builtins.resource("nodes")
+    await api.patch(nodes, "node-1", {"spec": {"unschedulable": None}})
+    for plural in ("pods", "poddisruptionbudgets"):
+        resource = builtins.resource(plural)
+        for body in (await api.list(resource)).items:
+            meta = body["metadata"]
+            with suppress(NotFound):  # it may be on its way already
+                await api.delete(
+                    resource, meta["name"], namespace=meta["namespace"], grace_seconds=0
+                )
 
 
 async def _until_running(api: Api, wanted: int) -> None:
