@@ -9,15 +9,23 @@ import os
 import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 ARCHIVE_BYTES = 16 * 1024 * 1024
-"""Of files in one archive, unless one file alone is larger."""
-LARGEST_FILE = 40 * 1024 * 1024
-"""What still fits into a request, which is base64 and 64 MiB at most."""
+"""Of files in one archive. Requests are base64 and 64 MiB at most."""
 
 
-def pack(source: str | Path, excludes: Sequence[str] = ()) -> Iterator[bytes]:
-    """Gzipped tars that together hold a file, or all that is in a directory.
+class Packed(NamedTuple):
+    """Files for one request."""
+
+    archive: bytes
+    """A gzipped tar."""
+    offset: int = 0
+    """Where its file goes on; 0: its files are whole, or it begins here."""
+
+
+def pack(source: str | Path, excludes: Sequence[str] = ()) -> Iterator[Packed]:
+    """Archives that together hold a file, or all that is in a directory; large files in parts.
 
     What matches one of `excludes`, by its name or its path, stays behind with all that is in it.
     """
@@ -28,15 +36,24 @@ def pack(source: str | Path, excludes: Sequence[str] = ()) -> Iterator[bytes]:
     size = 0
     for path, name in _members(root, excludes):
         length = path.stat().st_size if path.is_file() and not path.is_symlink() else 0
-        if length > LARGEST_FILE:
-            limit = LARGEST_FILE // 1024**2
-            raise ValueError(f"{path}: has {length} bytes, and more than {limit} MiB do not fit")
+        if length > ARCHIVE_BYTES:
+            yield from _parts(path, name)
+            continue
         if batch and size + length > ARCHIVE_BYTES:
-            yield _archive(batch)
+            yield Packed(_archive(batch))
             batch, size = [], 0
         batch.append((path, name))
         size += length
-    yield _archive(batch)
+    if batch or root.is_dir():
+        yield Packed(_archive(batch))
+
+
+def _parts(path: Path, name: str) -> Iterator[Packed]:
+    offset = 0
+    with path.open("rb") as content:
+        while part := content.read(ARCHIVE_BYTES):
+            yield Packed(_archive([(path, name)], part), offset)
+            offset += len(part)
 
 
 def _members(root: Path, excludes: Sequence[str]) -> Iterator[tuple[Path, str]]:
@@ -62,8 +79,11 @@ def _excluded(root: Path, path: Path, excludes: Sequence[str]) -> bool:
     )
 
 
-def _archive(members: Sequence[tuple[Path, str]]) -> bytes:
-    """The same bytes for the same files, whoever packs them; no sockets, pipes and devices."""
+def _archive(members: Sequence[tuple[Path, str]], part: bytes | None = None) -> bytes:
+    """The same bytes for the same files, whoever packs them; no sockets, pipes and devices.
+
+    `part` is what there is to be of the one file.
+    """
     target = io.BytesIO()
     with (
         gzip.GzipFile(fileobj=target, mode="wb", compresslevel=6, mtime=0) as packed,
@@ -75,7 +95,10 @@ def _archive(members: Sequence[tuple[Path, str]]) -> bytes:
                 member.type, member.linkname, member.size = tarfile.REGTYPE, "", path.stat().st_size
             member.uid = member.gid = 0
             member.uname = member.gname = ""
-            if member.isreg():
+            if part is not None:
+                member.size = len(part)
+                tar.addfile(member, io.BytesIO(part))
+            elif member.isreg():
                 with path.open("rb") as content:
                     tar.addfile(member, content)
             elif member.isdir() or member.issym():

@@ -23,7 +23,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from kvestigate_client.gateway import CybernetClient, CybernetError, NoSuchThing
-from kvestigate_client.packing import pack, unpack
+from kvestigate_client.packing import Packed, pack, unpack
 from kvestigate_client.placement import NodeState, ShardNeeds, amount_of, node_states, place
 
 T = TypeVar("T")
@@ -183,9 +183,8 @@ class DistributedJob:
     ) -> None:
         """Send a directory to every shard."""
         self._provisioned()
-        for archive in pack(source, excludes):
-            encoded = base64.b64encode(archive).decode()
-            self._each(self.shards, partial(self._sync, encoded=encoded, subdir=subdir))
+        for packed in pack(source, excludes):
+            self._each(self.shards, partial(self._sync, packed=packed, subdir=subdir))
 
     def sync_per_shard(
         self,
@@ -197,13 +196,15 @@ class DistributedJob:
         chosen = [self._shard(rank) for rank in sources]
 
         def send(shard: Shard) -> None:
-            for archive in pack(sources[shard.rank], excludes):
-                self._sync(shard, base64.b64encode(archive).decode(), subdir)
+            for packed in pack(sources[shard.rank], excludes):
+                self._sync(shard, packed, subdir)
 
         self._each(chosen, send)
 
-    def _sync(self, shard: Shard, encoded: str, subdir: str) -> None:
-        self._call("workspace.sync", shard, archive=encoded, subdir=subdir)
+    def _sync(self, shard: Shard, packed: Packed, subdir: str) -> None:
+        encoded = base64.b64encode(packed.archive).decode()
+        more = {"offset": packed.offset} if packed.offset else {}
+        self._call("workspace.sync", shard, archive=encoded, subdir=subdir, **more)
 
     def run(
         self, cmd: Sequence[str], env: Mapping[str, str] | None = None, tag: str = "main"

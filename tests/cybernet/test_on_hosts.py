@@ -6,6 +6,7 @@ import asyncio
 import base64
 import io
 import os
+import random
 import tarfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -425,3 +426,41 @@ async def test_an_app_counts_as_its_identitys(
         await asyncio.to_thread(ada.call, "workspace.ps", {"workspace": named("agent-one")})
     assert not (await gate.down(access, AppOptions(one, apply=True))).failed
     assert recorded(space_document)[-1]["quota"]["workspaces"] == 0
+
+
+def test_a_file_that_fits_into_no_request_arrives(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kvestigate_client.packing.ARCHIVE_BYTES", 1000)
+    content = random.Random(7).randbytes(4500)
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "large.bin").write_bytes(content)
+    with job() as running:
+        running.discover_and_plan()
+        running.provision("16Mi")
+        for _ in range(2):  # what is there already is written anew
+            running.sync_code(tmp_path, subdir="datasets")
+        for place in running.fetch("datasets/data", tmp_path / "back"):
+            assert (place / "data" / "large.bin").read_bytes() == content
+
+
+@pytest.mark.parametrize(
+    ("name", "offset", "said"),
+    [
+        ("part", 5, "there is no part before"),
+        ("short", 5, "the part before is not all there"),
+        ("link", 1, "there is no part before"),
+        ("away/x", 1, "leads out of the workspace"),
+        ("../x", 1, "leads out of the directory"),
+    ],
+)
+def test_a_part_goes_on_where_the_one_before_ends(
+    ada: CybernetClient, name: str, offset: int, said: str
+) -> None:
+    workspace = named("agent-a")
+    ada.call("workspace.create", {"workspace": workspace})
+    there = archive(("short", "abc"), ("link", "->short"), ("away", "->../.."))
+    ada.call("workspace.sync", {"workspace": workspace, "archive": there})
+    part = {"workspace": workspace, "archive": archive((name, "more")), "offset": offset}
+    with pytest.raises(CybernetError, match=said):
+        ada.call("workspace.sync", part)

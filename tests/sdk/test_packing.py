@@ -34,7 +34,7 @@ def test_a_directory_comes_back_as_it_was(source: Path, tmp_path: Path) -> None:
     (source / "link").symlink_to("main.py")
     os.link(source / "main.py", source / "same.py")
     for archive in pack(source):
-        unpack(archive, tmp_path / "target")
+        unpack(archive.archive, tmp_path / "target")
     assert tree(tmp_path / "target") == tree(source)
     assert (tmp_path / "target" / "empty").is_dir()
     assert (tmp_path / "target" / "link").is_symlink()
@@ -53,13 +53,13 @@ def test_what_is_excluded_stays_behind(
     source: Path, tmp_path: Path, excludes: list[str], kept: set[str]
 ) -> None:
     for archive in pack(source, excludes):
-        unpack(archive, tmp_path / "target")
+        unpack(archive.archive, tmp_path / "target")
     assert set(tree(tmp_path / "target")) == kept
 
 
 def test_a_file_alone(source: Path, tmp_path: Path) -> None:
     [archive] = pack(source / "data" / "x.bin")
-    unpack(archive, tmp_path / "target")
+    unpack(archive.archive, tmp_path / "target")
     assert tree(tmp_path / "target") == {"x.bin": "data/x.bin"}
 
 
@@ -68,19 +68,27 @@ def test_the_same_files_are_the_same_bytes(source: Path) -> None:
 
 
 def test_much_is_split(source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packing, "ARCHIVE_BYTES", 12)
+    monkeypatch.setattr(packing, "ARCHIVE_BYTES", 24)
     archives = list(pack(source))
     assert len(archives) > 2
+    assert {it.offset for it in archives} == {0}
     for archive in archives:
-        unpack(archive, tmp_path / "target")
+        unpack(archive.archive, tmp_path / "target")
     assert tree(tmp_path / "target") == tree(source)
 
 
-def test_a_file_that_fits_into_no_request_is_named(source: Path) -> None:
-    with (source / "huge").open("wb") as huge:
-        huge.truncate(packing.LARGEST_FILE + 1)
-    with pytest.raises(ValueError, match="huge: has"):
-        list(pack(source))
+def test_a_large_file_is_sent_in_parts(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packing, "ARCHIVE_BYTES", 24)
+    content = bytes(range(60))
+    (source / "lib" / "large").write_bytes(content)
+    parts = []
+    for found in pack(source / "lib" / "large"):
+        unpack(found.archive, tmp_path / str(found.offset))
+        parts.append((tmp_path / str(found.offset) / "large").read_bytes())
+    assert parts == [content[:24], content[24:48], content[48:]]
+    assert sorted(it.offset for it in pack(source) if it.offset) == [24, 48]
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
@@ -91,7 +99,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 def test_pipes_stay_behind(source: Path, tmp_path: Path) -> None:
     os.mkfifo(source / "pipe")
     for archive in pack(source):
-        unpack(archive, tmp_path / "target")
+        unpack(archive.archive, tmp_path / "target")
     assert not (tmp_path / "target" / "pipe").exists()
 
 

@@ -124,6 +124,16 @@ class Archive(Material):
         _anonymous(sent)
         tar.addfile(sent, content)
 
+    def only_file(self) -> tuple[str, tarfile.TarInfo, bytes]:
+        """Path, description and content of the one file that it must hold."""
+        found = list(self._members.items())
+        if len(found) != 1 or not found[0][1].isreg():
+            raise InputError("does not hold one file and nothing else", where="archive")
+        [(path, member)] = found
+        with self._open() as tar:
+            content = tar.extractfile(member)
+            return path, member, b"" if content is None else content.read()
+
     def _open(self) -> tarfile.TarFile:
         return tarfile.open(fileobj=io.BytesIO(self._data))
 

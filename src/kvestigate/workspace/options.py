@@ -60,10 +60,17 @@ class SyncOptions:
     """Whether to remove what is there and not in the archive."""
     excludes: tuple[str, ...] = ()
     """Patterns of what is neither sent nor removed."""
+    offset: int = 0
+    """Where the one file of the archive goes on, of which the part before is there: large files
+    are sent in parts."""
     apply: bool = False
 
     def __post_init__(self) -> None:
         names.check_subdir(self.subdir)
+        if self.offset < 0:
+            raise InputError(f"{self.offset} is negative", where="offset")
+        if self.offset and self.delete:
+            raise InputError("is for whole directories, and a part is none", where="delete")
 
 
 @dataclass(frozen=True, slots=True)

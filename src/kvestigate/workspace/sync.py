@@ -21,7 +21,7 @@ from kvestigate.workspace.options import SyncOptions
 from kvestigate.workspace.shell import assigned
 from kvestigate.workspace.spec import WorkspaceSpec
 from kvestigate.workspace.survey import survey
-from kvestigate.workspace.trees import LISTING, Work, compare, parse_listing
+from kvestigate.workspace.trees import LISTING, Work, check, compare, parse_listing
 
 _SECONDS = 3600.0
 _PIECE = 256 << 10
@@ -59,14 +59,11 @@ class Wanted:
 
 
 async def sync(access: Access, options: SyncOptions, via: NodeAccess = DEFAULT) -> Synced:
-    """Make a directory of a workspace equal to an archive."""
-    wanted = Wanted(
-        options.workspace,
-        options.subdir,
-        Archive(options.archive, options.excludes),
-        options.delete,
-        options.excludes,
-    )
+    """Make a directory of a workspace equal to an archive, or go on with a file of it."""
+    archive = Archive(options.archive, options.excludes)
+    wanted = Wanted(options.workspace, options.subdir, archive, options.delete, options.excludes)
+    if options.offset:
+        return await _go_on(access, wanted, archive, options, via)
     return await bring(access, wanted, apply=options.apply, via=via)
 
 
@@ -136,6 +133,50 @@ async def _remove(host: Host, wanted: Wanted, paths: tuple[str, ...]) -> None:
     done = await staying(host).run(("sh", "-euc", script), stdin=listed, timeout=_SECONDS)
     if done.exit_code:
         raise KvestigateError(f"{host.node}: {complaint(done)}")
+
+
+# What comes behind the part before was a part that did not arrive whole, or is of another file.
+_GO_ON = """\
+path=./$1 offset=$2 modified=$3
+refuse() { echo "$path $1" >&2; exit 1; }
+case $(readlink -f -- "$(dirname -- "$path")")/ in
+  "$(pwd -P)"/*) ;;
+  *) refuse "leads out of the workspace" ;;
+esac
+[ -f "$path" ] && [ ! -L "$path" ] || refuse "there is no part before this one"
+[ "$(stat -c %s -- "$path")" -ge "$offset" ] || refuse "the part before is not all there"
+truncate -s "$offset" -- "$path"
+cat >>"$path"
+touch -m -d "@$modified" -- "$path"
+"""
+
+
+async def _go_on(
+    access: Access, wanted: Wanted, archive: Archive, options: SyncOptions, via: NodeAccess
+) -> Synced:
+    """Write a part of a file behind those that are there."""
+    check(archive.tree())
+    path, member, content = archive.only_file()
+    async with connect(access) as api:
+        host = (await reach(api, via)).host(wanted.spec.node)
+        seen = await survey(host, wanted.spec.root, name=wanted.spec.name)
+        if options.apply:
+            existing(wanted.spec, seen)
+            script = ("sh", "-euc", _entering(wanted) + _GO_ON, "part")
+            words = (*script, path, str(options.offset), str(int(member.mtime)))
+            done = await staying(host).run(words, stdin=content, timeout=_SECONDS)
+            if done.exit_code:
+                raise KvestigateError(f"{host.node}: {complaint(done)}")
+    return Synced(
+        wanted.spec.name,
+        wanted.spec.node,
+        wanted.directory,
+        (legible(path),),
+        (),
+        0,
+        len(content),
+        options.apply,
+    )
 
 
 async def _send(host: Host, wanted: Wanted, work: Work) -> None:
