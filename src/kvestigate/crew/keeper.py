@@ -17,6 +17,7 @@ from kvestigate import errors
 from kvestigate.aio.clock import WALL, Clock, Timer
 from kvestigate.crew.crew import Crew, CrewShape, Doors
 from kvestigate.crew.step import Step
+from kvestigate.crew.turns import SLICE, Turns
 from kvestigate.plane import timing
 from kvestigate.plane.planes import Planes
 from kvestigate.plane.stepping import MOST_SECONDS, StepResult
@@ -24,8 +25,6 @@ from kvestigate.plane.store.plane import Plane
 from kvestigate.plane.timing import Timing, timing_of
 
 ACTOR = "system:clock"
-_SLICE = 0.001
-"""Seconds for one crew before the next has its turn."""
 
 
 class Crews:
@@ -63,6 +62,7 @@ class Crews:
 
     async def __aenter__(self) -> Crews:
         self._loop = asyncio.get_running_loop()
+        self._turns = Turns(self._loop)
         self._planes.workforce = self
         if self._on_wall_clock:
             self._planes.store.listen(self._changed)
@@ -117,7 +117,7 @@ class Crews:
     async def _step(self, plane: Plane, before: Timing, seconds: float | None) -> StepResult:
         revision = plane.state.revision
         crew = self._virtual_crew(plane, before)
-        step = Step(crew, seconds)
+        step = Step(crew, seconds, self._turns)
         self._planes.times.moving[plane.name] = crew.clock
         try:
             await step.run()
@@ -149,15 +149,12 @@ class Crews:
             return
         self._queued.add(name)
         self._waiting.append(name)
-        if len(self._waiting) == 1:
-            self._loop.call_soon(self._work)
+        self._turns.take(self._work)
 
     def _work(self) -> None:
         """One slice of the crew that has waited longest."""
         name = self._waiting.popleft()
         self._queued.discard(name)
-        if self._waiting:
-            self._loop.call_soon(self._work)
         crew = self._crews.get(name)
         if crew is not None:
             self._serve(name, crew)
@@ -218,7 +215,7 @@ class Crews:
 
 def _slice(crew: Crew, now: float) -> bool:
     """Work for a moment; whether there is more to do."""
-    stop = time.perf_counter() + _SLICE
+    stop = time.perf_counter() + SLICE
     crew.loop.advance(now)
     with crew.loop.entered():
         while crew.turn(stop):

@@ -12,50 +12,49 @@ import asyncio
 import time
 
 from kvestigate.crew.crew import Crew
+from kvestigate.crew.turns import SLICE, Turns
 
 QUIET = 30.0
 LONGEST = 3600.0
-
-_SLICE = 0.001
-"""Seconds of real time after which others on the server's loop have their turn."""
 
 
 class Step:
     """Moves one crew's loop until `seconds` have passed, or until it is idle."""
 
-    def __init__(self, crew: Crew, seconds: float | None) -> None:
+    def __init__(self, crew: Crew, seconds: float | None, turns: Turns) -> None:
         self._crew = crew
+        self._turns = turns
         self._until_idle = seconds is None
         self._end = crew.loop.time() + (LONGEST if seconds is None else seconds)
         self.idle = False
 
     async def run(self) -> None:
-        outer = asyncio.get_running_loop()
-        while not await self._slice(outer):
+        while not await self._slice():
             # A write that is on its way to disk is waited for in real time.
             await self._crew.plane.settled()
         if not self._until_idle:
             self._crew.loop.advance(self._end)
 
-    async def _slice(self, outer: asyncio.AbstractEventLoop) -> bool:
+    async def _slice(self) -> bool:
         """Run for a moment, outside of any task of the outer loop; whether the step is over."""
-        over: asyncio.Future[bool] = outer.create_future()
+        over: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
         def run() -> None:
+            if over.cancelled():
+                return  # who asked for the step has gone
             try:
                 result = self._move()
             except BaseException as error:  # noqa: BLE001 - handed on to who waits for the step
                 over.set_exception(error)
             else:
-                if not over.cancelled():
-                    over.set_result(result)
+                over.set_result(result)
 
-        outer.call_soon(run)
+        self._turns.take(run)
         return await over
 
     def _move(self) -> bool:
         crew, loop = self._crew, self._crew.loop
-        stop = time.perf_counter() + _SLICE
+        stop = time.perf_counter() + SLICE
         with loop.entered():
             while time.perf_counter() < stop:
                 if crew.turn(stop):
