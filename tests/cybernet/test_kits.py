@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from kvestigate.cybernet.tokens import digest
 from tests.cybernet.conftest import changed
 from tests.cybernet.served import ServedSpace
 from tests.hosts_cluster import HostsCluster
+from tests.upstream.processes import free_ports
 
 pytestmark = [
     pytest.mark.workflow,
@@ -39,8 +39,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HostsCluster]:
 
 
 def free_port() -> str:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return str(server.getsockname()[1])
+    (port,) = free_ports(1)
+    return str(port)
 
 
 def run(
