@@ -67,6 +67,8 @@ PROVIDERS = [
 
 _REAL_SECONDS = 240
 """The first test of a module starts its cluster too, which has taken above a minute already."""
+_WORKFLOW_SECONDS = 180
+"""What takes twenty seconds on a machine that does nothing else takes longer on others."""
 _running = pytest.StashKey[str]()
 
 
@@ -148,8 +150,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {"kubernetes", "full_kubernetes"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.real)
-        if item.get_closest_marker("real") and not item.get_closest_marker("timeout"):
+        if item.get_closest_marker("timeout"):
+            continue
+        if item.get_closest_marker("real"):
             item.add_marker(pytest.mark.timeout(_REAL_SECONDS))
+        elif item.get_closest_marker("workflow"):
+            item.add_marker(pytest.mark.timeout(_WORKFLOW_SECONDS))
 
 
 def _elsewhere(item: pytest.Item) -> bool:
