@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from kvestigate.cli.progress import Counting, counting, said_if_silent, waiting
+from kvestigate.cli.progress import Counting, counting, said_if_silent, ticking, waiting
 
 
 class Clock:
@@ -72,6 +72,18 @@ def test_who_waits_is_told_for_how_long(monkeypatch: pytest.MonkeyPatch) -> None
         assert terminal.getvalue() == ""
         told(2.0)
         assert terminal.getvalue() == "\r\x1b[Kstarting: 2 s"
+    assert terminal.getvalue().endswith("\r\x1b[K")
+
+
+async def test_who_waits_sees_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stderr", terminal := Terminal())
+    with ticking("creating"):
+        pass
+    assert terminal.getvalue() == ""  # it was done within the second
+    with ticking("creating", pause=0.0):
+        for _ in range(5):  # turns of the loop, each with a tick
+            await asyncio.sleep(0)
+    assert terminal.getvalue().count("creating: 0 s") >= 2
     assert terminal.getvalue().endswith("\r\x1b[K")
 
 

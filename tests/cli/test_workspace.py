@@ -138,7 +138,7 @@ def test_a_workspace_from_its_file_to_its_end(
     assert uses == [("workspace", "finetune")] * 2 + [("free", "")] * 2
     again = ok(invoke("workspace", "apply", "--config", config))
     assert "exists already, as it should be" in again
-    assert "is up to date (1 files)" in again
+    assert "is up to date (1 file)" in again
     assert "is as it should be" in ok(invoke("workspace", "diff", "--config", config))
 
     command = ("--config", config, "--tag", "train-1", "--gpu", "1", "--env", "LEVEL=a 'b'")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,6 +18,7 @@ from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import duration
+from kvestigate.cli.progress import ticking
 from kvestigate.errors import (
     EXIT_CONFLICT,
     EXIT_FAILED,
@@ -145,7 +147,8 @@ async def plan(
 
     wanted = _options(options, spec, force_conflicts=force_conflicts, via=via)
     act = collect if gate is None else gate.up
-    outcome = await act(access_of(options), wanted)
+    with _ticking("bringing up", wanted):
+        outcome = await act(access_of(options), wanted)
     emit(options, outcome, outcome_blocks)
     return _exit_code(outcome)
 
@@ -193,7 +196,8 @@ async def up(
         apply=confirmation.apply and confirmation.understood,
     )
     act = collect if gate is None else gate.up
-    outcome = await act(access_of(options), wanted)
+    with _ticking("bringing up", wanted):
+        outcome = await act(access_of(options), wanted)
     emit(options, outcome, outcome_blocks)
     if outcome.changes_anything and not outcome.failed:
         confirmation.require()
@@ -231,7 +235,8 @@ async def down(
     apply = confirmation.apply and confirmation.understood
     wanted = _options(options, spec, timeout=timeout, via=via, apply=apply)
     act = collect if gate is None else gate.down
-    outcome = await act(access_of(options), wanted)
+    with _ticking("taking down", wanted):
+        outcome = await act(access_of(options), wanted)
     emit(options, outcome, outcome_blocks)
     if outcome.changes_anything and not outcome.failed:
         confirmation.require()
@@ -251,7 +256,9 @@ async def diff(options: GlobalOptions, spec: Path, gate: Gate | None, via: NodeA
     from kvestigate.app.present import drift_blocks
 
     holder = "" if gate is None else gate.holder
-    found = await collect(access_of(options), _options(options, spec, via=via, holder=holder))
+    wanted = _options(options, spec, via=via, holder=holder)
+    with _ticking("comparing", wanted):
+        found = await collect(access_of(options), wanted)
     emit(options, found, drift_blocks)
     return _exit_code(found.plan)
 
@@ -324,6 +331,10 @@ def _options(options: GlobalOptions, path: Path, **given: Any) -> AppOptions:
     from kvestigate.app.manage import AppOptions
 
     return AppOptions(app=_load(options, path), directory=path.parent, **given)
+
+
+def _ticking(doing: str, wanted: AppOptions) -> AbstractContextManager[None]:
+    return ticking(f"{doing if wanted.apply else 'planning'} App {wanted.app.full_name}")
 
 
 def _exit_code(outcome: AppOutcome) -> int:

@@ -110,6 +110,45 @@ def waiting(doing: str) -> Iterator[Callable[[float], None] | None]:
 
 
 @contextmanager
+def ticking(doing: str, pause: float = 1.0) -> Iterator[None]:
+    """Say on a terminal what we are at, and for how long; nothing of it stays."""
+    stream = sys.stderr
+    if not stream.isatty():
+        yield
+        return
+    ticker = _Ticker(stream, doing, pause)
+    try:
+        yield
+    finally:
+        ticker.end()
+
+
+class _Ticker:
+    def __init__(self, stream: TextIO, doing: str, pause: float) -> None:
+        import asyncio
+
+        self._stream = stream
+        self._doing = doing
+        self._pause = pause
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+        self._shown = False
+        self._next = self._loop.call_later(pause, self._tick)
+
+    def _tick(self) -> None:
+        self._shown = True
+        self._stream.write(f"{_ERASE}{self._doing}: {self._loop.time() - self._began:.0f} s")
+        self._stream.flush()
+        self._next = self._loop.call_later(self._pause, self._tick)
+
+    def end(self) -> None:
+        self._next.cancel()
+        if self._shown:
+            self._stream.write(_ERASE)
+            self._stream.flush()
+
+
+@contextmanager
 def said_if_silent(words: str, patience: float = 3.0) -> Iterator[Callable[[], None]]:
     """Say `words` on a terminal unless the yielded function is called within `patience`."""
     if not sys.stderr.isatty():

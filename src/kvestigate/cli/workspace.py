@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from kvestigate.cli.node import toggle
 from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
+from kvestigate.cli.progress import ticking
 from kvestigate.hosts.model import NodeAccess
 from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec, load_workspace
 
@@ -77,7 +79,8 @@ async def status(
     from kvestigate.workspace.views import status_blocks
 
     wanted = StatusOptions(nodes, root)
-    found = await collect(access_of(options), wanted, via)
+    with ticking("looking at the hosts"):
+        found = await collect(access_of(options), wanted, via)
     emit(options, found, status_blocks)
 
 
@@ -98,7 +101,8 @@ async def gpus(options: GlobalOptions, nodes: tuple[str, ...], root: str, via: N
     from kvestigate.workspace.views import gpus_blocks
 
     wanted = GpusOptions(nodes, root)
-    found = await collect(access_of(options), wanted, via)
+    with ticking("looking at the hosts"):
+        found = await collect(access_of(options), wanted, via)
     emit(options, found, gpus_blocks)
 
 
@@ -130,7 +134,8 @@ async def create(
     from kvestigate.workspace.views import creation_blocks
 
     wanted = CreateOptions(spec, apply=meant(confirmation))
-    done = await collect(access_of(options), wanted, via)
+    with _ticking("creating", spec, confirmation):
+        done = await collect(access_of(options), wanted, via)
     emit(options, done, creation_blocks)
     if done.plan.steps:
         confirmation.require()
@@ -164,7 +169,8 @@ async def destroy(
     from kvestigate.workspace.views import destruction_blocks
 
     wanted = DestroyOptions(spec, apply=meant(confirmation))
-    done = await collect(access_of(options), wanted, via)
+    with _ticking("removing", spec, confirmation):
+        done = await collect(access_of(options), wanted, via)
     emit(options, done, destruction_blocks)
     confirmation.require()
 
@@ -176,7 +182,8 @@ async def diff(options: GlobalOptions, spec: WorkspaceSpec, config: str, via: No
     from kvestigate.workspace.applying import compared
     from kvestigate.workspace.views import comparison_blocks
 
-    found = await compared(access_of(options), spec, Path(config).parent, via)
+    with ticking(f"comparing workspace {spec.name}"):
+        found = await compared(access_of(options), spec, Path(config).parent, via)
     emit(options, found, comparison_blocks)
 
 
@@ -204,9 +211,10 @@ async def apply(
     from kvestigate.workspace.applying import applied
     from kvestigate.workspace.views import application_blocks
 
-    done: Application = await applied(
-        access_of(options), spec, Path(config).parent, apply=meant(confirmation), via=via
-    )
+    with _ticking("applying", spec, confirmation):
+        done: Application = await applied(
+            access_of(options), spec, Path(config).parent, apply=meant(confirmation), via=via
+        )
     emit(options, done, application_blocks)
     if done.creation.plan.steps or any(it.sent or it.removed for it in done.sources):
         confirmation.require()
@@ -218,9 +226,13 @@ async def apply(
     examples=("kvestigate workspace export finetune --node node-02 -o finetune.yaml",),
 )
 @click.argument("name")
-@click.option("--node", required=True, metavar="NODE", help="Where it is.")
+@click.option("--node", required=True, metavar="NODE", help="Node that it is on.")
 @click.option(
-    "--root", default=DEFAULT_ROOT, show_default=True, metavar="DIR", help="Where it is there."
+    "--root",
+    default=DEFAULT_ROOT,
+    show_default=True,
+    metavar="DIR",
+    help="Where it is on the node.",
 )
 @click.option("-o", "--output", "file", default="-", metavar="FILE", help="Where to write it.")
 @through_daemon_set
@@ -267,6 +279,12 @@ async def uncordon(options: GlobalOptions, name: str, confirmation: Confirmation
     The same as `kvestigate node uncordon`.
     """
     await toggle(options, name, False, confirmation)
+
+
+def _ticking(
+    doing: str, spec: WorkspaceSpec, confirmation: Confirmation
+) -> AbstractContextManager[None]:
+    return ticking(f"{doing if meant(confirmation) else 'planning'} workspace {spec.name}")
 
 
 def meant(confirmation: Confirmation) -> bool:

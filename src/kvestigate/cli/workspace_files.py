@@ -14,6 +14,7 @@ from kvestigate.cli.confirm import Confirmation, Consequence, writes
 from kvestigate.cli.group import command
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
+from kvestigate.cli.progress import ticking
 from kvestigate.cli.workspace import described, meant, workspace
 from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.hosts.model import NodeAccess
@@ -68,7 +69,8 @@ async def sync(
 
     files = Directory(Path(local), excludes)
     wanted = Wanted(spec, check_subdir(subdir, "--subdir"), files, delete, excludes)
-    done = await bring(access_of(options), wanted, apply=meant(confirmation), via=via)
+    with ticking(f"comparing {local}" if not meant(confirmation) else f"sending {local}"):
+        done = await bring(access_of(options), wanted, apply=meant(confirmation), via=via)
     emit(options, done, synced_blocks)
     if done.sent or done.removed:
         confirmation.require()
@@ -99,8 +101,9 @@ async def fetch(
 
     wanted = FetchOptions(spec, path)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
-        async for piece in stream(access_of(options), wanted, via):
-            file.write(piece)
+        with ticking(f"fetching {path}"):
+            async for piece in stream(access_of(options), wanted, via):
+                file.write(piece)
         file.seek(0)
         name = _unpack(file, path, directory)
     click.echo(f"fetched {Path(directory) / name}", err=True)
