@@ -36,11 +36,15 @@ _SELECTION = (
         "exclude_nodes",
         multiple=True,
         metavar="NODE",
-        help="Not this node; repeatable.",
+        help="Leave this node out; repeatable.",
     ),
-    click.option("-l", "--selector", default="", metavar="SELECTOR", help="Pods with such labels."),
+    click.option(
+        "-l", "--selector", default="", metavar="SELECTOR", help="Only pods with these labels."
+    ),
     click.option("--pod", "pods", multiple=True, metavar="POD", help="Only this pod; repeatable."),
-    click.option("--deployment", default="", metavar="NAME", help="The Deployment whose pods."),
+    click.option(
+        "--deployment", default="", metavar="NAME", help="Deployment whose pods are meant."
+    ),
     click.option("-c", "--container", default="", metavar="NAME", help="Container of each pod."),
     through_daemon_set,
 )
@@ -60,7 +64,7 @@ _PACE = (
         default="60",
         show_default=True,
         metavar="SECONDS",
-        help="For each target; what takes longer is ended.",
+        help="Time for each target; what takes longer is ended.",
     ),
     click.option("--dry-run", is_flag=True, help="Only show what would be done where."),
 )

@@ -96,7 +96,7 @@ async def audit(
 @click.argument("after", type=click.Path(path_type=Path))
 @json_option
 def diff(options: GlobalOptions, before: Path, after: Path, json_path: Path | None) -> None:
-    """Say what changed between two audits that --json wrote."""
+    """Show what changed between two audits that --json wrote."""
     from kvestigate.reports.difference import blocks, difference, parse
 
     if options.output == _SARIF:

@@ -144,7 +144,7 @@ def shared_options(function: F) -> F:
     type=whole_number(1, 10_000),
     default="1",
     show_default=True,
-    help="Events a request at most; a request with more than one holds an array.",
+    help="Most events in a request; more than one are sent as an array.",
 )
 @click.option(
     "--post-queue",

@@ -60,7 +60,7 @@ KVESTIGATE: tuple[Entry, ...] = (
     Entry(
         "logs",
         "kvestigate.cli.logs:logs",
-        "Show what a pod says, or all pods of a workload.",
+        "Show the log of a pod, or of all pods of a workload.",
         INVESTIGATE,
     ),
     Entry(
@@ -168,7 +168,7 @@ KVESTIGATE: tuple[Entry, ...] = (
     Entry(
         "fleet",
         "kvestigate.cli.fleet:fleet",
-        "Have many planes that are made alike.",
+        "Declare many planes that are made alike.",
         SERVE,
     ),
     Entry(

@@ -78,9 +78,7 @@ def writes(consequence: Consequence) -> Callable[[Callable[..., Any]], Callable[
         @click.option(
             consequence.flag, "understood", is_flag=True, help="Required together with --apply."
         )
-        @click.option(
-            "--dry-run", is_flag=True, help="Only show the plan, and end with 0; changes nothing."
-        )
+        @click.option("--dry-run", is_flag=True, help="Only show the plan, and exit with 0.")
         @functools.wraps(function)
         def call(*args: Any, apply: bool, understood: bool, dry_run: bool, **kwargs: Any) -> Any:
             if dry_run and apply:

@@ -35,7 +35,7 @@ from kvestigate.errors import EXIT_OK, EXIT_TIMEOUT
     "--grace-period",
     type=whole_number(0, 86_400),
     metavar="SECONDS",
-    help="Time it gets to end, instead of what it says itself.",
+    help="Time it gets to stop, instead of its own.",
 )
 @click.option(
     "--timeout",

@@ -23,7 +23,7 @@ from kvestigate.errors import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK
     ),
 )
 @click.argument("manifests", nargs=-1, required=True, metavar="MANIFEST...")
-@click.option("-R", "--recursive", is_flag=True, help="Look into directories of directories.")
+@click.option("-R", "--recursive", is_flag=True, help="Read the directories below, too.")
 @click.option("--force-conflicts", is_flag=True, help="Take over fields that other managers own.")
 @click.option(
     "--timeout",

@@ -64,7 +64,7 @@ async def snapshot(
     ),
 )
 @click.argument("id")
-@click.option("--name", default="", help="Of the fork; with --count what -0000 and so on follow.")
+@click.option("--name", default="", help="Name of the fork; with --count NAME-0000 and so on.")
 @click.option("--count", type=click.IntRange(1, 10_000), help="How many forks.")
 @click.option("--checkpoint", default="", help="Fork from this state instead of the present.")
 @data_option
@@ -102,7 +102,9 @@ async def fork(
     ),
 )
 @click.argument("id")
-@click.option("--name", default="", help="Of the checkpoint; made from the revision if none.")
+@click.option(
+    "--name", default="", help="Name of the checkpoint; made from the revision if not given."
+)
 @click.option("--replace", is_flag=True, help="Move a checkpoint of that name.")
 @data_option
 @writes(Consequence.MODIFIES_CLUSTER)

@@ -38,7 +38,7 @@ def eviction_options(function: F) -> F:
             "--grace-period",
             type=whole_number(0, 86_400),
             metavar="SECONDS",
-            help="Time that pods get to end, instead of what they say themselves.",
+            help="Time that pods get to stop, instead of their own.",
         ),
         click.option("--include-system", is_flag=True, help="Evict in system namespaces, too."),
     )
@@ -58,7 +58,9 @@ def eviction_options(function: F) -> F:
     ),
 )
 @click.option("--node", default="", metavar="NODE", help="Pods on this node.")
-@click.option("-l", "--selector", default="", metavar="SELECTOR", help="Pods with such labels.")
+@click.option(
+    "-l", "--selector", default="", metavar="SELECTOR", help="Only pods with these labels."
+)
 @eviction_options
 @writes(Consequence.DISRUPTS_WORKLOADS)
 async def evict(

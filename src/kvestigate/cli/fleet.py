@@ -18,7 +18,7 @@ from kvestigate.errors import InputError
 
 @group("fleet")
 def fleet() -> None:
-    """Have many planes that are made alike."""
+    """Declare many planes that are made alike."""
 
 
 @command(
@@ -38,8 +38,12 @@ def fleet() -> None:
     show_default=True,
     help="How many members.",
 )
-@click.option("--prefix", default="", help="What the ids of members begin with; NAME- if none.")
-@click.option("--ttl", metavar="SECONDS", type=click.IntRange(min=1), help="Delete it after that.")
+@click.option(
+    "--prefix", default="", help="What the ids of members begin with; NAME- if not given."
+)
+@click.option(
+    "--ttl", metavar="SECONDS", type=click.IntRange(min=1), help="Delete the fleet after this time."
+)
 @click.option("--from-plane", default="", metavar="ID", help="Members are copies of this plane.")
 @click.option("--scenario", default="", help="Members start with what this scenario has.")
 @click.option(

@@ -44,14 +44,25 @@ _SHELL = ("/bin/sh", "-c", "exec $(command -v bash || command -v sh)")
 @click.option(
     "--env", "envs", multiple=True, metavar="K=V", help="Variable of the task; repeatable."
 )
-@click.option("--secret", "secrets", multiple=True, metavar="K=V", help="Secret one; repeatable.")
+@click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="K=V",
+    help="Secret variable of the task; repeatable.",
+)
 @click.option("--watch", is_flag=True, help="Show how its nodes fare instead of the log.")
 @click.option("--queue", metavar="NAME", help="Kueue's LocalQueue that admits the task.")
 @click.option(
-    "--start-within", "start", type=duration, help="Time until all nodes have to run; 24h."
+    "--start-within",
+    "start",
+    type=duration,
+    help="Time within which all nodes must run; 24h if not given.",
 )
-@click.option("--deadline", type=duration, help="Time until all has to be done; 30d.")
-@click.option("--ttl", type=duration, help="How long it is kept after its end; 7d.")
+@click.option(
+    "--deadline", type=duration, help="Time within which all must be done; 30d if not given."
+)
+@click.option("--ttl", type=duration, help="How long it is kept after its end; 7d if not given.")
 async def submit(
     options: GlobalOptions,
     file: str,

@@ -24,7 +24,9 @@ def jobs() -> None:
 
 
 def all_users_option(function: F) -> F:
-    option: Any = click.option("--all-users", is_flag=True, help="Those of all users, not yours.")
+    option: Any = click.option(
+        "--all-users", is_flag=True, help="Those of all users, not only yours."
+    )
     decorated: F = option(function)
     return decorated
 
@@ -178,6 +180,6 @@ async def serve(options: GlobalOptions, host: str, port: int | None, config: str
     """Serve tasks and volumes over HTTP.
 
     The header X-User says who is asking, on loopback alone; with tokens or an OpenID Connect
-    issuer in --config users prove it, from anywhere. Nothing is kept but in the cluster.
+    issuer in --config users prove it, from anywhere. Everything is kept in the cluster.
     """
     await serve_launcher(options, host, port, config)

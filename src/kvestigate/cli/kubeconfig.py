@@ -185,7 +185,7 @@ async def convert(
 @click.argument("after", type=click.Path(path_type=Path))
 @json_option
 def diff(options: GlobalOptions, before: Path, after: Path, json_path: Path | None) -> None:
-    """Say what two kubeconfigs say differently, with secrets as fingerprints.
+    """Show how two kubeconfigs differ, with secrets as fingerprints.
 
     Order and layout do not count, nor whether a certificate is in the file or beside it.
     """

@@ -18,7 +18,7 @@ F = TypeVar("F")
 
 def name_option(function: F) -> F:
     option: Any = click.option(
-        "--name", default="default", show_default=True, help="Which cluster; each has its own."
+        "--name", default="default", show_default=True, help="Name of the cluster."
     )
     decorated: F = option(function)
     return decorated

@@ -23,14 +23,19 @@ from kvestigate.errors import UsageError
     ),
 )
 @click.argument("target")
-@click.option("-c", "--container", default="", metavar="NAME", help="Container to listen to.")
+@click.option("-c", "--container", default="", metavar="NAME", help="Container whose log to show.")
 @click.option("--all-containers", is_flag=True, help="All containers of each pod.")
-@click.option("-f", "--follow", is_flag=True, help="Go on with what is said from now on.")
+@click.option("-f", "--follow", is_flag=True, help="Keep showing new lines.")
 @click.option(
-    "--tail", type=whole_number(0, 10**9), metavar="LINES", help="Only the last lines of each."
+    "--tail",
+    type=whole_number(0, 10**9),
+    metavar="LINES",
+    help="Only the last lines of each container.",
 )
-@click.option("--since", type=duration, metavar="TIME", help="Only lines of that time: 10m, 2h.")
-@click.option("-p", "--previous", is_flag=True, help="Of the run before the last restart.")
+@click.option(
+    "--since", type=duration, metavar="TIME", help="Only lines not older than this: 10m, 2h."
+)
+@click.option("-p", "--previous", is_flag=True, help="Show the run before the last restart.")
 @click.option("--timestamps", is_flag=True, help="Begin each line with its time.")
 async def logs(
     options: GlobalOptions,
@@ -43,7 +48,7 @@ async def logs(
     previous: bool,
     timestamps: bool,
 ) -> None:
-    """Show what a pod says, or all pods of a workload.
+    """Show the log of a pod, or of all pods of a workload.
 
     TARGET is a pod, or deployment/NAME, statefulset/NAME, job/NAME, service/NAME. Where there
     are several containers, each line begins with the one that said it.

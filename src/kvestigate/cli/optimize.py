@@ -273,7 +273,7 @@ async def probe_gpu(
     "--grace-period",
     type=whole_number(0, 86_400),
     metavar="SECONDS",
-    help="Time that pods get to end, instead of what they say themselves.",
+    help="Time that pods get to stop, instead of their own.",
 )
 @click.option(
     "--timeout",

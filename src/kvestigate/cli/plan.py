@@ -42,9 +42,9 @@ from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError
     "labels",
     multiple=True,
     metavar="SELECTOR",
-    help="Only nodes with such labels: key=value; repeatable.",
+    help="Only nodes with this label: key=value; repeatable.",
 )
-@click.option("--exclude", multiple=True, metavar="NODE", help="Not this node; repeatable.")
+@click.option("--exclude", multiple=True, metavar="NODE", help="Leave this node out; repeatable.")
 @click.option(
     "--strategy",
     default="",

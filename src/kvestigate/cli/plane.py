@@ -35,7 +35,7 @@ def data_option(function: F) -> F:
         "--data",
         metavar="DIR",
         type=click.Path(path_type=Path, file_okay=False),
-        help="Where the server keeps planes and keys; ~/.local/state/kvestigate/plane if none.",
+        help="Where the server keeps planes and keys; ~/.local/state/kvestigate/plane by default.",
     )
     decorated: F = option(function)
     return decorated
@@ -54,7 +54,7 @@ def clock_options(function: F) -> F:
         metavar="N",
         type=int,
         default=0,
-        help="Of all that looks random in virtual time.",
+        help="Seed of all that looks random in virtual time.",
     )
     decorated: F = clock(seed(function))
     return decorated
@@ -95,7 +95,7 @@ def clock_options(function: F) -> F:
     "--etcd-ca",
     metavar="PATH",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Who signs the etcd's certificate, in PEM; the system's CAs if none.",
+    help="Who signs the etcd's certificate, in PEM; the system's CAs if not given.",
 )
 @click.option(
     "--etcd-cert",

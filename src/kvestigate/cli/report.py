@@ -21,7 +21,7 @@ def report() -> None:
 
 @command("list", into=report, examples=("kvestigate report list", "kvestigate report list -o wide"))
 def list_(options: GlobalOptions) -> None:
-    """Show the reports that there are."""
+    """List the reports."""
     from kvestigate.reports.run import names
     from kvestigate.reports.views import names_blocks
 

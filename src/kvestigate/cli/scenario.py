@@ -30,7 +30,7 @@ def list_(options: GlobalOptions) -> None:
 )
 @click.argument("name", metavar="NAME|FILE")
 def show(options: GlobalOptions, name: str) -> None:
-    """Print a scenario, once nothing is wrong with it: a start for one of your own."""
+    """Check a scenario and print it: a start for one of your own."""
     from kvestigate.local.scenarios.library import checked, find
     from kvestigate.local.views import scenario_blocks
 

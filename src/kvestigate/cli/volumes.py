@@ -32,7 +32,7 @@ def volumes() -> None:
 @click.argument("name")
 @click.argument("size")
 @click.option(
-    "--storage-class", metavar="NAME", help="Class to use; the cluster's default if none."
+    "--storage-class", metavar="NAME", help="Class to use; the cluster's default if not given."
 )
 @click.option(
     "--access-modes",
