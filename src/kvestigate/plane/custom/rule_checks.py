@@ -38,14 +38,18 @@ def forms(schema: Schema, path: str) -> Causes:
         message, source = rule.get("message") or "", rule.get("rule") or ""
         if not source.strip():
             yield causes.required(f"{at}.rule", "rule is not specified")
-        if message and not message.strip():
+        elif message and not message.strip():
             why = "must be non-empty if specified"
             yield causes.invalid(f"{at}.message", message, why)
         elif "\n" in message.strip():
             yield causes.invalid(f"{at}.message", message, "must not contain line breaks")
-        elif "\n" in source.strip() and not message and not rule.get("messageExpression"):
+        elif "\n" in source.strip() and not message:
             why = "message must be specified if rule contains line breaks"
             yield causes.required(f"{at}.message", why)
+        expression = rule.get("messageExpression") or ""
+        if expression and not expression.strip():
+            why = "messageExpression must be non-empty if specified"
+            yield causes.required(f"{at}.messageExpression", why)
         if (reason := rule.get("reason")) is not None and reason not in _REASONS:
             yield causes.unsupported(f"{at}.reason", reason, _REASONS)
         told = rule.get("fieldPath") or ""
@@ -113,6 +117,9 @@ class _Checker:
                 yield causes.invalid(f"{at}.rule", rule["rule"], why)
             elif type_ is not None and extent is not None:
                 yield from self._rule(rule, type_, extent, times, at)
+                if rule.get("optionalOldSelf") is not None and not mentions_old(rule["rule"]):
+                    why = "may not be set if oldSelf is not used in rule"
+                    yield causes.invalid(f"{at}.optionalOldSelf", rule["optionalOldSelf"], why)
 
     def _rule(
         self, rule: Mapping[str, Any], type_: Type, extent: Extent, times: int | None, at: str
@@ -120,7 +127,7 @@ class _Checker:
         scope = variables(type_, rule)
         why = _complaint(rule["rule"], scope, "bool", "")
         if why:
-            yield causes.invalid(f"{at}.rule", _dump(rule), why)
+            yield causes.invalid(f"{at}.rule", dump(rule), why)
         else:
             cost = estimated(rule["rule"], scope, extent)
             often = extent.repeats if times is None else times
@@ -128,7 +135,7 @@ class _Checker:
         if source := (rule.get("messageExpression") or "").strip():
             why = _complaint(rule["messageExpression"], scope, "string", "messageExpression ")
             if why:
-                yield causes.invalid(f"{at}.messageExpression", _dump(rule), why)
+                yield causes.invalid(f"{at}.messageExpression", dump(rule), why)
             else:
                 cost = estimated(source, scope, extent)
                 yield from self.ledger.enter(f"{at}.messageExpression", "messageExpression", cost)
@@ -146,7 +153,7 @@ def _complaint(source: str, scope: dict[str, Type], wanted: str, what: str) -> s
     return ""
 
 
-def _dump(rule: Mapping[str, Any]) -> dict[str, Any]:
+def dump(rule: Mapping[str, Any]) -> dict[str, Any]:
     """The rule as the server's own struct has it."""
     return {
         "Rule": rule["rule"],

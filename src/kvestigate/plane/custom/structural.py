@@ -8,23 +8,28 @@ from typing import Any
 
 from kvestigate.kube import causes, patterns
 from kvestigate.kube.causes import Cause
-from kvestigate.plane.custom import rule_checks, validation
+from kvestigate.plane.custom import rule_checks, supported, validation
 from kvestigate.plane.custom.formats import FORMATS, UNCHECKED
+from kvestigate.plane.custom.parts import (
+    EMBEDDED,
+    INT_OR_STRING,
+    LIST_KEYS,
+    LIST_TYPE,
+    MAP_TYPE,
+    PRESERVE,
+    alternatives,
+    notable,
+)
+from kvestigate.plane.custom.rules import RULES
 from kvestigate.plane.custom.structure import Structure
 
 Schema = Mapping[str, Any]
 Causes = Iterator[Cause]
 
-_TYPES = ("array", "boolean", "integer", "number", "object", "string")
-_UNSUPPORTED = ("$ref", "id", "patternProperties", "definitions", "dependencies")
+_AT_ROOT = "must not be empty at the root"
 _OBJECT_FIELDS = "must not be empty for specified object fields"
 _ITEMS = "must not be empty for specified array items"
-_JUNCTORS = ("allOf", "anyOf", "oneOf")
-_PRESERVE = "x-kubernetes-preserve-unknown-fields"
-_INT_OR_STRING = "x-kubernetes-int-or-string"
-_EMBEDDED = "x-kubernetes-embedded-resource"
-_LIST_TYPE, _LIST_KEYS = "x-kubernetes-list-type", "x-kubernetes-list-map-keys"
-_MAP_TYPE = "x-kubernetes-map-type"
+_INTEGER_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 
 # What a schema inside allOf and the like may not say, and what it must be instead.
 _FORBIDDEN_INSIDE = {
@@ -34,23 +39,29 @@ _FORBIDDEN_INSIDE = {
     "nullable": "false",
     "title": "empty",
     "type": "empty",
-    _EMBEDDED: "false",
-    _INT_OR_STRING: "false",
-    _LIST_KEYS: "empty",
-    _LIST_TYPE: "undefined",
-    _MAP_TYPE: "undefined",
-    _PRESERVE: "false",
+    EMBEDDED: "false",
+    INT_OR_STRING: "false",
+    LIST_KEYS: "empty",
+    LIST_TYPE: "undefined",
+    MAP_TYPE: "undefined",
+    PRESERVE: "false",
+    RULES: "empty",
 }
 
 
 def check(schema: Schema, path: str) -> list[Cause]:
     """Everything that keeps a schema from being one of a custom resource."""
-    found = [*_supported(schema, path, root=True)]
-    if not found:
-        found = [*_root(schema, path), *_typed(schema, path, "must not be empty at the root")]
-        found.sort(key=lambda cause: cause.field)
-    if not found:
-        found = [*_defaults(schema, path), *rule_checks.expressions(schema, path)]
+    found: list[Cause] = []
+    if schema.get("nullable"):
+        found.append(causes.forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
+    convertible = supported.is_convertible(schema)
+    if convertible:
+        wrong = [*_typed(schema, path, _AT_ROOT), *_incomplete(schema, schema, path, path)]
+        found += sorted(wrong, key=str) or _defaults(schema, path)
+    whole = not found
+    found += supported.check(schema, path)
+    if whole and not found:
+        found += rule_checks.expressions(schema, path)
     return found
 
 
@@ -60,93 +71,89 @@ def odd_formats(schema: Any) -> Iterator[str]:
         form = schema.get("format")
         if form and form not in FORMATS and form not in UNCHECKED:
             yield form
-        for inner, _ in _notable(schema, ""):
+        for inner, _ in notable(schema, ""):
             yield from odd_formats(inner)
 
 
-def _inside(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
-    """The schemas of the values inside."""
-    for name in sorted(schema.get("properties") or ()):
-        yield schema["properties"][name], f"{path}.properties[{name}]"
-    for key in ("additionalProperties", "items"):
-        if isinstance(schema.get(key), dict):
-            yield schema[key], f"{path}.{key}"
+# -- what makes it structural -----------------------------------------------------------
 
 
-def _notable(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
-    """The same without scalars of which nothing is said that could be wrong: most of a schema."""
-    fields = schema.get("properties") or {}
-    for name in sorted([name for name in fields if not _is_plain(fields[name])]):
-        yield fields[name], f"{path}.properties[{name}]"
-    for key in ("additionalProperties", "items"):
-        if isinstance(schema.get(key), dict):
-            yield schema[key], f"{path}.{key}"
+def _typed(schema: Schema, path: str, missing: str) -> Causes:
+    """`missing` is what to say of a type that is not given, which depends on where this is."""
+    type_, extra = schema.get("type"), schema.get("additionalProperties")
+    if type_ == "array" and schema.get("items") is None:
+        yield causes.required(f"{path}.items", "must be specified")
+    for inner, at in notable(schema, path):
+        yield from _typed(inner, at, _ITEMS if at == f"{path}.items" else _OBJECT_FIELDS)
+    if extra is not None and missing == _AT_ROOT:
+        yield causes.forbidden(f"{path}.additionalProperties", "must not be used at the root")
+    if schema.get(INT_OR_STRING):
+        for key in (PRESERVE, EMBEDDED):
+            if schema.get(key):
+                why = f"must be false if {INT_OR_STRING} is true"
+                yield causes.invalid(f"{path}.{key}", True, why)
+    yield from _conditions(schema, path)
+    if schema.get(EMBEDDED):
+        yield from _embedded(schema, path)
+    elif not type_ and not schema.get(INT_OR_STRING) and not schema.get(PRESERVE):
+        yield causes.required(f"{path}.type", missing)
+    if missing == _AT_ROOT and type_ not in (None, "", "object"):
+        yield causes.invalid(f"{path}.type", type_, "must be object at the root")
+    if missing == _AT_ROOT or schema.get(EMBEDDED):
+        yield from _meta(schema, path, root=missing == _AT_ROOT)
 
 
-def _is_plain(schema: Schema) -> bool:
-    return schema.keys() <= _PLAIN and schema.get("type") in _SCALARS
-
-
-_SCALARS = ("boolean", "integer", "number", "string")
-_PLAIN = frozenset(
-    {
-        "description",
-        "enum",
-        "maxLength",
-        "maximum",
-        "minLength",
-        "minimum",
-        "nullable",
-        "title",
-        "type",
-    }
-)
-
-
-def _alternatives(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
-    for key in _JUNCTORS:
-        for position, inner in enumerate(schema.get(key) or ()):
-            yield inner, f"{path}.{key}[{position}]"
-    if schema.get("not"):
-        yield schema["not"], f"{path}.not"
-
-
-# -- what is supported at all -----------------------------------------------------------
-
-
-def _supported(schema: Schema, path: str, *, root: bool = False) -> Causes:
-    if schema.get("uniqueItems"):
-        why = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"
-        yield causes.forbidden(f"{path}.uniqueItems", why)
-    if schema.get("additionalProperties") not in (None, False) and schema.get("properties"):
-        why = "additionalProperties and properties are mutual exclusive"
+def _embedded(schema: Schema, path: str) -> Causes:
+    if schema.get("type") != "object":
+        why, at = f"must be object if {EMBEDDED} is true", f"{path}.type"
+        type_ = schema.get("type")
+        yield causes.invalid(at, type_, why) if type_ else causes.required(at, why)
+    if schema.get("additionalProperties") is not None:
+        why = f"must not be used if {EMBEDDED} is set"
         yield causes.forbidden(f"{path}.additionalProperties", why)
-    for key in _UNSUPPORTED:
-        if schema.get(key):
-            yield causes.forbidden(f"{path}.{key}", f"{key} is not supported")
-    if root and schema.get("nullable"):
-        yield causes.forbidden(f"{path}.nullable", "nullable cannot be true at the root")
-    if schema.get(_PRESERVE) is False:
-        yield causes.invalid(f"{path}.{_PRESERVE}", False, "must be true or undefined")
-    if schema.get("type") and schema["type"] not in _TYPES:
-        yield causes.unsupported(f"{path}.type", schema["type"], _TYPES)
-    yield from _pattern(schema, path)
-    yield from rule_checks.forms(schema, path)
-    yield from _lists(schema, path)
-    yield from _maps(schema, path)
-    for inner, at in (*_notable(schema, path), *_alternatives(schema, path)):
-        yield from _supported(inner, at)
+    if not schema.get("properties") and not schema.get(PRESERVE):
+        why = f"must not be empty if {EMBEDDED} is true without {PRESERVE}"
+        yield causes.required(f"{path}.properties", why)
 
 
-def _pattern(schema: Schema, path: str) -> Causes:
-    pattern = schema.get("pattern")
-    if not pattern:
-        return
-    try:
-        patterns.compiled(pattern)
-    except re.error as error:
-        why = f"must be a valid regular expression, but isn't: {_complaint(pattern, error)}"
-        yield causes.invalid(f"{path}.pattern", pattern, why)
+def _meta(schema: Schema, path: str, *, root: bool) -> Causes:
+    """Of what every object has, the server knows best."""
+    fields = schema.get("properties") or {}
+    for name, wanted in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
+        type_ = fields.get(name, {}).get("type", "") if name in fields else wanted
+        if type_ != wanted:
+            yield causes.invalid(f"{path}.properties[{name}].type", type_, f"must be {wanted}")
+    if root and _says_more(fields.get("metadata", {})):
+        why = (
+            "must not specify anything other than name and generateName, but metadata is "
+            "implicitly specified"
+        )
+        yield causes.forbidden(f"{path}.properties[metadata]", why)
+
+
+def _says_more(meta: Schema) -> bool:
+    if set(meta.get("properties") or ()) - {"name", "generateName"}:
+        return True
+    known = ("type", "default", "properties")
+    return any(
+        value not in (None, "", False, [], {}) for key, value in meta.items() if key not in known
+    )
+
+
+def _conditions(schema: Schema, path: str) -> Causes:
+    """Of the two ways to say that a value is an integer or a string, neither is a condition."""
+    for inner, at in alternatives(schema, path):
+        if at.startswith(f"{path}.anyOf") and schema["anyOf"] == _INTEGER_OR_STRING:
+            continue
+        skipped = at == f"{path}.allOf[0]" and inner.get("anyOf") == _INTEGER_OR_STRING
+        rest = {key: value for key, value in inner.items() if key != "anyOf"}
+        yield from _bare(rest if skipped else inner, at)
+    if pattern := schema.get("pattern"):
+        try:
+            patterns.compiled(pattern)
+        except re.error as error:
+            why = f"must be a valid regular expression, but isn't: {_complaint(pattern, error)}"
+            yield causes.invalid(f"{path}.pattern", pattern, why)
 
 
 def _complaint(pattern: str, error: re.error) -> str:
@@ -155,117 +162,39 @@ def _complaint(pattern: str, error: re.error) -> str:
     return f"error parsing regexp: {error.msg}: `{pattern}`"
 
 
-def _lists(schema: Schema, path: str) -> Causes:
-    type_, list_type, keys = schema.get("type"), schema.get(_LIST_TYPE), schema.get(_LIST_KEYS)
-    items = schema.get("items")
-    if isinstance(items, list):
-        why = "items must be a schema object and not an array"
-        yield causes.forbidden(f"{path}.items", why)
-        return
-    if type_ == "array" and items is None:
-        yield causes.required(f"{path}.items", "must be specified")
-    if list_type is not None and type_ != "array":
-        why = f"must be array if {_LIST_TYPE} is specified"
-        at = f"{path}.type"
-        yield causes.invalid(at, type_, why) if type_ else causes.required(at, why)
-    elif list_type not in (None, "atomic", "set", "map"):
-        yield causes.unsupported(f"{path}.{_LIST_TYPE}", list_type, ("atomic", "set", "map"))
-    if keys and list_type != "map":
-        why = f"must be map if {_LIST_KEYS} is non-empty"
-        at = f"{path}.{_LIST_TYPE}"
-        yield causes.invalid(at, list_type, why) if list_type else causes.required(at, why)
-    if list_type == "map":
-        yield from _keyed(items or {}, keys or [], path)
-    elif list_type == "set" and (items or {}).get("type") == "object":
-        yield from _whole(items or {}, path)
-
-
-def _whole(items: Schema, path: str) -> Causes:
-    if items.get(_MAP_TYPE) != "atomic":
-        why = f"must be atomic as item of a list with {_LIST_TYPE}=set"
-        yield causes.invalid(f"{path}.items.{_MAP_TYPE}", items.get(_MAP_TYPE), why)
-
-
-def _keyed(items: Schema, keys: list[str], path: str) -> Causes:
-    if not keys:
-        why = f"must not be empty if {_LIST_TYPE} is map"
-        yield causes.required(f"{path}.{_LIST_KEYS}", why)
-        return
-    if items.get("type") not in (None, "object"):
-        why = f"must be object if parent array's {_LIST_TYPE} is map"
-        yield causes.invalid(f"{path}.items.type", items["type"], why)
-        return
-    fields = items.get("properties") or {}
-    if any(key not in fields for key in keys):
-        why = "entries must all be names of item properties"
-        yield causes.invalid(f"{path}.{_LIST_KEYS}", keys, why)
-        return
-    for key in keys:
-        if key not in (items.get("required") or ()) and fields[key].get("default") is None:
-            why = f"this property is in {_LIST_KEYS}, so it must have a default or be a required"
-            yield causes.required(f"{path}.items.properties[{key}].default", f"{why} property")
-
-
-def _maps(schema: Schema, path: str) -> Causes:
-    map_type = schema.get(_MAP_TYPE)
-    if map_type is None:
-        return
-    if schema.get("type") != "object":
-        why = f"must be object if {_MAP_TYPE} is specified"
-        yield causes.invalid(f"{path}.type", schema.get("type"), why)
-    elif map_type not in ("atomic", "granular"):
-        yield causes.unsupported(f"{path}.{_MAP_TYPE}", map_type, ("atomic", "granular"))
-
-
-# -- what makes it structural -----------------------------------------------------------
-
-
-def _root(schema: Schema, path: str) -> Causes:
-    if schema.get("type") not in (None, "", "object"):
-        yield causes.invalid(f"{path}.type", schema["type"], "must be object at the root")
-    fields = schema.get("properties") or {}
-    for name in ("apiVersion", "kind"):
-        if fields.get(name, {}).get("type", "string") != "string":
-            at = f"{path}.properties[{name}].type"
-            yield causes.invalid(at, fields[name]["type"], "must be string")
-    meta = fields.get("metadata", {})
-    if set(meta.get("properties") or ()) - {"name", "generateName"}:
-        why = (
-            "must not specify anything other than name and generateName, but metadata is "
-            "implicitly specified"
-        )
-        yield causes.forbidden(f"{path}.properties[metadata]", why)
-
-
-def _typed(schema: Schema, path: str, missing: str) -> Causes:
-    if not schema.get("type") and not schema.get(_INT_OR_STRING) and not schema.get(_PRESERVE):
-        yield causes.required(f"{path}.type", missing)
-    if schema.get(_EMBEDDED):
-        yield from _embedded(schema, path)
-    for inner, at in _notable(schema, path):
-        yield from _typed(inner, at, _ITEMS if at.endswith(".items") else _OBJECT_FIELDS)
-    if not schema.get(_INT_OR_STRING):
-        for inner, at in _alternatives(schema, path):
-            yield from _bare(inner, at)
-
-
-def _embedded(schema: Schema, path: str) -> Causes:
-    if not schema.get("properties") and not schema.get(_PRESERVE):
-        why = f"must not be empty if {_EMBEDDED} is true without {_PRESERVE}"
-        yield causes.required(f"{path}.properties", why)
-    if schema.get("type") not in (None, "", "object"):
-        why = f"must be object if {_EMBEDDED} is true"
-        yield causes.invalid(f"{path}.type", schema["type"], why)
-
-
 def _bare(schema: Schema, path: str) -> Causes:
     """Inside allOf and the like there are only conditions."""
     for key, wanted in _FORBIDDEN_INSIDE.items():
         if schema.get(key) not in (None, "", False, []):
             yield causes.forbidden(f"{path}.{key}", f"must be {wanted} to be structural")
-    for inner, at in (*_inside(schema, path), *_alternatives(schema, path)):
-        if not at.endswith(".additionalProperties"):
-            yield from _bare(inner, at)
+    yield from _conditions(schema, path)
+    if isinstance(items := schema.get("items"), dict):
+        yield from _bare(items, f"{path}.items")
+    fields = schema.get("properties") or {}
+    for name, inner in fields.items():
+        yield from _bare(inner, f"{path}.properties[{name}]")
+    if "metadata" in fields:
+        why = "must not be specified in a nested context"
+        yield causes.forbidden(f"{path}.properties[metadata]", why)
+
+
+def _incomplete(condition: Schema, schema: Schema, path: str, told: str) -> Causes:
+    """What the conditions inside of `told` are about without the schema at `path` having it."""
+    for inner, at in alternatives(condition, told):
+        yield from _missing(inner, schema, path, at)
+
+
+def _missing(condition: Schema, schema: Schema | None, path: str, told: str) -> Causes:
+    if schema is None:
+        yield causes.required(path, f"because it is defined in {told}")
+        return
+    yield from _incomplete(condition, schema, path, told)
+    if isinstance(items := condition.get("items"), dict):
+        yield from _missing(items, schema.get("items"), f"{path}.items", f"{told}.items")
+    fields = schema.get("properties") or {}
+    for name, inner in (condition.get("properties") or {}).items():
+        at = f".properties[{name}]"
+        yield from _missing(inner, fields.get(name), f"{path}{at}", f"{told}{at}")
 
 
 def _defaults(schema: Schema, path: str) -> Causes:
@@ -279,5 +208,5 @@ def _defaults(schema: Schema, path: str) -> Causes:
         for cause in found:
             inner = f".{cause.field}" if cause.field not in ("", "<nil>") else ""
             yield Cause(cause.reason, at + inner, cause.message)
-    for inner_schema, where in _notable(schema, path):
+    for inner_schema, where in notable(schema, path):
         yield from _defaults(inner_schema, where)

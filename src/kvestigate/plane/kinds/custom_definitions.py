@@ -46,7 +46,10 @@ class DefinitionKind(Kind):
         if kind := names.get("kind"):
             names["singular"] = names.get("singular") or kind.lower()
             names["listKind"] = names.get("listKind") or f"{kind}List"
-        spec.setdefault("conversion", {}).setdefault("strategy", "None")
+        conversion = spec.setdefault("conversion", {})
+        conversion.setdefault("strategy", "None")
+        if "webhook" in conversion and not any((conversion["webhook"] or {}).values()):
+            del conversion["webhook"]
 
     def on_create(self, obj: Object, scene: Scene) -> None:
         obj["status"] = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}}

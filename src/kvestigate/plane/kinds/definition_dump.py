@@ -5,8 +5,10 @@ It prints the type that it works with inside, with every field and its own names
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
+
+from kvestigate.plane.custom import rule_checks
 
 # The field in Go, what it is called in JSON, and what it is if nothing is said.
 _SCHEMA: tuple[tuple[str, str, Any], ...] = (
@@ -92,8 +94,8 @@ def versions(told: list[dict[str, Any]] | None) -> Any:
 def _version(told: Mapping[str, Any]) -> dict[str, Any]:
     made = {go: told.get(key, zero) for go, key, zero in _VERSION}
     if made["Schema"]:
-        made["Schema"] = {"OpenAPIV3Schema": _schema(made["Schema"].get("openAPIV3Schema"))}
-    if made["Subresources"]:
+        made["Schema"] = {"OpenAPIV3Schema": schema(made["Schema"].get("openAPIV3Schema"))}
+    if made["Subresources"] is not None:
         scale = made["Subresources"].get("scale")
         made["Subresources"] = {
             "Status": made["Subresources"].get("status"),
@@ -112,20 +114,30 @@ def _fields(told: Mapping[str, Any], fields: tuple[tuple[str, str, Any], ...]) -
     return {go: told.get(key, zero) for go, key, zero in fields}
 
 
-def _schema(told: Any) -> Any:
+def schema(told: Any) -> Any:
+    """The schema of a value, whole."""
     if not isinstance(told, dict):
         return told
     made = _fields(told, _SCHEMA)
     if made["Properties"]:
         fields = made["Properties"]
-        made["Properties"] = {name: _schema(fields[name]) for name in sorted(fields)}
+        made["Properties"] = {name: schema(fields[name]) for name in sorted(fields)}
     for key in ("AllOf", "OneOf", "AnyOf"):
-        made[key] = made[key] and [_schema(each) for each in made[key]]
-    made["Not"] = _schema(made["Not"])
+        made[key] = made[key] and [schema(each) for each in made[key]]
+    made["Not"] = schema(made["Not"])
     if made["Items"] is not None:
-        made["Items"] = {"Schema": _schema(made["Items"]), "JSONSchemas": None}
+        made["Items"] = {"Schema": schema(made["Items"]), "JSONSchemas": None}
     if made["AdditionalProperties"] is not None:
         extra = made["AdditionalProperties"]
-        schema = None if isinstance(extra, bool) else _schema(extra)
-        made["AdditionalProperties"] = {"Allows": extra is not False, "Schema": schema}
+        inner = None if isinstance(extra, bool) else schema(extra)
+        made["AdditionalProperties"] = {"Allows": extra is not False, "Schema": inner}
+    if made["XValidations"]:
+        made["XValidations"] = [rule_checks.dump(rule) for rule in made["XValidations"]]
     return made
+
+
+def told(of: Mapping[str, Any]) -> Iterator[str]:
+    """What a schema says anything in, in the order and by the names that the server has."""
+    for go, key, zero in _SCHEMA:
+        if of.get(key, zero) != zero:
+            yield go

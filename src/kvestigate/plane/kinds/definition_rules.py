@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from kvestigate.kube import causes, names
-from kvestigate.plane.custom import jsonpath, structural
+from kvestigate.plane.custom import jsonpath, parts, structural
 from kvestigate.plane.kinds import checks, definition_dump
 from kvestigate.plane.kinds.checks import Causes
 from kvestigate.plane.kinds.kind import Object
@@ -21,6 +21,31 @@ _PROTECTED = re.compile(r"(?:.*\.)?(?:k8s|kubernetes)\.io")
 _SCOPES = ("Cluster", "Namespaced")
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
+_AT_ROOT = (
+    "Description",
+    "Type",
+    "Format",
+    "Title",
+    "Maximum",
+    "ExclusiveMaximum",
+    "Minimum",
+    "ExclusiveMinimum",
+    "MaxLength",
+    "MinLength",
+    "Pattern",
+    "MaxItems",
+    "MinItems",
+    "UniqueItems",
+    "MultipleOf",
+    "Required",
+    "Items",
+    "Properties",
+    "ExternalDocs",
+    "Example",
+    "XPreserveUnknownFields",
+    "XValidations",
+)
+"""What the schema of an object with a status of its own may say."""
 _SIMPLE = "must be a simple json path starting with ."
 
 
@@ -37,6 +62,9 @@ def check(obj: Object) -> Causes:
     yield from _group(group)
     yield from checks.one_of("spec.scope", spec.get("scope", ""), _SCOPES)
     if spec.get("preserveUnknownFields"):
+        if any(map(_has_defaults, schemas(spec))):
+            why = "must be false in order to use defaults in the schema"
+            yield causes.invalid("spec.preserveUnknownFields", True, why)
         why = (
             "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in "
             "spec.versions[*].schema instead"
@@ -47,6 +75,8 @@ def check(obj: Object) -> Causes:
     for value, path in _parts(versions, "schema", "spec.validation"):
         schema = value.get("openAPIV3Schema")
         if schema is not None:
+            if _has_status(versions, path):
+                yield from _root_with_status(schema, f"{path}.openAPIV3Schema")
             yield from structural.check(schema, f"{path}.openAPIV3Schema")
     for value, path in _parts(versions, "additionalPrinterColumns"):
         for index, column in enumerate(value):
@@ -59,10 +89,46 @@ def check(obj: Object) -> Causes:
     yield from _stored(obj, versions)
 
 
+def _has_status(versions: Sequence[Object], path: str) -> bool:
+    """Whether the schema at this path is one of objects with a status of its own."""
+    return any(
+        "status" in (version.get("subresources") or {})
+        for index, version in enumerate(versions)
+        if not path.startswith("spec.versions") or path == f"spec.versions[{index}].schema"
+    )
+
+
+def _root_with_status(schema: Object, path: str) -> Causes:
+    """Conditions that would be lost on those who write the status only."""
+    shown = definition_dump.schema(schema)
+    for field in definition_dump.told(schema):
+        if field == "Type":
+            if schema["type"] != "object":
+                why = (
+                    'only "object" is allowed as the type at the root of the schema if the status '
+                    "subresource is enabled"
+                )
+                yield causes.invalid(f"{path}.type", schema["type"], why)
+                return
+        elif field not in _AT_ROOT:
+            why = (
+                f"only [{' '.join(_AT_ROOT)}] fields are allowed at the root of the schema if the "
+                "status subresource is enabled"
+            )
+            yield causes.invalid(path, shown, why)
+            return
+
+
 def schemas(spec: Object) -> Iterator[Object]:
     for version in spec.get("versions") or ():
         if schema := (version.get("schema") or {}).get("openAPIV3Schema"):
             yield schema
+
+
+def _has_defaults(schema: Mapping[str, Any]) -> bool:
+    return schema.get("default") is not None or any(
+        _has_defaults(inner) for inner, _ in parts.notable(schema, "")
+    )
 
 
 def _parts(versions: Sequence[Object], key: str, shared: str = "") -> Iterator[tuple[Any, str]]:
@@ -215,17 +281,31 @@ def _selectable(versions: Sequence[Object]) -> Causes:
             if not told:
                 yield causes.required(at)
             elif not told.startswith((".", "[")):
-                why = f"is an invalid path: expected [ or . but got: {told}"
+                got = re.split(r"[.\[\]]", told)[0]
+                why = f"is an invalid path: expected [ or . but got: {got}"
                 yield causes.invalid(at, told, why)
-            elif not _leads_to_scalar(schema, told):
-                why = "is an invalid path: does not refer to a valid field"
-                yield causes.invalid(at, told, why)
+            else:
+                yield from _selected(schema, told, at)
+                if any(told == other.get("jsonPath") for other in (fields or ())[:index]):
+                    yield causes.duplicate(at, told)
 
 
-def _leads_to_scalar(schema: Object, path: str) -> bool:
-    for name in jsonpath.names(path):
-        schema = (schema.get("properties") or {}).get(name) or {}
-    return schema.get("type") in ("string", "integer", "boolean")
+def _selected(schema: Object | None, path: str, at: str) -> Causes:
+    """What a field selector is to look at must be a value that is easy to compare."""
+    names_ = jsonpath.names(path)
+    for name in names_:
+        schema = ((schema or {}).get("properties") or {}).get(name)
+    if schema is None:
+        yield causes.invalid(at, path, "is an invalid path: does not refer to a valid field")
+        return
+    if names_[0] == "metadata":
+        yield causes.invalid(at, path, "must not point to fields in metadata")
+    if schema.get("type") not in ("string", "integer", "boolean"):
+        why = (
+            "must point to a field of type string, boolean or integer. Enum string fields and "
+            "strings with formats are allowed."
+        )
+        yield causes.invalid(at, path, why)
 
 
 def _conversion(conversion: Object, versions: Sequence[Object]) -> Causes:
