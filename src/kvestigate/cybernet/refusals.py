@@ -7,6 +7,7 @@ from typing import Any
 
 from kvestigate import errors
 from kvestigate.errors import KvestigateError
+from kvestigate.hosts.reach import Unreachable
 
 
 class Refused(KvestigateError):
@@ -89,6 +90,7 @@ _OF_FAILURES: Mapping[type[KvestigateError], type[Refused]] = {
     errors.AlreadyExists: Conflicting,
     errors.Conflict: Conflicting,
     errors.NoCluster: Unavailable,
+    Unreachable: Unavailable,
     errors.ServiceUnavailable: Unavailable,
     errors.DeadlineExceeded: TookTooLong,
     errors.Timeout: TookTooLong,

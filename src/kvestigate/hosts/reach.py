@@ -25,6 +25,10 @@ INSTALL = "kvestigate fanout manifest | kubectl apply -f -"
 DEFAULT = NodeAccess()
 
 
+class Unreachable(KvestigateError):
+    """A node that is there, and to which no way leads now."""
+
+
 class Host(Remote):
     """One node's host; commands run with the host's root as theirs."""
 
@@ -56,7 +60,7 @@ class Hosts:
         if found := self.nodes.get(node):
             return found
         if why := self.unreachable.get(node):
-            raise KvestigateError(
+            raise Unreachable(
                 f"node {node!r} cannot be reached: {why}",
                 hint=f"kubectl -n {self.access.namespace} describe daemonset {self.access.name}",
             )
