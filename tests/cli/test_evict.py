@@ -25,6 +25,8 @@ from kvestigate.nodeops.evict import Evictions, EvictOptions, drain
 from tests.cli.conftest import Invoke
 
 FLAGS = ("--apply", "--i-understand-this-disrupts-workloads")
+A_WHILE = ("--timeout", "5s")
+"""Long enough for the pods that may go, however busy the machine; one that may not waits it out."""
 PATIENCE = 30.0
 
 
@@ -122,7 +124,7 @@ def test_draining_a_node(invoke: Invoke) -> None:
     assert "nothing was changed" in preview.err
     assert len(json.loads(invoke("pods", "-o", "json").out)["pods"]) == 3
 
-    done = invoke("node", "drain", "node-1", "--timeout", "2s", *FLAGS, "-o", "json")
+    done = invoke("node", "drain", "node-1", *A_WHILE, *FLAGS, "-o", "json")
     assert outcomes(done.out) == {
         "plain": "gone",
         "guarded": "blocked",
@@ -147,7 +149,7 @@ def test_clearing_and_evicting_leave_the_node_open(invoke: Invoke) -> None:
     assert done.code == 0, done.out + done.err
     assert "1 of 1 pods are gone" in done.out
 
-    system = ("--include-system", "--timeout", "2s")
+    system = ("--include-system", *A_WHILE)
     whole = invoke("node", "clear", "node-1", *system, *FLAGS, "-o", "json")
     assert outcomes(whole.out) == {"guarded": "blocked", "core": "gone"}
     assert whole.code == 6
