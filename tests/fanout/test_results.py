@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kvestigate.fanout.execute import Executed
+from kvestigate.fanout.fetch import Fetched
 from kvestigate.fanout.results import Outcome, Place, Ran, Transferred, cut, progress_line, summary
-from kvestigate.fanout.views import executed_blocks
+from kvestigate.fanout.views import executed_blocks, fetched_blocks
 from kvestigate.render.plain import to_text
 
 
@@ -91,3 +94,16 @@ def test_what_was_said_before_it_took_too_long_is_shown() -> None:
 def test_escape_sequences_of_a_target_do_not_reach_the_terminal() -> None:
     rude = Ran(place("n1"), Outcome.OK, ("x",), 0, 1.0, "\x1b[2Jgone\n")
     assert "\x1b" not in to_text(executed_blocks(Executed(("x",), (rude,))))
+
+
+@pytest.mark.parametrize(
+    ("skipped", "said"),
+    [
+        ((), "out/n5/etc\n"),
+        (("etc/x",), "out/n5/etc (1 left out, links elsewhere or no files: etc/x)\n"),
+        (("etc/x", "etc/y"), "out/n5/etc (2 left out, links elsewhere or no files: etc/x, ...)\n"),
+    ],
+)
+def test_what_was_left_behind_is_told(skipped: tuple[str, ...], said: str) -> None:
+    got = replace(SENT, path="out/n5/etc", skipped=skipped)
+    assert said in to_text(fetched_blocks(Fetched("/etc", (got,))))

@@ -143,8 +143,11 @@ def _whither(results: Sequence[Transferred]) -> Table:
 
 
 def _left_out(result: Transferred) -> str:
-    count = len(result.skipped)
-    return f" ({count} left out, no files: {result.skipped[0]} ...)" if count else ""
+    if not result.skipped:
+        return ""
+    more = ", ..." if len(result.skipped) > 1 else ""
+    named = f"{result.skipped[0]}{more}"
+    return f" ({len(result.skipped)} left out, links elsewhere or no files: {named})"
 
 
 def _is_short(result: Ran) -> bool:
