@@ -121,7 +121,9 @@ class _Seen:
                 yield end
                 work += len(piece)
             work += _EFFORT
-            if work >= _AT_ONCE:
+            if work < _AT_ONCE:
+                await self._errand.breathe()
+            else:
                 work = 0
                 await self._errand.pause()
 
