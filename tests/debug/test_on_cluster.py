@@ -3,27 +3,15 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command_line import kvestigate
 from tests.conftest import Cluster
 from tests.upstream.cluster import READER_TOKEN, UpstreamCluster
 from tests.upstream.judge import Judge
-
-
-def kvestigate(kubeconfig: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "kvestigate", "--kubeconfig", str(kubeconfig), *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PATH": os.environ["PATH"], "HOME": str(kubeconfig.parent)},
-    )
 
 
 def context(kubeconfig: Path, *args: str) -> dict[str, Any]:

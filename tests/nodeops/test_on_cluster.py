@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command_line import kvestigate
 from tests.conftest import Cluster
 from tests.observe.objects import container, node
 from tests.upstream.judge import Judge
@@ -18,15 +16,8 @@ from tests.upstream.judge import Judge
 FLAGS = ("--apply", "--i-understand-this-disrupts-workloads", "-o", "json")
 
 
-def kvestigate(kubeconfig: Path, *args: str) -> tuple[int, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "kvestigate", "--kubeconfig", str(kubeconfig), *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={"PATH": os.environ["PATH"], "HOME": str(kubeconfig.parent)},
-    )
+def answered(kubeconfig: Path, *args: str) -> tuple[int, Any]:
+    done = kvestigate(kubeconfig, *args)
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 
@@ -67,7 +58,7 @@ def test_a_drain_respects_budgets_and_goes_on_when_they_do(
 
     # Nobody here ends pods: without a grace period they are gone at once.
     drain = ("node", "drain", name, "--grace-period", "0")
-    code, done = kvestigate(config, *drain, "--timeout", "2s", *FLAGS)
+    code, done = answered(config, *drain, "--timeout", "2s", *FLAGS)
     assert {it["name"]: it["outcome"] for it in done["pods"]} == {
         "plain": "gone",
         "guarded": "blocked",
@@ -76,7 +67,7 @@ def test_a_drain_respects_budgets_and_goes_on_when_they_do(
     assert judge.get(f"/api/v1/nodes/{name}")["spec"]["unschedulable"] is True
 
     judge.merge(f"{budgets}/guard/status", {"status": {"disruptionsAllowed": 1}})
-    code, done = kvestigate(config, *drain, *FLAGS)
+    code, done = answered(config, *drain, *FLAGS)
     assert (code, [it["outcome"] for it in done["pods"]]) == (0, ["gone"])
 
 
@@ -101,7 +92,7 @@ def test_a_plan_counts_what_is_free(
         create_node(judge, name, namespace, "8")
     create_pod(judge, namespace, "taken", first, gpus="5")
     only = ("--label", f"pool={namespace}", "-o", "json")
-    found, plan = kvestigate(cluster.admin_kubeconfig(), "plan", *options, *only)
+    found, plan = answered(cluster.admin_kubeconfig(), "plan", *options, *only)
     assert found == code
     for proposal in plan["proposals"]:  # there is one way only, whatever the strategy
         assert tuple(proposal["placement"].get(name, 0) for name in (first, second)) == counts
@@ -114,7 +105,7 @@ def test_what_is_too_big_is_told_with_the_largest_block(
     create_node(judge, f"{namespace}-a", namespace, "7")
     create_node(judge, f"{namespace}-b", namespace, "4")
     only = ("--label", f"pool={namespace}", "-o", "json")
-    code, plan = kvestigate(cluster.admin_kubeconfig(), "plan", "--gpu", "12", *only)
+    code, plan = answered(cluster.admin_kubeconfig(), "plan", "--gpu", "12", *only)
     assert (code, plan["problem"]) == (
         1,
         f"no node has 12 GPUs: the largest free block is 7 on {namespace}-a",

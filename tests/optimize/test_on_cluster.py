@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
+from tests.command_line import kvestigate
 from tests.conftest import Cluster
 from tests.observe.objects import container, node
 from tests.upstream.judge import Judge
@@ -23,15 +21,8 @@ OWNER = {
 }
 
 
-def kvestigate(kubeconfig: Path, *args: str) -> tuple[int, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "kvestigate", "--kubeconfig", str(kubeconfig), *args, "-o", "json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={"PATH": os.environ["PATH"], "HOME": str(kubeconfig.parent)},
-    )
+def answered(kubeconfig: Path, *args: str) -> tuple[int, Any]:
+    done = kvestigate(kubeconfig, *args, "-o", "json")
     assert done.stdout, done.stderr
     return done.returncode, json.loads(done.stdout)
 
@@ -70,7 +61,7 @@ def test_a_thin_node_is_emptied_but_for_what_could_not_come_back(
     for number in range(4):
         create_pod(judge, namespace, f"busy-{number}", half)
 
-    code, planned = kvestigate(config, "optimize", "plan", "--live")
+    code, planned = answered(config, "optimize", "plan", "--live")
     assert code == 0
     assert [(it["pod"], it["target"]) for it in planned["moves"]] == [
         ("bare", half),
@@ -78,7 +69,7 @@ def test_a_thin_node_is_emptied_but_for_what_could_not_come_back(
     ]
     assert planned["drained"] == [thin]
 
-    code, done = kvestigate(config, "optimize", "apply", "--live", *FLAGS)
+    code, done = answered(config, "optimize", "apply", "--live", *FLAGS)
     assert {it["pod"]: (it["outcome"], it["reason"]) for it in done["steps"]} == {
         "bare": ("kept", "nothing would start it again"),
         "web-0": ("gone", ""),

@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
+from tests.command_line import kvestigate
 from tests.conftest import Cluster
 from tests.observe.objects import container, node
 from tests.upstream.judge import Judge
-
-
-def kvestigate(kubeconfig: Path, *args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "kvestigate", "--kubeconfig", str(kubeconfig), *args],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-        env={"PATH": os.environ["PATH"], "HOME": str(kubeconfig.parent)},
-    )
 
 
 def load(judge: Judge, namespace: str) -> None:
