@@ -14,6 +14,7 @@ what a module leaves behind (custom resources, controllers it started) troubles 
 from __future__ import annotations
 
 import gc
+import os
 import shutil
 import signal
 import uuid
@@ -131,6 +132,14 @@ def namespace(judge: Judge) -> str:
     judge.post("/api/v1/namespaces", {"metadata": {"name": name}})
     judge.ensure(f"/api/v1/namespaces/{name}/serviceaccounts", {"metadata": {"name": "default"}})
     return name
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are processors: tests wait too, for processes and timers."""
+    linux = hasattr(os, "sched_getaffinity")
+    processors = len(os.sched_getaffinity(0)) if linux else os.cpu_count() or 1
+    return processors + (processors + 1) // 2
 
 
 @pytest.hookimpl(wrapper=True)
