@@ -267,6 +267,10 @@ def test_a_window_of_rounds_is_confident(invoke: Invoke, home: Path) -> None:
         "node-08": True
     }
 
+    assert "the GPUs are those of" not in done.out
+    other = invoke("optimize", "probe-gpu", *KEPT)
+    assert "as https://gpu.example:6443 said at 2026-" in other.out
+    assert "the GPUs are those of http" in other.out
     lost = invoke("optimize", "probe-gpu", "--live", "--node-ds-name", "elsewhere")
     assert (lost.code, "there is no DaemonSet 'elsewhere'" in lost.err) == (5, True)
     wrong = invoke("optimize", "probe-gpu", "--live", "--ghost-threshold", "5")

@@ -46,6 +46,9 @@ class Probe:
     probed_at: datetime
     """When the first round began."""
     server: str
+    """Whose GPUs were read."""
+    stated_by: str
+    """The cluster that what is stated is of; a kept audit may be of another one."""
     ghost_threshold: float
     samples: int
     interval: float
@@ -87,6 +90,7 @@ async def probe(
         captured_at=fleet.captured_at,
         probed_at=datetime.fromtimestamp(began, UTC),
         server=str(access.server),
+        stated_by=fleet.server,
         ghost_threshold=options.ghost_threshold,
         samples=options.samples,
         interval=options.interval,

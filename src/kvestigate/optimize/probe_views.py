@@ -58,6 +58,7 @@ def _rules(found: Probe) -> Facts:
         window += f", {found.interval:g} s apart (~{found.seconds:.0f} s)"
     return Facts(
         (
+            ("allocated", _stated(found)),
             ("samples", window),
             ("threshold", f"{found.ghost_threshold:g}"),
             (
@@ -75,6 +76,14 @@ def _rules(found: Probe) -> Facts:
             ("bursty", "max - mean > 20 percentage points in the window"),
         )
     )
+
+
+def _stated(found: Probe) -> str | Cell:
+    """Of which cluster, and when. Names of nodes are the same on many clusters."""
+    said = f"as {found.stated_by} said at {found.captured_at:%Y-%m-%d %H:%M:%S} UTC"
+    if found.stated_by == found.server:
+        return said
+    return Cell(f"{said}; the GPUs are those of {found.server}", Tone.BAD)
 
 
 def _readings(found: Probe) -> Table:
