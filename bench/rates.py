@@ -7,7 +7,9 @@ import ssl
 import statistics
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -102,11 +104,16 @@ class Measured:
     """Seconds that the server worked."""
 
 
-def drive(target: Target, job: Job) -> Measured:
-    """One job by a generator of its own."""
-    with subprocess.Popen(
-        [sys.executable, "-m", "bench.load"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as generator:
+_PATIENCE = 600.0
+
+
+def drive(target: Target, job: Job, *, patience: float = _PATIENCE) -> Measured:
+    """One job by a generator of its own, which is ended after so many seconds of `patience`."""
+    command = [sys.executable, "-m", "bench.load"]
+    with (
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as generator,
+        _ended_after(patience, generator),
+    ):
         assert generator.stdin is not None
         assert generator.stdout is not None
         generator.stdin.write(msgspec.json.encode(job) + b"\n")
@@ -121,6 +128,16 @@ def drive(target: Target, job: Job) -> Measured:
     if not answer:
         raise BenchFailed(f"{target.name}: {job.method} {job.path} failed")
     return Measured(msgspec.json.decode(answer, type=Outcome), cpu)
+
+
+@contextmanager
+def _ended_after(seconds: float, process: subprocess.Popen[bytes]) -> Iterator[None]:
+    timer = threading.Timer(seconds, process.kill)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def median(load: str, target: str, taken: Sequence[Measured], units: int = 1) -> Rate:

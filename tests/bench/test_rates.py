@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from bench.frame import BenchFailed
 from bench.load import OBJECT, Job
-from bench.rates import Rate, RateResult, Target, drive
+from bench.rates import Measured, Rate, RateResult, Target, drive
 from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.message import Request, Response
 from kvestigate.wire.server import serve
@@ -33,6 +33,8 @@ class _Site:
         async with self.arrived:
             self.asked.append(f"{request.method} {request.path} {request.body.decode()}")
             self.arrived.notify_all()
+        if request.path.startswith("/stuck"):
+            await asyncio.Event().wait()
         status = 200 if request.path.startswith("/things") else 404
         return Response(status, [], b"answer")
 
@@ -75,16 +77,21 @@ def _job(target: Target, path: str, requests: int) -> Job:
     )
 
 
+async def driven(target: Target, job: Job, *, patience: float = 40.0) -> Measured:
+    """A generator that outlived its test would hold up all others: the loop waits for it."""
+    return await asyncio.to_thread(drive, target, job, patience=patience)
+
+
 async def test_every_request_is_asked_once(site: _Site, target: Target) -> None:
     job = replace(_job(target, "/things", 5), first=7)
-    measured = await asyncio.to_thread(drive, target, job)
+    measured = await driven(target, job)
     assert measured.outcome.requests == 5
     assert sorted(site.asked) == [f"POST /things/{number:08} {{}}" for number in range(7, 12)]
 
 
 async def test_objects_take_turns(site: _Site, target: Target) -> None:
     job = replace(_job(target, "/things", 4), objects=2)
-    await asyncio.to_thread(drive, target, job)
+    await driven(target, job)
     paths = sorted(asked.split()[1] for asked in site.asked)
     assert paths == ["/things/00000000"] * 2 + ["/things/00000001"] * 2
 
@@ -93,13 +100,18 @@ async def test_watchers_are_waited_for_and_go_on_when_they_are_cut_off(
     site: _Site, target: Target
 ) -> None:
     job = replace(_job(target, "/things", 3), watch="/things?", version="0", watchers=2)
-    measured = await asyncio.to_thread(drive, target, job)
+    measured = await driven(target, job)
     assert measured.outcome.events == 2 * 3
 
 
 async def test_a_refused_request_fails_the_bench(target: Target) -> None:
     with pytest.raises(BenchFailed, match="POST /nothing"):
-        await asyncio.to_thread(drive, target, _job(target, "/nothing", 1))
+        await driven(target, _job(target, "/nothing", 1))
+
+
+async def test_a_request_that_is_never_answered_fails_the_bench(target: Target) -> None:
+    with pytest.raises(BenchFailed, match="site: "):
+        await driven(target, _job(target, "/stuck", 1), patience=0.5)
 
 
 def test_ratios_are_of_ours_to_each_load() -> None:
