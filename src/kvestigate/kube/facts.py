@@ -186,6 +186,11 @@ def release() -> str:
     return _table().release
 
 
+def version() -> str:
+    """What the servers and nodes of an embedded cluster call themselves: `v1.36.0+kvestigate`."""
+    return f"v{release()}.0+kvestigate"
+
+
 def routes() -> tuple[Route, ...]:
     """Every resource that an API server of the release serves by default."""
     return _table().routes

@@ -9,8 +9,6 @@ from typing import Any
 from kvestigate.node.gpu.model import Gpu
 from kvestigate.wire.certificates import KeyPair
 
-VERSION = "v1.36.4-kvestigate"
-
 SELDOM = 20.0
 """Seconds between the renewals of nodes that are many: half of what a lease lasts, as those who
 share a process are not lost one by one. Signs of life of a thousand nodes are a load otherwise."""

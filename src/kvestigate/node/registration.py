@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from kvestigate.kube.facts import version
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.times import micro_text, text
 from kvestigate.kube.views.core import Node
-from kvestigate.node.config import VERSION, NodeConfig
+from kvestigate.node.config import NodeConfig
 from kvestigate.node.gpu.model import gpu_annotations, gpu_capacity, node_labels
 from kvestigate.node.hosts.interface import Facts
 
@@ -95,7 +96,7 @@ def node_status(
             "containerRuntimeVersion": facts.runtime,
             "kernelVersion": facts.kernel,
             "kubeProxyVersion": "",
-            "kubeletVersion": VERSION,
+            "kubeletVersion": version(),
             "machineID": facts.machine_id,
             "operatingSystem": facts.operating_system,
             "osImage": facts.os_image,

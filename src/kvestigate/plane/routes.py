@@ -86,7 +86,7 @@ def _version() -> dict[str, str]:
         "emulationMinor": minor,
         "minCompatibilityMajor": major,
         "minCompatibilityMinor": str(int(minor) - 1),
-        "gitVersion": f"v{major}.{minor}.0+kvestigate",
+        "gitVersion": facts.version(),
         "gitCommit": "",
         "gitTreeState": "clean",
         "buildDate": "1970-01-01T00:00:00Z",
