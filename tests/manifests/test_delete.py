@@ -31,7 +31,7 @@ async def test_a_preview_deletes_nothing(access: Access, judge: Judge, namespace
     create(judge, namespace, "a")
     seen = await delete(access, DeleteOptions("configmap", "a"))
     assert (seen.kind, seen.namespace, seen.name) == ("ConfigMap", namespace, "a")
-    assert (seen.outcome, seen.with_it.total) == (UNTOUCHED, 0)
+    assert (seen.outcome, seen.with_it.counts) == (UNTOUCHED, {})
     found = judge.get(f"/api/v1/namespaces/{namespace}/configmaps/a")
     assert "deletionTimestamp" not in found["metadata"]
 

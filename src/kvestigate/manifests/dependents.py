@@ -28,10 +28,6 @@ class Dependents:
     unseen: tuple[str, ...] = ()
     """Types that may not be listed: there may be more of those."""
 
-    @property
-    def total(self) -> int:
-        return sum(self.counts.values())
-
 
 @dataclass(frozen=True, slots=True)
 class Owned:

@@ -120,7 +120,6 @@ class WrittenMeta(Metadata, frozen=True):
 
 
 class JobStatus(View, frozen=True):
-    failed: int = 0
     conditions: tuple[Condition, ...] = ()
 
 
