@@ -182,10 +182,13 @@ _REFERENCE = "io.k8s.api.core.v1.LocalObjectReference"
 def of_schema(schema: Mapping[str, Any]) -> Shape:
     """The shape of a custom resource with this structural schema."""
     shape = _of_schema(schema, keeps_unknown=False)
-    shape.fields["metadata"] = of_definition(OBJECT_META)
-    for name in ("apiVersion", "kind"):
-        shape.fields[name] = _WHOLE[Scalar.STRING]
+    shape.fields.update(_of_every_object())
     return shape
+
+
+def _of_every_object() -> dict[str, Shape]:
+    text = _WHOLE[Scalar.STRING]
+    return {"metadata": of_definition(OBJECT_META), "apiVersion": text, "kind": text}
 
 
 _SCHEMA_SCALARS = {
@@ -200,6 +203,8 @@ def _of_schema(schema: Mapping[str, Any], *, keeps_unknown: bool) -> Shape:
     keeps_unknown = keeps_unknown or schema.get("x-kubernetes-preserve-unknown-fields") is True
     type_ = schema.get("type") or ""
     if schema.get("x-kubernetes-int-or-string"):
+        return _WHOLE[Scalar.ANY]
+    if type_ == "string" and schema.get("format") not in (None, "", "byte"):
         return _WHOLE[Scalar.ANY]
     if type_ in _SCHEMA_SCALARS:
         return _WHOLE[_SCHEMA_SCALARS[type_]]
@@ -219,12 +224,16 @@ def _object(
         element = _of_schema(others, keeps_unknown=keeps_unknown)
     elif others or (others is None and (keeps_unknown or not properties)):
         element = DEDUCED
+    embedded = schema.get("x-kubernetes-embedded-resource") is True
     return Shape(
         Ownership.WHOLE if schema.get("x-kubernetes-map-type") == "atomic" else Ownership.FIELDS,
         accepts=accepts,
         fields=lambda: {
-            name: _of_schema(inner, keeps_unknown=keeps_unknown)
-            for name, inner in properties.items()
+            **{
+                name: _of_schema(inner, keeps_unknown=keeps_unknown)
+                for name, inner in properties.items()
+            },
+            **(_of_every_object() if embedded else {}),
         },
         element=element,
     )
