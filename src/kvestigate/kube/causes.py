@@ -76,12 +76,28 @@ def show(value: Any) -> str:
         return "null"
     if isinstance(value, str) and not value.isprintable():
         return _quoted(value)
+    if isinstance(value, float):
+        return _number(value)
     text = _encode(value).decode()
     if isinstance(value, dict | list):  # Go writes these so that they are safe in HTML
         for char in "<>&":
             text = text.replace(char, f"\\u{ord(char):04x}")
     return text
 
+
+def _number(value: float) -> str:
+    """As Go writes it: no fraction if there is none, and the sign of every exponent."""
+    if value.is_integer() and abs(value) < _LONGEST:
+        return str(int(value))
+    digits, power, exponent = _encode(value).decode().partition("e")
+    if not power:
+        return digits
+    sign = "" if exponent.startswith("-") else "+"
+    return f"{digits.removesuffix('.0')}e{sign}{exponent}"
+
+
+_LONGEST = 1e21
+"""From here on Go writes numbers with an exponent."""
 
 _encode = msgspec.json.Encoder().encode
 

@@ -57,9 +57,11 @@ def _is_uri(value: str) -> bool:
 _NUMBER = r"[0-9]+(?:\.[0-9]*)?"
 _UNIT = r"(?:ns|us|µs|ms|s|m|h|d|w|days?|hours?|minutes?|seconds?|weeks?)"
 
+_is_base64 = _parses(lambda value: base64.b64decode(value, validate=True))
+
 FORMATS: dict[str, Check] = {
     "bsonobjectid": _matches(f"{_HEX}{{24}}"),
-    "byte": _parses(lambda value: base64.b64decode(value, validate=True)),
+    "byte": lambda value: value != "" and _is_base64(value),
     "cidr": _parses(lambda value: ipaddress.ip_network(value, strict=False)),
     "date": lambda value: _DAY(value) and _is_day(value),
     "date-time": lambda value: _TIME(value) and _is_time(value),

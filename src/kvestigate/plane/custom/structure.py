@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.kube import causes, facts, normal, schema
+from kvestigate.kube import causes, facts, names, normal, schema
 from kvestigate.kube.causes import Cause
 
 OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -175,11 +175,15 @@ class Structure:
         if isinstance(value, list):
             inside = [(self.items, each, f"{path}[{at}]") for at, each in enumerate(value)]
         elif isinstance(value, dict):
+            for name in ("apiVersion", "kind") if self.embedded else ():
+                if value.get(name) is not None and not isinstance(value[name], str):
+                    return str(causes.invalid(f"{path}.{name}", value[name], "must be a string"))
             if self.embedded and "metadata" in value:
                 meta = value["metadata"]
                 why = schema.problems(meta, facts.definition(OBJECT_META)).mistyped
                 if why:
-                    return str(causes.invalid(f"{path}.metadata", meta, why))
+                    shown = dict(sorted(meta.items())) if isinstance(meta, dict) else meta
+                    return str(causes.invalid(f"{path}.metadata", shown, why))
             inside = [
                 (self.inner(name), each, f"{path}.{name}" if path else name)
                 for name, each in value.items()
@@ -200,16 +204,27 @@ class Structure:
         if self.list_type == "set":
             yield from _repeated(path, value)
         elif self.list_type == "map":
-            yield from _repeated(path, [self._key(each) for each in value])
+            yield from self._check_keyed(value, path)
         if self.items is not None:
             for position, each in enumerate(value):
                 yield from self.items.check(each, f"{path}[{position}]")
+
+    def _check_keyed(self, value: list[Any], path: str) -> Iterator[Cause]:
+        for position, each in enumerate(value):
+            if each is not None and not isinstance(each, dict):
+                why = "must be an object for an array of list-type map"
+                yield causes.invalid(f"{path}[{position}]", each, why)
+                return
+        yield from _repeated(path, [self._key(each) for each in value])
 
     def _check_object(self, value: dict[str, Any], path: str) -> Iterator[Cause]:
         if self.embedded:
             for name in ("apiVersion", "kind"):
                 if not value.get(name):
                     yield causes.required(f"{path}.{name}")
+            for problem in names.label_1035_problems((value.get("kind") or "a").lower()):
+                why = f"may have mixed case, but should otherwise match: {problem}"
+                yield causes.invalid(f"{path}.kind", value["kind"], why)
         for name, each in value.items():
             inner = self.inner(name)
             if inner is not None:

@@ -13,7 +13,7 @@ import msgspec
 
 from kvestigate.kube import causes, patterns
 from kvestigate.kube.causes import Cause
-from kvestigate.plane.custom.formats import FORMATS
+from kvestigate.plane.custom.formats import FORMATS, UNCHECKED
 
 Schema = Mapping[str, Any]
 Found = list[Cause]
@@ -25,17 +25,15 @@ _INTEGERS = {"int32": 2**31, "int64": 2**63}
 
 def compiled(schema: Schema) -> Check:
     """The check of everything that a schema says about a value."""
-    types = _types(schema)
+    types, form = _types(schema), _format(schema)
     nullable = bool(schema.get("nullable"))
     checks = [made for make in _MAKERS if (made := make(schema)) is not None]
 
     def check(value: Any, path: str, found: Found) -> None:
         if value is None and nullable:
             return
-        if types:
-            actual = _type(value)
-            if actual not in types and not (actual == "integer" and "number" in types):
-                _mistyped(value, actual, types, path, found)
+        if types and _NAMES[type(value)] not in types:
+            _mistyped(value, types, form, path, found)
         for each in checks:
             each(value, path, found)
 
@@ -65,11 +63,13 @@ def _types(schema: Schema) -> tuple[str, ...]:
     return (schema["type"],) if schema.get("type") else ()
 
 
-def _type(value: Any) -> str:
-    kind = type(value)
-    if kind is float and value.is_integer():
-        return "integer"
-    return _NAMES[kind]
+def _format(schema: Schema) -> str:
+    """The format of a value of this type, if it is one that means something to the server."""
+    form = schema.get("format") or ""
+    numeric = {"integer": ("int32", "int64"), "number": ("float", "double")}
+    type_ = schema.get("type") or "string"
+    known = form in FORMATS or form in UNCHECKED
+    return form if (form in numeric[type_] if type_ in numeric else known) else ""
 
 
 _NAMES = {
@@ -83,11 +83,27 @@ _NAMES = {
 }
 
 
-def _mistyped(value: Any, actual: str, types: tuple[str, ...], path: str, found: Found) -> None:
-    why = f'{path} in body must be of type {",".join(types)}: "{actual}"'
+_EXACT = 2**53
+"""From here on a double may stand for several integers, and passes for none."""
+_MACHINE_FORMATS = {int: "int64", float: "float64"}
+"""What numbers are to the server."""
+
+
+def _mistyped(value: Any, types: tuple[str, ...], form: str, path: str, found: Found) -> None:
+    """Of a value whose type is not among the types, though it may pass for one of them."""
+    kind = type(value)
+    if kind is float and value.is_integer() and abs(value) < _EXACT and "integer" in types:
+        return
+    if kind is int and "number" in types:
+        return
+    wanted, actual = ",".join(types), _NAMES[kind]
+    if form and kind in (str, list):
+        if "number" not in types and "integer" not in types:
+            return  # whoever checks the format will know
+    elif form and value is not None:
+        wanted, actual = form, _MACHINE_FORMATS.get(kind, "")
+    why = f'{path} in body must be of type {wanted}: "{actual}"'
     found.append(causes.wrong_type(path, actual, why))
-    if actual == "number" and types == ("integer",):
-        found.append(_nowhere(f"Checked value must be of type integer (default format) in {path}"))
 
 
 def _nowhere(text: str) -> Cause:
@@ -197,7 +213,8 @@ def _number(schema: Schema) -> Check | None:
     low, high, step = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
     form = schema.get("format") or ""
-    limit = _INTEGERS.get(form)
+    whole = schema.get("type") == "integer"
+    limit = _INTEGERS.get(form, 2**63) if whole else None
     if low is None and high is None and step is None and limit is None:
         return None
 
@@ -205,18 +222,21 @@ def _number(schema: Schema) -> Check | None:
         if type(value) is not int and type(value) is not float:
             return
         why = ""
-        if limit is not None and not -limit <= value < limit:
-            told = f"Checked value must be of type integer with format {form} in {path}"
-            found.append(_nowhere(told))
+        if limit is not None and not (-limit <= value < limit and value == int(value)):
+            told = f"with format {form}" if form in _INTEGERS else "(default format)"
+            found.append(_nowhere(f"Checked value must be of type integer {told} in {path}"))
         if step is not None and abs(value / step - round(value / step)) > _NEARLY:
             why = f"{path} in body should be a multiple of {_plain(step)}"
             found.append(causes.invalid(path, value, why))
-        if high is not None and (value >= high if below else value > high):
+        # The server compares integers with integers, whatever it was told.
+        most = int(high) if high is not None and type(value) is int else high
+        if most is not None and (value >= most if below else value > most):
             why = f"{path} in body should be less than {'' if below else 'or equal to '}"
-            found.append(causes.invalid(path, value, f"{why}{_plain(high)}"))
-        if low is not None and (value <= low if above else value < low):
+            found.append(causes.invalid(path, value, f"{why}{_plain(most)}"))
+        least = int(low) if low is not None and type(value) is int else low
+        if least is not None and (value <= least if above else value < least):
             why = f"{path} in body should be greater than {'' if above else 'or equal to '}"
-            found.append(causes.invalid(path, value, f"{why}{_plain(low)}"))
+            found.append(causes.invalid(path, value, f"{why}{_plain(least)}"))
 
     return check
 
