@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvestigate.render.human import age, cores, milliseconds, size
+from kvestigate.render.human import age, cores, counted, milliseconds, size
 
 MINUTE, HOUR, DAY, YEAR = 60, 3600, 86400, 365 * 86400
 
@@ -99,3 +99,8 @@ def test_cores(count: float, shown: str) -> None:
 )
 def test_milliseconds(seconds: float, shown: str) -> None:
     assert milliseconds(seconds) == shown
+
+
+@pytest.mark.parametrize(("count", "text"), [(0, "0 pods"), (1, "1 pod"), (2, "2 pods")])
+def test_counts(count: int, text: str) -> None:
+    assert counted(count, "pod") == text

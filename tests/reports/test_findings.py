@@ -17,7 +17,7 @@ from kvestigate.observe.condensing import PodCondenser
 from kvestigate.observe.exporters import GpuReading
 from kvestigate.observe.exposition import Sample
 from kvestigate.render.plain import to_text
-from kvestigate.render.severity import Severity, at_least, counted
+from kvestigate.render.severity import Severity, at_least, tally
 from kvestigate.reports.audit import examine
 from kvestigate.reports.findings.registry import RULES, findings, skipped
 from kvestigate.reports.views import finding_blocks
@@ -311,7 +311,7 @@ def test_the_worst_comes_first_and_limits_count() -> None:
     assert at_least(severities[1:], "warning")
     assert not at_least(severities[1:], "critical")
     assert not at_least(severities[2:], "warning")
-    assert counted(severities) == "1 critical, 1 warning, 1 info"
+    assert tally(severities) == "1 critical, 1 warning, 1 info"
 
 
 def test_what_cannot_be_seen_is_not_called_missing() -> None:

@@ -14,6 +14,7 @@ from kvestigate.cli.output import emit
 from kvestigate.cli.plane import clock_options, data_option, server_access
 from kvestigate.cli.progress import counting
 from kvestigate.errors import InputError
+from kvestigate.render.human import counted
 
 
 @group("fleet")
@@ -78,7 +79,7 @@ async def create(
 
     objects = tuple(obj for path in files for obj in _manifests(path))
     access = server_access(options, data)
-    click.echo(f"create fleet {name} of {replicas} planes at {access.server}", err=True)
+    click.echo(f"create fleet {name} of {counted(replicas, 'plane')} at {access.server}", err=True)
     confirmation.require()
     new = NewFleet(name, replicas, prefix, ttl, from_plane, scenario, objects, clock, seed)
     with counting("making") as progress:
@@ -127,7 +128,7 @@ async def scale(
     from kvestigate.planeops.views import made_fleet_blocks
 
     access = server_access(options, data)
-    click.echo(f"scale fleet {name} at {access.server} to {replicas} planes", err=True)
+    click.echo(f"scale fleet {name} at {access.server} to {counted(replicas, 'plane')}", err=True)
     confirmation.require()
     with counting("making") as progress:
         declared = await change(access, ScaleOptions(name, replicas))

@@ -15,6 +15,7 @@ from kvestigate.cli.group import command, group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.errors import NoCluster, UsageError
+from kvestigate.render.human import counted
 
 if TYPE_CHECKING:
     from kvestigate.client.access import Access
@@ -196,7 +197,7 @@ def serve(
 
 
 def announce(serving: Serving) -> None:
-    click.echo(f"serving {serving.planes} planes at {serving.url}")
+    click.echo(f"serving {counted(serving.planes, 'plane')} at {serving.url}")
     click.echo(f"kubeconfig: {serving.kubeconfig}")
     click.echo(f"next: kubectl --kubeconfig {serving.kubeconfig} get namespaces")
 

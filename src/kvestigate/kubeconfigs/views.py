@@ -10,7 +10,7 @@ from kvestigate.kubeconfigs.model import Analysis, Finding
 from kvestigate.kubeconfigs.verify import DENIED, SKEWED, WORKS, Check, Verification
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, one_line, text
 from kvestigate.render.human import milliseconds
-from kvestigate.render.severity import counted
+from kvestigate.render.severity import tally
 
 
 def analysis_blocks(found: Analysis) -> Sequence[Block]:
@@ -49,7 +49,7 @@ def _contexts(found: Analysis) -> Table:
 def _findings(findings: Sequence[Finding]) -> list[Block]:
     if not findings:
         return [text("nothing is wrong with it", Tone.GOOD)]
-    counts = counted(it.severity for it in findings)
+    counts = tally(it.severity for it in findings)
     blocks: list[Block] = [text(f"Findings: {counts}", Tone.STRONG)]
     for it in findings:
         place = "" if it.where == it.subject else f" ({it.where})"

@@ -1,4 +1,4 @@
-"""Quantities as people read them: ages, sizes, cores, durations."""
+"""Quantities as people read them: counts, ages, sizes, cores, durations."""
 
 from __future__ import annotations
 
@@ -23,6 +23,11 @@ _STEPS: tuple[tuple[int, int, str, int, str], ...] = (
 )
 
 _SIZES = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 pod`, `3 pods`"""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def age(seconds: float) -> str:

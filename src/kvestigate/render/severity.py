@@ -36,7 +36,7 @@ def at_least(found: Iterable[Severity], limit: str) -> bool:
     return any(it.rank <= rank for it in found)
 
 
-def counted(found: Iterable[Severity]) -> str:
+def tally(found: Iterable[Severity]) -> str:
     """`3 critical, 6 warning`"""
     counts = Counter(found)
     return ", ".join(f"{counts[it]} {it.value}" for it in Severity if counts[it])

@@ -10,7 +10,7 @@ from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClai
 from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
-from kvestigate.render.human import size
+from kvestigate.render.human import counted, size
 from kvestigate.reports.model import Report
 
 _DEFAULT = "storageclass.kubernetes.io/is-default-class"
@@ -163,15 +163,11 @@ def _claims(claims: Sequence[ClaimRow]) -> Table:
             it.storage_class or "-",
             it.volume or "-",
             size(it.bytes),
-            "?" if it.used_by is None else _pods(it.used_by),
+            "?" if it.used_by is None else counted(it.used_by, "pod"),
         ]
         for it in claims
     ]
     return Table(columns, rows, empty="no PersistentVolumeClaims")
-
-
-def _pods(count: int) -> str:
-    return "1 pod" if count == 1 else f"{count} pods"
 
 
 def _volumes(volumes: Sequence[VolumeRow]) -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 
 from kvestigate.observe.snapshot import Gap
 from kvestigate.render.blocks import Block, Cell, Column, Table, Text, Tone, text
-from kvestigate.render.severity import counted
+from kvestigate.render.severity import tally
 from kvestigate.reports.audit import Audit
 from kvestigate.reports.findings.model import Finding
 from kvestigate.reports.model import Report, gap_line
@@ -47,7 +47,7 @@ def finding_blocks(audit: Audit) -> Sequence[Block]:
         names = ", ".join(audit.skipped)
         blocks.append(text(f"not checked, for want of what was not seen: {names}", Tone.WARN))
     if audit.findings:
-        summary = counted(finding.severity for finding in audit.findings)
+        summary = tally(finding.severity for finding in audit.findings)
         return [*blocks, text(summary), *_brief(audit.findings)]
     if audit.skipped:
         return [*blocks, text("nothing is wrong in what was seen")]

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, one_line, text
-from kvestigate.render.human import size
+from kvestigate.render.human import counted, size
 from kvestigate.workspace.applying import Application, Comparison
 from kvestigate.workspace.gpus import Use, reason
 from kvestigate.workspace.lifecycle import (
@@ -157,17 +157,14 @@ def destruction_blocks(done: Destruction) -> Sequence[Block]:
     return [text(f"would destroy {where}"), *_steps(done.plan)]
 
 
-def _files(count: int) -> str:
-    return "1 file" if count == 1 else f"{count} files"
-
-
 def synced_blocks(done: Synced) -> Sequence[Block]:
+    equal = counted(done.equal, "file")
     if not done.sent and not done.removed:
-        return [text(f"{done.directory} on {done.node} is up to date ({_files(done.equal)})")]
+        return [text(f"{done.directory} on {done.node} is up to date ({equal})")]
     verb = ("sent", "removed") if done.applied else ("would send", "would remove")
     said = f"{verb[0]} {_count(done.sent)} ({size(done.bytes)}) to {done.directory} on {done.node}"
     is_ = "is" if done.equal == 1 else "are"
-    there = f", {_files(done.equal)} {is_} there already" if done.equal else ""
+    there = f", {equal} {is_} there already" if done.equal else ""
     blocks: list[Block] = [text(said + there, Tone.GOOD if done.applied else Tone.PLAIN)]
     if not done.applied:
         blocks += _paths("send", done.sent)
@@ -248,7 +245,7 @@ def _paths(verb: str, paths: Sequence[str]) -> list[Block]:
 
 
 def _count(paths: Sequence[str]) -> str:
-    return "1 path" if len(paths) == 1 else f"{len(paths)} paths"
+    return counted(len(paths), "path")
 
 
 def _unreachable(found: dict[str, str]) -> list[Block]:
