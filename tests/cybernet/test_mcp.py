@@ -6,13 +6,10 @@ import json
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
-from mcp import ClientSession, StdioServerParameters
-from mcp.client.client import Client
-from mcp.client.stdio import stdio_client
 
 from kvestigate.client.access import Access
 from kvestigate.cybernet.mcp import VERSIONS, McpSession
@@ -20,9 +17,15 @@ from kvestigate.cybernet.serving import gateway, identity_for_mcp
 from kvestigate.errors import UsageError
 from tests.cybernet.conftest import Document, changed, load, recorded
 
+# Importing the official client takes most of a second: that is for the worker that needs it.
+if TYPE_CHECKING:
+    from mcp import StdioServerParameters
+
 
 @pytest.fixture
 def command(access: Access, document: Document, tmp_path: Path) -> StdioServerParameters:
+    from mcp import StdioServerParameters
+
     config = tmp_path / "space.yaml"
     config.write_text(yaml.safe_dump(document))
     words = ["-m", "kvestigate", "cybernet", "mcp-server", "--config", str(config)]
@@ -33,6 +36,9 @@ def command(access: Access, document: Document, tmp_path: Path) -> StdioServerPa
 async def test_the_official_client_lists_and_calls_tools(
     command: StdioServerParameters, document: Document
 ) -> None:
+    from mcp import ClientSession
+    from mcp.client.stdio import stdio_client
+
     async with stdio_client(command) as (read, write), ClientSession(read, write) as session:
         begun = await session.initialize()
         assert begun.server_info.name == "kvestigate-research-agents"
@@ -57,6 +63,9 @@ async def test_the_official_client_lists_and_calls_tools(
 async def test_a_client_that_tries_newer_ways_first_finds_ours(
     command: StdioServerParameters,
 ) -> None:
+    from mcp.client.client import Client
+    from mcp.client.stdio import stdio_client
+
     async with Client(stdio_client(command), mode="auto") as client:
         assert "pods" in {tool.name for tool in (await client.list_tools()).tools}
 
