@@ -21,11 +21,14 @@ from kvestigate.plane import answer, tenancy
 from kvestigate.plane.planes import Planes, missing
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.errors import NoPlane, PlaneExists
+from kvestigate.plane.store.plane import Breathe
 from kvestigate.plane.timing import Timing
 from kvestigate.wire.message import Request, Response
 
 PATH = "/clusters"
 API_VERSION = "kvestigate.dev/v1"
+_FREED = 64
+"""Changes of a deleted plane that are freed in one step."""
 
 
 class _New(msgspec.Struct, forbid_unknown_fields=True):
@@ -39,7 +42,7 @@ def owns(path: str) -> bool:
     return path == PATH or path.startswith(f"{PATH}/")
 
 
-async def respond(planes: Planes, asked: Asked, incoming: Request) -> Response:
+async def respond(planes: Planes, asked: Asked, incoming: Request, breathe: Breathe) -> Response:
     name = asked.path.removeprefix(PATH).strip("/")
     method = asked.method
     if not name and method in ("GET", "HEAD"):
@@ -53,7 +56,7 @@ async def respond(planes: Planes, asked: Asked, incoming: Request) -> Response:
             raise missing(name)
         return answer.json_value(_cluster(name))
     if name and method == "DELETE":
-        return await _delete(planes, name)
+        return await _delete(planes, name, breathe)
     raise errors.MethodNotAllowed("the server does not allow this method on the requested resource")
 
 
@@ -74,13 +77,19 @@ async def _create(planes: Planes, body: bytes) -> Response:
     return answer.json_value(_cluster(name), 201)
 
 
-async def _delete(planes: Planes, name: str) -> Response:
+async def _delete(planes: Planes, name: str, breathe: Breathe) -> Response:
     if name == tenancy.ROOT:
         raise errors.Forbidden(f'clusters "{name}" is forbidden: the root plane cannot be deleted')
+    doomed = planes.store.loaded(name)
+    past = [] if doomed is None else doomed.events_since(doomed.compacted)
+    del doomed
     try:
         await planes.delete(name)
     except NoPlane:
         raise missing(name) from None
+    while past:  # ten thousand changes take a while to be freed
+        del past[-_FREED:]
+        await breathe()
     return answer.success({"name": name, "kind": "clusters"})
 
 

@@ -147,14 +147,13 @@ class ApiServer:
         plane, user = await self._guard.admit(visit, asked, incoming, makes=makes)
         if whole:
             return await environment.respond(self._errand(plane, asked, user, visit, incoming))
+        breathe = partial(self._fairness.breathe, name)
         if name == tenancy.ROOT and asked.path == metrics.PATH:
-            breathe = partial(self._fairness.breathe, name)
             return await self._metrics.respond(self.planes.store, breathe)
         if name == tenancy.ROOT and clusters.owns(asked.path):
-            return await clusters.respond(self.planes, asked, incoming)
+            return await clusters.respond(self.planes, asked, incoming, breathe)
         if asked.method == "GET" and asked.path in issuer_discovery.PATHS:
             return issuer_discovery.respond(asked.path, name, self._issuer, incoming)
-        breathe = partial(self._fairness.breathe, name)
         return await routes.respond(plane, self.aggregation, asked, incoming, breathe)
 
     def _errand(
