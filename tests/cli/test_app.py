@@ -322,7 +322,7 @@ def test_shards(on: On, invoke: Invoke, tmp_path: Path) -> None:
     where = ("--config", str(config), *on)
     said = invoke("workspace", "logs", tag, "-f", *where)
     found = re.fullmatch(r"hello fromrank 0 on ([0-9.]+),([0-9.]+)\n", said.out)
-    assert found is not None, said.out
+    assert found is not None, said
     assert found[1] == found[2]
 
     changed(spec, "shards: 2", "shards: 1")

@@ -189,6 +189,9 @@ def test_what_runs_can_be_stopped_and_is_when_its_workspace_goes(
     ok(invoke("workspace", "logs", "bytes", "--config", config, "-f"))
     log = answer(invoke("workspace", "logs", "bytes", "--config", config, "-o", "json"))
     assert (log["text"], log["run"]["exit_code"]) == ("a\ufffdb", 0)
+    on_host(f"rm {ROOT}/runs/logs/bytes.log")
+    gone = invoke("workspace", "logs", "bytes", "--config", config, "-f")
+    assert (gone.code, "the log of bytes was cut off" in gone.err) == (1, True)
 
     ok(invoke(*start, "--tag", "holds", "--", "sh", "-c", "cd ../datasets; sleep 300"))
     assert "1/3 running" in ok(invoke("workspace", "status"))

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
-from kvestigate.client.streams import Channel
+from kvestigate.client.streams import Channel, Completed
 from kvestigate.errors import Conflict, KvestigateError, NotFound
 from kvestigate.hosts.model import NodeAccess
 from kvestigate.hosts.reach import DEFAULT, Host, reach
+from kvestigate.hosts.remote import Output
 from kvestigate.workspace.devices import gpus_of
 from kvestigate.workspace.gpus import Gpu, choose_for_run
 from kvestigate.workspace.host import attempt, complaint, legible, looking, perform, staying
@@ -36,6 +37,8 @@ from kvestigate.workspace.survey import Survey, survey
 
 LONGEST_ANSWER = 4 << 20
 """Bytes of a log that one answer holds at most: its end."""
+_COMPLAINT = 4096
+"""Bytes of what a failure says that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +126,16 @@ async def follow(
     async with _host(access, spec, via) as (_, host):
         run = await _named(host, spec, options.tag)
         script = follow_script(spec.path, run, options.tail)
+        said = Output(_COMPLAINT)
         async with looking(host).session(("sh", "-euc", script)) as session:
             async for piece in session:
                 if piece.channel is Channel.STDOUT:
                     yield piece.data
+                else:
+                    said.add(piece.channel, piece.data)
+        if session.exit_code:
+            why = complaint(Completed(session.exit_code, b"", said.stderr))
+            raise KvestigateError(f"{spec.node}: the log of {options.tag} was cut off: {why}")
 
 
 async def kill(access: Access, options: KillOptions, via: NodeAccess = DEFAULT) -> Killing:
