@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvestigate.kube.cel import CompileError, Program, compiled
-from kvestigate.kube.cel.types import Type
+from kvestigate.kube.cel.types import DYN, Type
 from kvestigate.plane.kinds.kind import Object
 from kvestigate.plane.policies import environment
 
@@ -53,8 +53,9 @@ class Compiler:
             if not position:
                 self._variables = {}
             made = self.expression(each.get("expression") or "", ())
-            if made.program is not None and self._variables is not None:
-                self._variables[name] = made.program.type
+            if self._variables is not None:
+                # Whoever names one that is wrong is not to blame for it.
+                self._variables[name] = DYN if made.program is None else made.program.type
             yield name, made
 
     def expression(
