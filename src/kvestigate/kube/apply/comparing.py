@@ -55,20 +55,19 @@ def said_of_new(new: dict[str, Any], shape: Shape) -> FieldSet:
 
 def _said(old: dict[str, Any], new: dict[str, Any], shape: Shape) -> FieldSet:
     """Made for an `old` that says next to nothing."""
-    fresh = new
-    known = old.keys() & new.keys() if old else ()
-    if known:
-        fresh = new.copy()
-        for name in known:
-            del fresh[name]
     said: FieldSet = {}
-    if fresh:
-        said.update(_all_fields(fresh, shape))
-        said.pop(SELF, None)
-    for name in old if known else ():
-        if name in known and old[name] != new[name]:
-            child = shape.fields.get(name, shape.element or _UNKNOWN)
-            _said_again(f"f:{name}", old[name], new[name], child, said)
+    if not old:
+        if new:
+            said.update(_all_fields(new, shape))
+            said.pop(SELF, None)
+        return said
+    fields, element = shape.fields, shape.element or _UNKNOWN
+    for name, value in new.items():
+        before = old.get(name, _ABSENT)
+        if before is _ABSENT:
+            said[f"f:{name}"] = _all(value, fields.get(name, element))
+        elif before != value:
+            _said_again(f"f:{name}", before, value, fields.get(name, element), said)
     return said
 
 

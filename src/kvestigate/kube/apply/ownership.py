@@ -36,8 +36,8 @@ UNOWNED: FieldSet = {
 }
 """What nobody manages: it is the server's, or the object's identity."""
 
-_IDENTITY = ("f:apiVersion", "f:kind")
-_SERVERS = frozenset(UNOWNED["f:metadata"])
+_IDENTITY = ("apiVersion", "kind")
+_SERVERS = frozenset(step.removeprefix("f:") for step in UNOWNED["f:metadata"])
 
 Comparer = Callable[[str, Object, Object], Comparison | None]
 """Compares two states of the object at another apiVersion; None if that is not served."""
@@ -106,14 +106,10 @@ def _has_all(managers: Managers, by: Writer, touched: FieldSet) -> bool:
 
 def of_creator(new: Object, shape: Shape, ignored: FieldSet) -> FieldSet:
     """What of a new object is its creator's: all of it. Raises `Unkeyed`."""
-    said = said_of_new(new, shape)
-    for at in _IDENTITY:
-        said.pop(at, None)
-    if (meta := said.get("f:metadata")) and not _SERVERS.isdisjoint(meta):
-        said["f:metadata"] = {at: node for at, node in meta.items() if at not in _SERVERS}
-        if not said["f:metadata"]:
-            del said["f:metadata"]
-    return fieldset.without(said, ignored)
+    own = {name: value for name, value in new.items() if name not in _IDENTITY}
+    if meta := own.get("metadata"):
+        own["metadata"] = {name: value for name, value in meta.items() if name not in _SERVERS}
+    return fieldset.without(said_of_new(own, shape), ignored)
 
 
 def apply(
