@@ -18,6 +18,8 @@ class Issue:
         line = source.count("\n", 0, self.at)
         column = self.at - (source.rfind("\n", 0, self.at) + 1)
         lines = source.split("\n")
+        if not source:  # nothing to point at
+            return f"ERROR: <input>:1:0: {self.text}"
         return (
             f"ERROR: <input>:{line + 1}:{column + 1}: {self.text}\n"
             f" | {lines[line]}\n | {'.' * column}^"
