@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kvestigate.controllers.cache import Cache, Change, Key
 from kvestigate.controllers.owners import NAMESPACE
 from kvestigate.controllers.pods import is_finished, is_leaving, is_ready
+from kvestigate.kube.views.meta import ObjectReference
 from kvestigate.kube.views.network import Service, ServicePort
 from kvestigate.kube.views.pods import Pod
 
@@ -88,3 +89,12 @@ def service_keys(services: Cache[Service], change: Change[Pod]) -> Iterable[Key]
         wanted = service.spec.selector.items()
         if wanted and any(wanted <= pod.metadata.labels.items() for pod in change.views):
             yield change.key.sibling(service.metadata.name)
+
+
+def reference_to(pod: Pod) -> ObjectReference:
+    return ObjectReference(
+        kind="Pod",
+        namespace=pod.metadata.namespace,
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+    )

@@ -9,11 +9,10 @@ from typing import Any
 import msgspec
 
 from kvestigate.controllers import owners
-from kvestigate.controllers.backends import Backend, Port, backends, service_keys
+from kvestigate.controllers.backends import Backend, Port, backends, reference_to, service_keys
 from kvestigate.controllers.cache import Key
 from kvestigate.controllers.context import Context
 from kvestigate.controllers.kinds import ENDPOINTS, PODS, SERVICES
-from kvestigate.kube.views.meta import ObjectReference
 from kvestigate.kube.views.network import (
     EndpointAddress,
     EndpointPort,
@@ -53,12 +52,7 @@ def _address(service: Service, backend: Backend) -> EndpointAddress:
         ip=pod.status.pod_ip,
         hostname=backend.hostname if named else "",
         node_name=pod.spec.node_name,
-        target_ref=ObjectReference(
-            kind="Pod",
-            namespace=pod.metadata.namespace,
-            name=pod.metadata.name,
-            uid=pod.metadata.uid,
-        ),
+        target_ref=reference_to(pod),
     )
 
 

@@ -10,12 +10,11 @@ from typing import Any
 import msgspec
 
 from kvestigate.controllers import owners
-from kvestigate.controllers.backends import Backend, Port, backends, service_keys
+from kvestigate.controllers.backends import Backend, Port, backends, reference_to, service_keys
 from kvestigate.controllers.cache import Change, Key
 from kvestigate.controllers.context import Context
 from kvestigate.controllers.endpoints import HEADLESS
 from kvestigate.controllers.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
-from kvestigate.kube.views.meta import ObjectReference
 from kvestigate.kube.views.network import (
     Endpoint,
     EndpointConditions,
@@ -99,12 +98,7 @@ def _endpoint(service: Service, backend: Backend, zones: Mapping[str, str]) -> E
         hostname=backend.hostname if named else "",
         node_name=pod.spec.node_name,
         zone=zones.get(pod.spec.node_name, ""),
-        target_ref=ObjectReference(
-            kind="Pod",
-            namespace=pod.metadata.namespace,
-            name=pod.metadata.name,
-            uid=pod.metadata.uid,
-        ),
+        target_ref=reference_to(pod),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kvestigate.nodeops.evict import BLOCKED, FAILED, GONE, LEAVING, Evictions
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+from kvestigate.render.human import counted
 
 _TONES = {GONE: Tone.GOOD, BLOCKED: Tone.WARN, LEAVING: Tone.WARN, FAILED: Tone.BAD}
 
@@ -33,4 +34,4 @@ def _heading(found: Evictions) -> str:
         first = f"node {found.node} is cordoned; " if found.cordon else ""
         return f"{first}{found.count(GONE)} of {count} pods are gone"
     first = f"cordon node {found.node} and " if found.cordon else ""
-    return f"would {first}evict {count} {'pod' if count == 1 else 'pods'}"
+    return f"would {first}evict {counted(count, 'pod')}"
