@@ -10,6 +10,7 @@ from kvestigate.kube.apply.fieldset import text
 from kvestigate.kube.apply.shapes import Scalar, Shape
 from kvestigate.kube.causes import show
 from kvestigate.kube.facts import Ownership
+from kvestigate.kube.patches import go_text
 
 
 def misfit(config: dict[str, Any], shape: Shape) -> str:
@@ -26,6 +27,9 @@ class Foreign(NamedTuple):
     syntax: str
     text: str
     type: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 Findings = Iterator[tuple[str, str]]
@@ -91,9 +95,9 @@ def _complaint(value: Any, shape: Shape) -> str:
     if wanted is Scalar.STRING:
         return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
     if wanted is not None:
-        return f"expected {wanted.value}, got &{{{_go_text(value)}}}"
+        return f"expected {wanted.value}, got &{{{go_text.shown(value)}}}"
     what = "map" if dict in shape.accepts else "list"
-    return f"expected {what}, got &{{{_go_text(value)}}}"
+    return f"expected {what}, got &{{{go_text.shown(value)}}}"
 
 
 def _go_type(value: Any) -> str:
@@ -116,16 +120,3 @@ def _go_syntax(value: Any) -> str:
     if isinstance(value, list):
         return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
     return "interface {}(nil)" if value is None else show(value)
-
-
-def _go_text(value: Any) -> str:
-    """As Go's `%v`."""
-    if isinstance(value, Foreign):
-        return value.text
-    if isinstance(value, dict):
-        return f"map[{' '.join(f'{key}:{_go_text(value[key])}' for key in sorted(value))}]"
-    if isinstance(value, list):
-        return f"[{' '.join(map(_go_text, value))}]"
-    if value is None:
-        return "<nil>"
-    return str(value).lower() if isinstance(value, bool) else str(value)
