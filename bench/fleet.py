@@ -16,7 +16,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from bench import cores, noise
+from bench import noise
 from bench.frame import BenchFailed
 from bench.rates import Target
 from bench.settings import Settings
@@ -74,15 +74,15 @@ def run(settings: Settings) -> FleetResult:
     ):
         pids = tuple(process.pid for process in served.processes)
         target = Target("kvestigate", served.port, served.ca_file, served.token, pids)
-        with cores.apart(pids), served.judge() as judge:
+        with served.judge() as judge:
             judge.get("/version")  # the handshake of the connection is nobody's figure
             for part in (_forks, _fleets, _snapshots, _resets, _episodes, _neighbours):
                 for figure in part(client, target, judge):
                     settings.progress(f"{figure.name}: {figure.value:.2f} {figure.unit}")
                     figures.append(figure)
     method = (
-        "one server in memory on a core of its own, over HTTPS on loopback, one client process "
-        "on another, with one more for noise that leaves it to the client"
+        "one server in memory, over HTTPS on loopback, one client process, one more for noise "
+        "that leaves the processors to the others"
     )
     return FleetResult("fleet", method, versions("kvestigate"), figures)
 
@@ -129,7 +129,6 @@ def _dirty(plane: Plane, judge: Judge) -> Iterator[float]:
 def _listing_everything() -> list[float]:
     """The same objects, one list after another, as a client without snapshots has to."""
     with (
-        cores.everywhere(),
         tempfile.TemporaryDirectory(prefix="kvestigate-bench-") as name,
         UpstreamCluster(binaries.find(), Path(name)) as cluster,
         cluster.judge() as judge,
