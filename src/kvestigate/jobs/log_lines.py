@@ -188,7 +188,7 @@ class _Reader:
         backoff = Backoff(initial=0.2, cap=5.0)
         attempts = 0
         while True:
-            over = not request.follow or await self._over(pod)
+            over = not request.follow or _over(await self._now(pod))
             try:
                 lines = self._api.logs(pod.metadata.name, options, namespace=self._api.namespace)
                 async with aclosing(lines):
@@ -199,14 +199,13 @@ class _Reader:
                             yield line if request.timestamps else line.partition(b" ")[2]
                 if over:
                     return
-            except (InternalError, ServiceUnavailable, ConnectionFailed):
+            except (InternalError, ServiceUnavailable, ConnectionFailed, NotFound) as failure:
                 attempts += 1
                 if not seen.second or attempts > _ATTEMPTS:
                     raise
-            except NotFound:
-                if not seen.second:
-                    raise
-                return  # it was removed meanwhile
+                # A kubelet that was just restarted does not know its pods at once.
+                if isinstance(failure, NotFound) and await self._now(pod) is None:
+                    return
             await asyncio.sleep(backoff.next())
             if seen.second:
                 options = msgspec.structs.replace(
@@ -214,15 +213,19 @@ class _Reader:
                 )
                 seen.replay()
 
-    async def _over(self, pod: Pod) -> bool:
-        """Whether all that the node will ever say is written."""
+    async def _now(self, pod: Pod) -> Pod | None:
+        """The pod as it is now; None if it is gone."""
         selection = Selection(self._api.namespace, fields=f"metadata.name={pod.metadata.name}")
         found = await self._api.list(PODS, selection, type=Pod)
-        return all(
-            status.state.terminated is not None
-            for each in found.items
-            for status in each.status.container_statuses
-        )
+        return found.items[0] if found.items else None
+
+
+def _over(pod: Pod | None) -> bool:
+    """Whether all that a node will ever say is written."""
+    if pod is None:
+        return True
+    statuses = pod.status.container_statuses
+    return bool(statuses) and all(each.state.terminated is not None for each in statuses)
 
 
 def pod_index(pod: Pod) -> int:
