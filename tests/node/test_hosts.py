@@ -232,6 +232,24 @@ async def test_a_forgotten_pod_leaves_nothing(host: Host, tmp_path: Path) -> Non
     assert not list((tmp_path / "nodes").rglob("pod-1"))
 
 
+async def test_the_end_of_a_run_is_none_of_its_twin_on_another_node(make_host: MakeHost) -> None:
+    """A plane that was forked has pods with the uids of its origin's."""
+    hosts = [make_host("node-1"), make_host("node-2")]
+    for one in hosts:
+        await one.open()
+    lasting, brief = [
+        await one.start(launch("sh", "-c", "echo up; read -r _; exit 3", stdin=True))
+        for one in hosts
+    ]
+    await first_line(lasting)
+    brief.kill()
+    assert (await brief.ended).code == 137
+    lasting.write_stdin(b"\n")
+    assert (await lasting.ended).code == 3
+    for one in hosts:
+        await one.close(keep=False)
+
+
 async def test_nvidia_smi_tells_of_the_simulated_gpus(host: Host) -> None:
     gpus = node_gpus("node-1", 2, "T4", (Load.BUSY,))
     await host.install_gpus(gpus)

@@ -53,9 +53,16 @@ class DirectoryProcess(ShimProcess):
 
     def sweep(self) -> None:
         spared = {self.shim_pid} if not self.ended.done() else set()
-        for pid in marked(MARK, self.key.id):
+        for pid in self.pids():
             if pid not in spared:
                 _kill(pid)
+
+    def pids(self) -> list[int]:
+        return marked(MARK, self.kept.env[MARK])
+
+    def command_pid(self) -> int | None:
+        """None once it has ended, as its number may be somebody else's then."""
+        return super().command_pid() if shim.exit_code_of(self.directory) is None else None
 
 
 class DirectoryHost:
@@ -102,7 +109,8 @@ class DirectoryHost:
             "PATH": f"{self._bin}:{own.get('PATH', DEFAULT_PATH)}",
             "KVESTIGATE_ROOT": str(root),
             smi.FILE: str(self.volumes_root / smi.STATE),
-            MARK: launch.key.id,
+            # Not the pod's uid, which a forked plane has as well.
+            MARK: str(directory),
         }
         argv = [paths.replaced(word) for word in launch.argv]
         cwd = self._cwd(paths.replaced(launch.workdir), root)
@@ -192,7 +200,8 @@ class DirectoryHost:
             shutil.rmtree(self._directory / root / pod_uid, ignore_errors=True)
 
     def usage(self, process: Process) -> Usage:
-        pids = marked(MARK, process.key.id)
+        assert isinstance(process, DirectoryProcess)
+        pids = process.pids()
         return Usage(sum(map(cpu_seconds, pids)), sum(map(resident_bytes, pids)))
 
     async def install_gpus(self, gpus: Sequence[Gpu]) -> None:

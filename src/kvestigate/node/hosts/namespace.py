@@ -10,6 +10,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -86,7 +87,7 @@ class NamespaceHost:
         """Find the node of an earlier agent, or make one; `HostUnavailable` if the kernel won't."""
         for name in ("pods", "volumes", "upper"):
             (self._directory / name).mkdir(parents=True, exist_ok=True, mode=0o755)
-        self._groups = cgroups.find(self._name)
+        self._groups = cgroups.find(_unlike_any_other(self._name, self._directory))
         found = self._find_init()
         if found is None:
             found = await self._boot()
@@ -369,6 +370,11 @@ class NamespaceHost:
 
 class HostUnavailable(errors.KvestigateError):
     """This machine does not let us make nodes of this kind."""
+
+
+def _unlike_any_other(name: str, directory: Path) -> str:
+    """Clusters on one machine may each have a node of this name, and forks pods of one uid."""
+    return f"{name}-{zlib.crc32(os.fsencode(directory)):08x}"
 
 
 def remove_tree(path: Path) -> None:
