@@ -310,6 +310,7 @@ def test_shards(on: On, invoke: Invoke, tmp_path: Path) -> None:
     spec = tmp_path / "shards.yaml"
     spec.write_text(DISTRIBUTED)
     outcome = invoke("app", "up", str(spec), *on, *MEANT, "-o", "json")
+    assert outcome.code == 0, outcome
     made: list[dict[str, Any]] = json.loads(outcome.out)["steps"]
     assert [it["action"] for it in made] == ["create", "sync", "start"] * 2
     first, second = made[0]["reason"], made[3]["reason"]
