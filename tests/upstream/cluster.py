@@ -240,6 +240,7 @@ class UpstreamCluster:
                 f"--service-account-key-file={self._verifying_key}",
                 f"--service-account-signing-key-file={self._signing_key}",
                 "--authorization-mode=Node,RBAC",
+                "--enable-admission-plugins=NodeRestriction",
                 "--allow-privileged=true",
                 "--event-ttl=1h",
             ],

@@ -1,6 +1,7 @@
 """Selectors in questions about permissions: whether they can be meant, and what is ignored. Pure.
 
-RBAC looks at no selector. Who asks is told which of theirs could not have been looked at.
+RBAC looks at no selector; the rights of kubelets depend on one. Who asks is told which of theirs
+could not have been looked at.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import Any
 from kvestigate.errors import InputError
 from kvestigate.kube import causes, field_selectors, selectors
 from kvestigate.kube.causes import Cause
+from kvestigate.kube.field_selectors import FieldTerm
 from kvestigate.plane.kinds import checks
 
 Attributes = Mapping[str, Any]
@@ -23,6 +25,18 @@ def problems(attributes: Attributes) -> Iterator[Cause]:
     """Why the selectors of `resourceAttributes` are refused."""
     yield from _problems(attributes, _FIELDS, _field_requirement)
     yield from _problems(attributes, _LABELS, _label_requirement)
+
+
+def fields(attributes: Attributes) -> str:
+    """The field selector of a request that is asked about, as far as it can be understood."""
+    selector = attributes.get(_FIELDS) or {}
+    raw: str = selector.get("rawSelector", "")
+    terms = [
+        FieldTerm(each["key"], each["values"][0], each["operator"] == "NotIn")
+        for each in selector.get("requirements") or ()
+        if _is_field_test(each)
+    ]
+    return raw or ",".join(map(str, terms))
 
 
 def ignored(attributes: Attributes) -> str:

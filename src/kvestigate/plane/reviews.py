@@ -12,7 +12,7 @@ from kvestigate.kube import causes
 from kvestigate.plane import answer, body, metadata, review_selectors, writing
 from kvestigate.plane.authn.interface import Shown
 from kvestigate.plane.authn.user import User
-from kvestigate.plane.authz import rbac
+from kvestigate.plane.authz import nodes, rbac
 from kvestigate.plane.authz.rules import Rule
 from kvestigate.plane.call import Call
 from kvestigate.plane.policies.review import user_info
@@ -61,11 +61,14 @@ async def self_subject_rules_review(call: Call) -> Response:
     if not namespace:
         raise BadRequest("no namespace on request")
     rules = list(rbac.index(call.plane.state).rules(call.user, namespace))
+    kubelet = nodes.node_of(call.user) is not None
     status = {
         "resourceRules": [_shown(rule) for rule in rules if not rule.non_resource_urls],
         "nonResourceRules": [_shown(rule) for rule in rules if rule.non_resource_urls],
-        "incomplete": False,
+        "incomplete": kubelet,
     }
+    if kubelet:
+        status["evaluationError"] = "node authorizer does not support user rule resolution"
     return answer.json_value({**_review(call, {}), "status": status}, 201)
 
 
@@ -170,6 +173,7 @@ def _question(spec: Spec) -> Asked:
         attributes.get("namespace", ""),
         attributes.get("name", ""),
         attributes.get("subresource", ""),
+        params={"fieldSelector": review_selectors.fields(attributes)},
     )
 
 

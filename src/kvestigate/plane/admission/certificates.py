@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from base64 import b64decode
+from typing import TYPE_CHECKING
 
 from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.authn.user import MASTERS
 from kvestigate.plane.authz import rbac
 from kvestigate.plane.request import Asked
+
+if TYPE_CHECKING:
+    from cryptography.x509 import ObjectIdentifier
 
 _CLIENTS = "kubernetes.io/kube-apiserver-client"
 
@@ -47,12 +51,25 @@ def _may(write: Write, verb: str, signer: str) -> bool:
     return rbac.allowed(write.scene.state, write.scene.user, asked)
 
 
-def _organizations(request: str) -> list[str | bytes]:
-    from cryptography.x509 import load_pem_x509_csr
+def common_name(request: str) -> str:
+    """Whom a request wants a certificate for; empty if it cannot be read."""
     from cryptography.x509.oid import NameOID
+
+    names = [str(name) for name in _subject(request, NameOID.COMMON_NAME)]
+    return names[-1] if names else ""
+
+
+def _organizations(request: str) -> list[str | bytes]:
+    from cryptography.x509.oid import NameOID
+
+    return _subject(request, NameOID.ORGANIZATION_NAME)
+
+
+def _subject(request: str, attribute: ObjectIdentifier) -> list[str | bytes]:
+    from cryptography.x509 import load_pem_x509_csr
 
     try:
         subject = load_pem_x509_csr(b64decode(request)).subject
     except ValueError:
         return []  # what cannot be read cannot be signed either
-    return [each.value for each in subject.get_attributes_for_oid(NameOID.ORGANIZATION_NAME)]
+    return [each.value for each in subject.get_attributes_for_oid(attribute)]

@@ -7,6 +7,7 @@ from kvestigate.plane.admission.classes import give_ingress_class, give_storage_
 from kvestigate.plane.admission.escalation import forbid_escalation
 from kvestigate.plane.admission.fleets import check_fleet
 from kvestigate.plane.admission.interface import Rule, Write
+from kvestigate.plane.admission.kubelets import restrict_kubelet
 from kvestigate.plane.admission.limit_ranges import fill_in_limits, limit_claim, limit_pod
 from kvestigate.plane.admission.namespaces import need_namespace
 from kvestigate.plane.admission.nodes import taint_new_node
@@ -25,17 +26,24 @@ from kvestigate.plane.policies.evaluation import judge
 from kvestigate.plane.store.model import ResourceKey
 
 CHANGING: dict[ResourceKey, tuple[Rule, ...]] = {
-    ("", "nodes"): (taint_new_node,),
-    ("", "persistentvolumeclaims"): (protect_in_use, give_storage_class),
+    ("", "nodes"): (restrict_kubelet, taint_new_node),
+    ("", "persistentvolumeclaims"): (restrict_kubelet, protect_in_use, give_storage_class),
     ("", "persistentvolumes"): (protect_in_use,),
     ("", "pods"): (
         fill_in_limits,
         give_account,
+        restrict_kubelet,
         give_priority,
         tolerate_trouble,
         apply_runtime_class,
     ),
+    ("authentication.k8s.io", "tokenrequests"): (restrict_kubelet,),
+    ("certificates.k8s.io", "certificatesigningrequests"): (restrict_kubelet,),
+    ("coordination.k8s.io", "leases"): (restrict_kubelet,),
     ("networking.k8s.io", "ingresses"): (give_ingress_class,),
+    ("policy", "evictions"): (restrict_kubelet,),
+    ("resource.k8s.io", "resourceslices"): (restrict_kubelet,),
+    ("storage.k8s.io", "csinodes"): (restrict_kubelet,),
     **{
         (RBAC, plural): (forbid_escalation,)
         for plural in ("clusterrolebindings", "clusterroles", "rolebindings", "roles")

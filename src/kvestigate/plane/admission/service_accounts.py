@@ -9,6 +9,7 @@ import msgspec
 
 from kvestigate.kube import names
 from kvestigate.plane.admission.interface import Write
+from kvestigate.plane.authz import references
 from kvestigate.plane.kinds.kind import Object
 from kvestigate.plane.kinds.podspec.annotations import MIRROR
 from kvestigate.plane.kinds.podspec.defaults import DEFAULT_MODE, name_account
@@ -25,8 +26,7 @@ def give_account(write: Write) -> None:
         return
     pod = write.new
     if MIRROR in (pod["metadata"].get("annotations") or {}):
-        if pod["spec"].get("serviceAccountName"):
-            raise write.forbidden("a mirror pod may not reference service accounts")
+        _check_mirror(write, pod["spec"])
         return
     name_account(pod["spec"], pod["spec"].get("serviceAccountName") or "default")
     account = _account(write)
@@ -34,6 +34,19 @@ def give_account(write: Write) -> None:
         _mount_token(pod)
     if not pod["spec"].get("imagePullSecrets") and account.pull_secrets:
         pod["spec"]["imagePullSecrets"] = [dict(each) for each in account.pull_secrets]
+
+
+def _check_mirror(write: Write, spec: Object) -> None:
+    """What a kubelet runs of its own accord gets nothing from the cluster."""
+    if spec.get("serviceAccountName"):
+        raise write.forbidden("a mirror pod may not reference service accounts")
+    if any(references.secrets(spec)):
+        raise write.forbidden("a mirror pod may not reference secrets")
+    for volume in spec.get("volumes") or ():
+        for source in (volume.get("projected") or {}).get("sources") or ():
+            if "serviceAccountToken" in source:
+                why = "a mirror pod may not use ServiceAccountToken volume projections"
+                raise write.forbidden(why)
 
 
 class _Account(msgspec.Struct, frozen=True):

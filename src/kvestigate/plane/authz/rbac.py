@@ -1,4 +1,4 @@
-"""RBAC, evaluated over a plane's state.
+"""RBAC, evaluated over a plane's state; where it says no, kubelets may still have their rights.
 
 What the four kinds of objects add up to is worked out once for each distinct set of them:
 states share their collections, so thousands of planes with the roles of the template share
@@ -16,6 +16,7 @@ import msgspec
 from kvestigate.errors import Forbidden
 from kvestigate.kube import selectors
 from kvestigate.plane.authn.user import MASTERS, User
+from kvestigate.plane.authz import nodes
 from kvestigate.plane.authz.rules import Rule, Subject
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.model import Item
@@ -185,23 +186,34 @@ class Rbac:
         if state is not self._state:
             self._state, self._index = state, index(state)
         if not self._index.allows(user, asked):
-            raise denial(user, asked)
+            kubelet = nodes.opinion(state, user, asked)
+            if not kubelet.allowed:
+                raise denial(user, asked, kubelet.why)
 
 
 def allowed(state: PlaneState, user: User, asked: Asked) -> bool:
-    return MASTERS in user.groups or index(state).allows(user, asked)
+    return (
+        MASTERS in user.groups
+        or index(state).allows(user, asked)
+        or nodes.opinion(state, user, asked).allowed
+    )
 
 
 def reason(state: PlaneState, user: User, asked: Asked) -> str:
-    """Which binding allows it; empty if none does or none has to."""
-    return "" if MASTERS in user.groups else index(state).reason(user, asked)
+    """Which binding allows it, or why a kubelet may not; mostly there is nothing to say."""
+    if MASTERS in user.groups:
+        return ""
+    kubelet = nodes.opinion(state, user, asked)
+    return "" if kubelet.allowed else index(state).reason(user, asked) or kubelet.why
 
 
-def denial(user: User, asked: Asked) -> Forbidden:
+def denial(user: User, asked: Asked, why: str = "") -> Forbidden:
     """Says which verb on which resource, in kube-apiserver's words."""
+    because = f": {why}" if why else ""
     if not asked.resource:
         return Forbidden(
-            f'forbidden: User "{user.name}" cannot {asked.verb} path "{asked.path}"', details={}
+            f'forbidden: User "{user.name}" cannot {asked.verb} path "{asked.path}"{because}',
+            details={},
         )
     resource = f"{asked.resource}/{asked.subresource}" if asked.subresource else asked.resource
     where = f'in the namespace "{asked.namespace}"' if asked.namespace else "at the cluster scope"
@@ -212,6 +224,6 @@ def denial(user: User, asked: Asked) -> Forbidden:
         details["group"] = asked.group
     return Forbidden(
         f'{shown} is forbidden: User "{user.name}" cannot {asked.verb} resource "{resource}" '
-        f'in API group "{asked.group}" {where}',
+        f'in API group "{asked.group}" {where}{because}',
         details={**details, "kind": asked.resource},
     )

@@ -67,7 +67,7 @@ async def _admitted(call: Call, request: Object) -> Object:
     told: Object = request.get("spec") or {}
     seconds = told.get("expirationSeconds")
     spec = {
-        "audiences": told.get("audiences") or [call.issuer.issuer(call.plane.name)],
+        "audiences": told.get("audiences") or [],
         "expirationSeconds": _USUAL if seconds is None else seconds,
         "boundObjectRef": told.get("boundObjectRef"),
     }
@@ -75,8 +75,14 @@ async def _admitted(call: Call, request: Object) -> Object:
     meta = {"name": call.asked.name, "namespace": call.namespace}
     made = {**head, "metadata": meta, "spec": spec, "status": _UNANSWERED}
     write = writing.part(call, TOKEN_REQUEST, made, dry_run=call.dry_run)
-    await writing.pass_admission(call, write)
-    admitted: Object = {**spec, **(write.new.get("spec") or {})}
+    admitted = {**spec}
+
+    def complete() -> None:
+        admitted.update(write.new.get("spec") or {})
+        admitted["audiences"] = admitted["audiences"] or [call.issuer.issuer(call.plane.name)]
+        write.new["spec"] = admitted
+
+    await writing.pass_admission(call, write, complete)
     return admitted
 
 
