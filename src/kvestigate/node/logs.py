@@ -48,6 +48,9 @@ class Log(Protocol):
     def tap(self) -> Tap:
         """What is written from now on, as it was written."""
 
+    def last(self, lines: int, most: int) -> bytes:
+        """The last lines there are, and of them the last `most` bytes."""
+
 
 class Tap:
     """Live output for one reader; a reader that falls far behind loses the oldest."""
@@ -194,6 +197,14 @@ class LogFile:
                 yield data
             if room == 0:
                 return
+
+    def last(self, lines: int, most: int) -> bytes:
+        reader = _Reader(self, lines)
+        try:
+            shown = [line for each in reader.pieces() for line in _shown(each, LogQuery(), b"")]
+        finally:
+            reader.close()
+        return b"".join(shown)[-most:]
 
     async def _selected(self, query: LogQuery) -> AsyncGenerator[bytes, None]:
         since = timestamp(query.since).encode() if query.since is not None else b""

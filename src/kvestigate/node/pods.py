@@ -152,6 +152,8 @@ class Container(View, frozen=True):
     startup_probe: Probe | None = None
     lifecycle: Lifecycle = Lifecycle()
     termination_message_path: str = "/dev/termination-log"
+    termination_message_policy: str = "File"
+    """`FallbackToLogsOnError` takes the end of the log where a failure left no message."""
     security_context: SecurityContext = SecurityContext()
     stdin: bool = False
     stdin_once: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -19,7 +20,7 @@ from kvestigate.node.tokens import Tokens
 from kvestigate.node.volumes import Mountable, Volumes
 
 LAST_WORDS = 4096
-"""Bytes of a termination message that are kept."""
+"""Bytes of a termination message that are kept: its last ones."""
 
 
 class NotMounted(MissingReference):
@@ -99,6 +100,8 @@ class RealPreparation:
     def last_words(self, key: RunKey) -> str:
         try:
             with self._message(key).open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - LAST_WORDS))
                 return file.read(LAST_WORDS).decode("utf-8", "replace")
         except OSError:
             return ""

@@ -15,6 +15,8 @@ from kvestigate.node.qos import qos_class
 from kvestigate.node.records import NEVER_STARTED, ContainerRecord, Run, Stage
 
 CRASH_LOOP = "CrashLoopBackOff"
+MESSAGES = 12 * 1024
+"""Bytes of termination messages in one status: each container has its equal share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,8 @@ def _states(
     pod: Pod, container: Container, record: ContainerRecord, records: Records, now: float
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """`state` and `lastState`."""
-    previous = _terminated(record.previous) if record.previous else {}
+    room = MESSAGES // len(pod.containers)
+    previous = _terminated(record.previous, room) if record.previous else {}
     if record.stage is Stage.RUNNING:
         assert record.run is not None
         return {"running": {"startedAt": text(record.run.started_at)}}, previous
@@ -139,9 +142,11 @@ def _states(
         pause = lifecycle.due_at(record) - record.run.exit.at
         again = lifecycle.restarts(pod, container, record.run.exit) and not pod.terminating
         if again and now < lifecycle.due_at(record):
-            return _waiting(CRASH_LOOP, _back_off(pod, container, pause)), _terminated(record.run)
-        return _terminated(record.run), previous
-    last = _terminated(record.run) if record.run else {}
+            return _waiting(CRASH_LOOP, _back_off(pod, container, pause)), _terminated(
+                record.run, room
+            )
+        return _terminated(record.run, room), previous
+    last = _terminated(record.run, room) if record.run else {}
     if record.waiting is not None:
         return _waiting(record.waiting.reason, record.waiting.message), last
     init = container.name in {one.name for one in pod.spec.init_containers}
@@ -165,7 +170,7 @@ def _waiting(reason: str, message: str) -> dict[str, Any]:
     return {"waiting": {"reason": reason} | ({"message": message} if message else {})}
 
 
-def _terminated(run: Run) -> dict[str, Any]:
+def _terminated(run: Run, room: int) -> dict[str, Any]:
     ending = run.exit
     if ending is None:
         return {}
@@ -177,7 +182,7 @@ def _terminated(run: Run) -> dict[str, Any]:
         "containerID": run.id,
     }
     if ending.message:
-        ended["message"] = ending.message
+        ended["message"] = ending.message.encode()[:room].decode("utf-8", "ignore")
     if ending.signal:
         ended["signal"] = ending.signal
     return {"terminated": ended}

@@ -46,6 +46,8 @@ RETRY_SECONDS = 5.0
 """Between two attempts to get what the API did not have yet."""
 HOPELESS_SECONDS = 300.0
 CANNOT_RUN = 127
+LAST_LINES, LAST_BYTES = 80, 2048
+"""Of a log that stands for a termination message."""
 
 
 class PodWorker:
@@ -277,7 +279,7 @@ class PodWorker:
             ending.code,
             ending.at or self._station.clock.now(),
             reason=reason,
-            message=ending.message or self._preparation.last_words(process.key),
+            message=ending.message or self._last_words(name, process, ending),
         )
         self._records[name] = lifecycle.exited(self._records[name], ended)
         container = self.pod.container(name)
@@ -292,6 +294,15 @@ class PodWorker:
                     f"Back-off restarting failed container {name} in pod {where}",
                     container=name,
                 )
+
+    def _last_words(self, name: str, process: Process, ending: Ending) -> str:
+        said = self._preparation.last_words(process.key)
+        container = self.pod.container(name)
+        if said or not ending.code or container is None:
+            return said
+        if container.termination_message_policy != "FallbackToLogsOnError":
+            return ""
+        return process.log.last(LAST_LINES, LAST_BYTES).decode("utf-8", "replace")
 
     def _resize(self) -> None:
         """Hold running containers to what the spec says by now."""

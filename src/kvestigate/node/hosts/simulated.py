@@ -67,6 +67,10 @@ class SimulatedLog:
             finally:
                 self._followers.remove(follower)
 
+    def last(self, lines: int, most: int) -> bytes:
+        kept = self._lines[-lines:] if lines else []
+        return "".join(f"{line}\n" for _, line in kept).encode()[-most:]
+
     def tap(self) -> Tap:
         tap = Tap(lambda _: None)
         if self._over:
