@@ -121,7 +121,8 @@ def apply(
     fields = fieldset.without(mentioned(config, shape), by.ignored)
     managers = {**managers, by.manager: Entry(fields, by.version, before.time if before else None)}
     new = merge(live, config, shape)
-    if before is not None and before.fields:
+    # Who says at least what it said the last time leaves nothing behind.
+    if before is not None and fieldset.difference(before.fields, fields):
         new = _pruned(new, managers, before.fields, shape)
     found = compare(live, new, shape).ignoring(by.ignored)
     rest, conflicts = _yielded(managers, by.manager, found, by, live, new)
