@@ -21,7 +21,7 @@ _COUNTERS = (
 )
 
 
-class DeploymentKind(workloads.Workload):
+class DeploymentKind(workloads.Replicated):
     status_keeps = ("labels",)
 
     def default(self, obj: Object) -> None:
@@ -47,6 +47,9 @@ class DeploymentKind(workloads.Workload):
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_spec(obj["spec"]))
 
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return [*_spec(new["spec"], old["spec"]), *self.validate_update(new, old, scene)]
+
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         selectors = new["spec"].get("selector"), old["spec"].get("selector")
         return list(checks.immutable("spec.selector", *selectors))
@@ -63,10 +66,10 @@ class DeploymentKind(workloads.Workload):
         ]
 
 
-def _spec(spec: Object) -> Causes:
+def _spec(spec: Object, before: Object | None = None) -> Causes:
     yield from checks.not_negative("spec.replicas", spec["replicas"])
     yield from workloads.validate_selector(spec, "deployment")
-    yield from workloads.validate_replicated_template(spec)
+    yield from workloads.validate_replicated_template(spec, before)
     yield from _strategy("spec.strategy", spec["strategy"])
     yield from checks.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
     yield from checks.not_negative("spec.revisionHistoryLimit", spec["revisionHistoryLimit"])

@@ -26,6 +26,7 @@ def _source(obj: Object) -> str:
 
 
 class EventKind(Kind):
+    shares_on_update = True
     judges_step = False
     judges_whole = False
     has_plain_finalizers = True

@@ -19,13 +19,16 @@ _COUNTERS = (
 _AT_MOST_REPLICAS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 
-class ReplicaSetKind(workloads.Workload):
+class ReplicaSetKind(workloads.Replicated):
     def default(self, obj: Object) -> None:
         obj["spec"].setdefault("replicas", 1)
         default_pod_template(obj["spec"]["template"])
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_spec(obj["spec"]))
+
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return [*_spec(new["spec"], old["spec"]), *self.validate_update(new, old, scene)]
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         selectors = new["spec"].get("selector"), old["spec"].get("selector")
@@ -40,9 +43,9 @@ class ReplicaSetKind(workloads.Workload):
         ]
 
 
-def _spec(spec: Object) -> Causes:
+def _spec(spec: Object, before: Object | None = None) -> Causes:
     yield from checks.not_negative("spec.replicas", spec["replicas"])
     yield from checks.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
     # The server says "deployment" here, too.
     yield from workloads.validate_selector(spec, "deployment")
-    yield from workloads.validate_replicated_template(spec)
+    yield from workloads.validate_replicated_template(spec, before)

@@ -34,6 +34,16 @@ class Workload(Kind):
         return self.template_warnings(new) if changed else []
 
 
+class Replicated(Workload):
+    """A kind that keeps up a number of pods which are all alike."""
+
+    shares_on_update = True
+
+    def default_changed(self, new: Object, old: Object) -> None:
+        if new["spec"] != old["spec"]:  # what is stored has its defaults
+            self.default(new)
+
+
 def name_warnings(name: str) -> list[str]:
     """Pods inherit the name, and a dot in a hostname surprises."""
     problems = names.label_problems(name)
@@ -70,8 +80,13 @@ def validate_selector(spec: Object, kind: str) -> Causes:
         yield causes.invalid("spec.selector", selector, f"empty selector is invalid for {kind}")
 
 
-def validate_replicated_template(spec: Object) -> Causes:
-    """The template of a Deployment or ReplicaSet, whose errors name the latter."""
+def validate_replicated_template(spec: Object, before: Object | None = None) -> Causes:
+    """The template of a Deployment or ReplicaSet, whose errors name the latter.
+
+    One that is as it was `before`, in the spec that is stored, was validated then.
+    """
+    if before is not None and all(spec.get(part) == before.get(part) for part in _JUDGED):
+        return
     selector = parse_selector(spec.get("selector"))
     if selector is None:
         shown = checks.shown_selector(spec["selector"])
@@ -82,6 +97,9 @@ def validate_replicated_template(spec: Object) -> Causes:
         yield causes.invalid(path, template_labels(spec), MISMATCH)
     yield from validate_pod_template(spec["template"], "spec.template")
     yield from validate_runs_forever(spec, "ReplicaSet")
+
+
+_JUDGED = ("template", "selector")
 
 
 def validate_runs_forever(spec: Object, kind: str) -> Causes:
