@@ -288,7 +288,9 @@ class Api:
         metadata = {"name": pod} | ({"uid": uid} if uid else {})
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": metadata, "target": target}
-        await self.create(PODS, body, namespace=namespace, name=pod, subresource="binding")
+        await self.create(
+            PODS, body, namespace=namespace, name=pod, subresource="binding", type=bytes
+        )
 
     # Streams.
 

@@ -7,7 +7,6 @@ treated as everybody's: RBAC, verbs, admission, metrics, the audit log.
 
 from __future__ import annotations
 
-import asyncio
 from functools import lru_cache
 from urllib.parse import quote, unquote, urlencode
 
@@ -98,7 +97,6 @@ class NearExchange(Exchange):
         if call.verb not in _DIRECT:
             return await self.body(call, call.request(*query))
         response = await self._door.ask(call, query)
-        await asyncio.sleep(0)  # or who writes a lot would do so in one go, while others wait
         assert isinstance(response, Response)
         assert isinstance(response.body, bytes)
         if 200 <= response.status < 300:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, cast
 
 from kvestigate import errors
 from kvestigate.aio.supervisor import Ready, Supervisor
@@ -48,12 +48,16 @@ class Feed:
         self.plane = plane
         self._revision = plane.state.revision
         self._informers: dict[ResourceKey, list[FedInformer[Any]]] = {}
-        self._answers: dict[bytes, Any] = {}
-        """What own writes were answered, as it was decoded: they are the next to be told of."""
+        self._decoded: dict[int, tuple[bytes, _Views]] = {}
+        """What answers and the last changes were decoded to, by the identity of the bytes: own
+        writes are answered with, and told of as, what is stored."""
 
-    def note(self, answer: bytes, view: object) -> None:
-        """The server answered with this, which was decoded to a view."""
-        self._answers[answer] = view
+    def views(self, data: bytes) -> _Views:
+        """What these bytes have been decoded to; whoever decodes them again adds to it."""
+        found = self._decoded.get(id(data))
+        if found is None:
+            found = self._decoded[id(data)] = data, {}
+        return found[1]
 
     def join(self, informer: FedInformer[Any], key: ResourceKey) -> None:
         """Tell `informer` of what there is, and from now on of all that changes."""
@@ -69,7 +73,7 @@ class Feed:
     def catch_up(self) -> bool:
         """Tell of all that changed since the last time; whether any of it was work."""
         if self.plane.state.revision == self._revision:
-            self._answers.clear()
+            self._decoded.clear()
             return False
         try:
             changes = self.plane.events_since(self._revision)
@@ -77,16 +81,17 @@ class Feed:
             self._start_over()
             return True
         self._revision = self.plane.state.revision
+        told: dict[int, tuple[bytes, _Views]] = {}
         for change in changes:
-            self._tell(change)
-        self._answers.clear()
+            informers = self._informers.get(change.resource)
+            if informers:
+                data = change.item.data
+                views = self.views(data)
+                told[id(data)] = data, views
+                for informer in tuple(informers):
+                    informer.hear(change, views)
+        self._decoded = told
         return any(change.resource not in _ROUTINE for change in changes)
-
-    def _tell(self, change: Change) -> None:
-        view = self._answers.get(change.item.data) if self._answers else None
-        views: _Views = {} if view is None else {type(view): view}
-        for informer in list(self._informers.get(change.resource, ())):
-            informer.hear(change, views)
 
     def _start_over(self) -> None:
         state = self.plane.state
@@ -228,7 +233,14 @@ class FedApi(Api):
 
     async def _typed(self, call: Call, type: type[T], query: Query = ()) -> T:
         body = await self.exchange.ask(call, query)
-        view = decoded(body, type, where=str(call))
-        if type is not bytes:
-            self._feed.note(body, view)
+        if type is bytes:
+            view = cast(T, body)
+        elif type is dict:  # which may be changed by whom it is given to
+            view = decoded(body, type, where=str(call))
+        else:
+            views = self._feed.views(body)
+            known: T | None = views.get(type)
+            view = decoded(body, type, where=str(call)) if known is None else known
+            views[type] = view
+        await asyncio.sleep(0)  # or who writes a lot would do so in one go, while others wait
         return view
