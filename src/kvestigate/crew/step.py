@@ -29,14 +29,17 @@ class Step:
         self.idle = False
 
     async def run(self) -> None:
-        while not await self._slice():
+        while not await self._stretch():
             # A write that is on its way to disk is waited for in real time.
             await self._crew.plane.settled()
         if not self._until_idle:
             self._crew.loop.advance(self._end)
 
-    async def _slice(self) -> bool:
-        """Run for a moment, outside of any task of the outer loop; whether the step is over."""
+    async def _stretch(self) -> bool:
+        """Run in moments, outside of any task of the outer loop, until there is nothing to do.
+
+        Whether the step is over; else a write is waited for.
+        """
         over: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
         def run() -> None:
@@ -47,12 +50,16 @@ class Step:
             except BaseException as error:  # noqa: BLE001 - handed on to who waits for the step
                 over.set_exception(error)
             else:
-                over.set_result(result)
+                if result is None:
+                    self._turns.take(run)
+                else:
+                    over.set_result(result)
 
         self._turns.take(run)
         return await over
 
-    def _move(self) -> bool:
+    def _move(self) -> bool | None:
+        """Run for a moment; None: there is more to do."""
         crew, loop = self._crew, self._crew.loop
         stop = time.perf_counter() + SLICE
         with loop.entered():
@@ -67,4 +74,4 @@ class Step:
                 if at is None or at > self._end or (self._until_idle and self.idle):
                     return True
                 loop.advance(at)
-        return False
+        return None
