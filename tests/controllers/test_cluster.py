@@ -360,6 +360,23 @@ class TestStorage:
             )
 
 
+async def test_an_autoscaler_keeps_to_its_bounds_without_metrics(bed: Bed) -> None:
+    names = ("horizontal-pod-autoscaler-controller", "deployment-controller")
+    async with running(bed, *names):
+        await bed.create("deployments", deployment(replicas=3))
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        spec = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 2}
+        await bed.create("horizontalpodautoscalers", {"metadata": {"name": "web"}, "spec": spec})
+        await bed.until("deployments", lambda found: found["web"]["spec"]["replicas"] == 2)
+
+        def rescaled(found: Objects) -> bool:
+            conditions = found["web"].get("status", {}).get("conditions", ())
+            reasons = {it["type"]: it["reason"] for it in conditions}
+            return reasons.get("AbleToScale") == "SucceededRescale"
+
+        await bed.until("horizontalpodautoscalers", rescaled)
+
+
 async def test_an_autoscaler_without_metrics_says_so(bed: Bed) -> None:
     names = ("horizontal-pod-autoscaler-controller", "deployment-controller")
     async with running(bed, *names):

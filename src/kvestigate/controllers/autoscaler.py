@@ -10,19 +10,18 @@ from kvestigate import errors
 from kvestigate.client.call import Selection
 from kvestigate.client.recorder import WARNING
 from kvestigate.controllers import conditions, owners
+from kvestigate.controllers.autoscaler_metrics import DEFAULT, Proposal, Usage, propose
 from kvestigate.controllers.cache import Change, Key
 from kvestigate.controllers.context import Context
 from kvestigate.controllers.kinds import AUTOSCALERS, PODS
-from kvestigate.controllers.scaling import Past, Proposal, Usage, limited, propose
+from kvestigate.controllers.scaling import Past, limited
 from kvestigate.controllers.times import stamp
 from kvestigate.controllers.views import (
     HorizontalPodAutoscaler,
     HorizontalPodAutoscalerStatus,
-    MetricTarget,
-    ResourceMetric,
 )
 from kvestigate.kube import builtins
-from kvestigate.kube.quantities import ZERO, Quantity, parse
+from kvestigate.kube.quantities import parse
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.selectors import parse_labels
 from kvestigate.kube.views.meta import Condition
@@ -30,7 +29,13 @@ from kvestigate.kube.views.metrics import PodMetrics
 
 PERIOD = 15.0
 
-_CPU = ResourceMetric("cpu", MetricTarget("Utilization", average_utilization=80))
+_ABLE = {
+    "ReadyForNewScale": "recommended size matches current size",
+    "ScaleDownStabilized": "recent recommendations were higher than current one, "
+    "applying the highest recent recommendation",
+    "ScaleUpStabilized": "recent recommendations were lower than current one, "
+    "applying the lowest recent recommendation",
+}
 _LIMITS = {
     "ScaleUpLimit": "the desired replica count is increasing faster than the maximum scale rate",
     "ScaleDownLimit": "the desired replica count is decreasing faster than the maximum scale rate",
@@ -68,35 +73,57 @@ class AutoscalerController:
                 subresource="scale",
             )
         except errors.ApiError as error:
-            status = self._noted(scaler, "AbleToScale", "False", "FailedGetScale", error.message)
+            self._warn(key, scaler, "FailedGetScale", error.message)
+            message = (
+                f"the HPA controller was unable to get the target's current scale: {error.message}"
+            )
+            status = self._noted(scaler, "AbleToScale", "False", "FailedGetScale", message)
             await self._context.put_status(AUTOSCALERS, key.plane, scaler, status)
             return PERIOD
-        await self._scale(key, scaler, resource, scale)
+        status = await self._look(key, scaler, resource, scale)
+        await self._context.put_status(AUTOSCALERS, key.plane, scaler, status)
         return PERIOD
 
-    async def _scale(
+    async def _look(
         self, key: Key, scaler: HorizontalPodAutoscaler, resource: Resource, scale: dict[str, Any]
-    ) -> None:
+    ) -> HorizontalPodAutoscalerStatus:
         current = int(scale["spec"].get("replicas") or 0)
         message = "the HPA controller was able to get the target's current scale"
         status = self._noted(scaler, "AbleToScale", "True", "SucceededGetScale", message)
         status = msgspec.structs.replace(status, current_replicas=current)
+        past = self._past.setdefault(key, Past([(self._context.now(), current)]))
+        spec = scaler.spec
         if current == 0:
             message = "scaling is disabled since the replica count of the target is zero"
             status = self._put(status, "ScalingActive", "False", "ScalingDisabled", message)
+            return msgspec.structs.replace(status, desired_replicas=0, current_metrics=())
+        if current > spec.max_replicas:
+            wanted, why = spec.max_replicas, "Current number of replicas above Spec.MaxReplicas"
+        elif current < spec.min_replicas:
+            wanted, why = spec.min_replicas, "Current number of replicas below Spec.MinReplicas"
         else:
             proposal = await self._proposal(key, scaler, scale, current)
-            if proposal is None:
-                message = "no metrics could be read of the target's pods"
-                self._context.tell(
-                    key.plane, AUTOSCALERS, scaler, "FailedGetResourceMetric", message, WARNING
-                )
-                status = self._put(
-                    status, "ScalingActive", "False", "FailedGetResourceMetric", message
-                )
-            else:
-                status = await self._follow(key, scaler, resource, current, proposal, status)
-        await self._context.put_status(AUTOSCALERS, key.plane, scaler, status)
+            status = msgspec.structs.replace(status, current_metrics=proposal.metrics)
+            for unread in proposal.unread:
+                self._warn(key, scaler, unread.reason, str(unread))
+            if proposal.replicas is None:
+                return self._at_a_loss(key, scaler, proposal, status)
+            return await self._follow(key, scaler, resource, current, proposal, past, status)
+        return await self._resize(key, scaler, resource, current, wanted, why, past, status)
+
+    def _at_a_loss(
+        self,
+        key: Key,
+        scaler: HorizontalPodAutoscaler,
+        proposal: Proposal,
+        status: HorizontalPodAutoscalerStatus,
+    ) -> HorizontalPodAutoscalerStatus:
+        first = proposal.unread[0]
+        count = f"{len(proposal.unread)} invalid out of {len(proposal.metrics)}"
+        told = f"invalid metrics ({count}), first error is: {first.attempt}: {first}"
+        self._warn(key, scaler, "FailedComputeMetricsReplicas", told)
+        message = f"the HPA was unable to compute the replica count: {first}"
+        return self._put(status, "ScalingActive", "False", first.reason, message)
 
     async def _follow(
         self,
@@ -105,34 +132,53 @@ class AutoscalerController:
         resource: Resource,
         current: int,
         proposal: Proposal,
+        past: Past,
         status: HorizontalPodAutoscalerStatus,
     ) -> HorizontalPodAutoscalerStatus:
-        now = self._context.now()
-        past = self._past.setdefault(key, Past())
-        size, limit = limited(scaler, current, proposal.replicas, past, now)
-        message = "the HPA was able to successfully calculate a replica count"
-        status = self._put(status, "ScalingActive", "True", "ValidMetricFound", message)
-        reason = limit or "DesiredWithinRange"
-        held = "True" if limit else "False"
-        status = self._put(status, "ScalingLimited", held, reason, _LIMITS[limit])
-        status = msgspec.structs.replace(
-            status, desired_replicas=size, current_metrics=proposal.metrics
+        assert proposal.replicas is not None
+        message = (
+            f"the HPA was able to successfully calculate a replica count from {proposal.because}"
         )
+        status = self._put(status, "ScalingActive", "True", "ValidMetricFound", message)
+        verdict = limited(scaler, current, proposal.replicas, past, self._context.now())
+        able = verdict.stabilised or "ReadyForNewScale"
+        status = self._put(status, "AbleToScale", "True", able, _ABLE[able])
+        held = "True" if verdict.limit else "False"
+        reason = verdict.limit or "DesiredWithinRange"
+        status = self._put(status, "ScalingLimited", held, reason, _LIMITS[verdict.limit])
+        above = f"{proposal.because} above target"
+        why = above if proposal.replicas > current else "All metrics below target"
+        return await self._resize(key, scaler, resource, current, verdict.size, why, past, status)
+
+    async def _resize(
+        self,
+        key: Key,
+        scaler: HorizontalPodAutoscaler,
+        resource: Resource,
+        current: int,
+        size: int,
+        why: str,
+        past: Past,
+        status: HorizontalPodAutoscalerStatus,
+    ) -> HorizontalPodAutoscalerStatus:
+        status = msgspec.structs.replace(status, desired_replicas=size)
         if size == current:
             return status
+        now = self._context.now()
         name = scaler.spec.scale_target_ref.name
         await self._context.api(key.plane).scale(resource, name, size, namespace=key.namespace)
         past.steps = [each for each in past.steps if each[0] > now - 1800]
         past.steps.append((now, size - current))
-        message = f"New size: {size}; reason: resource metrics"
+        message = f"New size: {size}; reason: {why}"
         self._context.tell(key.plane, AUTOSCALERS, scaler, "SuccessfulRescale", message)
+        message = f"the HPA controller was able to update the target scale to {size}"
+        status = self._put(status, "AbleToScale", "True", "SucceededRescale", message)
         return msgspec.structs.replace(status, last_scale_time=stamp(now))
 
     async def _proposal(
         self, key: Key, scaler: HorizontalPodAutoscaler, scale: dict[str, Any], current: int
-    ) -> Proposal | None:
+    ) -> Proposal:
         labels = (scale.get("status") or {}).get("selector") or ""
-        metrics = [it.resource for it in scaler.spec.metrics if it.resource is not None]
         usage = await self._usage(key, labels)
         selector = parse_labels(labels)
         pods = [
@@ -140,7 +186,7 @@ class AutoscalerController:
             for pod in self._pods.find(owners.NAMESPACE, key.plane, key.namespace)
             if labels and selector.matches(pod.metadata.labels)
         ]
-        return propose(metrics or [_CPU], current, pods, usage)
+        return propose(scaler.spec.metrics or (DEFAULT,), current, pods, usage)
 
     async def _usage(self, key: Key, labels: str) -> Usage:
         try:
@@ -149,13 +195,16 @@ class AutoscalerController:
             )
         except errors.ApiError:
             return {}  # there is no metrics server, or it does not answer
-        found: dict[str, dict[str, Quantity]] = {}
-        for metrics in page.items:
-            total = found.setdefault(metrics.metadata.name, {})
-            for container in metrics.containers:
-                for name, amount in container.usage.items():
-                    total[name] = total.get(name, ZERO) + parse(amount)
-        return found
+        return {
+            metrics.metadata.name: {
+                container.name: {name: parse(amount) for name, amount in container.usage.items()}
+                for container in metrics.containers
+            }
+            for metrics in page.items
+        }
+
+    def _warn(self, key: Key, scaler: HorizontalPodAutoscaler, reason: str, message: str) -> None:
+        self._context.tell(key.plane, AUTOSCALERS, scaler, reason, message, WARNING)
 
     def _noted(
         self,
@@ -178,7 +227,8 @@ class AutoscalerController:
         message: str,
     ) -> HorizontalPodAutoscalerStatus:
         new = Condition(type, status, reason, message, stamp(self._context.now()))
-        return msgspec.structs.replace(into, conditions=conditions.put(into.conditions, new))
+        put = sorted(conditions.put(into.conditions, new), key=lambda it: it.type)
+        return msgspec.structs.replace(into, conditions=tuple(put))
 
 
 def _target(scaler: HorizontalPodAutoscaler) -> Resource:

@@ -1,27 +1,12 @@
-"""How large a workload should be for what it uses. Pure."""
+"""How fast and how far a workload may follow what is wished of it. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
-from kvestigate.controllers.podrequests import requests
-from kvestigate.controllers.pods import is_active, is_ready
-from kvestigate.controllers.views import (
-    HorizontalPodAutoscaler,
-    MetricStatus,
-    MetricValue,
-    ResourceMetric,
-    ResourceMetricStatus,
-    ScalingPolicy,
-    ScalingRules,
-)
-from kvestigate.kube.quantities import ZERO, Quantity, parse
-from kvestigate.kube.views.pods import Pod
+from kvestigate.controllers.views import HorizontalPodAutoscaler, ScalingPolicy, ScalingRules
 
-TOLERANCE = 0.1
-"""A ratio this close to 1 is left alone: chasing noise costs more than it gains."""
 DOWN_WINDOW = 300
 
 _UP = ScalingRules(
@@ -31,9 +16,6 @@ _UP = ScalingRules(
 _DOWN = ScalingRules(
     stabilization_window_seconds=DOWN_WINDOW, policies=(ScalingPolicy("Percent", 100, 15),)
 )
-
-Usage = Mapping[str, Mapping[str, Quantity]]
-"""Pod name -> resource -> what it uses now."""
 
 
 @dataclass(slots=True)
@@ -47,73 +29,27 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
-class Proposal:
-    replicas: int
-    metrics: tuple[MetricStatus, ...]
+class Verdict:
+    """A size, and what made it another than was wished for."""
 
-
-def propose(
-    metrics: Sequence[ResourceMetric], current: int, pods: Sequence[Pod], usage: Usage
-) -> Proposal | None:
-    """The largest size that any metric asks for; None when none can be read."""
-    sizes, shown = [], []
-    for metric in metrics:
-        found = _by_metric(metric, current, pods, usage)
-        if found is not None:
-            size, value = found
-            sizes.append(size)
-            status = ResourceMetricStatus(metric.name, value)
-            shown.append(MetricStatus("Resource", status))
-    return Proposal(max(sizes), tuple(shown)) if sizes else None
-
-
-def _by_metric(
-    metric: ResourceMetric, current: int, pods: Sequence[Pod], usage: Usage
-) -> tuple[int, MetricValue] | None:
-    living = [pod for pod in pods if is_active(pod)]
-    known = [pod for pod in living if metric.name in usage.get(pod.metadata.name, {})]
-    ready = [pod for pod in known if is_ready(pod)]
-    if not ready:
-        return None
-    used = sum(usage[pod.metadata.name][metric.name].nanos for pod in ready)
-    target = metric.target
-    average = Quantity(used // len(ready))
-    if target.average_utilization is not None:
-        asked = sum(requests(pod).get(metric.name, ZERO).nanos for pod in ready)
-        if not asked:
-            return None
-        percent = used * 100 // asked
-        ratio = percent / target.average_utilization
-        value = MetricValue(int(percent), _shown(metric.name, average))
-    elif target.average_value is not None:
-        ratio = average.nanos / max(1, parse(target.average_value).nanos)
-        value = MetricValue(None, _shown(metric.name, average))
-    else:
-        return None
-    if abs(ratio - 1) <= TOLERANCE:
-        return current, value
-    # Pods that do not answer count as idle on the way up and as full on the way down, so that
-    # silence alone never moves the size.
-    silent = len(living) - len(ready)
-    total = ratio * len(ready) + (silent if ratio < 1 else 0)
-    size = ceil(total - 1e-9)
-    if silent and (size < current) != (ratio < 1):
-        return current, value
-    return size, value
-
-
-def _shown(name: str, amount: Quantity) -> str:
-    return f"{amount.millis}m" if name == "cpu" else str(amount.whole)
+    size: int
+    limit: str = ""
+    """`ScaleUpLimit`, `TooManyReplicas` and so on; empty within range."""
+    stabilised: str = ""
+    """`ScaleDownStabilized`: recent wishes outweigh the last one."""
 
 
 def limited(
     scaler: HorizontalPodAutoscaler, current: int, wished: int, past: Past, now: float
-) -> tuple[int, str]:
-    """The size within windows, policies and bounds; and which of them held it back."""
+) -> Verdict:
+    """The size within windows, policies and bounds."""
     spec = scaler.spec
     up = spec.behavior.scale_up or _UP
     down = spec.behavior.scale_down or _DOWN
     steady = _stabilised(current, wished, up, down, past, now)
+    stabilised = ""
+    if steady != wished:
+        stabilised = "ScaleDownStabilized" if wished < steady else "ScaleUpStabilized"
     reason = ""
     if steady > current:
         most = _reach(up, current, past, now, up=True)
@@ -124,10 +60,10 @@ def limited(
         if steady < least:
             steady, reason = least, "ScaleDownLimit"
     if steady > spec.max_replicas:
-        return spec.max_replicas, "TooManyReplicas"
+        return Verdict(spec.max_replicas, "TooManyReplicas", stabilised)
     if steady < spec.min_replicas:
-        return spec.min_replicas, "TooFewReplicas"
-    return steady, reason
+        return Verdict(spec.min_replicas, "TooFewReplicas", stabilised)
+    return Verdict(steady, reason, stabilised)
 
 
 def _stabilised(

@@ -321,9 +321,16 @@ class ResourceMetric(View, frozen=True):
     target: MetricTarget = MetricTarget()
 
 
+class ContainerMetric(View, frozen=True):
+    name: str = ""
+    container: str = ""
+    target: MetricTarget = MetricTarget()
+
+
 class Metric(View, frozen=True):
     type: str = ""
     resource: ResourceMetric | None = None
+    container_resource: ContainerMetric | None = None
 
 
 class ScalingPolicy(View, frozen=True):
@@ -361,9 +368,17 @@ class ResourceMetricStatus(View, frozen=True):
     current: MetricValue = MetricValue()
 
 
+class ContainerMetricStatus(View, frozen=True):
+    name: str = ""
+    container: str = ""
+    current: MetricValue = MetricValue()
+
+
 class MetricStatus(View, frozen=True):
-    type: str = ""
+    type: str
+    """Empty, and nothing else there, for a metric that is not known: it has its place."""
     resource: ResourceMetricStatus | None = None
+    container_resource: ContainerMetricStatus | None = None
 
 
 class HorizontalPodAutoscalerStatus(View, frozen=True):

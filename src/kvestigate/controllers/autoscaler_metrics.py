@@ -1,0 +1,258 @@
+"""What an autoscaler's metrics say of its pods: the size each asks for, or why it is unknown. Pure.
+
+Pods that do not answer count as idle on the way up and as full on the way down, so that silence
+alone never moves the size. Amounts are thousandths, as the API gives averages no finer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+
+from kvestigate.controllers.pods import is_leaving, is_ready
+from kvestigate.controllers.views import (
+    ContainerMetricStatus,
+    Metric,
+    MetricStatus,
+    MetricTarget,
+    MetricValue,
+    ResourceMetric,
+    ResourceMetricStatus,
+)
+from kvestigate.kube.quantities import Notation, Quantity, parse
+from kvestigate.kube.views.pods import Container, Pod
+
+TOLERANCE = 0.1
+"""A ratio this close to 1 is left alone: chasing noise costs more than it gains."""
+_MILLI = 1_000_000
+"""Nanos in a thousandth."""
+
+Usage = Mapping[str, Mapping[str, Mapping[str, Quantity]]]
+"""Pod name -> container -> resource -> what it uses now."""
+Amounts = dict[str, int]
+"""Pod name -> thousandths."""
+
+DEFAULT = Metric("Resource", ResourceMetric("cpu", MetricTarget("Utilization", 80)))
+
+
+class Unread(Exception):
+    """A metric that cannot be known now; the message says why."""
+
+    def __init__(self, reason: str, attempt: str, why: str) -> None:
+        super().__init__(why)
+        self.reason = reason
+        """`FailedGetResourceMetric`"""
+        self.attempt = attempt
+        """`failed to get cpu resource metric value`"""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    replicas: int | None
+    """None: too little is known to move."""
+    because: str
+    """The metric that asks for that size."""
+    metrics: tuple[MetricStatus, ...]
+    """One for each in the spec, as readers tell them by their places."""
+    unread: tuple[Unread, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A resource metric, of whole pods or of one container."""
+
+    resource: str
+    container: str
+    target: MetricTarget
+
+    @property
+    def name(self) -> str:
+        part = "container resource" if self.container else "resource"
+        if self.target.average_value is not None:
+            return f"{self.resource} resource"
+        return f"{self.resource} {part} utilization (percentage of request)"
+
+    def failure(self, why: str) -> Unread:
+        kind = "ContainerResource" if self.container else "Resource"
+        attempt = (
+            f"failed to get {self.container} container metric value"
+            if self.container
+            else f"failed to get {self.resource} resource metric value"
+        )
+        word = "utilization" if self.target.average_value is None else "usage"
+        told = f"failed to get {self.resource} {word}: {why}"
+        return Unread(f"FailedGet{kind}Metric", attempt, told)
+
+
+def propose(metrics: Sequence[Metric], current: int, pods: Sequence[Pod], usage: Usage) -> Proposal:
+    """The largest size that any metric asks for.
+
+    Not a smaller one while some metric is unknown: it might ask for more.
+    """
+    sizes: list[tuple[int, str]] = []
+    shown: list[MetricStatus] = []
+    unread: list[Unread] = []
+    for metric in metrics:
+        try:
+            source = _source(metric)
+            size, value = _by_metric(source, current, pods, usage)
+        except Unread as failure:
+            unread.append(failure)
+            shown.append(MetricStatus(""))
+        else:
+            sizes.append((size, source.name))
+            shown.append(_status(source, value))
+    size, because = max(sizes, key=lambda it: it[0], default=(0, ""))
+    known = bool(sizes) and not (unread and size < current)
+    return Proposal(size if known else None, because, tuple(shown), tuple(unread))
+
+
+def _source(metric: Metric) -> _Source:
+    if metric.resource is not None:
+        return _Source(metric.resource.name, "", metric.resource.target)
+    if metric.container_resource is not None:
+        own = metric.container_resource
+        return _Source(own.name, own.container, own.target)
+    api = "external" if metric.type == "External" else "custom"
+    raise Unread(
+        f"FailedGet{metric.type}Metric",
+        f"failed to get {metric.type.lower()} metric value",
+        f"unable to fetch metrics from {api} metrics API: this cluster has none",
+    )
+
+
+def _status(source: _Source, value: MetricValue) -> MetricStatus:
+    if source.container:
+        own = ContainerMetricStatus(source.resource, source.container, value)
+        return MetricStatus("ContainerResource", container_resource=own)
+    return MetricStatus("Resource", ResourceMetricStatus(source.resource, value))
+
+
+def _by_metric(
+    source: _Source, current: int, pods: Sequence[Pod], usage: Usage
+) -> tuple[int, MetricValue]:
+    used = _used(source, usage)
+    if not used:
+        raise source.failure(
+            f"unable to get metrics for resource {source.resource}: "
+            "no metrics returned from resource metrics API"
+        )
+    if not pods:
+        raise source.failure("no pods returned by selector while calculating replica count")
+    counted, unready, missing = _sorted_out(source, pods, used)
+    if not counted:
+        raise source.failure("did not receive metrics for targeted pods (pods might be unready)")
+    scale = _Scale(source, pods)
+    ratio, percent = scale.ratio(counted)
+    average = sum(counted.values()) // len(counted)
+    value = MetricValue(percent, _shown(source.resource, average))
+    up = unready if ratio > 1 else []
+    if not up and not missing:
+        near = abs(ratio - 1) <= TOLERANCE
+        return (current if near else _rounded(ratio * len(counted))), value
+    supposed = dict.fromkeys(up, 0) | scale.supposed(missing, ratio)
+    everybody = counted | supposed
+    again, _ = scale.ratio(everybody)
+    if abs(again - 1) <= TOLERANCE or (ratio < 1 < again) or (again < 1 < ratio):
+        return current, value
+    size = _rounded(again * len(everybody))
+    wrong_way = (again < 1 and size > current) or (again > 1 and size < current)
+    return (current if wrong_way else size), value
+
+
+def _used(source: _Source, usage: Usage) -> Amounts:
+    found: Amounts = {}
+    for pod, containers in usage.items():
+        amounts = [
+            resources[source.resource].millis
+            for name, resources in containers.items()
+            if source.container in ("", name) and source.resource in resources
+        ]
+        if amounts:
+            found[pod] = sum(amounts)
+    return found
+
+
+def _sorted_out(
+    source: _Source, pods: Sequence[Pod], used: Amounts
+) -> tuple[Amounts, list[str], list[str]]:
+    """What counts, who is not ready to be counted, and who does not answer."""
+    counted: Amounts = {}
+    unready, missing = [], []
+    for pod in pods:
+        name = pod.metadata.name
+        if is_leaving(pod) or pod.status.phase == "Failed":
+            continue
+        if pod.status.phase == "Pending":
+            unready.append(name)
+        elif name not in used:
+            missing.append(name)
+        elif source.resource == "cpu" and not is_ready(pod):
+            unready.append(name)  # what starting up takes says nothing of the load
+        else:
+            counted[name] = used[name]
+    return counted, unready, missing
+
+
+class _Scale:
+    """How usage compares to the target of a metric."""
+
+    def __init__(self, source: _Source, pods: Sequence[Pod]) -> None:
+        self._percent = source.target.average_utilization
+        self._amount = 0
+        self._requests: Amounts = {}
+        if source.target.average_value is not None:
+            self._percent = None
+            self._amount = max(1, parse(source.target.average_value).millis)
+        elif self._percent is not None:
+            self._requests = {pod.metadata.name: _request(source, pod) for pod in pods}
+        else:
+            raise source.failure("neither a utilization nor an average value is the target")
+
+    def ratio(self, used: Amounts) -> tuple[float, int | None]:
+        """And the utilization, where that is the target."""
+        total = sum(used.values())
+        if self._percent is None:
+            return (total // len(used)) / self._amount, None
+        asked = sum(self._requests[name] for name in used)
+        percent = total * 100 // max(1, asked)
+        return percent / self._percent, percent
+
+    def supposed(self, missing: Sequence[str], ratio: float) -> Amounts:
+        """What those who do not answer may use."""
+        if ratio > 1:
+            return dict.fromkeys(missing, 0)
+        if self._percent is None:
+            return dict.fromkeys(missing, self._amount)
+        full = max(100, self._percent)
+        return {name: self._requests[name] * full // 100 for name in missing}
+
+
+def _request(source: _Source, pod: Pod) -> int:
+    sidecars = [one for one in pod.spec.init_containers if one.restart_policy == "Always"]
+    wanted = [
+        one for one in (*pod.spec.containers, *sidecars) if source.container in ("", one.name)
+    ]
+    if not wanted:
+        raise source.failure(f"container {source.container} not found in Pod {pod.metadata.name}")
+    return sum(_asked(source, pod, container) for container in wanted)
+
+
+def _asked(source: _Source, pod: Pod, container: Container) -> int:
+    amount = container.resources.requests.get(source.resource)
+    if amount is None:
+        raise source.failure(
+            f"missing request for {source.resource} in container {container.name} "
+            f"of Pod {pod.metadata.name}"
+        )
+    return parse(amount).millis
+
+
+def _rounded(size: float) -> int:
+    return ceil(size - 1e-9)
+
+
+def _shown(resource: str, millis: int) -> str:
+    notation = Notation.BINARY if resource == "memory" else Notation.DECIMAL
+    return str(Quantity(millis * _MILLI, notation))
