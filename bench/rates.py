@@ -52,6 +52,8 @@ class Rate:
     load: str
     target: str
     per_second: float
+    ratio: float
+    """How many times as much ours did in the same round, so that a slow one is slow for both."""
     cpu_us: float
     """What one unit costs the server."""
     median_ms: float
@@ -65,10 +67,9 @@ class RateResult:
     method: str
     versions: Mapping[str, str]
     rates: Sequence[Rate]
-    """Ours is the first of each load: the ratios are of it to the others."""
 
     def as_json(self) -> dict[str, object]:
-        rows = [asdict(rate) | {"ratio": self._ratio(rate)} for rate in self.rates]
+        rows = [asdict(rate) for rate in self.rates]
         versions = dict(self.versions)
         return {"name": self.name, "method": self.method, "versions": versions, "rows": rows}
 
@@ -80,15 +81,11 @@ class RateResult:
         lines.append(f"  {'':{narrow}}  {'':{wide}}  {titles}")
         for rate in self.rates:
             figures = (
-                f"{rate.per_second:10,.0f}  {self._ratio(rate):5.1f}x  {rate.cpu_us:9,.1f}  "
+                f"{rate.per_second:10,.0f}  {rate.ratio:5.1f}x  {rate.cpu_us:9,.1f}  "
                 f"{rate.median_ms:8.1f}  {rate.p99_ms:8.1f}"
             )
             lines.append(f"  {rate.load:{narrow}}  {rate.target:{wide}}  {figures}")
         return "\n".join(lines)
-
-    def _ratio(self, rate: Rate) -> float:
-        ours = next(each for each in self.rates if each.load == rate.load)
-        return ours.per_second / rate.per_second
 
     def _targets(self) -> list[str]:
         return [rate.target for rate in self.rates]
@@ -102,6 +99,10 @@ class Measured:
     outcome: Outcome
     cpu: float
     """Seconds that the server worked."""
+
+    @property
+    def per_second(self) -> float:
+        return self.outcome.requests / self.outcome.seconds
 
 
 _PATIENCE = 600.0
@@ -140,19 +141,27 @@ def _ended_after(seconds: float, process: subprocess.Popen[bytes]) -> Iterator[N
         timer.cancel()
 
 
-def median(load: str, target: str, taken: Sequence[Measured], units: int = 1) -> Rate:
-    """`units` is how many of what is counted come of one request: events, say."""
+def compared(load: str, rounds: Mapping[str, Sequence[Measured]], units: int = 1) -> list[Rate]:
+    """What each target did in each round, ours first.
 
-    def mid(values: Sequence[float]) -> float:
-        return statistics.median(values)
+    `units` is how many of what is counted come of one request: events, say.
+    """
+    ours, *_ = rounds.values()
+    return [_rate(load, target, taken, ours, units) for target, taken in rounds.items()]
 
+
+def _rate(
+    load: str, target: str, taken: Sequence[Measured], ours: Sequence[Measured], units: int
+) -> Rate:
+    pairs = zip(ours, taken, strict=True)
     return Rate(
         load,
         target,
-        mid([each.outcome.requests * units / each.outcome.seconds for each in taken]),
-        mid([each.cpu * 1e6 / (each.outcome.requests * units) for each in taken]),
-        mid([each.outcome.median_ms for each in taken]),
-        mid([each.outcome.p99_ms for each in taken]),
+        statistics.median(each.per_second * units for each in taken),
+        statistics.median(mine.per_second / each.per_second for mine, each in pairs),
+        statistics.median(each.cpu * 1e6 / (each.outcome.requests * units) for each in taken),
+        statistics.median(each.outcome.median_ms for each in taken),
+        statistics.median(each.outcome.p99_ms for each in taken),
         len(taken),
     )
 

@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from bench.frame import BenchFailed
-from bench.load import OBJECT, Job
-from bench.rates import Measured, Rate, RateResult, Target, drive
+from bench.load import OBJECT, Job, Outcome
+from bench.rates import Measured, RateResult, Target, compared, drive
 from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.message import Request, Response
 from kvestigate.wire.server import serve
@@ -114,20 +114,20 @@ async def test_a_request_that_is_never_answered_fails_the_bench(target: Target) 
         await driven(target, _job(target, "/stuck", 1), patience=0.5)
 
 
-def test_ratios_are_of_ours_to_each_load() -> None:
-    rates = [
-        Rate("GET", "ours", 100.0, 1.0, 1.0, 2.0, 3),
-        Rate("GET", "theirs", 20.0, 1.0, 1.0, 2.0, 3),
-        Rate("LIST", "ours", 10.0, 1.0, 1.0, 2.0, 3),
-        Rate("LIST", "theirs", 5.0, 1.0, 1.0, 2.0, 3),
-    ]
+def test_ratios_are_of_turns_in_the_same_round() -> None:
+    def turns(*rates: float) -> list[Measured]:
+        return [Measured(Outcome(int(rate), 1.0, 1.0, 2.0, 0), 1.0) for rate in rates]
+
+    ours, theirs = turns(100, 50, 200), turns(20, 10, 100)  # a slow round and a quick one
+    rates = compared("GET", {"ours": ours, "theirs": theirs})
+    assert [(rate.per_second, rate.ratio) for rate in rates] == [(100.0, 1.0), (20.0, 5.0)]
     result = RateResult("plane", "how", {"Python": "3"}, rates)
-    assert [line.split()[3] for line in result.render().splitlines()[3:]] == [
-        "1.0x",
-        "5.0x",
-        "1.0x",
-        "2.0x",
-    ]
+    assert [line.split()[3] for line in result.render().splitlines()[3:]] == ["1.0x", "5.0x"]
     rows = result.as_json()["rows"]
     assert isinstance(rows, list)
-    assert [row["ratio"] for row in rows] == [1.0, 5.0, 1.0, 2.0]
+    assert [row["ratio"] for row in rows] == [1.0, 5.0]
+
+
+def test_what_is_counted_may_be_more_than_the_requests() -> None:
+    (rate,) = compared("watch", {"ours": [Measured(Outcome(10, 2.0, 1.0, 2.0, 0), 0.5)]}, 100)
+    assert (rate.per_second, rate.cpu_us, rate.ratio) == (500.0, 500.0, 1.0)
