@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kvestigate.wire.intake import Intake
 from kvestigate.wire.limits import Limits
-from kvestigate.wire.message import Peer, Request
+from kvestigate.wire.message import Headers, Peer, Request
 
 LIMITS = Limits(header_count=5, header_bytes=200, body_bytes=10)
 HOST = b"Host: a\r\n"
@@ -176,6 +176,69 @@ def test_nothing_is_taken_after_a_request_that_closes() -> None:
     closing = b"GET / HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
     requests, refused = take(closing + b"GET /more HTTP/1.1\r\n" + HOST + b"\r\n", b"junk")
     assert ([path for _, path, _, _, _ in requests], refused) == (["/"], None)
+
+
+class Bucket:
+    """Holds three bytes."""
+
+    def __init__(self) -> None:
+        self.taken = b""
+        self.closed = False
+
+    def write(self, piece: bytes) -> None:
+        if len(self.taken + piece) > 3:
+            raise OSError(28, "it is full")
+        self.taken += piece
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def with_buckets(*segments: bytes) -> tuple[Intake, list[Bucket]]:
+    buckets: list[Bucket] = []
+
+    def bucket(headers: Headers) -> Bucket | None:
+        if "x" not in headers:
+            return None
+        buckets.append(Bucket())
+        return buckets[-1]
+
+    intake = Intake(Limits(body_bytes=10, sink_of=bucket), Peer())
+    for segment in segments:
+        intake.feed(segment)
+    return intake, buckets
+
+
+LONG = b"POST / HTTP/1.1\r\n" + HOST + b"X: 1\r\nContent-Length: %d\r\n\r\n"
+
+
+def test_a_sink_takes_the_body_as_it_comes() -> None:
+    intake, [bucket] = with_buckets(LONG % 3, b"a", b"b")
+    assert (bucket.taken, intake.sink) == (b"ab", bucket)
+    intake.feed(b"c")
+    [arrival] = intake.ready
+    assert (arrival.request.body, arrival.request.sink, bucket.taken) == (b"", bucket, b"abc")
+    assert intake.sink is None
+    assert not bucket.closed
+
+
+def test_without_a_sink_the_body_is_bytes() -> None:
+    intake, buckets = with_buckets((LONG % 3).replace(b"X: 1\r\n", b"") + b"abc")
+    assert (intake.ready[0].request.body, buckets) == (b"abc", [])
+
+
+@pytest.mark.parametrize(("length", "status"), [(4, 507), (11, 413)])
+def test_a_sink_that_is_full_refuses(length: int, status: int) -> None:
+    intake, _ = with_buckets(LONG % length, b"abcd")
+    assert intake.refusal is not None
+    assert intake.refusal.status == status
+
+
+@pytest.mark.parametrize("sent", [b"", b"a", b"abc"])
+def test_what_nobody_will_answer_is_closed(sent: bytes) -> None:
+    intake, [bucket] = with_buckets(LONG % 3, sent)
+    intake.abandon()
+    assert bucket.closed
 
 
 PLAIN = st.sampled_from(

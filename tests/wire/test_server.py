@@ -274,11 +274,22 @@ async def test_slow_clients_are_cut_off(
     assert (await client.rest()).startswith(answer)
 
 
-@pytest.mark.parametrize("over", ["head", "body"])
+class Nowhere:
+    """A sink that keeps nothing."""
+
+    def write(self, piece: bytes) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("over", ["head", "body", "sink"])
 async def test_dripping_bytes_does_not_buy_time(over: str, serving: Servers, raw: Raws) -> None:
-    server = await serving(echo, linger=0.01, head_timeout=0.2, body_timeout=0.2)
+    sinks = {"sink_of": lambda _: Nowhere()} if over == "sink" else {}
+    server = await serving(echo, linger=0.01, head_timeout=0.2, body_timeout=0.2, **sinks)
     client = await raw(server)
-    if over == "body":
+    if over != "head":
         client.writer.write(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 99999\r\n\r\n")
     else:
         client.writer.write(b"GET / HTTP/1.1\r\nX: ")

@@ -14,7 +14,7 @@ import httptools
 from msgspec import Struct
 
 from kvestigate.wire.limits import Limits
-from kvestigate.wire.message import Headers, Peer, Request
+from kvestigate.wire.message import Headers, Peer, Request, Sink
 from kvestigate.wire.repeats import Fields
 
 _FRAMING = frozenset(("host", "content-length", "transfer-encoding", "expect"))
@@ -72,6 +72,8 @@ class Intake:
         self._read: Fields | None = None
         self._write: Fields | None = None
         """The fields of the last requests without and with a body."""
+        self.sink: Sink | None = None
+        """What takes the body that is coming."""
         self.on_message_begin()
         self.phase = Phase.NOTHING
 
@@ -100,6 +102,14 @@ class Intake:
                     self.refusal = Refusal(431, "the header is too large")
             elif fresh and len(self.ready) == before + 1:
                 self._remember(data, self.ready[-1])
+
+    def abandon(self) -> None:
+        """Nothing more will come, and what has come will not be answered."""
+        for sink in (self.sink, *(arrival.request.sink for arrival in self.ready)):
+            if sink is not None:
+                sink.close()
+        self.sink = None
+        self.ready.clear()
 
     def _repeats(self, data: bytes) -> bool:
         known = self._read if data.startswith(b"GET ") else self._write
@@ -179,6 +189,8 @@ class Intake:
         if self._limits.body_of is not None:
             self._most = min(self._most, self._limits.body_of(Headers.parsed(self._fields)))
         self._check_framing()
+        if self._limits.sink_of is not None and (self._length or self._coding):
+            self.sink = self._limits.sink_of(Headers.parsed(self._fields))
         self._method = self._parser.get_method().decode("ascii")
         self._path, self._query = _split_target(self._target, self._method)
         self.phase = Phase.BODY
@@ -191,7 +203,13 @@ class Intake:
         self._received += len(piece)
         if self._received > self._most:
             raise Refusal(413, f"the body is longer than {self._most} bytes")
-        self._pieces.append(piece)
+        if self.sink is None:
+            self._pieces.append(piece)
+            return
+        try:
+            self.sink.write(piece)
+        except OSError as error:
+            raise Refusal(507, f"the body cannot be kept: {error.strerror}") from error
 
     def on_message_complete(self) -> None:
         pieces = self._pieces
@@ -202,7 +220,9 @@ class Intake:
             Headers.parsed(self._fields),
             pieces[0] if len(pieces) == 1 else b"".join(pieces),
             self._peer,
+            self.sink,
         )
+        self.sink = None
         keep_alive = self._parser.should_keep_alive()
         upgrade = self._parser.should_upgrade()
         self.ready.append(Arrival(request, keep_alive, self._http_1_0, upgrade))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kvestigate.wire.message import Headers
+from kvestigate.wire.message import Headers, Sink
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,8 @@ class Limits:
     """A request's body; more is 413."""
     body_of: Callable[[Headers], int] | None = None
     """How much less it may be with these header fields, before any of it is read."""
+    sink_of: Callable[[Headers], Sink | None] | None = None
+    """What takes the body of a request with these header fields; None: it is kept as bytes."""
     pipeline: int = 64
     """Requests taken from a connection ahead of their turn, give or take one segment."""
     handshake_timeout: float = 10.0
@@ -26,6 +28,8 @@ class Limits:
     """From a request's first byte, or a connection's opening, to the end of the header."""
     body_timeout: float = 60.0
     """From the end of the header to the end of the body."""
+    sink_rate: float = 64 * 1024
+    """Bytes a second of a body for a sink: as much more time as these take it may take."""
     idle_timeout: float = 90.0
     """Between two requests of a connection."""
     write_timeout: float = 30.0

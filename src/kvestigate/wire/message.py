@@ -85,6 +85,16 @@ class Peer:
     """The verified client certificate, DER."""
 
 
+class Sink(Protocol):
+    """Takes the body of a request as it comes, so that nobody has to hold it whole."""
+
+    def write(self, piece: bytes) -> None:
+        """OSError if there is no room for it."""
+
+    def close(self) -> None:
+        """Let go of it. Called if the request never becomes whole, else up to the handler."""
+
+
 class Request(Struct):
     method: str
     path: str
@@ -94,6 +104,8 @@ class Request(Struct):
     headers: Headers = field(default_factory=Headers)
     body: bytes = b""
     peer: Peer = field(default_factory=Peer)
+    sink: Sink | None = None
+    """What has the body, if not `body`."""
 
 
 class Response(Struct):

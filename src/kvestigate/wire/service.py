@@ -99,6 +99,8 @@ class Service(asyncio.Protocol):
                 self._wake()
         elif self._activity is Activity.WAITING and intake.phase is not before:
             self._expect_more()
+        elif intake.sink is not None:
+            self._deadline += len(data) / self._limits.sink_rate
 
     def eof_received(self) -> bool:
         self._half_closed = True
@@ -112,6 +114,7 @@ class Service(asyncio.Protocol):
     def connection_lost(self, failure: Exception | None) -> None:
         self._timer.cancel()
         self._server.services.discard(self)
+        self._intake.abandon()
         self.resume_writing()
         self.task.cancel()
 
