@@ -23,6 +23,12 @@ def one(call: Call, item: Item, status: int = 200) -> Response:
     return answer.as_yaml(response) if call.form.yaml else response
 
 
+def made(call: Call, value: Any) -> Response:
+    """What was made for the answer and is not stored: a review, a token, the word of a success."""
+    response = answer.json_value(value, 201, call.warnings)
+    return answer.as_yaml(response) if call.form.yaml else response
+
+
 def single(call: Call, item: Item, *, headers: bool = True) -> bytes:
     """An object in the client's form: the answer to a GET, or what a watch event holds.
 

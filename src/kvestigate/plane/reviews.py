@@ -9,7 +9,7 @@ import msgspec
 
 from kvestigate.errors import BadRequest, Unauthorized
 from kvestigate.kube import causes
-from kvestigate.plane import answer, body, metadata, review_selectors, writing
+from kvestigate.plane import body, forms, metadata, review_selectors, writing
 from kvestigate.plane.authn.interface import Shown
 from kvestigate.plane.authn.user import User
 from kvestigate.plane.authz import nodes, rbac
@@ -29,7 +29,7 @@ async def self_subject_review(call: Call) -> Response:
     review["metadata"]["creationTimestamp"] = metadata.timestamp(call.clock.now())
     del review["spec"]
     review["status"] = {"userInfo": user_info(call.user)}
-    return answer.json_value(review, 201)
+    return forms.made(call, review)
 
 
 async def self_subject_access_review(call: Call) -> Response:
@@ -69,12 +69,13 @@ async def self_subject_rules_review(call: Call) -> Response:
     }
     if kubelet:
         status["evaluationError"] = "node authorizer does not support user rule resolution"
-    return answer.json_value({**_review(call, {}), "status": status}, 201)
+    return forms.made(call, {**_review(call, {}), "status": status})
 
 
 async def token_review(call: Call) -> Response:
     """Whose token is this?"""
-    spec = _spec(call)
+    asked = body.decode(call)
+    spec = _spec_of(asked)
     token = spec.get("token", "")
     if not token:
         raise BadRequest("token is required for TokenReview in authentication")
@@ -89,7 +90,8 @@ async def token_review(call: Call) -> Response:
     status: dict[str, Any] = {"user": {}, "error": "invalid bearer token"}
     if user is not None:
         status = {"authenticated": True, "user": user_info(user), "audiences": audiences}
-    return answer.json_value({**_review(call, spec), "status": status}, 201)
+    review = {**_review(call, spec), "metadata": asked["metadata"], "status": status}
+    return forms.made(call, review)
 
 
 def _whose(call: Call, token: str, audience: str) -> User:
@@ -149,7 +151,7 @@ def _verdict(call: Call, spec: Spec, user: User) -> Response:
     review = _review(call, spec)
     if call.asked.namespace:
         review["metadata"]["namespace"] = call.asked.namespace
-    return answer.json_value({**review, "status": status}, 201)
+    return forms.made(call, {**review, "status": status})
 
 
 def _subject(spec: Spec) -> User:

@@ -32,6 +32,7 @@ class Bound:
     """pod, secret or node"""
     name: str
     uid: str
+    """Empty for the node of a pod that has no Node object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +91,8 @@ class TokenIssuer:
         }
         for each in bound:
             about[each.claim] = {"name": each.name, "uid": each.uid}
+            if not each.uid:
+                del about[each.claim]["uid"]
         return self.key.sign(
             {
                 "aud": list(audiences) or [self.issuer(plane)],
@@ -151,5 +154,6 @@ def _extra(token_id: str, about: dict[str, Any]) -> dict[str, tuple[str, ...]]:
     for what in ("node", "pod"):
         if found := about.get(what):
             extra[f"authentication.kubernetes.io/{what}-name"] = (found.get("name", ""),)
-            extra[f"authentication.kubernetes.io/{what}-uid"] = (found.get("uid", ""),)
+            if uid := found.get("uid"):
+                extra[f"authentication.kubernetes.io/{what}-uid"] = (uid,)
     return extra

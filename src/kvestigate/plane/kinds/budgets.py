@@ -6,6 +6,7 @@ from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import amounts, checks, workloads
 from kvestigate.plane.kinds.checks import Causes
+from kvestigate.plane.kinds.conditions import validate_conditions
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
 
 _COUNTERS = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
@@ -27,7 +28,9 @@ class BudgetKind(Kind):
         return list(_spec(obj["spec"]))
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        return list(workloads.validate_counters(new["status"], _COUNTERS))
+        status = new["status"]
+        conditions = validate_conditions("status.conditions", status.get("conditions") or ())
+        return [*conditions, *workloads.validate_counters(status, _COUNTERS)]
 
 
 def _spec(spec: Object) -> Causes:

@@ -111,7 +111,7 @@ def _exit_codes(path: str, requirement: Object, containers: set[str]) -> Causes:
 
 def _success_policy(path: str, spec: Object) -> Causes:
     if spec.get("completionMode", "NonIndexed") != "Indexed":
-        shown = _as_go_shows(spec["successPolicy"])
+        shown = shown_success_policy(spec["successPolicy"])
         yield causes.invalid(path, shown, "requires indexed completion mode")
         return
     rules = spec["successPolicy"].get("rules") or []
@@ -124,12 +124,37 @@ def _success_policy(path: str, spec: Object) -> Causes:
         yield from _success_rule(f"{path}.rules[{index}]", rule, spec.get("completions", 0))
 
 
-def _as_go_shows(policy: Object) -> Object:
-    rules = policy.get("rules")
-    fields = (("SucceededIndexes", "succeededIndexes"), ("SucceededCount", "succeededCount"))
-    return {
-        "Rules": rules and [{go: rule.get(name) for go, name in fields} for rule in rules],
+def shown_success_policy(policy: Object | None) -> Object | None:
+    """As Go shows it."""
+    return policy and {
+        "Rules": _shown_rules(policy, {"SucceededIndexes": None, "SucceededCount": None})
     }
+
+
+def shown_failure_policy(policy: Object | None) -> Object | None:
+    codes: Object = {"ContainerName": None, "Operator": "", "Values": None}
+    conditions: Object = {"Type": "", "Status": ""}
+    rule = {"Action": "", "OnExitCodes": codes, "OnPodConditions": [conditions]}
+    return policy and {"Rules": _shown_rules(policy, rule)}
+
+
+def _shown_rules(policy: Object, empty: Object) -> list[Object] | None:
+    rules = policy.get("rules")
+    return rules and [_shown(rule, empty) for rule in rules]
+
+
+def _shown(value: Object, empty: Object) -> Object:
+    """With the names of Go's fields, all of them; `empty` is what they hold if not given."""
+    shown: Object = {}
+    for field, default in empty.items():
+        given = value.get(field[0].lower() + field[1:])
+        if isinstance(default, dict):
+            shown[field] = given and _shown(given, default)
+        elif isinstance(default, list):
+            shown[field] = given and [_shown(each, default[0]) for each in given]
+        else:
+            shown[field] = default if given is None else given
+    return shown
 
 
 def _success_rule(path: str, rule: Object, completions: int) -> Causes:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
 from kvestigate.plane.kinds import checks, job_policies, job_status, workloads
@@ -25,7 +28,14 @@ _AMOUNTS = (
     "backoffLimitPerIndex",
     "maxFailedIndexes",
 )
-_FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy")
+_FIXED: dict[str, Callable[[Any], Any]] = {
+    "completionMode": lambda mode: mode,
+    "podFailurePolicy": job_policies.shown_failure_policy,
+    "backoffLimitPerIndex": lambda limit: limit,
+    "managedBy": lambda manager: manager,
+    "successPolicy": job_policies.shown_success_policy,
+}
+"""Fields that nothing may change, and how Go shows them."""
 _MANAGER_MAX = 63
 _INDEXES_MAX, _MANY_COMPLETIONS, _MANY_PARALLEL = 100_000, 100_000, 10_000
 
@@ -248,8 +258,8 @@ def _changes(new: Object, old: Object) -> Causes:
     yield from _completions(spec, before)
     yield from checks.immutable("spec.selector", spec.get("selector"), before.get("selector"))
     yield from _template_changes(new, old)
-    for name in (*_FIXED, "successPolicy"):
-        yield from checks.immutable(f"spec.{name}", spec.get(name), before.get(name))
+    for name, show in _FIXED.items():
+        yield from checks.immutable(f"spec.{name}", show(spec.get(name)), show(before.get(name)))
 
 
 def _completions(spec: Object, before: Object) -> Causes:

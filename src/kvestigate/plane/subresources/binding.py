@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from kvestigate.errors import ApiError, BadRequest, Conflict
 from kvestigate.kube import causes
 from kvestigate.kube.resources import Resource
-from kvestigate.plane import answer, body, types, writing
+from kvestigate.plane import body, forms, types, writing
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.model import Item
@@ -43,7 +43,7 @@ async def _bind(call: Call, binding: Object) -> Response:
     write = writing.part(call, BINDING, binding, dry_run=call.dry_run)
     await writing.pass_admission(call, write, lambda: _check(binding))
     await amend(call, lambda pod, item: _assign(call, pod, item, binding))
-    return answer.json_value(CREATED, 201, call.warnings)
+    return forms.made(call, CREATED)
 
 
 CREATED = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

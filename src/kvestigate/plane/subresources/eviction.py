@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kvestigate.errors import ApiError, BadRequest, Conflict, InputError
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.selectors import from_label_selector
-from kvestigate.plane import answer, body, objects, types, writing
+from kvestigate.plane import body, forms, objects, types, writing
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.errors import Mismatch, Missing
@@ -49,7 +49,7 @@ async def create_eviction(call: Call) -> Response:
         break
     else:
         raise call.modified()
-    return answer.json_value(CREATED, 201, call.warnings)
+    return forms.made(call, CREATED)
 
 
 def _decode(call: Call) -> Object:

@@ -2,88 +2,101 @@
 
 from __future__ import annotations
 
-from kvestigate.errors import Conflict, NotFound
+from msgspec.structs import replace
+
+from kvestigate.errors import BadRequest, Conflict, NotFound
 from kvestigate.kube import causes
 from kvestigate.kube.resources import Resource
-from kvestigate.plane import answer, metadata, writing
+from kvestigate.plane import body, forms, metadata, writing
 from kvestigate.plane.authn.service_accounts import Bound
-from kvestigate.plane.body import parse
+from kvestigate.plane.authz.reach import bound_to
 from kvestigate.plane.call import Call
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.model import Item
 from kvestigate.wire.message import Response
 
-TOKEN_REQUEST = Kind(Resource("authentication.k8s.io", "v1", "tokenrequests", "TokenRequest"))
+_GROUP = "authentication.k8s.io"
+TOKEN_REQUEST = Kind(Resource(_GROUP, "v1", "tokenrequests", "TokenRequest"))
 _UNANSWERED: Object = {"token": "", "expirationTimestamp": None}
 _SHORTEST, _LONGEST, _USUAL = 600, 1 << 32, 3600
 _BINDABLE = {"Pod": ("pods", "pod"), "Secret": ("secrets", "secret"), "Node": ("nodes", "node")}
+_ACCOUNT_OF_POD = 4
+"""Where the name of the service account is among the fields of a pod."""
 
 
 async def create_token(call: Call) -> Response:
-    request = parse(call.request.body, call.request.headers.get("content-type"), call.kind)
-    account = call.find(call.plane.state)
-    spec = await _admitted(call, request)
-    seconds = spec["expirationSeconds"]
-    if problems := _problems(seconds):
-        raise causes.reject("TokenRequest", "authentication.k8s.io", "", problems)
-    bound = _bound(call, account, spec.get("boundObjectRef"))
-    now = call.clock.now()
-    audiences = spec["audiences"]
+    request = body.decode(replace(call, served=TOKEN_REQUEST))
+    writing.check_namespace(call, request)
+    admitted, account = await _admitted(call, request)
+    spec = admitted["spec"]
+    bound = _bound(call, account, spec["boundObjectRef"])
+    now, seconds = call.clock.now(), spec["expirationSeconds"]
     token = call.issuer.issue(
         call.plane.name,
         account,
-        audiences=audiences,
+        audiences=spec["audiences"],
         now=now,
         seconds=seconds,
         bound=bound,
         random=call.random,
     )
-    return answer.json_value(
-        {
-            "kind": "TokenRequest",
-            "apiVersion": "authentication.k8s.io/v1",
-            "metadata": {
-                "name": account.name,
-                "namespace": account.namespace,
-                "uid": account.uid,
-                "creationTimestamp": metadata.timestamp(now),
-            },
-            "spec": {
-                "audiences": audiences,
-                "expirationSeconds": seconds,
-                "boundObjectRef": spec.get("boundObjectRef"),
-            },
-            "status": {
-                "token": token,
-                "expirationTimestamp": metadata.timestamp(int(now) + seconds),
-            },
-        },
-        201,
-    )
+    given = {"uid": account.uid, "creationTimestamp": metadata.timestamp(now)}
+    expires = metadata.timestamp(int(now) + seconds)
+    answered = {
+        "kind": "TokenRequest",
+        "apiVersion": TOKEN_REQUEST.resource.api_version,
+        "metadata": {**admitted["metadata"], **given},
+        "spec": spec,
+        "status": {"token": token, "expirationTimestamp": expires},
+    }
+    return forms.made(call, answered)
 
 
-async def _admitted(call: Call, request: Object) -> Object:
-    """The spec of a request, as policies and webhooks leave it."""
+async def _admitted(call: Call, request: Object) -> tuple[Object, Item]:
+    """A request as policies and webhooks leave it, and whose token it wants."""
     told: Object = request.get("spec") or {}
     seconds = told.get("expirationSeconds")
-    spec = {
-        "audiences": told.get("audiences") or [],
-        "expirationSeconds": _USUAL if seconds is None else seconds,
-        "boundObjectRef": told.get("boundObjectRef"),
+    made: Object = {
+        "kind": TOKEN_REQUEST.resource.kind,
+        "apiVersion": TOKEN_REQUEST.resource.api_version,
+        "metadata": {"name": call.asked.name, "namespace": call.namespace, **request["metadata"]},
+        "spec": {
+            "audiences": told.get("audiences") or [],
+            "expirationSeconds": _USUAL if seconds is None else seconds,
+            "boundObjectRef": told.get("boundObjectRef"),
+        },
+        "status": _UNANSWERED,
     }
-    head = {"kind": TOKEN_REQUEST.resource.kind, "apiVersion": TOKEN_REQUEST.resource.api_version}
-    meta = {"name": call.asked.name, "namespace": call.namespace}
-    made = {**head, "metadata": meta, "spec": spec, "status": _UNANSWERED}
     write = writing.part(call, TOKEN_REQUEST, made, dry_run=call.dry_run)
-    admitted = {**spec}
+    found: list[Item] = []
 
-    def complete() -> None:
-        admitted.update(write.new.get("spec") or {})
-        admitted["audiences"] = admitted["audiences"] or [call.issuer.issuer(call.plane.name)]
-        write.new["spec"] = admitted
+    def check() -> None:
+        found.append(_account(call, write.new["metadata"]))
+        spec = write.new["spec"] = {**made["spec"], **(write.new.get("spec") or {})}
+        spec["audiences"] = spec["audiences"] or [call.issuer.issuer(call.plane.name)]
+        if problems := _problems(spec["expirationSeconds"]):
+            raise causes.reject("TokenRequest", _GROUP, "", problems)
 
-    await writing.pass_admission(call, write, complete)
-    return admitted
+    await writing.pass_admission(call, write, check)
+    return write.new, found[0]
+
+
+def _account(call: Call, meta: Object) -> Item:
+    """The service account of the path, if the request means it too."""
+    name = call.asked.name
+    if meta.get("name", name) != name:
+        why = "must match the service account name if specified"
+        problem = causes.invalid("metadata.name", meta["name"], why)
+        raise causes.reject("TokenRequest", _GROUP, name, [problem])
+    account = call.find(call.plane.state)
+    if meta.get("uid", account.uid) != account.uid:
+        raise Conflict(
+            f'Operation cannot be fulfilled on TokenRequest.{_GROUP} "{name}": the UID in the '
+            f"token request ({meta['uid']}) does not match the UID of the service account "
+            f"({account.uid})",
+            details={"name": name, "group": _GROUP, "kind": "TokenRequest"},
+        )
+    return account
 
 
 def _problems(seconds: int) -> list[causes.Cause]:
@@ -98,22 +111,44 @@ def _problems(seconds: int) -> list[causes.Cause]:
 
 
 def _bound(call: Call, account: Item, reference: dict[str, str] | None) -> list[Bound]:
-    if not reference:
+    """What the token dies with; of a pod, its node is told too."""
+    if reference is None:
         return []
-    plural, claim = _BINDABLE.get(reference.get("kind", ""), ("", ""))
-    name = reference.get("name", "")
-    namespace = "" if plural == "nodes" else account.namespace
-    item = call.plane.state.get(("", plural), namespace, name) if plural else None
+    kind, name = reference.get("kind", ""), reference.get("name", "")
+    group, version = _group_version(reference.get("apiVersion", ""))
+    if group or kind not in _BINDABLE:
+        told = f"{group}/{version}, Kind={kind}"
+        raise BadRequest(f"cannot bind token to object of type {told}")
+    if not name:
+        raise BadRequest("Name parameter required.")
+    plural, claim = _BINDABLE[kind]
+    state = call.plane.state
+    item = state.get(("", plural), "" if plural == "nodes" else account.namespace, name)
     if item is None:
-        raise NotFound(
-            f'{plural or reference.get("kind")} "{name}" not found',
-            details={"name": name, "kind": plural},
+        details = {"name": name, "kind": plural}
+        raise NotFound(f'{plural} "{name}" not found', details=details)
+    if kind == "Pod" and item.fields[_ACCOUNT_OF_POD] != account.name:
+        raise BadRequest(
+            f'cannot bind token for serviceaccount "{account.name}" to pod running with different '
+            "serviceaccount name."
         )
     if reference.get("uid") and reference["uid"] != item.uid:
         raise Conflict(
-            f'Operation cannot be fulfilled on {plural} "{name}": the UID in the bound object '
+            f'Operation cannot be fulfilled on {kind} "{name}": the UID in the bound object '
             f"reference ({reference['uid']}) does not match the UID in record. The object might "
             "have been deleted and then recreated",
-            details={"name": name, "kind": plural},
+            details={"name": name, "kind": kind},
         )
-    return [Bound(plural, claim, name, item.uid)]
+    bound = [Bound(plural, claim, name, item.uid)]
+    if kind == "Pod" and (node := bound_to(item)):
+        there = state.get(("", "nodes"), "", node)
+        bound.append(Bound("nodes", "node", node, there.uid if there is not None else ""))
+    return bound
+
+
+def _group_version(told: str) -> tuple[str, str]:
+    """Nonsense names nothing, so it is in no group."""
+    group, slash, version = told.partition("/")
+    if "/" in version:
+        return "", ""
+    return (group, version) if slash else ("", told)
