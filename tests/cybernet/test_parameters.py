@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import base64
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -15,6 +15,7 @@ from kvestigate.cybernet.refusals import ConstraintViolated
 from kvestigate.cybernet.registry import exposable
 from kvestigate.operation import Operation
 from kvestigate.workspace.spec import DEFAULT_ROOT, StorageMode
+from kvestigate.workspace.uploads import Upload
 
 KNOWN = exposable(OPERATIONS)
 WORKSPACE = {"name": "a", "node": "n"}
@@ -36,14 +37,15 @@ def test_what_the_gateway_says_nobody_else_can(operation: Operation, name: str) 
 
 
 def test_values_become_what_they_mean() -> None:
-    archive = base64.b64encode(b"\x00tar").decode()
+    archive = Upload(b"\x00tar")
     storage = {"mode": "all-tmpfs"}
     made = options_of(
         KNOWN["workspace.sync"],
         {"workspace": {**WORKSPACE, "storage": storage}, "archive": archive, "excludes": ["*.pyc"]},
         "space/ada",
     )
-    assert made.archive == b"\x00tar"
+    with closing(archive):
+        assert made.archive.opened().read() == b"\x00tar"
     assert made.excludes == ("*.pyc",)
     assert made.workspace.storage.mode is StorageMode.ALL_TMPFS
 

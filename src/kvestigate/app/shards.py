@@ -133,7 +133,7 @@ def config_files(files: Mapping[str, str]) -> Material:
             info.size = len(content)
             info.mtime = int(digest(text)[:7], 16)
             tar.addfile(info, io.BytesIO(content))
-    return Archive(packed.getvalue())
+    return Archive(packed)
 
 
 async def _plan_sync(place: Place, what: str, wanted: Wanted) -> Task:

@@ -220,8 +220,7 @@ def _with_tls(loaded: Loaded, cert: str | None, key: str | None) -> Loaded:
 @through_daemon_set
 async def mcp_server(options: GlobalOptions, config: str, identity: str, via: NodeAccess) -> None:
     """Serve a cyberspace to an MCP client over standard input and output."""
-    from kvestigate.cli.standard_lines import read_lines
-    from kvestigate.cybernet.http import MOST_BYTES
+    from kvestigate.cli.standard_input import read_pieces
     from kvestigate.cybernet.serving import identity_for_mcp, serve_mcp
 
     loaded = _loaded(config)
@@ -231,8 +230,8 @@ async def mcp_server(options: GlobalOptions, config: str, identity: str, via: No
         sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
 
-    lines = read_lines(sys.stdin.buffer, MOST_BYTES)
-    await serve_mcp(loaded, access_of(options), who, lines, write, via)
+    pieces = read_pieces(sys.stdin.buffer)
+    await serve_mcp(loaded, access_of(options), who, pieces, write, via)
 
 
 @command(

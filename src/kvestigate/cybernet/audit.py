@@ -17,6 +17,7 @@ from kvestigate.cybernet.refusals import Unavailable
 from kvestigate.cybernet.spec import AuditSpec
 from kvestigate.errors import UsageError
 from kvestigate.kube.redaction import names_a_secret
+from kvestigate.workspace.uploads import Upload
 
 MASKED = "***"
 _LONGEST = 1024
@@ -139,6 +140,8 @@ def masked(value: Any, name: str = "") -> Any:
         }
     if isinstance(value, str):
         return _text(value)
+    if isinstance(value, Upload):
+        return f"({value.size} bytes)"
     if isinstance(value, Sequence):
         return _items(list(value)[:_MOST])
     return value

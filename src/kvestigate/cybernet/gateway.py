@@ -17,6 +17,7 @@ from kvestigate.aio.clock import Clock
 from kvestigate.client.access import Access
 from kvestigate.cybernet import policy
 from kvestigate.cybernet.audit import AuditLog, Record, masked
+from kvestigate.cybernet.bodies import Room
 from kvestigate.cybernet.inquiries import capacity_of, discovery, workspace_on
 from kvestigate.cybernet.ledger import Ledger
 from kvestigate.cybernet.parameters import options_of, schema
@@ -41,6 +42,7 @@ from kvestigate.workspace.lifecycle import Status
 from kvestigate.workspace.operations import through
 from kvestigate.workspace.plan import Plan
 from kvestigate.workspace.spec import WorkspaceSpec
+from kvestigate.workspace.uploads import Upload
 
 _log = logging.getLogger(__name__)
 
@@ -84,6 +86,8 @@ class Gateway:
         self.space = space
         self.operations = {name: through(it, via) for name, it in operations.items()}
         self.ledger = Ledger(space, discovery(access, via))
+        self.room = Room()
+        """For the files in requests."""
         self._access = access
         self._via = via
         self._may_cordon = not space.workspace.cordon_node_forbidden
@@ -100,12 +104,16 @@ class Gateway:
         """Carry out an operation; whoever stops waiting for it does not stop it.
 
         A client that leaves must not leave half a workspace behind, nor a request unrecorded.
+        Files among the parameters are closed when it is done.
         """
         act = partial(self._authorized, caller, name, parameters)
         work = self._recorded(caller, name, parameters, act)
         task = asyncio.get_running_loop().create_task(work, name=f"cybernet/{name}")
         self._running.add(task)
         task.add_done_callback(self._running.discard)
+        for file in parameters.values() if isinstance(parameters, dict) else ():
+            if isinstance(file, Upload):
+                task.add_done_callback(partial(_close, file))
         return await asyncio.shield(task)
 
     async def admit(
@@ -276,6 +284,10 @@ class Gateway:
             raise TookTooLong(
                 f"{operation.name} took more than {DEADLINE:.0f} seconds", "deadline"
             ) from None
+
+
+def _close(file: Upload, _: asyncio.Task[Outcome]) -> None:
+    file.close()
 
 
 def _own(result: Any, owner: str) -> Any:

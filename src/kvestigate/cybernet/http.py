@@ -6,14 +6,21 @@ import ssl
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import msgspec
 
+from kvestigate.cybernet.bodies import NOTHING, Body
 from kvestigate.cybernet.gateway import Caller, Gateway
 from kvestigate.cybernet.info import info_of
-from kvestigate.cybernet.refusals import Malformed, NoSuchThing, Refused, TooLarge, WrongMethod
+from kvestigate.cybernet.refusals import (
+    Malformed,
+    NoSuchThing,
+    Refused,
+    TooLarge,
+    Unavailable,
+    WrongMethod,
+)
 from kvestigate.cybernet.spec import HttpListen, TlsFiles
 from kvestigate.cybernet.tokens import identify
 from kvestigate.errors import InputError, UsageError
@@ -23,8 +30,8 @@ from kvestigate.wire.server import Server, serve
 from kvestigate.wire.tls import server_context
 
 OPERATIONS = "/api/v1/op/"
-MOST_BYTES = 64 * 1024 * 1024
-"""Of a request: files travel inside it."""
+MOST_BYTES = 2 * 1024 * 1024 * 1024
+"""Of a request: files travel inside it, and from there to disk."""
 STRANGERS_BYTES = 64 * 1024
 """Of a request whose token is not known: nothing is kept for those who will be refused."""
 
@@ -35,19 +42,30 @@ def handler(gateway: Gateway) -> Callable[[Request], Awaitable[Response]]:
     """What answers the requests of agents."""
 
     async def handle(request: Request) -> Response:
-        if request.path == "/info":
-            return await _info(gateway, request)
-        if request.path.startswith(OPERATIONS):
-            return await _operation(gateway, request)
-        return _refusal(
-            NoSuchThing(
-                f"there is nothing at {request.path[:200]}",
-                "route",
-                hint=f"there are GET /info and POST {OPERATIONS}NAME",
-            )
-        )
+        body = request.sink
+        if not isinstance(body, Body):  # of a stranger, or so short that it came at once
+            body = Body(gateway.room)
+            body.write(request.body)
+        try:
+            return await _answer(gateway, request, body)
+        finally:
+            body.close()
 
     return handle
+
+
+async def _answer(gateway: Gateway, request: Request, body: Body) -> Response:
+    if request.path == "/info":
+        return await _info(gateway, request)
+    if request.path.startswith(OPERATIONS):
+        return await _operation(gateway, request, body)
+    return _refusal(
+        NoSuchThing(
+            f"there is nothing at {request.path[:200]}",
+            "route",
+            hint=f"there are GET /info and POST {OPERATIONS}NAME",
+        )
+    )
 
 
 async def listening(gateway: Gateway, listen: HttpListen) -> Server:
@@ -57,7 +75,11 @@ async def listening(gateway: Gateway, listen: HttpListen) -> Server:
             "auth.tokens is empty: nobody could call anything",
             hint="`kvestigate cybernet hash-token` makes an entry of a token",
         )
-    limits = Limits(body_bytes=MOST_BYTES, body_of=partial(_most_of, gateway))
+    limits = Limits(
+        body_bytes=MOST_BYTES,
+        body_of=partial(_most_of, gateway),
+        sink_of=partial(_sink_of, gateway),
+    )
     tls = None if listen.tls is None else _tls(listen.tls)
     try:
         return await serve(
@@ -97,6 +119,10 @@ def _most_of(gateway: Gateway, headers: Headers) -> int:
     return MOST_BYTES
 
 
+def _sink_of(gateway: Gateway, headers: Headers) -> Body | None:
+    return Body(gateway.room) if _most_of(gateway, headers) == MOST_BYTES else None
+
+
 async def _info(gateway: Gateway, request: Request) -> Response:
     if request.method not in ("GET", "HEAD"):
         return _refusal(WrongMethod(f"{request.method}: /info is only read", "route"), "GET, HEAD")
@@ -106,7 +132,7 @@ async def _info(gateway: Gateway, request: Request) -> Response:
 _PRIVATE = ("cache-control", "no-store")
 
 
-async def _operation(gateway: Gateway, request: Request) -> Response:
+async def _operation(gateway: Gateway, request: Request, body: Body) -> Response:
     name = unquote(request.path.removeprefix(OPERATIONS))
     remote = request.peer.address
     if request.method != "POST":
@@ -117,28 +143,26 @@ async def _operation(gateway: Gateway, request: Request) -> Response:
         return _refusal(await gateway.refuse(Caller("", remote), name, refusal))
     caller = Caller(identity, remote)
     try:
-        parameters = _parameters(request.body)
+        parameters = body.value()
     except Refused as refusal:
         return _refusal(await gateway.refuse(caller, name, refusal))
+    body.release()
+    if parameters is NOTHING:
+        parameters = {}
     outcome = await gateway.call(caller, name, parameters)
     if outcome.refusal is not None:
         return _refusal(outcome.refusal)
     return Response(200, [_JSON, _PRIVATE], outcome.result)
 
 
-def _parameters(body: bytes) -> Any:
-    if not body.strip():
-        return {}
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise Malformed(f"the body is no JSON: {error}", "body") from None
-
-
 def _turned_away(status: int, why: str) -> Response:
     """What never became a request: too large, too slow, no HTTP."""
     hint = f"with a token that is known it may have {MOST_BYTES} bytes"
-    refusal = TooLarge(why, "body", hint=hint) if status == 413 else Malformed(why, "request")
+    refusal: Refused = Malformed(why, "request")
+    if status == 413:
+        refusal = TooLarge(why, "body", hint=hint)
+    elif status == 507:
+        refusal = Unavailable(why, "body", hint="try again when less is being sent")
     return Response(status, [_JSON, _PRIVATE], msgspec.json.encode(refusal.envelope()))
 
 

@@ -10,7 +10,9 @@ import msgspec
 
 from kvestigate import __version__
 from kvestigate.aio.supervisor import Supervisor
+from kvestigate.cybernet.bodies import NOTHING, Body
 from kvestigate.cybernet.gateway import Caller, Gateway
+from kvestigate.cybernet.refusals import Malformed, Refused, Unavailable
 from kvestigate.operation import Effect, Operation
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -51,25 +53,40 @@ class McpSession:
         self._unwanted: set[Any] = set()
         """Those among them of which the client wants no answer any more."""
 
-    async def run(self, lines: AsyncIterator[bytes]) -> None:
+    async def run(self, pieces: AsyncIterator[bytes]) -> None:
+        """Answer the lines that the pieces make up, wherever they are cut."""
         async with Supervisor("mcp") as owner:
             answering: set[asyncio.Task[None]] = set()
-            async for line in lines:
-                if line.strip():
-                    task = owner.spawn("message", self._line(line))
-                    answering.add(task)
-                    task.add_done_callback(answering.discard)
-                    # In order up to the first wait: what follows `initialize` finds it done.
-                    await asyncio.sleep(0)
+            body = Body(self._gateway.room)
+            try:
+                async for piece in pieces:
+                    *ends, rest = piece.split(b"\n")
+                    for end in ends:
+                        _take(body, end)
+                        task = owner.spawn("message", self._line(body))
+                        answering.add(task)
+                        task.add_done_callback(answering.discard)
+                        body = Body(self._gateway.room)
+                        # In order up to the first wait: what follows `initialize` finds it done.
+                        await asyncio.sleep(0)
+                    _take(body, rest)
+            finally:
+                body.close()
             if answering:
                 await asyncio.wait(set(answering))
 
-    async def _line(self, line: bytes) -> None:
+    async def _line(self, body: Body) -> None:
         try:
-            message = msgspec.json.decode(line)
-        except (msgspec.DecodeError, RecursionError):
+            if (message := body.value()) is not NOTHING:
+                await self._message(message)
+        except Malformed:
             self._send(_error(None, Fault(PARSE_ERROR, "the line is no JSON")))
-            return
+        except Refused as refusal:
+            self._send(_error(None, Fault(INVALID_REQUEST, refusal.message)))
+        finally:
+            body.close()
+
+    async def _message(self, message: Any) -> None:
         if isinstance(message, list) and self._version == _BATCHES and message:
             answers = [await self._answer(each) for each in message]
             if found := [it for it in answers if it is not None]:
@@ -178,6 +195,13 @@ class McpSession:
         if self._version >= _STRUCTURED and outcome.result.startswith(b"{"):
             result["structuredContent"] = msgspec.Raw(outcome.result)
         return result
+
+
+def _take(body: Body, piece: bytes) -> None:
+    try:
+        body.write(piece)
+    except OSError as error:
+        body.refuse(Unavailable(f"a file cannot be kept: {error.strerror}", "body"))
 
 
 def tool_name(operation: str) -> str:

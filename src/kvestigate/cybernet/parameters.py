@@ -13,6 +13,7 @@ from kvestigate.cybernet.refusals import ConstraintViolated
 from kvestigate.errors import UsageError
 from kvestigate.operation import Operation
 from kvestigate.workspace.spec import DEFAULT_ROOT, GpuSpec, SourceSpec, WorkspaceSpec
+from kvestigate.workspace.uploads import Upload
 
 OURS = frozenset({"apply", "follow", "owner", "root"})
 """Fields that the gateway sets: an agent neither gives nor sees them."""
@@ -37,7 +38,7 @@ def options_of(
         document["workspace"] = _left_open(document["workspace"])
     _refuse_unknown(document, msgspec.inspect.type_info(operation.input), "")
     try:
-        return msgspec.convert(document, operation.input)
+        return msgspec.convert(document, operation.input, dec_hook=_understood)
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at ")
         where = place.strip("`").removeprefix("$").lstrip(".")
@@ -45,6 +46,19 @@ def options_of(
     except UsageError as error:
         where = getattr(error, "where", None) or ""
         raise ConstraintViolated(error.message, where, hint=error.hint) from None
+
+
+def _understood(kind: type, value: Any) -> Any:
+    """A file: fronts have made one of its base64."""
+    if isinstance(value, kind):
+        return value
+    raise ValueError("is no base64" if kind is Upload else f"is no {kind.__name__}")
+
+
+def _described(kind: type) -> dict[str, Any]:
+    if kind is Upload:
+        return {"type": "string", "contentEncoding": "base64"}
+    raise NotImplementedError(kind)
 
 
 def _left_open(workspace: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -57,7 +71,7 @@ def _left_open(workspace: Mapping[str, Any]) -> Mapping[str, Any]:
 @cache
 def schema(operation: Operation, *, may_cordon: bool = True) -> dict[str, Any]:
     """JSON Schema of the parameters: an object, with what it refers to below `$defs`."""
-    found = msgspec.json.schema(operation.input)
+    found = msgspec.json.schema(operation.input, schema_hook=_described)
     definitions = found.get("$defs", {})
     if not may_cordon and GpuSpec.__name__ in definitions:
         definitions[GpuSpec.__name__]["properties"]["cordon_node"]["default"] = False

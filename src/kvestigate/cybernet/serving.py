@@ -71,13 +71,13 @@ async def serve_mcp(
     loaded: Loaded,
     access: Access,
     identity: str,
-    lines: AsyncIterator[bytes],
+    pieces: AsyncIterator[bytes],
     write: Write,
     via: NodeAccess = DEFAULT,
 ) -> None:
-    """Serve one client until its lines end."""
+    """Serve one client until what it says ends."""
     async with gateway(loaded, access, via) as opened:
-        await McpSession(opened, identity, write).run(lines)
+        await McpSession(opened, identity, write).run(pieces)
 
 
 def identity_for_mcp(loaded: Loaded, wanted: str) -> str:

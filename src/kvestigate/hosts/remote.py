@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any
 
 from kvestigate.client.api import Api
@@ -56,6 +57,15 @@ class Output:
         self.truncated = self.truncated or len(data) > room
 
 
+@dataclass(frozen=True, slots=True)
+class Input:
+    """What a command reads, too long to be held."""
+
+    size: int
+    """Bytes of all pieces together."""
+    pieces: AsyncIterator[bytes]
+
+
 class Remote:
     """A place where commands run: the container itself, or what `wrapper` leads to."""
 
@@ -96,7 +106,7 @@ class Remote:
         self,
         command: Sequence[str],
         *,
-        stdin: bytes = b"",
+        stdin: bytes | Input = b"",
         timeout: float = 60.0,
         output: Output | None = None,
     ) -> Completed:
@@ -159,12 +169,13 @@ class Remote:
         if session.exit_code:
             raise KvestigateError(f"{self.name}: {_sentence(complaint)}")
 
-    async def _run(self, argv: tuple[str, ...], stdin: bytes, output: Output) -> Completed:
+    async def _run(self, argv: tuple[str, ...], stdin: bytes | Input, output: Output) -> Completed:
+        size = len(stdin) if isinstance(stdin, bytes) else stdin.size
         try:
-            async with self._exec(guarded(argv, len(stdin))) as session:
+            async with self._exec(guarded(argv, size)) as session:
                 return await _complete(session, stdin, output)
         except ApiError as refused:
-            if not tells_of_no_shell(refused.message):
+            if not isinstance(stdin, bytes) or not tells_of_no_shell(refused.message):
                 raise
         # Nothing was started. Without a guard the command may outlive us, but it runs.
         async with self._exec(argv, stdin=bool(stdin)) as session:
@@ -177,10 +188,11 @@ class Remote:
 
 
 async def _complete(
-    session: Session, stdin: bytes, output: Output, *, end: bool = False
+    session: Session, stdin: bytes | Input, output: Output, *, end: bool = False
 ) -> Completed:
     """Send the input and gather the output. Under guard, the input's end would be the command's."""
-    await _exchange(session, _write(session, stdin, end=end), output)
+    given = stdin if isinstance(stdin, bytes) else stdin.pieces
+    await _exchange(session, _feed(session, given, end=end), output)
     assert session.exit_code is not None
     return Completed(session.exit_code, output.stdout, output.stderr)
 
@@ -219,13 +231,14 @@ async def _write(session: Session, data: bytes, *, end: bool) -> None:
         pass  # the process has ended; the status tells how
 
 
-async def _feed(session: Session, files: AsyncIterator[bytes] | bytes) -> None:
+async def _feed(session: Session, files: AsyncIterator[bytes] | bytes, *, end: bool = True) -> None:
     if isinstance(files, bytes):
-        await _write(session, files, end=True)
+        await _write(session, files, end=end)
         return
     async for piece in files:
         await _write(session, piece, end=False)
-    await _write(session, b"", end=True)
+    if end:
+        await _write(session, b"", end=True)
 
 
 def _sentence(complaint: bytes | bytearray) -> str:

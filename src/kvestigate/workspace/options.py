@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from kvestigate.errors import InputError
 from kvestigate.workspace import names
 from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec
+from kvestigate.workspace.uploads import Upload
 
 SIGNALS = ("TERM", "INT", "KILL", "HUP", "QUIT", "USR1", "USR2", "STOP", "CONT")
 
@@ -53,7 +54,7 @@ class CreateOptions:
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
     workspace: WorkspaceSpec
-    archive: bytes
+    archive: Upload
     """A tar, gzipped or not, of all files that should be there."""
     subdir: str = "code"
     delete: bool = False

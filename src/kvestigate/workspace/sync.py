@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from typing import IO
 
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.errors import KvestigateError
 from kvestigate.hosts.model import NodeAccess
 from kvestigate.hosts.reach import DEFAULT, Host, reach
+from kvestigate.hosts.remote import Input
 from kvestigate.workspace.archives import Archive, Material
 from kvestigate.workspace.host import complaint, legible, looking, perform, staying
 from kvestigate.workspace.lifecycle import existing
@@ -24,8 +23,6 @@ from kvestigate.workspace.survey import survey
 from kvestigate.workspace.trees import LISTING, Work, check, compare, parse_listing
 
 _SECONDS = 3600.0
-_PIECE = 256 << 10
-_IN_MEMORY = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ class Wanted:
 
 async def sync(access: Access, options: SyncOptions, via: NodeAccess = DEFAULT) -> Synced:
     """Make a directory of a workspace equal to an archive, or go on with a file of it."""
-    archive = Archive(options.archive, options.excludes)
+    archive = await asyncio.to_thread(Archive, options.archive.opened(), options.excludes)
     wanted = Wanted(options.workspace, options.subdir, archive, options.delete, options.excludes)
     if options.offset:
         return await _go_on(access, wanted, archive, options, via)
@@ -78,7 +75,13 @@ async def bring(
             existing(wanted.spec, seen)
         listing = await _listing(host, wanted)
         tree = await asyncio.to_thread(wanted.material.tree)
-        work = compare(tree, parse_listing(listing), delete=wanted.delete, excludes=wanted.excludes)
+        work = await asyncio.to_thread(
+            compare,
+            tree,
+            parse_listing(listing),
+            delete=wanted.delete,
+            excludes=wanted.excludes,
+        )
         if apply:
             await _carry_out(host, wanted, work)
         return Synced(
@@ -156,14 +159,16 @@ async def _go_on(
 ) -> Synced:
     """Write a part of a file behind those that are there."""
     check(archive.tree())
-    path, member, content = archive.only_file()
+    path = archive.only_file()
+    part = archive.tree()[path]
     async with connect(access) as api:
         host = (await reach(api, via)).host(wanted.spec.node)
         seen = await survey(host, wanted.spec.root, name=wanted.spec.name)
         if options.apply:
             existing(wanted.spec, seen)
             script = ("sh", "-euc", _entering(wanted) + _GO_ON, "part")
-            words = (*script, path, str(options.offset), str(int(member.mtime)))
+            words = (*script, path, str(options.offset), str(part.modified))
+            content = Input(part.size, _pieces(archive.content(path)))
             done = await staying(host).run(words, stdin=content, timeout=_SECONDS)
             if done.exit_code:
                 raise KvestigateError(f"{host.node}: {complaint(done)}")
@@ -174,19 +179,18 @@ async def _go_on(
         (legible(path),),
         (),
         0,
-        len(content),
+        part.size,
         options.apply,
     )
 
 
 async def _send(host: Host, wanted: Wanted, work: Work) -> None:
     await perform(staying(host), _entering(wanted))
-    with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
-        await asyncio.to_thread(wanted.material.pack, work.send, file)
-        file.seek(0)
-        await staying(host).send(_pieces(file), wanted.directory, timeout=_SECONDS)
+    pieces = _pieces(wanted.material.packed(work.send))
+    await staying(host).send(pieces, wanted.directory, timeout=_SECONDS)
 
 
-async def _pieces(file: IO[bytes]) -> AsyncIterator[bytes]:
-    while piece := await asyncio.to_thread(file.read, _PIECE):
+async def _pieces(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """Read while others go on; whoever stops asking stops the reading."""
+    while piece := await asyncio.to_thread(next, pieces, b""):
         yield piece

@@ -1,0 +1,198 @@
+"""JSON as it arrives: texts stay in memory, the files among them go to disk. Bounded in both."""
+
+from __future__ import annotations
+
+import binascii
+import errno
+import re
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from kvestigate.cybernet.refusals import ConstraintViolated, Malformed, Refused, TooLarge
+from kvestigate.workspace.uploads import Upload
+
+MOST_TEXT = 1024 * 1024
+"""Bytes of a request that are no file."""
+MOST_FILES = 16 * 1024 * 1024 * 1024
+"""Bytes of the files that all requests together have on disk."""
+FIELD = "archive"
+"""The parameter that is a file, as base64."""
+
+# Quotes inside of a string are escaped, and only the name of a member is followed by a colon: in
+# what is JSON, this is found nowhere else.
+_BEFORE_FILE = re.compile(rb'(?<!\\)"archive"[ \t\r\n]{0,32}:[ \t\r\n]{0,32}"')
+_LOOK_BACK = 128
+"""Bytes that this may have."""
+
+
+NOTHING = object()
+"""The value of a body that is empty."""
+
+
+class Room:
+    """The disk that the files of all requests share."""
+
+    def __init__(self, most: int = MOST_FILES) -> None:
+        self._left = most
+
+    def take(self, count: int) -> None:
+        if count > self._left:
+            raise OSError(errno.ENOSPC, "too much is being sent at once")
+        self._left -= count
+
+    def give_back(self, count: int) -> None:
+        self._left += count
+
+
+class _File(Upload):
+    """A file that takes its place in the room until it is closed."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        super().__init__()
+
+    def write(self, piece: bytes) -> None:
+        self._room.take(len(piece))
+        super().write(piece)
+
+    def close(self) -> None:
+        super().close()
+        self._room.give_back(self.size)
+        self.size = 0
+
+
+class _Base64:
+    """Decodes what comes in pieces. A slash may be escaped: some programs do that."""
+
+    def __init__(self, file: Upload) -> None:
+        self._file = file
+        self._rest = b""
+        self._ended = False
+
+    def feed(self, piece: bytes) -> None:
+        """binascii.Error if it is no base64."""
+        data = self._rest + piece
+        if b"\\" in data:
+            data = data.replace(b"\\/", b"/")
+        cut = len(data) - len(data) % 4
+        self._rest = data[cut:]
+        if cut and self._ended:
+            raise binascii.Error("more follows its end")
+        self._ended = self._ended or data[cut - 1 : cut] == b"="
+        self._file.write(binascii.a2b_base64(data[:cut], strict_mode=True))
+
+    def end(self) -> None:
+        if self._rest:
+            raise binascii.Error("its end is missing")
+
+
+class Body:
+    """One JSON text. What is wrong with it is told when all of it has come."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._text = bytearray()
+        self._searched = 0
+        """How much of the text has no file in it."""
+        self._decoder: _Base64 | None = None
+        """While a file comes."""
+        self._file: Upload | None = None
+        self._mark = secrets.token_hex(16)
+        """What stands in the text for the file."""
+        self._refusal: Refused | None = None
+
+    def write(self, piece: bytes) -> None:
+        """OSError if there is no room for the file in it."""
+        while piece and self._refusal is None:
+            if self._decoder is None:
+                piece = self._text_part(piece)
+            else:
+                piece = self._file_part(piece, self._decoder)
+
+    def refuse(self, refusal: Refused) -> None:
+        """Take no more of it; why is told in place of its value."""
+        self._refusal = refusal
+        self._text.clear()
+
+    def value(self) -> Any:
+        """Decoded, with the file in its place; NOTHING if it is empty.
+
+        Refused if it is no JSON, or too much of it.
+        """
+        if self._refusal is not None:
+            raise self._refusal
+        if not self._text.strip():
+            return NOTHING
+        try:
+            found = msgspec.json.decode(self._text)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise Malformed(f"the body is no JSON: {error}", "body") from None
+        return found if self._file is None else self._filled(found)
+
+    def release(self) -> None:
+        """The file is somebody else's to close from now on."""
+        self._file = None
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _text_part(self, piece: bytes) -> bytes:
+        """Take what comes before a file; the rest."""
+        self._text += piece
+        found = _BEFORE_FILE.search(self._text, self._searched)
+        if found is None:
+            self._searched = max(self._searched, len(self._text) - _LOOK_BACK)
+            self._check_length()
+            return b""
+        rest = bytes(self._text[found.end() :])
+        del self._text[found.end() :]
+        self._check_length()
+        self._begin_file()
+        return rest
+
+    def _check_length(self) -> None:
+        if len(self._text) > MOST_TEXT:
+            self.refuse(
+                TooLarge(
+                    f"what is no {FIELD} is longer than {MOST_TEXT} bytes",
+                    "body",
+                    hint="send files with workspace.sync",
+                )
+            )
+
+    def _begin_file(self) -> None:
+        if self._file is not None:
+            self.refuse(ConstraintViolated(f"{FIELD}: is there twice", FIELD))
+            return
+        self._text += self._mark.encode()
+        self._searched = len(self._text)
+        self._file = _File(self._room)
+        self._decoder = _Base64(self._file)
+
+    def _file_part(self, piece: bytes, decoder: _Base64) -> bytes:
+        """Take what is of the file; the rest, which begins with the quote that ends it."""
+        end = piece.find(b'"')
+        try:
+            decoder.feed(piece if end < 0 else piece[:end])
+            if end < 0:
+                return b""
+            decoder.end()
+        except binascii.Error as error:
+            self.refuse(ConstraintViolated(f"{FIELD}: is no base64: {error}", FIELD))
+            return b""
+        self._decoder = None
+        return piece[end:]
+
+    def _filled(self, found: Any) -> Any:
+        if found == self._mark:
+            return self._file
+        if isinstance(found, Mapping):
+            return {name: self._filled(it) for name, it in found.items()}
+        if isinstance(found, list):
+            return [self._filled(it) for it in found]
+        return found

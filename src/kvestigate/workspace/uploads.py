@@ -1,0 +1,39 @@
+"""Files that somebody sends: in memory while they are small, on disk when they are not."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import IO, cast
+
+_IN_MEMORY = 256 << 10
+
+
+class Upload:
+    """What has come so far. Whoever made it closes it; nobody else can open it by a name."""
+
+    def __init__(self, data: bytes = b"") -> None:
+        self._file = tempfile.SpooledTemporaryFile(  # noqa: SIM115  closed by `close`
+            _IN_MEMORY, dir=_directory()
+        )
+        self.size = 0
+        self.write(data)
+
+    def write(self, piece: bytes) -> None:
+        """OSError if there is no room for it."""
+        self._file.write(piece)
+        self.size += len(piece)
+
+    def opened(self) -> IO[bytes]:
+        """What has come, from its beginning; not to be closed, and one reader at a time."""
+        self._file.seek(0)
+        return cast("IO[bytes]", self._file)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _directory() -> str | None:
+    """`/tmp` is memory on many machines, and then nothing would be won."""
+    chosen = os.environ.get("TMPDIR")
+    return None if chosen or not os.access("/var/tmp", os.W_OK) else "/var/tmp"
