@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -80,3 +81,23 @@ def test_the_file_is_the_one_that_kubectl_would_write(
     environ: dict[str, str], expected: Path
 ) -> None:
     assert kubeconfig.target(environ) == expected
+
+
+def test_clusters_that_come_at_once_all_have_their_context(tmp_path: Path, admin: Path) -> None:
+    path = tmp_path / "config"
+    names = [f"lab-{number}" for number in range(8)]
+    with ThreadPoolExecutor(len(names)) as together:
+        merged = list(together.map(lambda name: kubeconfig.merge(path, admin, name), names))
+    contexts = yaml.safe_load(path.read_text())["contexts"]
+    assert {entry["name"] for entry in contexts} == set(merged)
+
+
+def test_a_lock_that_nobody_gives_back_is_named(
+    tmp_path: Path, admin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kubeconfig, "LOCK_SECONDS", 0.0)
+    path = tmp_path / "config"
+    path.with_name("config.lock").touch()
+    with pytest.raises(ConfigError, match=r"config\.lock is there: another program is writing"):
+        kubeconfig.merge(path, admin, "lab")
+    assert not path.exists()

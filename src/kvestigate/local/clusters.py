@@ -12,7 +12,13 @@ from msgspec import structs
 from kvestigate.errors import UsageError
 from kvestigate.files import replace_file
 from kvestigate.local import kubeconfig, process
-from kvestigate.local.directory import ClusterDirectory, Shape, clusters_directory, known
+from kvestigate.local.directory import (
+    ClusterDirectory,
+    Record,
+    Shape,
+    clusters_directory,
+    known,
+)
 from kvestigate.local.population import shape_of
 from kvestigate.local.process import Waiting
 from kvestigate.local.scenarios.library import Source, checked
@@ -64,30 +70,38 @@ def up(
     """Start a cluster, as it was when it ran before, in a new shape or from a scenario."""
     began = time.monotonic()
     cluster = ClusterDirectory(clusters_directory(environ), name)
-    if scenario is not None:
-        shape = _from_scenario(cluster, scenario)
-    if cluster.is_running():
-        record, already = cluster.read(), True
-        if shape is not None and structs.replace(shape, port=record.shape.port) != record.shape:
-            raise UsageError(
-                f'the cluster "{name}" is running in another shape',
-                hint=f"kvestigate down --name {name}, then up again",
-            )
-    else:
-        wanted = shape or (cluster.read().shape if cluster.exists else Shape())
-        record, already = process.start(cluster, wanted, waiting), False
-    context = kubeconfig.merge(kubeconfig.target(environ), cluster.kubeconfig, name)
+    with cluster.changed_by_us():
+        if scenario is not None:
+            shape = _from_scenario(cluster, scenario)
+        record, already = _started(cluster, shape, waiting)
+        context = kubeconfig.merge(kubeconfig.target(environ), cluster.kubeconfig, name)
     seconds = time.monotonic() - began
     made = record.shape
     host = record.host or made.host
     return Started(name, record.url, context, made.nodes, host, seconds, already, made.scenario)
 
 
+def _started(
+    cluster: ClusterDirectory, shape: Shape | None, waiting: Waiting | None
+) -> tuple[Record, bool]:
+    """The cluster that runs, and whether it did before."""
+    if not cluster.is_running():
+        wanted = shape or (cluster.read().shape if cluster.exists else Shape())
+        return process.start(cluster, wanted, waiting), False
+    record = cluster.read()
+    if shape is not None and structs.replace(shape, port=record.shape.port) != record.shape:
+        raise UsageError(
+            f'the cluster "{cluster.name}" is running in another shape',
+            hint=f"kvestigate down --name {cluster.name}, then up again",
+        )
+    return record, True
+
+
 def _from_scenario(cluster: ClusterDirectory, scenario: Source) -> Shape:
     """The shape that the scenario gives a new cluster; one that is there must have it already."""
     wanted = shape_of(checked(scenario))
     if not cluster.exists:
-        cluster.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        cluster.make()
         replace_file(cluster.scenario, scenario.text.encode())
         return wanted
     shape = cluster.read().shape
@@ -103,12 +117,12 @@ def _from_scenario(cluster: ClusterDirectory, scenario: Source) -> Shape:
 def down(environ: Mapping[str, str], name: str, *, delete: bool) -> Stopped:
     """Stop a cluster; with `delete`, forget it and all that is in it."""
     cluster = ClusterDirectory(clusters_directory(environ), name)
-    if not cluster.exists:
-        cluster.read()
-    was_running = process.stop(cluster)
-    if delete:
-        kubeconfig.remove(kubeconfig.target(environ), name)
-        shutil.rmtree(cluster.path)
+    with cluster.changed_by_us():
+        cluster.read()  # or say that there is none
+        was_running = process.stop(cluster)
+        if delete:
+            kubeconfig.remove(kubeconfig.target(environ), name)
+            shutil.rmtree(cluster.path)
     return Stopped(name, was_running, delete)
 
 

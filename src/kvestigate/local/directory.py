@@ -1,5 +1,6 @@
 """Where a named cluster lives on disk, and whether it runs.
 
+    DIR/../.NAME.lock   held by whoever starts, stops or deletes the cluster, one at a time
     DIR/lock            held by the cluster's process for as long as it lives
     DIR/cluster.json    how it was made, and where it is served
     DIR/scenario.yaml   what it was made from, if it was made from a scenario
@@ -64,7 +65,10 @@ class ClusterDirectory:
 
     def __init__(self, base: Path, name: str) -> None:
         if problems := label_problems(name):
-            raise UsageError(f'"{name}" cannot be the name of a cluster: {problems[0]}')
+            raise UsageError(
+                f'"{name}" cannot be the name of a cluster: {problems[0]}',
+                hint="write a name such as lab or fleet-2",
+            )
         self.name = name
         self.path = base / name
 
@@ -108,11 +112,17 @@ class ClusterDirectory:
                 if there
                 else f"kvestigate up --name {self.name}",
             ) from None
-        except (OSError, msgspec.DecodeError) as error:
+        except OSError as error:
+            raise _unusable(path, error) from error
+        except msgspec.DecodeError as error:
             raise InputError(str(error), where=str(path)) from error
 
+    def make(self) -> None:
+        """Be there, for files to be put in."""
+        _make(self.path)
+
     def write(self, record: Record) -> None:
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make()
         content = msgspec.json.format(msgspec.json.encode(record))
         replace_file(self.path / "cluster.json", content)
 
@@ -122,9 +132,27 @@ class ClusterDirectory:
             return not _locked(descriptor)
 
     @contextlib.contextmanager
+    def changed_by_us(self) -> Iterator[None]:
+        """Nobody else starts, stops or deletes the cluster during the block; they wait.
+
+        The lock is beside the directory, since that may be deleted.
+        """
+        _make(self.path.parent)
+        lock = self.path.with_name(f".{self.name}.lock")
+        try:
+            descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise _unusable(lock, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
     def held(self) -> Iterator[None]:
         """Hold the cluster for the length of the block; UsageError if another process does."""
-        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self.make()
         with self._lock_file() as descriptor:
             if not _locked(descriptor):
                 raise UsageError(f'the cluster "{self.name}" is running already')
@@ -140,6 +168,21 @@ class ClusterDirectory:
             yield descriptor
         finally:
             os.close(descriptor)
+
+
+def _make(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def _unusable(path: Path, error: OSError) -> InputError:
+    return InputError(
+        f"cannot be used: {error.strerror}",
+        where=str(path),
+        hint="point XDG_STATE_HOME at a directory that you may write to",
+    )
 
 
 def _locked(descriptor: int | None) -> bool:

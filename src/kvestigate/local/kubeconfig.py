@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 from kvestigate.client.located import parse
+from kvestigate.client.locking import locked
 from kvestigate.errors import ConfigError
 from kvestigate.files import replace_file
 from kvestigate.render.encode import to_yaml
 
+LOCK_SECONDS = 5.0
+"""How long somebody else may write the file before we take the lock for forgotten."""
+_POLL_SECONDS = 0.02
 _SECTIONS = ("clusters", "users", "contexts")
 
 
@@ -31,34 +37,43 @@ def merge(path: Path, admin: Path, cluster: str) -> str:
     """Add the admin kubeconfig's entries under the cluster's name; make it current if none is."""
     name = context_name(cluster)
     source = _load(admin)
-    config = _load(path) if path.exists() else _empty()
     entries = {
         "clusters": {"name": name, "cluster": source["clusters"][0]["cluster"]},
         "users": {"name": name, "user": source["users"][0]["user"]},
         "contexts": {"name": name, "context": {"cluster": name, "user": name}},
     }
-    for section, entry in entries.items():
-        config[section] = [*_others(config, section, name), entry]
-    config["current-context"] = config.get("current-context") or name
-    _write(path, config)
+    try:
+        with _ours(path):
+            config = _load(path) if path.exists() else _empty()
+            for section, entry in entries.items():
+                config[section] = [*_others(config, section, name), entry]
+            config["current-context"] = config.get("current-context") or name
+            replace_file(path, to_yaml(config).encode())
+    except OSError as error:
+        raise ConfigError(
+            f"cannot add the cluster's context: {path}: {error.strerror}",
+            hint=f"the cluster runs, and --kubeconfig {admin} reaches it; "
+            "or point KUBECONFIG at a file that you may write to, and try again",
+        ) from error
     return name
 
 
 def remove(path: Path, cluster: str) -> bool:
     """Take the cluster's entries out; False if there were none."""
     name = context_name(cluster)
-    if not path.exists():
+    if not _readable(path):
         return False
-    config = _load(path)
-    before = {section: len(config.get(section) or ()) for section in _SECTIONS}
-    for section in _SECTIONS:
-        if section in config:
-            config[section] = _others(config, section, name)
-    if all(len(config.get(section) or ()) == before[section] for section in _SECTIONS):
-        return False
-    if config.get("current-context") == name:
-        config["current-context"] = ""
-    _write(path, config)
+    with _ours(path):
+        config = _load(path)
+        before = {section: len(config.get(section) or ()) for section in _SECTIONS}
+        for section in _SECTIONS:
+            if section in config:
+                config[section] = _others(config, section, name)
+        if all(len(config.get(section) or ()) == before[section] for section in _SECTIONS):
+            return False
+        if config.get("current-context") == name:
+            config["current-context"] = ""
+        replace_file(path, to_yaml(config).encode())
     return True
 
 
@@ -82,6 +97,30 @@ def _empty() -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Config"}
 
 
-def _write(path: Path, config: dict[str, Any]) -> None:
+def _readable(path: Path) -> bool:
+    """Whether there may be something of ours in it."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+@contextmanager
+def _ours(path: Path) -> Iterator[None]:
+    """Nobody else writes the file during the block: neither kubectl nor another `up`."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    replace_file(path, to_yaml(config).encode())
+    deadline = time.monotonic() + LOCK_SECONDS
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(locked(path.resolve()))
+                break
+            except FileExistsError:
+                if time.monotonic() >= deadline:
+                    raise ConfigError(
+                        f"{path}.lock is there: another program is writing {path}",
+                        hint="wait for it; if there is none, remove the lock",
+                    ) from None
+            # A file that is there tells nobody when it goes.
+            time.sleep(_POLL_SECONDS)
+        yield

@@ -37,16 +37,18 @@ def start(cluster: ClusterDirectory, shape: Shape, waiting: Waiting | None = Non
         pid = _spawn(cluster, writer)
     finally:
         os.close(writer)
+    said = None
     try:
         said = _read_line(reader, patience, waiting)
     except TimeoutError:
-        os.kill(pid, signal.SIGTERM)
         raise DeadlineExceeded(
             f'the cluster "{cluster.name}" was not ready within {patience:g} s',
             hint=f"see {cluster.log}",
         ) from None
     finally:
         os.close(reader)
+        if said is None:  # given up, by Ctrl-C perhaps: nothing half started stays behind
+            _end(cluster, pid)
     if not said:
         os.waitpid(pid, 0)
         raise KvestigateError(
@@ -60,7 +62,12 @@ def stop(cluster: ClusterDirectory) -> bool:
     """Stop the cluster's process, pods and all; False if it did not run."""
     if not cluster.is_running():
         return False
-    os.kill(cluster.read().pid, signal.SIGTERM)
+    _end(cluster, cluster.read().pid)
+    return True
+
+
+def _end(cluster: ClusterDirectory, pid: int) -> None:
+    os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + STOP_SECONDS
     while cluster.is_running():
         if time.monotonic() > deadline:
@@ -68,9 +75,8 @@ def stop(cluster: ClusterDirectory) -> bool:
                 f'the cluster "{cluster.name}" did not stop within {STOP_SECONDS:g} s',
                 hint=f"see {cluster.log}",
             )
-        # Not our child, so there is nothing to wait on: the lock is the only sign.
+        # Often not our child, so there is nothing to wait on: the lock is the only sign.
         time.sleep(_POLL_SECONDS)
-    return True
 
 
 def _spawn(cluster: ClusterDirectory, ready: int) -> int:
