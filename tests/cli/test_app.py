@@ -156,11 +156,11 @@ def test_a_service_from_plan_to_nothing(on: On, invoke: Invoke, apps: Path) -> N
     assert ("change", "Deployment web-service") in done
     assert "in-sync" in invoke("app", "diff", str(spec), *on).out
 
-    listed = json.loads(invoke("app", "list", "-o", "json").out)
+    listed = json.loads(invoke("app", "list", "-o", "json").out)["apps"]
     assert [(it["name"], it["phase"], it["target"]) for it in listed] == [
         ("web-service", "up", "k8s")
     ]
-    assert json.loads(invoke("app", "list", "-n", "other", "-o", "json").out) == []
+    assert json.loads(invoke("app", "list", "-n", "other", "-o", "json").out) == {"apps": []}
 
     assert invoke("app", "down", str(spec), *on).code == 2
     assert steps(invoke("app", "down", str(spec), *on, *MEANT, "-o", "json")) == [

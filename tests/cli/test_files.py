@@ -38,12 +38,12 @@ def test_directories_on_the_way_are_made(tmp_path: Path) -> None:
 
 def test_a_path_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match=r"file/f: cannot write the file: Not a directory"):
+    with pytest.raises(InputError, match=r"file/f: cannot be written: Not a directory"):
         write_whole(tmp_path / "file" / "f", b"")
 
 
 def test_a_directory_in_the_way_leaves_no_litter(tmp_path: Path) -> None:
     (tmp_path / "taken").mkdir()
-    with pytest.raises(InputError, match=r"taken: cannot write the file: Is a directory"):
+    with pytest.raises(InputError, match=r"taken: cannot be written: Is a directory"):
         write_whole(tmp_path / "taken", b"")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]

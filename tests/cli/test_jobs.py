@@ -431,7 +431,7 @@ def test_who_is_logged_in(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("jobs", "submit", "absent.yaml"), "absent.yaml: cannot read the file"),
+        (("jobs", "submit", "absent.yaml"), "absent.yaml: cannot be read"),
         (("jobs", "submit", "task.yaml"), "task.yaml: resources.cpu: no such field"),
         (("jobs", "submit", "task.yaml", "--env", "A"), "--env: 'A' is not NAME=VALUE"),
         (("jobs", "stop"), "name a task or give --all"),
@@ -440,7 +440,7 @@ def test_who_is_logged_in(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> No
         (("jobs", "logs", "a", "--tail", "x"), "'x' is not a whole number"),
         (("auth", "login", ""), "'' is no user name"),
         (("auth", "login"), "who are you?"),
-        (("serve", "--config", "absent.yaml"), "absent.yaml: cannot read the file"),
+        (("serve", "--config", "absent.yaml"), "absent.yaml: cannot be read"),
         (("serve", "--config", "task.yaml"), "task.yaml: run: no such field"),
         (("jobs", "submit", "good.yaml", "--queue", "A b"), "'A b' is no name"),
         (("jobs", "submit", "good.yaml", "--deadline", "soon"), "'soon' is not a duration"),

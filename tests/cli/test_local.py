@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 
 from kvestigate.local import process
-from kvestigate.local.directory import ClusterDirectory, clusters_directory, known
+from kvestigate.local.clusters import up
+from kvestigate.local.directory import ClusterDirectory, Shape, clusters_directory, known
 from tests.cli.conftest import Invoke
 
 SIMULATED = ("--host", "simulated", "-o", "json")
@@ -27,9 +29,9 @@ def state(home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_a_cluster_comes_up_keeps_what_is_in_it_and_goes(invoke: Invoke, home: Path) -> None:
-    up = invoke("up", "--name", "lab", "--nodes", "2", "--host", "directory", "-o", "json")
-    assert up.code == 0, up.err
-    started = json.loads(up.out)
+    new = invoke("up", "--name", "lab", "--nodes", "2", "--host", "directory", "-o", "json")
+    assert new.code == 0, new.err
+    started = json.loads(new.out)
     assert started["context"] == "kvestigate-lab"
     assert not started["already"]
     assert started["host"] == "directory"
@@ -45,6 +47,8 @@ def test_a_cluster_comes_up_keeps_what_is_in_it_and_goes(invoke: Invoke, home: P
     again = invoke("up", "--name", "lab", "-o", "json")
     assert json.loads(again.out)["already"]
     assert "running" in invoke("status").out
+    [listed] = json.loads(invoke("status", "-o", "json").out)["clusters"]
+    assert (listed["name"], listed["running"]) == ("lab", True)
     other = invoke("down")
     assert (other.code, "hint: there are: lab; --name says which" in other.err) == (2, True)
 
@@ -93,7 +97,7 @@ def test_the_demo_runs_a_job_and_shows_what_it_said(invoke: Invoke) -> None:
 
 def test_scenarios_can_be_looked_at_before_they_are_used(invoke: Invoke, home: Path) -> None:
     assert "gpu-fleet" in invoke("scenario", "list").out
-    rows = json.loads(invoke("scenario", "list", "-o", "json").out)
+    rows = json.loads(invoke("scenario", "list", "-o", "json").out)["scenarios"]
     assert {row["name"]: row["nodes"] for row in rows}["gpu-fleet"] == 8
     shown = invoke("scenario", "show", "broken-app").out
     (home / "mine.yaml").write_text(shown.replace("name: broken-app", "name: mine"))
@@ -105,9 +109,9 @@ def test_a_cluster_is_made_from_a_scenario(invoke: Invoke, home: Path) -> None:
         "apiVersion: kvestigate.dev/v1\nkind: Scenario\nmetadata: {name: small}\n"
         "spec: {summary: x, nodes: [{name: a, host: simulated}, {name: b, host: simulated}]}\n"
     )
-    up = invoke("up", "--scenario", "small.yaml", "-o", "json")
-    assert up.code == 0, up.err
-    started = json.loads(up.out)
+    new = invoke("up", "--scenario", "small.yaml", "-o", "json")
+    assert new.code == 0, new.err
+    started = json.loads(new.out)
     assert (started["nodes"], started["host"], started["scenario"]) == (2, "simulated", "small")
     assert "small" in invoke("status").out
     again = invoke("up", "--scenario", "small.yaml", "-o", "json")
@@ -143,3 +147,55 @@ def test_a_cluster_that_cannot_start_says_why(invoke: Invoke, state: Path) -> No
     outcome = invoke("up", "--name", "broken")
     assert outcome.code == 1
     assert 'the cluster "broken" did not start' in outcome.err
+
+
+@pytest.mark.parametrize(
+    "args", [("up",), ("up", "--scenario", "mig"), ("demo",), ("down",), ("status",)]
+)
+def test_a_state_directory_that_cannot_be_used_is_named(
+    invoke: Invoke, home: Path, monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...]
+) -> None:
+    (home / "taken").write_text("a file")
+    monkeypatch.setenv("XDG_STATE_HOME", str(home / "taken"))
+    outcome = invoke(*args)
+    if args == ("status",):
+        assert (outcome.code, outcome.out) == (0, "no clusters yet: kvestigate up makes one\n")
+        return
+    assert outcome.code == 2
+    assert f"error: {home}/taken/kvestigate/clusters" in outcome.err
+    assert "cannot be used: Not a directory" in outcome.err
+    assert "hint: point XDG_STATE_HOME at a directory that you may write to" in outcome.err
+
+
+def test_a_cluster_whose_context_nobody_can_keep_is_reached_by_its_own_file(
+    invoke: Invoke, home: Path, state: Path
+) -> None:
+    (home / ".kube").write_text("a file")
+    outcome = invoke("up", "--name", "lab", "--nodes", "1", *SIMULATED)
+    assert outcome.code == 3
+    assert f"cannot add the cluster's context: {home}/.kube/config: " in outcome.err
+    own = state / "kvestigate" / "clusters" / "lab" / "plane" / "admin.kubeconfig"
+    assert f"the cluster runs, and --kubeconfig {own} reaches it" in outcome.err
+    assert invoke("namespaces", "--kubeconfig", str(own)).code == 0
+
+
+def test_two_who_start_the_same_cluster_at_once_both_have_it(state: Path, home: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(state), "KUBECONFIG": str(home / "config")}
+    shape = Shape(nodes=1, host="simulated")
+    with ThreadPoolExecutor() as both:
+        first, second = both.map(lambda _: up(environ, "lab", shape), range(2))
+    assert first.url == second.url
+    assert sorted([first.already, second.already]) == [False, True]
+    assert ClusterDirectory(clusters_directory(environ), "lab").read().pid > 0
+
+
+def test_a_start_that_is_given_up_leaves_nothing_running(state: Path, home: Path) -> None:
+    environ = {"XDG_STATE_HOME": str(state), "KUBECONFIG": str(home / "config")}
+
+    def interrupted(seconds: float) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        up(environ, "lab", Shape(nodes=1, host="simulated"), waiting=interrupted)
+    assert not ClusterDirectory(clusters_directory(environ), "lab").is_running()
+    assert not up(environ, "lab", None).already

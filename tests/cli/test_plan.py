@@ -60,7 +60,7 @@ def test_a_workload_is_planned_for(invoke: Invoke, home: Path) -> None:
     [
         ((), "nothing says what a replica needs"),
         (("--gpu", "many"), "'many' is not a whole number"),
-        (("-f", "absent.yaml"), "absent.yaml: the file cannot be read"),
+        (("-f", "absent.yaml"), "absent.yaml: cannot be read"),
         (("--gpu", "1", "--label", "a b"), "label selector 'a b'"),
     ],
 )

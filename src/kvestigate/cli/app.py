@@ -16,7 +16,7 @@ from kvestigate.cli.confirm import Confirmation, Consequence, writes
 from kvestigate.cli.group import command, group
 from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
+from kvestigate.cli.output import emit, emit_list
 from kvestigate.cli.parameters import duration
 from kvestigate.cli.progress import ticking
 from kvestigate.errors import (
@@ -295,7 +295,7 @@ async def list_(options: GlobalOptions) -> None:
     found = [discreet(it) for it in recorded_statuses()]
     if options.namespace:
         found = [it for it in found if it.namespace == options.namespace]
-    emit(options, found, list_blocks)
+    emit_list(options, "apps", found, list_blocks)
 
 
 def _recorded(options: GlobalOptions, spec: AppSpec) -> RecordedStatus | None:

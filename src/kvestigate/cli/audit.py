@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 
 from kvestigate.cli.cluster import access_of
-from kvestigate.cli.files import json_option, keep_json, write_whole
+from kvestigate.cli.files import json_option, keep_json, read_whole, write_whole
 from kvestigate.cli.group import command, runnable_group
 from kvestigate.cli.options import GlobalOptions, output_option
 from kvestigate.cli.output import emit
 from kvestigate.cli.progress import counting
-from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError, UsageError
+from kvestigate.errors import EXIT_FAILED, EXIT_OK, UsageError
 
 _SARIF = "sarif"
 
@@ -107,11 +107,4 @@ def diff(options: GlobalOptions, before: Path, after: Path, json_path: Path | No
 
 
 def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"cannot be read: {error.strerror}",
-            where=str(path),
-            hint="`kvestigate audit --json FILE` writes such files",
-        ) from error
+    return read_whole(path, hint="`kvestigate audit --json FILE` writes such files")

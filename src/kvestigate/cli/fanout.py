@@ -209,7 +209,7 @@ def _read(path: Path) -> tuple[bytes, int]:
         ) from None
     except OSError as error:
         raise InputError(
-            f"the file cannot be read: {error.strerror}", where=str(path), hint="check the path"
+            f"cannot be read: {error.strerror}", where=str(path), hint="check the path"
         ) from error
 
 

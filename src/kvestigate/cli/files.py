@@ -1,7 +1,8 @@
-"""`--json PATH`: results kept in a file that is complete or not there at all."""
+"""Files that commands are given to read, and `--json PATH`: those that are written whole."""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,6 +35,15 @@ def keep_json(path: Path | None, result: object) -> None:
         write_whole(path, to_json(result))
 
 
+def read_whole(path: str | Path, *, hint: str = "check the path") -> bytes:
+    """What is in the file, or on standard input for `-`."""
+    try:
+        return sys.stdin.buffer.read() if str(path) == "-" else Path(path).read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot be read: {reason}", where=str(path), hint=hint) from error
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Replace `path` by `content` at once: a reader sees the old file or the new one.
 
@@ -45,7 +55,7 @@ def write_whole(path: Path, content: bytes) -> None:
         replace_file(path, content, mode=None if path.exists() else 0o644)
     except OSError as error:
         raise InputError(
-            f"cannot write the file: {error.strerror}",
+            f"cannot be written: {error.strerror}",
             where=str(path),
             hint="give a path in a directory that you may write to",
         ) from error

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import click
 
 from kvestigate.cli.confirm import Confirmation, Consequence, writes
+from kvestigate.cli.files import read_whole
 from kvestigate.cli.group import command, group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
@@ -90,11 +91,7 @@ async def create(
 def _manifests(path: Path) -> list[dict[str, Any]]:
     from kvestigate.kube.yaml_documents import load
 
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", where=str(path)) from error
-    found = [each.value for each in load(text, source=str(path))]
+    found = [each.value for each in load(read_whole(path), source=str(path))]
     for value in found:
         if not isinstance(value, dict):
             raise InputError("is no manifest", where=str(path))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kvestigate.cli.files import read_whole
 from kvestigate.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -24,12 +25,7 @@ def read_document(file: str) -> Any:
     """The one document of a file; `-` is standard input."""
     from kvestigate.kube.yaml_documents import load
 
-    try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot read the file: {reason}", where=file) from error
-    documents = load(data, file)
+    documents = load(read_whole(file), file)
     if len(documents) != 1:
         raise InputError(f"holds {len(documents)} documents, not one task", where=file)
     return documents[0].value

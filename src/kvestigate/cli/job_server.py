@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kvestigate.cli.files import read_whole
 from kvestigate.cli.launching import API_URL
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.parameters import whole_number
@@ -67,12 +67,7 @@ def _settings(file: str | None) -> Settings | None:
 
     if file is None:
         return None
-    try:
-        data = Path(file).read_bytes()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot read the file: {reason}", where=file) from error
-    documents = load(data, file)
+    documents = load(read_whole(file), file)
     if len(documents) != 1:
         raise InputError(f"holds {len(documents)} documents, not one", where=file)
     try:

@@ -9,7 +9,7 @@ import click
 
 from kvestigate.cli.group import command
 from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
+from kvestigate.cli.output import emit, emit_list
 from kvestigate.cli.parameters import whole_number
 from kvestigate.cli.progress import waiting
 
@@ -111,4 +111,4 @@ def status(options: GlobalOptions) -> None:
     from kvestigate.local.clusters import status as look
     from kvestigate.local.views import status_blocks
 
-    emit(options, look(os.environ), status_blocks)
+    emit_list(options, "clusters", look(os.environ), status_blocks)

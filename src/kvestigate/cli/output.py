@@ -7,7 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TextIO, TypeVar
+from typing import TYPE_CHECKING, TextIO, TypeAlias, TypeVar
 
 from kvestigate.cli.options import GlobalOptions
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from kvestigate.render.blocks import Block
 
 T = TypeVar("T")
+Blocks: TypeAlias = "Sequence[Block]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,13 @@ def emit(options: GlobalOptions, result: T, render: Callable[[T], Sequence[Block
     else:
         screen = Screen.of(sys.stdout, os.environ, no_color=options.no_color)
         sys.stdout.write(_as_text(render(result), screen, wide=options.wide))
+
+
+def emit_list(
+    options: GlobalOptions, name: str, items: Sequence[T], render: Callable[[Sequence[T]], Blocks]
+) -> None:
+    """Print a list, which programs find under `name`: all answers are objects."""
+    emit(options, {name: items}, lambda found: render(found[name]))
 
 
 def _as_text(blocks: Sequence[Block], screen: Screen, *, wide: bool) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from kvestigate.cli.cluster import access_of
-from kvestigate.cli.files import json_option, keep_json
+from kvestigate.cli.files import json_option, keep_json, read_whole
 from kvestigate.cli.group import command
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
@@ -105,11 +104,6 @@ async def plan(
 
 def _text(filename: str) -> str:
     try:
-        data = sys.stdin.buffer.read() if filename == "-" else Path(filename).read_bytes()
-        return data.decode()
-    except OSError as error:
-        raise InputError(
-            f"the file cannot be read: {error.strerror}", where=filename, hint="check the path"
-        ) from error
+        return read_whole(filename).decode()
     except UnicodeDecodeError as error:
         raise InputError("the file is not text in UTF-8", where=filename) from error

@@ -6,7 +6,7 @@ import click
 
 from kvestigate.cli.group import command, group
 from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
+from kvestigate.cli.output import emit, emit_list
 
 
 @group("scenario")
@@ -20,7 +20,7 @@ def list_(options: GlobalOptions) -> None:
     from kvestigate.local.scenarios.library import listed
     from kvestigate.local.views import scenarios_blocks
 
-    emit(options, listed(), scenarios_blocks)
+    emit_list(options, "scenarios", listed(), scenarios_blocks)
 
 
 @command(

@@ -57,7 +57,7 @@ class Reading:
             data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
             text = data.decode()
         except OSError as error:
-            yield Problem(f"{path}: the file cannot be read: {error.strerror}")
+            yield Problem(f"{path}: cannot be read: {error.strerror}")
         except UnicodeDecodeError as error:
             line = data.count(b"\n", 0, error.start) + 1
             yield Problem(f"{path}:{line}: not text: byte {error.start} is not UTF-8")

@@ -31,7 +31,7 @@ def populated(cluster: ClusterDirectory, shape: Shape) -> Population:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise InputError(f"cannot be read: {error}", where=str(path)) from error
+        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
     scenario = checked(Source(str(path), text))
     return Population(nodes(scenario), objects(scenario))
 

@@ -85,8 +85,10 @@ def status_blocks(clusters: Sequence[ClusterStatus]) -> Sequence[Block]:
         return [text("no clusters yet: kvestigate up makes one")]
     columns = [
         Column(name)
-        for name in ("NAME", "STATUS", "NODES", "HOST", "GPUS", "SCENARIO", "CONTEXT", "SERVER")
-    ]
+        for name in (
+            "NAME", "STATUS", "NODES", "HOST", "GPUS PER NODE", "SCENARIO", "CONTEXT", "SERVER",
+        )
+    ]  # fmt: skip
     return [Table(columns, [_row(cluster) for cluster in clusters])]
 
 

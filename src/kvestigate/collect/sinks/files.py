@@ -51,7 +51,7 @@ class FileSink:
             self._file: BinaryIO | None = _opened(path)
         except OSError as error:
             raise InputError(
-                f"the file cannot be written: {error.strerror}",
+                f"cannot be written: {error.strerror}",
                 where=str(path),
                 hint="give a path in a directory that you may write to",
             ) from error

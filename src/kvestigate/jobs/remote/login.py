@@ -12,6 +12,7 @@ from kvestigate.jobs.tasks.identity import User
 
 TOKEN = "K8S_CLI_TOKEN"
 _WAY_IN = "k8s-cli auth login NAME"
+_HINT = "point XDG_CONFIG_HOME at a directory that you may write to"
 
 
 def login_file(environ: Mapping[str, str]) -> Path:
@@ -72,8 +73,12 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8").removesuffix("\n")
     except FileNotFoundError:
         return ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", where=str(path)) from error
+    except OSError as error:
+        raise InputError(
+            f"cannot be read: {error.strerror}", where=str(path), hint=_HINT
+        ) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is no text in UTF-8", where=str(path), hint=_HINT) from error
 
 
 def _write(path: Path, content: str) -> None:
@@ -81,7 +86,9 @@ def _write(path: Path, content: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, content.encode(), mode=0o600)
     except OSError as error:
-        raise InputError(f"cannot write the file: {error.strerror}", where=str(path)) from error
+        raise InputError(
+            f"cannot be written: {error.strerror}", where=str(path), hint=_HINT
+        ) from error
 
 
 def _remove(path: Path) -> None:

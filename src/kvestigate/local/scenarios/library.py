@@ -47,8 +47,12 @@ def find(name_or_file: str) -> Source:
     if "/" in name_or_file or name_or_file.endswith((".yaml", ".yml", ".json")):
         try:
             return Source(name_or_file, Path(name_or_file).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot be read: {error}", where=name_or_file) from error
+        except OSError as error:
+            raise InputError(
+                f"cannot be read: {error.strerror}", where=name_or_file, hint="check the path"
+            ) from error
+        except UnicodeDecodeError as error:
+            raise InputError("is no text in UTF-8", where=name_or_file) from error
     if name_or_file not in names():
         raise UsageError(
             f'there is no scenario "{name_or_file}"',
