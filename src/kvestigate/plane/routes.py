@@ -63,7 +63,7 @@ async def _openapi(
     from kvestigate.plane.openapi import v2, v3
 
     if path == v2.PATH:
-        return v2.of(known).respond(incoming)
+        return await v2.of(known).respond(incoming, breathe)
     if path.startswith(v3.ROOT):
         digest = asked.params.get("hash", "")
         return await v3.of(known).respond(path, incoming, digest, breathe)

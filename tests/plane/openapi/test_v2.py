@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from kvestigate.plane.openapi import v2_protobuf
+from kvestigate.plane import types
+from kvestigate.plane.openapi import v2, v2_protobuf
 from kvestigate.plane.protobuf import wire
 from kvestigate.plane.protobuf.wire import Value
-from kvestigate.wire.message import Response
+from kvestigate.plane.store.state import EMPTY
+from kvestigate.wire.message import Headers, Request, Response
 from tests.plane.conftest import Api
 
 DEFINITIONS, PATHS, VALUE = 9, 8, 2
@@ -47,7 +49,8 @@ def test_a_schema_is_told_whole() -> None:
         "minLength": -1,
         "x-kubernetes-map-type": "atomic",
     }
-    (definitions,) = parts(v2_protobuf.encode({"definitions": {"A": schema}}), DEFINITIONS)
+    document = {"definitions": {"A": v2_protobuf.schema(schema)}}
+    (definitions,) = parts(v2_protobuf.encode(document), DEFINITIONS)
     (named,) = parts(definitions, 1)
     (found,) = parts(named, VALUE)
     fields = dict(wire.fields(found))
@@ -69,3 +72,21 @@ def test_a_schema_is_told_whole() -> None:
 
 async def test_other_forms_are_not_acceptable(api: Api) -> None:
     assert (await api.get("/openapi/v2", accept="text/html")).status == 406
+
+
+@pytest.mark.parametrize("accept", ["application/json", *v2_protobuf.ASKED])
+async def test_a_document_is_made_in_steps(accept: str) -> None:
+    steps: list[int] = []
+
+    async def breathe() -> None:
+        steps.append(1)
+
+    request = Request("GET", "/", headers=Headers([("accept", accept)]))
+    document = v2.OpenApi(types.of(EMPTY))
+    first = await document.respond(request, breathe)
+    made = len(steps)
+    second = await document.respond(request, breathe)
+
+    assert made > 500
+    assert len(steps) == made, "it is there already"
+    assert first.body is second.body

@@ -186,8 +186,8 @@ async def test_a_reference_is_wrapped_only_beside_something_else() -> None:
     assert "allOf" in spec["containers"]["items"]
 
 
-def test_version_2_leaves_out_what_it_cannot_say() -> None:
-    body = decoded(v2.of(WIDGETS).respond(Request("GET", "/")))
+async def test_version_2_leaves_out_what_it_cannot_say() -> None:
+    body = decoded(await v2.of(WIDGETS).respond(Request("GET", "/"), at_once))
     schema = body["definitions"]["com.example.v1.Widget"]
     assert schema["properties"]["spec"]["properties"]["port"] == {}
 

@@ -27,7 +27,17 @@ _EXTENSION = "x-"
 
 
 def encode(document: dict[str, Any]) -> bytes:
+    """A document whose paths and definitions are written already, by `path` and `schema`."""
     return _encoded(_DOCUMENT, document)
+
+
+def path(item: dict[str, Any]) -> bytes:
+    """What can be done at a path."""
+    return _encoded(_ITEM, item)
+
+
+def schema(value: dict[str, Any]) -> bytes:
+    return _encoded(_SCHEMA, value)
 
 
 def _encoded(message: Message, value: Mapping[str, Any]) -> bytes:
@@ -178,8 +188,8 @@ _KEY: Message = {"type": (1, _text), "name": (2, _text), "in": (3, _text)}
 _DOCUMENT: Message = {
     "swagger": (1, _text),
     "info": (2, _message({"title": (1, _text), "version": (2, _text)})),
-    "paths": (8, _within(2, _named(_message(_ITEM)))),
-    "definitions": (9, _within(1, _named(_schema))),
+    "paths": (8, _within(2, _named(_part))),
+    "definitions": (9, _within(1, _named(_part))),
     "security": (12, _each(_within(1, _named(_within(1, _each(_text)))))),
     "securityDefinitions": (13, _within(1, _named(_within(2, _message(_KEY))))),
 }
