@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
 import ssl
 
 import pytest
@@ -50,7 +51,9 @@ def test_a_certificate_names_a_user_and_groups(credentials: Credentials) -> None
     certificate = ssl.PEM_cert_to_DER_cert(pair.certificate.decode())
     shown = credentials.authenticate(request(certificate=certificate), "root", WALL.now)
 
-    assert shown == User("bob", ("dev", "ops", AUTHENTICATED))
+    digest = hashlib.sha256(certificate).hexdigest()
+    extra = {"authentication.kubernetes.io/credential-id": (f"X509SHA256={digest}",)}
+    assert shown == User("bob", ("dev", "ops", AUTHENTICATED), extra=extra)
 
 
 def test_the_anonymous_get_in_only_where_they_may(issuer: TokenIssuer) -> None:

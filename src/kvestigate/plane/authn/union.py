@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 
 from kvestigate.errors import Unauthorized
 from kvestigate.plane.authn.interface import Shown
@@ -12,6 +13,7 @@ from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import ANONYMOUS, AUTHENTICATED, User
 from kvestigate.wire.message import Request
 
+_CREDENTIAL = "authentication.kubernetes.io/credential-id"
 _RECENT = 1024
 _SUBJECTS = 1024
 """Certificates whose subject is remembered."""
@@ -58,7 +60,9 @@ class Credentials:
             from kvestigate.wire.certificates import subject_of
 
             name, groups = subject_of(certificate)
-            user = self._subjects[certificate] = User(name, (*groups, AUTHENTICATED))
+            shown = {_CREDENTIAL: (f"X509SHA256={sha256(certificate).hexdigest()}",)}
+            user = User(name, (*groups, AUTHENTICATED), extra=shown)
+            self._subjects[certificate] = user
             if len(self._subjects) > _SUBJECTS:
                 self._subjects.popitem(last=False)
         return user
