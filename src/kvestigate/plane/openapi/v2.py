@@ -56,6 +56,16 @@ class OpenApi:
         return found
 
 
+_made: WeakKeyDictionary[Types, OpenApi] = WeakKeyDictionary()
+
+
+def of(types: Types) -> OpenApi:
+    found = _made.get(types)
+    if found is None:
+        found = _made[types] = OpenApi(types)
+    return found
+
+
 class _Writing(NamedTuple):
     """How the long parts of a document are written, an entry at a time."""
 
