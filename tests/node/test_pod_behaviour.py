@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
 
-from kvestigate.client.api import PODS, Api
+from kvestigate.client.api import PODS, Api, PatchType
+from kvestigate.client.recorder import EVENTS
 from kvestigate.node.agent import Agent
 from kvestigate.node.config import NodeConfig
-from tests.node.conftest import MakeHost, Object, in_phase, pod, shell, state_of, until
+from kvestigate.node.hosts.directory import DirectoryHost
+from kvestigate.node.station import CLAIMS, CONFIG_MAPS, PERSISTENT_VOLUMES
+from tests.node.conftest import (
+    LONG,
+    MakeHost,
+    Object,
+    in_phase,
+    pod,
+    says,
+    shell,
+    state_of,
+    until,
+    until_gone,
+)
+from tests.node.kubelet import Kubelet
 
 
 @pytest.fixture
@@ -23,6 +40,42 @@ async def ended(api: Api, *containers: Object, **spec: Any) -> Object:
     """A pod that was run to its end."""
     await api.create(PODS, pod("p", *containers, restartPolicy="Never", **spec))
     return await until(api, "p", in_phase("Succeeded", "Failed"))
+
+
+async def logs(agent: Agent, name: str, container: str = "main") -> str:
+    async with Kubelet(agent) as kubelet:
+        return await kubelet.text(f"/containerLogs/default/{name}/{container}")
+
+
+async def told(api: Api, reason: str) -> str:
+    """The message of the first event of a kind."""
+    async with asyncio.timeout(LONG), api.watch(EVENTS) as events:
+        async for event in events:
+            if event.object["reason"] == reason:
+                return str(event.object["message"])
+    raise AssertionError("the watch ended")
+
+
+def is_waiting_for(reason: str) -> Callable[[Object], bool]:
+    return lambda found: state_of(found).get("waiting", {}).get("reason") == reason
+
+
+def claim(name: str) -> Object:
+    resources = {"requests": {"storage": "1Gi"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "resources": resources, "storageClassName": ""}
+    return {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+def disk(name: str, path: str, claim: str) -> Object:
+    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["here"]}]}]
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "claimRef": {"namespace": "default", "name": claim},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
+        "local": {"path": path},
+    }
+    return {"metadata": {"name": name}, "spec": spec}
 
 
 @pytest.mark.parametrize(
@@ -53,3 +106,147 @@ async def test_containers_share_the_room_for_their_last_words(api: Api, agent: A
     loud = shell("printf %05000d 7 >/dev/termination-log")
     done = await ended(api, *({**loud, "name": name} for name in "abcd"))
     assert len(state_of(done, "d")["terminated"]["message"]) == 12 * 1024 // 4
+
+
+# Users, groups and files.
+
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be others")
+
+
+@AS_ROOT
+async def test_users_and_groups(api: Api, agent: Agent) -> None:
+    outer = {"runAsUser": 1001, "runAsGroup": 2001, "supplementalGroups": [4001], "fsGroup": 3001}
+    done = await ended(
+        api,
+        shell("id -u; id -g; id -G"),
+        shell("id -u", name="own", securityContext={"runAsUser": 7}),
+        securityContext=outer,
+    )
+    assert done["status"]["phase"] == "Succeeded"
+    assert await logs(agent, "p") == "1001\n2001\n2001 3001 4001\n"
+    assert await logs(agent, "p", "own") == "7\n"
+
+
+@AS_ROOT
+async def test_root_is_in_other_groups_too(api: Api, agent: Agent) -> None:
+    await ended(api, shell("id -u; id -G"), securityContext={"supplementalGroups": [4001]})
+    assert await logs(agent, "p") == "0\n0 4001\n"
+
+
+@pytest.mark.parametrize(
+    ("outer", "own", "why"),
+    [
+        ({"runAsNonRoot": True}, {}, "container has runAsNonRoot and image will run as root"),
+        ({}, {"runAsNonRoot": True}, "container has runAsNonRoot and image will run as root"),
+        (
+            {"runAsNonRoot": True, "runAsUser": 1000},
+            {"runAsUser": 0},
+            "container's runAsUser breaks non-root policy",
+        ),
+    ],
+)
+async def test_a_root_that_the_spec_forbids(
+    api: Api, agent: Agent, outer: Object, own: Object, why: str
+) -> None:
+    main = shell("exit 0", securityContext=own)
+    made = await api.create(PODS, pod("p", main, securityContext=outer))
+    found = await until(api, "p", is_waiting_for("CreateContainerConfigError"))
+    assert found["status"]["phase"] == "Pending"
+    where = f"p_default({made['metadata']['uid']})"
+    assert state_of(found)["waiting"]["message"] == f'{why} (pod: "{where}", container: main)'
+
+
+async def test_nobody_minds_a_user_that_is_not_root(api: Api, agent: Agent) -> None:
+    own = {"runAsNonRoot": True, "runAsUser": 1000}
+    done = await ended(api, shell("exit 0", securityContext=own))
+    assert done["status"]["phase"] == "Succeeded"
+
+
+@AS_ROOT
+async def test_volumes_belong_to_the_pods_group(api: Api, agent: Agent) -> None:
+    await api.create(CONFIG_MAPS, {"metadata": {"name": "c"}, "data": {"k": "v"}})
+    volumes = [
+        {"name": "e", "emptyDir": {}},
+        {"name": "c", "configMap": {"name": "c", "defaultMode": 0o400}},
+        {"name": "n", "emptyDir": {}},
+    ]
+    mounts = [
+        {"name": "e", "mountPath": "/vol/e"},
+        {"name": "c", "mountPath": "/vol/c"},
+        {"name": "n", "mountPath": "/vol/n", "subPath": "in"},
+    ]
+    script = (
+        "echo new >/vol/e/file; stat -c '%g %a' /vol/e; stat -c %g /vol/e/file; "
+        "stat -c %g /vol/n; stat -L -c '%g %a' /vol/c/k; cat /vol/c/k"
+    )
+    await ended(
+        api,
+        shell(script, volumeMounts=mounts),
+        volumes=volumes,
+        securityContext={"fsGroup": 3001},
+    )
+    assert await logs(agent, "p") == "3001 2777\n3001\n3001\n3001 440\nv"
+
+
+@AS_ROOT
+@pytest.mark.parametrize(("policy", "group"), [("Always", "3001"), ("OnRootMismatch", "0")])
+async def test_a_volume_whose_root_is_right_may_be_left_alone(
+    api: Api, agent: Agent, policy: str, group: str
+) -> None:
+    await api.create(CLAIMS, claim("c"))
+    await api.create(PERSISTENT_VOLUMES, disk("d", "/var/tmp/disk", "c"))
+    await api.patch(CLAIMS, "c", {"spec": {"volumeName": "d"}}, PatchType.MERGE)
+    await api.patch(
+        CLAIMS, "c", {"status": {"phase": "Bound"}}, PatchType.MERGE, subresource="status"
+    )
+    volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]
+    main = shell(
+        "chgrp 0 /disk/file 2>/dev/null || echo new >/disk/file; chgrp 0 /disk/file",
+        volumeMounts=[{"name": "d", "mountPath": "/disk"}],
+    )
+    spec = {"volumes": volumes, "restartPolicy": "Never"}
+    context = {"fsGroup": 3001, "fsGroupChangePolicy": policy}
+    await api.create(PODS, pod("first", main, securityContext=context, **spec))
+    await until(api, "first", in_phase("Succeeded"))
+    main = {**main, **shell("stat -c '%g %A' /disk; stat -c %g /disk/file")}
+    await ended(api, main, securityContext=context, volumes=volumes)
+    assert await logs(agent, "p") == f"3001 drwxrwsrwx\n{group}\n"
+
+
+async def test_a_root_that_cannot_be_written_to(api: Api, agent: Agent) -> None:
+    main = shell(
+        "echo no >/var/tmp/no || echo no >/run/no || echo yes >/vol/yes && cat /vol/yes; "
+        "echo words >/dev/termination-log; echo shm >/dev/shm/x && cat /dev/shm/x",
+        securityContext={"readOnlyRootFilesystem": True},
+        volumeMounts=[{"name": "e", "mountPath": "/vol"}],
+        workingDir="/srv/new",
+    )
+    done = await ended(api, main, volumes=[{"name": "e", "emptyDir": {}}])
+    assert state_of(done)["terminated"]["message"] == "words\n"
+    said = (await logs(agent, "p")).splitlines()
+    if isinstance(agent._host, DirectoryHost):
+        assert "readOnlyRootFilesystem" in await told(api, "NotEnforced")
+    else:
+        assert [line for line in said if "Read-only" not in line] == ["yes", "shm"]
+
+
+async def test_containers_may_see_each_others_processes(api: Api, agent: Agent) -> None:
+    look = "until grep -qs [4]242 /proc/[0-9]*/cmdline; do sleep 0.05; done; echo seen"
+    other = {**shell("exec sleep 4242"), "name": "other"}
+    spec = {"shareProcessNamespace": True, "terminationGracePeriodSeconds": 0}
+    await api.create(PODS, pod("p", shell(f"{look}; exec sleep 1000"), other, **spec))
+    await until(api, "p", in_phase("Running"))
+    await says(agent, "p", "seen")
+    await api.delete(PODS, "p")
+    await until_gone(api, "p")
+
+
+async def test_one_containers_end_is_not_the_others(api: Api, agent: Agent) -> None:
+    brief = {**shell(f"setsid sleep 9{os.getpid()} & sleep 0.3; exit 3"), "name": "brief"}
+    # In this form, who looks does not find itself.
+    seen = f"grep -qs [9]{os.getpid()} /proc/[0-9]*/cmdline"
+    watch = f"until {seen}; do sleep 0.05; done; while {seen}; do sleep 0.05; done; exit 4"
+    spec = {"shareProcessNamespace": True}
+    done = await ended(api, shell(watch), brief, **spec)
+    codes = [state_of(done, name)["terminated"]["exitCode"] for name in ("main", "brief")]
+    assert codes == [4, 3]

@@ -10,7 +10,14 @@ import pytest
 
 from kvestigate.node.environment import CONFIG_MAP, SECRET, MissingReference, Surroundings
 from kvestigate.node.pods import Container, Pod, TokenSource
-from kvestigate.node.volumes import File, Volumes, binds, references, write_atomically
+from kvestigate.node.volumes import (
+    Claimed,
+    File,
+    Volumes,
+    binds,
+    references,
+    write_atomically,
+)
 
 AROUND = Surroundings(
     data={
@@ -30,8 +37,8 @@ async def no_token(pod: Pod, wanted: TokenSource) -> str:
     return f"token for {wanted.audience}"
 
 
-async def a_claim(pod: Pod, name: str) -> str:
-    return f"/claims/{name}"
+async def a_claim(pod: Pod, name: str) -> Claimed:
+    return Claimed(f"/claims/{name}")
 
 
 @pytest.fixture
@@ -132,7 +139,7 @@ async def test_mounts_name_where_containers_see_volumes(volumes: Volumes) -> Non
         {"name": "c", "mountPath": "/c"},
     ]
     container = msgspec.convert({"volumeMounts": mounts}, Container)
-    empty, memory, host, claim = binds(container, made, {"WHO": "me"})
+    empty, memory, host, claim = binds(Pod(), container, made, {"WHO": "me"})
     assert empty.source.endswith("/e/me/x")
     assert is_directory(empty.source)
     assert memory.memory == 1024 * 1024
@@ -145,7 +152,15 @@ async def test_a_sub_path_cannot_leave_its_volume(volumes: Volumes, below: str) 
     made = await volumes.make(pod({"name": "e", "emptyDir": {}}), AROUND, 0.0)
     mount = {"name": "e", "mountPath": "/e", "subPath": below}
     with pytest.raises(MissingReference, match="leaves the volume"):
-        binds(msgspec.convert({"volumeMounts": [mount]}, Container), made, {})
+        binds(Pod(), msgspec.convert({"volumeMounts": [mount]}, Container), made, {})
+
+
+async def test_a_sub_path_needs_the_values_it_is_made_of(volumes: Volumes) -> None:
+    made = await volumes.make(pod({"name": "e", "emptyDir": {}}), AROUND, 0.0)
+    mount = {"name": "e", "mountPath": "/e", "subPathExpr": "$(A)/$(B)/$$(C)"}
+    container = msgspec.convert({"volumeMounts": [mount]}, Container)
+    with pytest.raises(MissingReference, match=r"^missing value for A, B$"):
+        binds(Pod(), container, made, {"B": ""})
 
 
 def test_references_of_all_volumes_are_found() -> None:

@@ -88,6 +88,11 @@ def expand(text: str, env: Mapping[str, str]) -> str:
     return _EXPANSION.sub(value, text)
 
 
+def names_in(text: str) -> set[str]:
+    """The variables that `expand` would look for."""
+    return {found.group(2) for found in _EXPANSION.finditer(text) if found.group(1) != "$"}
+
+
 def hostname(pod: Pod) -> str:
     """Its own, or its node's where it is in the node's network."""
     if pod.spec.host_network and pod.spec.node_name:

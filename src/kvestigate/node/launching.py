@@ -13,6 +13,10 @@ from kvestigate.node.pods import Container, Pod
 from kvestigate.node.volumes import Mountable
 
 
+class AgainstPolicy(environment.MissingReference):
+    """What the spec comes to is what it forbids."""
+
+
 def launch(
     pod: Pod,
     container: Container,
@@ -22,7 +26,8 @@ def launch(
     message: Path,
     devices: Mapping[str, str],
 ) -> Launch:
-    """Raises `MissingReference` or `EntrypointUnknown`."""
+    """Raises `MissingReference`, `AgainstPolicy` or `EntrypointUnknown`."""
+    user = _user(pod, container)
     env = {**environment.environment(pod, container, around), **devices}
     argv = images.argv(
         container.image,
@@ -34,22 +39,40 @@ def launch(
     message.chmod(0o666)
     last_words = Bind(source=str(message), target=container.termination_message_path)
     security, outer = container.security_context, pod.spec.security_context
+    shared = () if outer.fs_group is None else (outer.fs_group,)
     return Launch(
         key=key,
         argv=argv,
         env=env,
         workdir=container.working_dir,
-        binds=(*volumes.binds(container, made, env), last_words),
+        binds=(*volumes.binds(pod, container, made, env), last_words),
         hostname=environment.hostname(pod),
         tty=container.tty,
         stdin=container.stdin,
         stdin_once=container.stdin_once,
-        user=_first(security.run_as_user, outer.run_as_user),
+        user=user,
         group=_first(security.run_as_group, outer.run_as_group),
+        groups=tuple(dict.fromkeys((*shared, *outer.supplemental_groups))),
+        read_only_root=security.read_only_root_filesystem,
         host_pid=pod.spec.host_pid,
+        shared_pids=pod.spec.share_process_namespace,
         privileged=security.privileged,
         ceiling=ceiling(container),
     )
+
+
+def _user(pod: Pod, container: Container) -> int | None:
+    """None for the image's own, which is root: images bring no users here."""
+    security, outer = container.security_context, pod.spec.security_context
+    user = _first(security.run_as_user, outer.run_as_user)
+    strict = security.run_as_non_root
+    if outer.run_as_non_root if strict is None else strict:
+        who = f'(pod: "{pod.full_name}", container: {container.name})'
+        if user is None:
+            raise AgainstPolicy(f"container has runAsNonRoot and image will run as root {who}")
+        if user == 0:
+            raise AgainstPolicy(f"container's runAsUser breaks non-root policy {who}")
+    return user
 
 
 def ceiling(container: Container) -> Ceiling:

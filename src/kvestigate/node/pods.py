@@ -119,6 +119,8 @@ class SecurityContext(View, frozen=True):
     privileged: bool = False
     run_as_user: int | None = None
     run_as_group: int | None = None
+    run_as_non_root: bool | None = None
+    read_only_root_filesystem: bool = False
 
 
 class Mount(VolumeMount, frozen=True):
@@ -251,6 +253,12 @@ class Volume(View, frozen=True):
 class PodSecurity(View, frozen=True):
     run_as_user: int | None = None
     run_as_group: int | None = None
+    run_as_non_root: bool | None = None
+    fs_group: int | None = None
+    """Whom the volumes belong to, and of whom every container is one."""
+    fs_group_change_policy: str = "Always"
+    """`OnRootMismatch` leaves a volume alone whose root is right already."""
+    supplemental_groups: tuple[int, ...] = ()
 
 
 class ReadinessGate(View, frozen=True):
@@ -292,6 +300,7 @@ class PodSpec(View, frozen=True):
     dns_policy: str = "ClusterFirst"
     dns_config: DnsConfig | None = None
     host_pid: bool = field(name="hostPID", default=False)
+    share_process_namespace: bool = False
     security_context: PodSecurity = PodSecurity()
     resources: ResourceRequirements | None = None
     readiness_gates: tuple[ReadinessGate, ...] = ()
@@ -325,6 +334,12 @@ class Pod(View, frozen=True):
         """Seconds between the request to stop and the kill."""
         asked = self.metadata.deletion_grace_period_seconds
         return float(self.spec.termination_grace_period_seconds if asked is None else asked)
+
+    @property
+    def full_name(self) -> str:
+        """As it stands in messages."""
+        meta = self.metadata
+        return f"{meta.name}_{meta.namespace}({meta.uid})"
 
     @property
     def terminating(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Protocol
 from kvestigate.node import environment, volumes
 from kvestigate.node.environment import MissingReference
 from kvestigate.node.gpu.allocation import Allocation
-from kvestigate.node.hosts.interface import Ceiling, Launch, Process, RunKey
+from kvestigate.node.hosts.interface import Ceiling, Launch, Ownership, Process, RunKey
 from kvestigate.node.hosts.process import ShimProcess
 from kvestigate.node.launching import launch
 from kvestigate.node.net import files
@@ -62,6 +62,7 @@ class RealPreparation:
 
     async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
         made = self._made.get(pod.metadata.uid)
+        given: tuple[Ownership, ...] = ()
         wanted = environment.references(container)
         if made is None:
             wanted |= volumes.references(pod)
@@ -72,8 +73,12 @@ class RealPreparation:
             except MissingReference as missing:
                 raise NotMounted(*missing.args) from missing
             self._made[pod.metadata.uid] = made
+            given = volumes.ownerships(pod, made)
         devices = self._devices.variables(pod, container)
-        prepared = launch(pod, container, key, around, made, self._message(key), devices)
+        prepared = replace(
+            launch(pod, container, key, around, made, self._message(key), devices),
+            ownerships=given,
+        )
         network = self._station.network
         if network is None:
             return prepared

@@ -31,11 +31,13 @@ from kvestigate.node.gpu.model import EXPORTS
 from kvestigate.node.hosts.interface import Host, Process
 from kvestigate.node.net.network import NodeNetwork
 from kvestigate.node.pods import Pod, TokenSource
+from kvestigate.node.volumes import Claimed
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SECRETS = Resource("", "v1", "secrets", "Secret")
 CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
 PERSISTENT_VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
+_PROVISIONED = "pv.kubernetes.io/provisioned-by"
 SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
 
 
@@ -110,7 +112,7 @@ class Station:
             api=self.config.api_address if self.network is None else None,
         )
 
-    async def claim(self, pod: Pod, name: str) -> str:
+    async def claim(self, pod: Pod, name: str) -> Claimed:
         """The directory behind a claim."""
         namespace = pod.metadata.namespace
         try:
@@ -125,7 +127,9 @@ class Station:
         path = (spec.get("hostPath") or spec.get("local") or {}).get("path")
         if not path:
             raise MissingReference(f'persistentvolume "{volume_name}" is no directory of a node')
-        return str(path)
+        # Kubelets give no hostPath away; one that was made for the claim stands for a disk.
+        made_for_it = _PROVISIONED in (volume["metadata"].get("annotations") or {})
+        return Claimed(str(path), takes_group=made_for_it or "local" in spec)
 
     async def token(self, pod: Pod, wanted: TokenSource) -> str:
         body = {

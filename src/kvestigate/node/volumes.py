@@ -23,9 +23,11 @@ from kvestigate.node.environment import (
     Surroundings,
     expand,
     field_value,
+    names_in,
     resource_value,
 )
-from kvestigate.node.hosts.interface import Bind, Propagation
+from kvestigate.node.hosts import ownership
+from kvestigate.node.hosts.interface import Bind, Ownership, Propagation
 from kvestigate.node.pods import (
     Container,
     DownwardSource,
@@ -45,9 +47,23 @@ _PROPAGATIONS = {
 # Container runtimes make a missing directory when the type says nothing.
 _CREATED = {"": "directory", "DirectoryOrCreate": "directory", "FileOrCreate": "file"}
 
+_TOKEN_OF_SOMEBODY = 0o600
+"""The mode of a token in a pod that says whose it is."""
+
 TokenIssuer = Callable[[Pod, TokenSource], Awaitable[str]]
-ClaimFinder = Callable[[Pod, str], Awaitable[str]]
-"""The node's directory behind a claim; raises `MissingReference`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """The node's directory behind a claim."""
+
+    path: str
+    takes_group: bool = True
+    """Whether it is given to a pod's `fsGroup`: somebody's own directory is not."""
+
+
+ClaimFinder = Callable[[Pod, str], Awaitable[Claimed]]
+"""Raises `MissingReference`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +75,15 @@ class Mountable:
     create: str = ""
     memory: int | None = None
     read_only: bool = False
+    takes_group: bool = False
+    """Whether the host has to give it to the pod's group."""
 
 
 @dataclass(frozen=True, slots=True)
 class File:
     data: bytes
     mode: int
+    user: int | None = None
 
 
 def references(pod: Pod) -> set[Reference]:
@@ -110,14 +129,15 @@ class Volumes:
             return Mountable(volume.host_path.path, on_node=True, create=create)
         if volume.persistent_volume_claim is not None:
             claim = volume.persistent_volume_claim
-            path = await self._claim(pod, claim.claim_name)
-            create = _CREATED["DirectoryOrCreate"]
-            return Mountable(path, on_node=True, create=create, read_only=claim.read_only)
+            return _mountable(await self._claim(pod, claim.claim_name), claim.read_only)
         if volume.ephemeral is not None:
-            path = await self._claim(pod, f"{pod.metadata.name}-{volume.name}")
-            return Mountable(path, on_node=True, create=_CREATED["DirectoryOrCreate"])
+            return _mountable(await self._claim(pod, f"{pod.metadata.name}-{volume.name}"))
+        group = pod.spec.security_context.fs_group
         if volume.empty_dir is not None:
-            _make_shared(directory)
+            if not directory.exists():
+                _make_shared(directory)
+                if group is not None:
+                    ownership.give(directory, group)
             if volume.empty_dir.medium != "Memory":
                 return Mountable(str(directory))
             limit = volume.empty_dir.size_limit
@@ -125,7 +145,7 @@ class Volumes:
         files = await self._files(pod, volume, around)
         if files is None:
             raise MissingReference(f'volume "{volume.name}" is of a type that this node has not')
-        write_atomically(directory, files, now)
+        write_atomically(directory, files, now, group)
         return Mountable(str(directory), read_only=True)
 
     async def _files(
@@ -164,22 +184,61 @@ class Volumes:
             return downward(pod, part.downward_api, mode, around)
         if part.service_account_token is not None:
             wanted = part.service_account_token
-            return {wanted.path: File((await self._token(pod, wanted)).encode(), 0o644)}
+            user = _only_user(pod)
+            if user is not None or pod.spec.security_context.fs_group is not None:
+                mode = _TOKEN_OF_SOMEBODY
+            return {wanted.path: File((await self._token(pod, wanted)).encode(), mode, user)}
         return {}
 
 
+def ownerships(pod: Pod, made: Mapping[str, Mountable]) -> tuple[Ownership, ...]:
+    """The directories of the node that the pod's group is given."""
+    security = pod.spec.security_context
+    if security.fs_group is None:
+        return ()
+    lenient = security.fs_group_change_policy == "OnRootMismatch"
+    return tuple(
+        Ownership(volume.source, security.fs_group, lenient)
+        for volume in made.values()
+        if volume.takes_group and not volume.read_only
+    )
+
+
+def _mountable(claimed: Claimed, read_only: bool = False) -> Mountable:
+    return Mountable(
+        claimed.path,
+        on_node=True,
+        create="shared",
+        read_only=read_only,
+        takes_group=claimed.takes_group,
+    )
+
+
+def _only_user(pod: Pod) -> int | None:
+    """The user as whom all containers run, if it is one."""
+    outer = pod.spec.security_context.run_as_user
+    users = {
+        outer if one.security_context.run_as_user is None else one.security_context.run_as_user
+        for one in pod.containers
+    }
+    return users.pop() if len(users) == 1 else None
+
+
 def binds(
-    container: Container, made: Mapping[str, Mountable], env: Mapping[str, str]
+    pod: Pod, container: Container, made: Mapping[str, Mountable], env: Mapping[str, str]
 ) -> tuple[Bind, ...]:
     """Where one container sees the volumes."""
-    return tuple(_bind(mount, made, env) for mount in container.volume_mounts)
+    group = pod.spec.security_context.fs_group
+    return tuple(_bind(mount, made, env, group) for mount in container.volume_mounts)
 
 
-def _bind(mount: Mount, made: Mapping[str, Mountable], env: Mapping[str, str]) -> Bind:
+def _bind(
+    mount: Mount, made: Mapping[str, Mountable], env: Mapping[str, str], group: int | None
+) -> Bind:
     volume = made.get(mount.name)
     if volume is None:
         raise MissingReference(f'there is no volume "{mount.name}"')
-    below = expand(mount.sub_path_expr, env) if mount.sub_path_expr else mount.sub_path
+    below = _expanded(mount.sub_path_expr, env) if mount.sub_path_expr else mount.sub_path
     source = volume.source
     if below:
         if ".." in Path(below).parts or below.startswith("/"):
@@ -187,6 +246,8 @@ def _bind(mount: Mount, made: Mapping[str, Mountable], env: Mapping[str, str]) -
         source = str(Path(source) / below)
         if not volume.on_node and not Path(source).exists():
             _make_shared(Path(source))
+            if group is not None:
+                ownership.give(Path(source), group)
     return Bind(
         source=source,
         target=mount.mount_path,
@@ -195,7 +256,15 @@ def _bind(mount: Mount, made: Mapping[str, Mountable], env: Mapping[str, str]) -
         create=volume.create,
         propagation=_PROPAGATIONS.get(mount.mount_propagation, Propagation.NONE),
         memory=volume.memory,
+        group=group,
     )
+
+
+def _expanded(text: str, env: Mapping[str, str]) -> str:
+    missing = sorted(name for name in names_in(text) if not env.get(name))
+    if missing:
+        raise MissingReference(f"missing value for {', '.join(missing)}")
+    return expand(text, env)
 
 
 def chosen(
@@ -228,8 +297,13 @@ def downward(pod: Pod, source: DownwardSource, mode: int, around: Surroundings) 
     return files
 
 
-def write_atomically(directory: Path, files: Mapping[str, File], now: float) -> None:
-    """Make `directory` show exactly `files`; nothing is written if it does already."""
+def write_atomically(
+    directory: Path, files: Mapping[str, File], now: float, group: int | None = None
+) -> None:
+    """Make `directory` show exactly `files`; nothing is written if it does already.
+
+    All of them can be read by `group`, whatever their modes.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     link = directory / "..data"
     if link.exists() and _shows(link, files):
@@ -243,6 +317,10 @@ def write_atomically(directory: Path, files: Mapping[str, File], now: float) -> 
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.data)
         target.chmod(file.mode)
+        if file.user is not None and os.geteuid() == 0:
+            os.chown(target, file.user, -1)
+    if group is not None:
+        ownership.give(directory, group, read_only=True)
     before = link.readlink() if link.is_symlink() else None
     swap = directory / "..data_tmp"
     swap.unlink(missing_ok=True)

@@ -182,6 +182,9 @@ class PodWorker:
             check_exists(container.image, self._station.config.missing_images)
             prepared = await self._preparation.prepare(self.pod, container, key)
             process = await self._station.host.start(prepared)
+            if not key.attempt:
+                for shortfall in self._station.host.shortfalls(prepared):
+                    self._tell("Warning", "NotEnforced", shortfall, container=name)
         except ImageMissing as missing:
             self._image_missing(container, str(missing))
         except NotMounted as missing:
@@ -286,12 +289,10 @@ class PodWorker:
         if container is not None and ending.code and lifecycle.restarts(self.pod, container, ended):
             record = self._records[name]
             if lifecycle.due_at(record) > ended.at and not self.pod.terminating:
-                meta = self.pod.metadata
-                where = f"{meta.name}_{meta.namespace}({meta.uid})"
                 self._tell(
                     "Warning",
                     "BackOff",
-                    f"Back-off restarting failed container {name} in pod {where}",
+                    f"Back-off restarting failed container {name} in pod {self.pod.full_name}",
                     container=name,
                 )
 

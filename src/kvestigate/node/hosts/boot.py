@@ -17,7 +17,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from kvestigate.node.hosts.identity import become
 from kvestigate.node.hosts.interface import Bind, Launch, Propagation
+from kvestigate.node.hosts.ownership import giving
 from kvestigate.node.hosts.shim import READY
 
 VOLUMES = "/var/lib/kvestigate/volumes"
@@ -179,13 +181,20 @@ def container_setup(launch: Launch, mounted: dict[str, str]) -> str:
     if launch.hostname:
         lines.append(f"hostname {shlex.quote(launch.hostname)} || :")
     for bind in launch.binds:
+        lines += _creating(bind, mounted[bind.source])
+    for each in launch.ownerships:
+        lines += giving(each, on_node(each.path))
+    for bind in launch.binds:
         lines += _mounting(bind, mounted[bind.source])
     workdir = shlex.quote(launch.workdir or "/")
-    lines += [f"mkdir -p {workdir} 2>/dev/null || :", f"cd {workdir}", "set +e"]
-    become = _become(launch)
-    terminal = "setsid -c -w " if launch.tty else ""
+    lines.append(f"mkdir -p {workdir} 2>/dev/null || :")
+    if launch.read_only_root:
+        lines += _read_only(launch.binds)
+    words = become(launch)
+    lines += [f"cd {workdir}", "set +e"]
+    terminal = ["setsid", "-c", "-w"] if launch.tty else []
     # The shell stays, to reap what the command leaves behind, and keeps quiet about its end.
-    command = f"exec {terminal}{become}/bin/sh -c {shlex.quote(READY)} command"
+    command = shlex.join(["exec", *terminal, *words, "/bin/sh", "-c", READY, "command"])
     lines += ["exec 6>&2 2>/dev/null", f'({command} "$@" 2>&6 6>&-)', "exit $?"]
     return "\n".join(lines)
 
@@ -198,11 +207,35 @@ def _privacy(binds: Sequence[Bind]) -> list[str]:
     return [f"mount --make-private {path} 2>/dev/null || :" for path in own]
 
 
+def on_node(path: str) -> str:
+    """Where a container's setup finds a path of its node."""
+    return f"{ROOT}{path}" if path != "/" else ROOT
+
+
+def _creating(bind: Bind, source: str) -> list[str]:
+    src = shlex.quote(source)
+    missing = {
+        "directory": f"mkdir -p {src}",
+        "shared": f"{{ mkdir -p {src} && chmod 777 {src}; }}",
+        "file": f": >{src}",
+    }
+    return [f"[ -e {src} ] || {missing[bind.create]}"] if bind.create else []
+
+
+def _read_only(binds: Sequence[Bind]) -> list[str]:
+    """The root and what the node has mounted on it; not what is the container's own."""
+    own = ["/proc", "/dev", "/sys", VOLUMES, ROOT, *(bind.target for bind in binds)]
+    kept = "|".join(f"{word}|{word}/*" for word in map(shlex.quote, own))
+    return [
+        "mount -o remount,bind,ro /",
+        f"while read -r _ _ _ _ where _; do case $where in /|{kept}) ;;",
+        '*) mount -o remount,bind,ro "$where" 2>/dev/null || :;; esac; done </proc/self/mountinfo',
+    ]
+
+
 def _mounting(bind: Bind, source: str) -> list[str]:
     src, target = shlex.quote(source), shlex.quote(bind.target)
-    missing = {"directory": f"mkdir -p {src}", "file": f": >{src}"}
-    lines = [f"[ -e {src} ] || {missing[bind.create]}"] if bind.create else []
-    lines += [
+    lines = [
         f"if [ -d {src} ]; then mkdir -p {target}; else "
         f"mkdir -p $(dirname {target}); [ -e {target} ] || : >{target}; fi",
         f"mount --rbind {src} {target}",
@@ -214,10 +247,3 @@ def _mounting(bind: Bind, source: str) -> list[str]:
     if bind.read_only:
         lines.append(f"mount -o remount,bind,ro {target}")
     return lines
-
-
-def _become(launch: Launch) -> str:
-    if launch.user is None and launch.group is None:
-        return ""
-    user, group = launch.user or 0, launch.group or 0
-    return f"setpriv --reuid={user} --regid={group} --clear-groups -- "

@@ -21,6 +21,9 @@ class Cgroups(Protocol):
 
     def usage(self, name: str) -> Usage | None: ...
 
+    def members(self, name: str) -> list[int]:
+        """The processes in it."""
+
     def remove(self, name: str = "") -> None:
         """Forget a group whose processes have ended; without a name, the node's own."""
 
@@ -66,6 +69,9 @@ class Version1:
             return None
         return Usage(nanos / 1e9, max(memory - inactive, 0))
 
+    def members(self, name: str) -> list[int]:
+        return _members(self._memory / name)
+
     def remove(self, name: str = "") -> None:
         for root in (self._memory, self._cpu, self._accounting):
             if root is not None:
@@ -99,6 +105,9 @@ class Version2:
         inactive = _counter(self._root / name / "memory.stat", "inactive_file")
         micros = _counter(self._root / name / "cpu.stat", "usage_usec")
         return Usage(micros / 1e6, max(memory - inactive, 0))
+
+    def members(self, name: str) -> list[int]:
+        return _members(self._root / name)
 
     def remove(self, name: str = "") -> None:
         _remove(self._root / name)
@@ -173,6 +182,13 @@ def _counter(path: Path, name: str) -> int:
     except OSError:
         return 0
     return next((int(line.split()[1]) for line in lines if line.split()[0] == name), 0)
+
+
+def _members(group: Path) -> list[int]:
+    try:
+        return [int(line) for line in (group / "cgroup.procs").read_text().split()]
+    except OSError:
+        return []
 
 
 def _remove(group: Path) -> None:

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from kvestigate.node.gpu import smi
 from kvestigate.node.gpu.model import Gpu
-from kvestigate.node.hosts import machine, shim
+from kvestigate.node.hosts import machine, ownership, shim
+from kvestigate.node.hosts.identity import asked, become
 from kvestigate.node.hosts.interface import (
     Bind,
     Ceiling,
@@ -34,7 +35,8 @@ from kvestigate.node.net.seccomp import obstacle
 
 RUNTIME = "kvestigate-directory://1"
 LIMITS = (
-    "containers share the machine's files, processes and hostname",
+    "containers share the machine's files, processes and hostname; no root file system is "
+    "read-only",
     "mount paths are replaced in commands and environment, not mounted",
     "resource limits are not enforced",
 )
@@ -94,11 +96,15 @@ class DirectoryHost:
     def facts(self) -> Facts:
         why = obstacle()
         network = (f"pods share the machine's network: {why}",) if why else ()
-        return machine.facts(RUNTIME, self._directory, (*LIMITS, *network))
+        users = () if _may_become() else ("containers run as one user",)
+        return machine.facts(RUNTIME, self._directory, (*LIMITS, *users, *network))
 
     async def start(self, launch: Launch) -> Process:
         directory = shim.run_directory(self._directory, launch.key)
         paths = Paths(launch.binds, self._directory / "rootfs")
+        for each in launch.ownerships:
+            path = self._directory / "rootfs" / each.path.lstrip("/")
+            ownership.give(path, each.group, only_on_mismatch=each.only_on_mismatch)
         root = self._directory / "pods" / launch.key.pod_uid / f"root-{launch.key.container}"
         paths.link_below(root)
         own = {name: paths.replaced(value) for name, value in launch.env.items()}
@@ -128,7 +134,17 @@ class DirectoryHost:
             extra=paths.kept(),
         )
         shim.prepare(directory, kept)
-        return await self._spawn(directory, kept, [*_become(launch), *argv], launch)
+        return await self._spawn(directory, kept, [*self._become(launch), *argv], launch)
+
+    def shortfalls(self, launch: Launch) -> list[str]:
+        missed = []
+        if launch.read_only_root:
+            missed.append(
+                "readOnlyRootFilesystem is not enforced: containers share the machine's files"
+            )
+        if asked(launch) and not _may_become():
+            missed.append(f"{', '.join(asked(launch))}: containers of this node run as one user")
+        return missed
 
     async def _spawn(
         self, directory: Path, kept: shim.Kept, argv: Sequence[str], launch: Launch
@@ -222,6 +238,9 @@ class DirectoryHost:
     def dial_address(self, process: Process | None) -> str:
         return "127.0.0.1"
 
+    def _become(self, launch: Launch) -> list[str]:
+        return become(launch) if _may_become() else []
+
     def _follow(self, process: DirectoryProcess) -> None:
         self._running[process.key.id] = process
         process.ended.add_done_callback(lambda _: self._running.pop(process.key.id, None))
@@ -278,8 +297,10 @@ def _make(path: Path, what: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     if what == "file":
         path.touch()
-    elif what == "directory":
-        path.mkdir(exist_ok=True)
+    elif what and not path.exists():
+        path.mkdir()
+        if what == "shared":
+            path.chmod(0o777)
 
 
 def _require_program(name: str, env: Mapping[str, str], cwd: str) -> None:
@@ -297,13 +318,9 @@ def _require_program(name: str, env: Mapping[str, str], cwd: str) -> None:
         )
 
 
-def _become(launch: Launch) -> list[str]:
-    """What turns a command's user into the container's, where this process may."""
-    wanted = launch.user is not None or launch.group is not None
-    if not wanted or os.geteuid() != 0 or shutil.which("setpriv") is None:
-        return []
-    user, group = launch.user or 0, launch.group or 0
-    return ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--"]
+def _may_become() -> bool:
+    """Whether a command can be another user's than this process."""
+    return os.geteuid() == 0 and shutil.which("setpriv") is not None
 
 
 def _resolver(binds: Sequence[Bind]) -> dict[str, str]:

@@ -32,9 +32,22 @@ class Bind:
     on_node: bool = False
     propagation: Propagation = Propagation.NONE
     create: str = ""
-    """`directory` or `file`: what to make of a source that is not there."""
+    """`directory`, `shared` (one that all may write to) or `file`: what to make of a source
+    that is not there."""
     memory: int | None = None
     """A tmpfs of so many bytes (0: no limit) is mounted on `source` first."""
+    group: int | None = None
+    """Whom that tmpfs belongs to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """A directory of the node that is given to a group, with all that is in it."""
+
+    path: str
+    group: int
+    only_on_mismatch: bool = False
+    """Leave it alone if its root belongs to the group already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +96,14 @@ class Launch:
     """Whether stdin ends with the first who attaches."""
     user: int | None = None
     group: int | None = None
+    groups: tuple[int, ...] = ()
+    """Others that the user is in."""
+    ownerships: tuple[Ownership, ...] = ()
+    """What is given away before the binds are made."""
+    read_only_root: bool = False
     host_pid: bool = False
+    shared_pids: bool = False
+    """Whether the containers of the pod see each other's processes."""
     privileged: bool = False
     ceiling: Ceiling = Ceiling()
     network: Network | None = None
@@ -206,6 +226,9 @@ class Host(Protocol):
 
     async def start(self, launch: Launch) -> Process:
         """Raises `LaunchFailed`."""
+
+    def shortfalls(self, launch: Launch) -> list[str]:
+        """What a launch asks for and does not get here, each a sentence."""
 
     async def adopt(self) -> list[Process]:
         """The runs of an earlier agent, ended ones included."""

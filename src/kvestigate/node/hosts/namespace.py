@@ -15,13 +15,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import msgspec
-
 from kvestigate import errors
 from kvestigate.node.gpu import smi
 from kvestigate.node.gpu.model import Gpu
-from kvestigate.node.hosts import boot, cgroups, machine, shim, terminal
+from kvestigate.node.hosts import boot, cgroups, machine, sandbox, shim, terminal
 from kvestigate.node.hosts.endings import on_exit
+from kvestigate.node.hosts.identity import asked, become
 from kvestigate.node.hosts.interface import (
     Bind,
     Ceiling,
@@ -41,14 +40,6 @@ DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _BOOT_SECONDS = 30.0
 _CLEAN = {"PATH": DEFAULT_PATH}
-
-
-class _Init(msgspec.Struct):
-    """The node's first process."""
-
-    pid: int
-    stat: str
-    """Of `/proc/PID/stat` when it was made: a pid alone may be somebody else's later."""
 
 
 class NamespaceHost:
@@ -76,6 +67,7 @@ class NamespaceHost:
         """What started the node's first process and waits for it."""
         self._groups: cgroups.Cgroups | None = None
         self._running: dict[str, NamespaceProcess] = {}
+        self._sandboxes = sandbox.Sandboxes(directory / "pods")
 
     @property
     def volumes_root(self) -> Path:
@@ -88,7 +80,7 @@ class NamespaceHost:
         for name in ("pods", "volumes", "upper"):
             (self._directory / name).mkdir(parents=True, exist_ok=True, mode=0o755)
         self._groups = cgroups.find(_unlike_any_other(self._name, self._directory))
-        found = self._find_init()
+        found = sandbox.recall(self._directory / "init.json")
         if found is None:
             found = await self._boot()
         self._init = found
@@ -101,6 +93,7 @@ class NamespaceHost:
             process.detach()
         if self._parent is not None:
             self._parent.returncode = 0  # it outlives us: init will reap it
+        self._sandboxes.release()
 
     async def _destroy(self) -> None:
         """End the node's first process, and with it all others and every mount."""
@@ -112,20 +105,12 @@ class NamespaceHost:
         await gone
         if self._parent is not None:
             self._parent.wait()
+        self._sandboxes.reap()
         for process in list(self._running.values()):
             await process.ended
         if self._groups is not None:
             self._groups.remove()
         await asyncio.to_thread(remove_tree, self._directory)
-
-    def _find_init(self) -> int | None:
-        try:
-            kept = msgspec.json.decode((self._directory / "init.json").read_bytes(), type=_Init)
-            stat = _stat(kept.pid)
-        except (OSError, msgspec.DecodeError):
-            return None
-        same = shim.start_time(stat) == shim.start_time(kept.stat) and shim.state(stat) != "Z"
-        return kept.pid if same else None
 
     async def _boot(self) -> int:
         make = boot.boot_as_root if self._privileged else boot.boot_as_user
@@ -143,8 +128,7 @@ class NamespaceHost:
             raise HostUnavailable(f"this machine lets us make no node: {why}")
         self._parent = child
         (init,) = children(child.pid)
-        kept = _Init(init, _stat(init))
-        (self._directory / "init.json").write_bytes(msgspec.json.encode(kept))
+        sandbox.remember(self._directory / "init.json", init)
         return init
 
     def _spawn_init(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
@@ -173,7 +157,7 @@ class NamespaceHost:
 
     async def start(self, launch: Launch) -> Process:
         if not self._privileged:
-            launch = replace(launch, user=None, group=None)  # it has no other user to become
+            launch = replace(launch, user=None, group=None, groups=())  # it has no others
         self._require_program(launch)
         argv = await self._command(launch)
         joined = self._groups.make(launch.key.id, launch.ceiling) if self._groups else []
@@ -198,14 +182,23 @@ class NamespaceHost:
         await process.begin(child)
         return process
 
+    def shortfalls(self, launch: Launch) -> list[str]:
+        if self._privileged or not asked(launch):
+            return []
+        return [f"{', '.join(asked(launch))}: containers of this node run as one user"]
+
     async def _command(self, launch: Launch) -> list[str]:
         """Into the node, into namespaces of the container's own, and through its setup."""
         mounted = {bind.source: await self._on_node(bind) for bind in launch.binds}
         setup = self._write_setup(launch, mounted)
         own = ["--mount", "--propagation=unchanged", "--uts", "--fork"]
-        if not launch.host_pid:
+        if not launch.host_pid and not launch.shared_pids:
             own.append("--pid")
-        return [*self._nsenter(self._init), "unshare", *own, "/bin/sh", setup, *launch.argv]
+        enter = self._nsenter(self._init)
+        if launch.shared_pids:
+            first = await self._sandboxes.enter(launch.key.pod_uid, enter, _CLEAN)
+            enter = self._nsenter(self._init, f"--pid=/proc/{first}/ns/pid")
+        return [*enter, "unshare", *own, "/bin/sh", setup, *launch.argv]
 
     def _kept(self, launch: Launch, master: int | None) -> shim.Kept:
         key = launch.key
@@ -218,8 +211,9 @@ class NamespaceHost:
             network=launch.network is not None,
             extra={
                 "host_pid": "yes" if launch.host_pid else "",
+                "shared_pids": "yes" if launch.shared_pids else "",
                 "terminal": "" if master is None else str(master),
-                "become": " ".join(_become(launch)),
+                "become": " ".join(become(launch)),
             },
         )  # fmt: skip
 
@@ -286,6 +280,7 @@ class NamespaceHost:
             self._groups.make(process.key.id, ceiling)
 
     async def forget(self, pod_uid: str) -> None:
+        await self._sandboxes.end(pod_uid)
         for where in self._mounts():
             if where.startswith(f"{boot.VOLUMES}/{pod_uid}/"):
                 await self._in_node("umount", where)
@@ -314,9 +309,9 @@ class NamespaceHost:
 
     # Reaching into the node.
 
-    def _nsenter(self, pid: int) -> list[str]:
+    def _nsenter(self, pid: int, pids: str = "--pid") -> list[str]:
         user = [] if self._privileged else ["--user", "--preserve-credentials"]
-        return ["nsenter", f"--target={pid}", *user, "--mount", "--pid", "--uts", "--ipc", "--"]
+        return ["nsenter", f"--target={pid}", *user, "--mount", pids, "--uts", "--ipc", "--"]
 
     async def _in_node(self, *argv: str, input: bytes = b"") -> None:
         done = await asyncio.create_subprocess_exec(
@@ -331,13 +326,14 @@ class NamespaceHost:
     async def _on_node(self, bind: Bind) -> str:
         """Where a bind's source is on the node."""
         if bind.on_node:
-            return f"{boot.ROOT}{bind.source}" if bind.source != "/" else boot.ROOT
+            return boot.on_node(bind.source)
         source = Path(bind.source)
         if source.is_relative_to(self.volumes_root):
             there = f"{boot.VOLUMES}/{source.relative_to(self.volumes_root)}"
             if bind.memory is not None and there not in self._mounts():
                 size = f",size={bind.memory}" if bind.memory else ""
-                options = f"mode=1777{size}"
+                mode = "mode=1777" if bind.group is None else f"mode=2777,gid={bind.group}"
+                options = f"{mode}{size}"
                 await self._in_node("mount", "-t", "tmpfs", "-o", options, "memory", there)
             return there
         if any(source.is_relative_to(path) for path in self._shared):
@@ -384,13 +380,6 @@ def remove_tree(path: Path) -> None:
     shutil.rmtree(path, ignore_errors=True)
 
 
-def _become(launch: Launch) -> list[str]:
-    if launch.user is None and launch.group is None:
-        return []
-    user, group = launch.user or 0, launch.group or 0
-    return ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", "--"]
-
-
 def _lexists(root: Path, path: str) -> bool:
     """Whether there is such a path; links are not followed, as they lead out of `root`."""
     try:
@@ -398,7 +387,3 @@ def _lexists(root: Path, path: str) -> bool:
     except OSError:
         return False
     return True
-
-
-def _stat(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text()

@@ -49,6 +49,12 @@ class NamespaceProcess(ShimProcess):
         else:
             kill(command)
 
+    def sweep(self) -> None:
+        """What left its parents in a namespace that others share ends with its container."""
+        if self.kept.extra.get("shared_pids") and self._groups is not None:
+            for pid in self._groups.members(self.key.id):
+                kill(pid)
+
     def ending(self, code: int) -> Ending:
         plain = super().ending(code)
         if self._groups is None:
@@ -59,7 +65,7 @@ class NamespaceProcess(ShimProcess):
 
     @property
     def _shares_pids(self) -> bool:
-        return self.kept.extra.get("host_pid") == "yes"
+        return bool(self.kept.extra.get("host_pid") or self.kept.extra.get("shared_pids"))
 
     def _below(self, depth: int) -> int | None:
         """The shim's only descendant so far down: nsenter, unshare, the shell, the command."""

@@ -205,6 +205,9 @@ class SimulatedHost:
         process.ended.add_done_callback(lambda _: self._running.pop(process.key.id, None))
         return process
 
+    def shortfalls(self, launch: Launch) -> list[str]:
+        return []  # nothing runs that could be refused anything
+
     async def adopt(self) -> list[Process]:
         return []
 
