@@ -13,7 +13,7 @@ from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.jobs.interface import Launcher
 from kvestigate.jobs.manage import InProcess
 from kvestigate.jobs.remote.launcher import Remote
-from kvestigate.jobs.server.serve import serving
+from kvestigate.jobs.server.serve import bound, serving
 from kvestigate.jobs.tasks.identity import User
 from kvestigate.plane.authn.tokens import digest
 from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS
@@ -39,7 +39,7 @@ async def api() -> AsyncIterator[Api]:
 @pytest.fixture
 async def url(api: Api) -> AsyncIterator[str]:
     """The launcher's server."""
-    async with serving(api) as url:
+    async with serving(api, bound("127.0.0.1", 0)) as url:
         yield url
 
 
@@ -50,7 +50,7 @@ async def launcher_of(request: pytest.FixtureRequest, api: Api) -> AsyncIterator
         if request.param == "in-process":
             yield lambda name: InProcess(api, User(name))
             return
-        url = await stack.enter_async_context(serving(api))
+        url = await stack.enter_async_context(serving(api, bound("127.0.0.1", 0)))
         made: dict[str, Remote] = {}
 
         def remote(name: str) -> Launcher:

@@ -155,7 +155,7 @@ async def test_the_issuer_is_not_asked_for_each_request(issuer: dict[str, Any]) 
 
 async def test_a_server_with_tokens_serves_who_has_one(api: Api) -> None:
     async with (
-        serving(api, settings=TOKENS) as url,
+        serving(api, bound("127.0.0.1", 0), TOKENS) as url,
         Remote(url, None, JANE) as jane,
         Remote(url, None, ROOT) as root,
         Remote(url, User("jane@example.com")) as unproven,

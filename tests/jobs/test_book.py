@@ -15,7 +15,7 @@ from kvestigate.jobs.accounts.quotas import Usage, read_quotas
 from kvestigate.jobs.accounts.records import MOST, Record
 from kvestigate.jobs.manage import InProcess
 from kvestigate.jobs.remote.launcher import Remote
-from kvestigate.jobs.server.serve import serving
+from kvestigate.jobs.server.serve import bound, serving
 from kvestigate.jobs.server.settings import Settings
 from kvestigate.jobs.tasks.identity import User
 from tests.jobs.tasks_of import finish, jobs_of
@@ -29,8 +29,8 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 async def test_several_servers_together_allow_no_more_than_one_would(api: Api) -> None:
     settings = Settings(quotas=QUOTAS)
     async with (
-        serving(api, settings=settings) as first,
-        serving(api, settings=settings) as second,
+        serving(api, bound("127.0.0.1", 0), settings) as first,
+        serving(api, bound("127.0.0.1", 0), settings) as second,
         Remote(first, User("jane")) as one,
         Remote(second, User("jane")) as other,
     ):

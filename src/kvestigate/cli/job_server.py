@@ -53,12 +53,24 @@ async def serve_launcher(
 ) -> None:
     from kvestigate.cli.cluster import access_of
     from kvestigate.client.connect import connect
-    from kvestigate.jobs.server.serve import bound, run
+    from kvestigate.jobs.server.serve import bound, serving
 
     settings = _settings(config)
     with bound(host, _port() if port is None else port, settings) as listening:
-        async with connect(access_of(options)) as api:
-            await run(api, listening, _announce, settings)
+        async with connect(access_of(options)) as api, serving(api, listening, settings) as url:
+            _announce(url)
+            await until_told_to_stop()
+
+
+async def until_told_to_stop() -> None:
+    """A server that is stopped, by SIGTERM or Ctrl-C, has done what it was to do."""
+    import asyncio
+    import signal
+
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    await stopped.wait()
 
 
 def _settings(file: str | None) -> Settings | None:

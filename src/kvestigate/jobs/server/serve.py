@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import uvicorn
 
@@ -46,26 +46,11 @@ def url_of(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-async def run(
-    api: Api,
-    listening: socket.socket,
-    announce: Callable[[str], None],
-    settings: Settings | None = None,
-) -> None:
-    """Serve, and keep the tasks, until SIGTERM or Ctrl-C."""
-    async with Supervisor("launcher") as parts:
-        await parts.start("keeper", Keeper(api).run)
-        server = _server(api, settings)
-        announce(url_of(listening))
-        await server.serve(sockets=[listening])
-
-
 @asynccontextmanager
 async def serving(
-    api: Api, host: str = "127.0.0.1", port: int = 0, settings: Settings | None = None
+    api: Api, listening: socket.socket, settings: Settings | None = None
 ) -> AsyncIterator[str]:
-    """The URL of a server that runs for the length of the block."""
-    listening = bound(host, port, settings)
+    """Serve, and keep the tasks, for the length of the block; the URL is what it is given."""
     async with Supervisor("launcher") as parts:
         await parts.start("keeper", Keeper(api).run)
         server = _server(api, settings)
@@ -75,6 +60,14 @@ async def serving(
         finally:
             server.should_exit = True
             await task
+
+
+class _Server(uvicorn.Server):
+    """Signals are for whoever serves to handle: uvicorn would send them to us once more."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
 
 
 def _server(api: Api, settings: Settings | None) -> uvicorn.Server:
@@ -87,4 +80,4 @@ def _server(api: Api, settings: Settings | None) -> uvicorn.Server:
         server_header=False,
         timeout_graceful_shutdown=_GRACE_SECONDS,
     )
-    return uvicorn.Server(config)
+    return _Server(config)
