@@ -7,7 +7,8 @@ import os
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
-from unittest.mock import patch
+
+import pytest
 
 from kvestigate.cli.main import KVESTIGATE_PROGRAM, run
 
@@ -21,8 +22,12 @@ class Done(NamedTuple):
 def kvestigate(kubeconfig: Path, *args: str) -> Done:
     """Nothing of the developer's own is in reach: no variables, and another home."""
     out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
-    environ = {"PATH": os.environ["PATH"], "HOME": str(kubeconfig.parent)}
-    with patch.dict(os.environ, environ, clear=True), redirect_stdout(out), redirect_stderr(err):
+    kept = {"PATH": os.environ["PATH"], "HOME": str(kubeconfig.parent)}
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out), redirect_stderr(err):
+        for name in list(os.environ):
+            patch.delenv(name)
+        for name, value in kept.items():
+            patch.setenv(name, value)
         code = run(KVESTIGATE_PROGRAM, ["--kubeconfig", str(kubeconfig), *args])
     return Done(code, _written(out), _written(err))
 
