@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -273,6 +274,7 @@ def test_who_has_a_token_is_who_it_says(
             assert invoke("jobs", "list").code == 2
         finally:
             served.terminate()
+            assert served.wait(30) == 0
 
 
 def test_a_task_that_fails_says_so(invoke: Invoke, home: Path, cluster: None) -> None:
@@ -348,6 +350,7 @@ def test_the_same_commands_work_through_a_server(
             assert_commands_run_beside(invoke, "long.yaml")
         finally:
             served.terminate()
+            assert served.wait(30) == 0
     monkeypatch.delenv("K8S_CLI_API_URL")
     (seen,) = json.loads(ok(invoke("jobs", "list", "-o", "json")))["tasks"]
     assert (seen["task_id"], seen["status"]) == (task, "completed")
@@ -513,3 +516,21 @@ def test_a_log_is_followed_through_a_server_that_is_restarted(
         seen += list(following.stdout)
         assert following.wait(30) == 0
     assert seen == [f"line {number}\n" for number in range(1, len(seen) + 1)]
+
+
+def test_programs_are_told_what_a_deed_came_to(invoke: Invoke, home: Path, cluster: None) -> None:
+    def told(*args: str) -> dict[str, Any]:
+        said: dict[str, Any] = json.loads(ok(invoke(*args, "-o", "json", root=K8S_CLI_PROGRAM)))
+        return said
+
+    (home / "task.yaml").write_text("run: sleep 60\n")
+    assert told("auth", "login", "teller") == told("auth", "whoami") == {"username": "teller"}
+    task = told("jobs", "submit", "task.yaml", "--detach")
+    assert task["message"].endswith(task["task_id"])
+    assert told("jobs", "stop", task["task_id"])["status"] == "stopped"
+    assert told("jobs", "stop", "--all")["count"] == 0
+    volume = told("volumes", "create", "told", "1Gi")["volume_id"]
+    assert "size: quantity 'lots'" in invoke("volumes", "resize", "nowhere", "lots").err
+    early = invoke("volumes", "resize", volume, "2Gi")
+    assert (early.code, f"Volume {volume} is Pending" in early.err) == (6, True)
+    assert told("volumes", "delete", volume, "--force")["status"] == "deleted"

@@ -10,6 +10,7 @@ import click
 from kvestigate.cli.group import command, group
 from kvestigate.cli.launching import API_URL
 from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit
 from kvestigate.errors import UsageError
 
 
@@ -44,7 +45,7 @@ async def login(options: GlobalOptions, username: str | None, with_token: bool) 
         username = known
     if username is None:
         raise UsageError("who are you?", hint="k8s-cli auth login NAME")
-    click.echo(f"logged in as {log_in(os.environ, username, token).name}")
+    _say(options, log_in(os.environ, username, token).name, "logged in as {}")
 
 
 @command("logout", into=auth, examples=("kvestigate auth logout",))
@@ -66,9 +67,9 @@ async def whoami(options: GlobalOptions) -> None:
 
     url, token = os.environ.get(API_URL), stored_token(os.environ)
     if url and token:
-        click.echo(await _known(url, token))
+        _say(options, await _known(url, token))
     else:
-        click.echo((logged_in if url else owner)(os.environ).name)
+        _say(options, (logged_in if url else owner)(os.environ).name)
 
 
 @command(
@@ -101,6 +102,12 @@ def token(options: GlobalOptions, username: str, role: str) -> None:
     entry = {"user": User(username).name, "role": role, "sha256": token_digest(made)}
     click.echo(made, err=True)
     sys.stdout.write(to_yaml([entry]))
+
+
+def _say(options: GlobalOptions, username: str, words: str = "{}") -> None:
+    from kvestigate.render.blocks import text
+
+    emit(options, {"username": username}, lambda it: [text(words.format(it["username"]))])
 
 
 def _read_token() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,6 +15,7 @@ from kvestigate.cli.job_files import errors_of, packed_files, pairs, progress_ba
 from kvestigate.cli.jobs import jobs
 from kvestigate.cli.launching import launcher_of
 from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.output import emit_message
 from kvestigate.cli.parameters import duration, whole_number
 from kvestigate.cli.progress import said_if_silent
 from kvestigate.errors import EXIT_FAILED, EXIT_OK
@@ -93,25 +95,31 @@ async def submit(
             if dry_run:
                 await _show_plan(options, launcher, document, archive)
                 return EXIT_OK
-            task_id = await _submit(launcher, document, archive, task.num_nodes)
+            # Before a log there is a line for people: the two together are no JSON.
+            said = options if detach else replace(options, output="table")
+            task_id = await _submit(said, launcher, document, archive, task.num_nodes)
             if detach:
                 return EXIT_OK
             return await _see_to_the_end(options, launcher, task_id, watch=watch)
 
 
 async def _submit(
-    launcher: Launcher, document: dict[str, Any], archive: Archive | None, nodes: int
+    options: GlobalOptions,
+    launcher: Launcher,
+    document: dict[str, Any],
+    archive: Archive | None,
+    nodes: int,
 ) -> str:
     from kvestigate.jobs.files.uploading import put_pieces, send_parts
 
     if archive is None:
         submitted = await launcher.submit(document)
-        click.echo(submitted.message)
+        emit_message(options, submitted)
         return submitted.task_id
     with progress_bar("uploading") as progress:
         await put_pieces(launcher, archive, progress)
         submitted = await launcher.submit(document, archive.files)
-    click.echo(submitted.message)
+    emit_message(options, submitted)
     with progress_bar("uploading") as progress:
         await send_parts(launcher, submitted.task_id, nodes, archive, progress)
     return submitted.task_id

@@ -12,7 +12,7 @@ from kvestigate.cli.group import command, group
 from kvestigate.cli.job_server import serve_launcher, server_options
 from kvestigate.cli.launching import launcher_of
 from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
+from kvestigate.cli.output import emit, emit_message
 from kvestigate.errors import UsageError
 
 F = TypeVar("F")
@@ -128,9 +128,9 @@ async def _stop(
         )
     async with launcher_of(options) as launcher:
         if task_id is not None:
-            click.echo((await launcher.stop(task_id)).message)
+            emit_message(options, await launcher.stop(task_id))
         else:
-            click.echo((await launcher.stop_all(all_users=all_users)).message)
+            emit_message(options, await launcher.stop_all(all_users=all_users))
 
 
 def _stops(function: F) -> F:

@@ -12,7 +12,7 @@ from kvestigate.cli.group import command, group
 from kvestigate.cli.jobs import all_users_option
 from kvestigate.cli.launching import API_URL, in_process, launcher_of
 from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
+from kvestigate.cli.output import emit, emit_message
 from kvestigate.errors import KvestigateError, UsageError
 
 
@@ -50,7 +50,7 @@ async def create(
     modes = tuple(mode.strip() for mode in access_modes.split(",") if mode.strip())
     async with launcher_of(options) as launcher:
         made = await launcher.create_volume(VolumeRequest(name, size, storage_class, modes))
-    click.echo(made.message)
+    emit_message(options, made)
 
 
 @command(
@@ -85,7 +85,7 @@ async def status(options: GlobalOptions, volume_id: str) -> None:
 async def resize(options: GlobalOptions, volume_id: str, size: str) -> None:
     """Make a volume larger, if its storage class allows it."""
     async with launcher_of(options) as launcher:
-        click.echo((await launcher.resize_volume(volume_id, size)).message)
+        emit_message(options, await launcher.resize_volume(volume_id, size))
 
 
 @command(
@@ -157,7 +157,7 @@ async def delete(options: GlobalOptions, volume_id: str, force: bool) -> None:
                 f"volume {volume.name} was not deleted: nobody said yes",
                 hint="--force deletes without asking",
             )
-        click.echo((await launcher.delete_volume(volume_id)).message)
+        emit_message(options, await launcher.delete_volume(volume_id))
 
 
 def _confirmed(question: str) -> bool:

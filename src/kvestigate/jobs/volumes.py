@@ -105,9 +105,16 @@ async def delete(api: Api, user: User, volume_id: str) -> answers.VolumeDeleteRe
 
 async def resize(api: Api, user: User, volume_id: str, size: str) -> answers.VolumeResizeResponse:
     """Make a volume larger. Kubernetes never makes one smaller, and not every class grows."""
+    wanted = _size(size)
     claim = await claim_of(api, user, volume_id)
+    phase = claim.status.phase or "Pending"
+    if phase != "Bound":
+        raise Conflict(
+            f"Volume {volume_id} is {phase}: only a volume that is bound can grow",
+            hint="the first task that uses it binds it; or create it anew with the size you want",
+        )
     had = claim.spec.resources.requests.get("storage", "0")
-    if _size(size) <= quantities.parse(had).nanos:
+    if wanted <= quantities.parse(had).nanos:
         raise InputError(f"size: {size!r} is not more than the {had} that it has")
     change = {"spec": {"resources": {"requests": {"storage": size}}}}
     name = claim.metadata.name
