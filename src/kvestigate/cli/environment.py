@@ -10,6 +10,7 @@ from kvestigate.cli.confirm import Confirmation, Consequence, writes
 from kvestigate.cli.group import command
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
+from kvestigate.cli.parameters import duration, whole_number
 from kvestigate.cli.plane import data_option, plane, server_access
 from kvestigate.errors import UsageError
 
@@ -65,7 +66,7 @@ async def snapshot(
 )
 @click.argument("id")
 @click.option("--name", default="", help="Name of the fork; with --count NAME-0000 and so on.")
-@click.option("--count", type=click.IntRange(1, 10_000), help="How many forks.")
+@click.option("--count", type=whole_number(1, 10_000), help="How many forks.")
 @click.option("--checkpoint", default="", help="Fork from this state instead of the present.")
 @data_option
 @writes(Consequence.MODIFIES_CLUSTER)
@@ -160,7 +161,10 @@ async def restore(
     from kvestigate.planeops.views import restored_blocks
 
     if bool(checkpoint) == bool(revision):
-        raise UsageError("one of --checkpoint and --revision has to be given")
+        raise UsageError(
+            "one of --checkpoint and --revision has to be given",
+            hint="`kvestigate plane events` shows revisions",
+        )
     access = server_access(options, data)
     click.echo(f"put plane {id} at {access.server} back to {checkpoint or revision}", err=True)
     confirmation.require()
@@ -243,7 +247,7 @@ async def events(
 @click.argument("id")
 @click.option(
     "--seconds",
-    type=click.FloatRange(min=0),
+    type=duration,
     help="How long; until nothing is left to do if not given.",
 )
 @data_option

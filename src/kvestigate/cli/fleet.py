@@ -12,6 +12,7 @@ from kvestigate.cli.files import read_whole
 from kvestigate.cli.group import command, group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
+from kvestigate.cli.parameters import whole_number
 from kvestigate.cli.plane import clock_options, data_option, server_access
 from kvestigate.cli.progress import counting
 from kvestigate.errors import InputError
@@ -35,7 +36,7 @@ def fleet() -> None:
 @click.argument("name")
 @click.option(
     "--replicas",
-    type=click.IntRange(0, 10_000),
+    type=whole_number(0, 10_000),
     default=1,
     show_default=True,
     help="How many members.",
@@ -44,7 +45,10 @@ def fleet() -> None:
     "--prefix", default="", help="What the ids of members begin with; NAME- if not given."
 )
 @click.option(
-    "--ttl", metavar="SECONDS", type=click.IntRange(min=1), help="Delete the fleet after this time."
+    "--ttl",
+    metavar="SECONDS",
+    type=whole_number(1, 10**9),
+    help="Delete the fleet after this time.",
 )
 @click.option("--from-plane", default="", metavar="ID", help="Members are copies of this plane.")
 @click.option("--scenario", default="", help="Members start with what this scenario has.")
@@ -106,7 +110,7 @@ def _manifests(path: Path) -> list[dict[str, Any]]:
     ),
 )
 @click.argument("name")
-@click.option("--replicas", type=click.IntRange(0, 10_000), required=True, help="How many members.")
+@click.option("--replicas", type=whole_number(0, 10_000), required=True, help="How many members.")
 @data_option
 @writes(Consequence.MODIFIES_CLUSTER)
 async def scale(

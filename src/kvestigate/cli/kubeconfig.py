@@ -14,7 +14,7 @@ from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import duration
 from kvestigate.cli.progress import counting
-from kvestigate.errors import EXIT_FAILED, EXIT_OK
+from kvestigate.errors import EXIT_FAILED, EXIT_OK, UsageError
 
 _STRATEGIES = ("inline", "extract", "minify", "rename", "merge", "split", "exec-token")
 
@@ -163,6 +163,11 @@ async def convert(
     from kvestigate.kubeconfigs.convert import convert as collect
     from kvestigate.kubeconfigs.views import conversion_blocks
 
+    if strategy != "rename" and (name or new_name):
+        given = "--name" if name else "--to"
+        raise UsageError(
+            f"{given} belongs to rename, and this is {strategy}", hint=f"leave out {given}"
+        )
     wanted = ConvertOptions(
         strategy=strategy,
         paths=tuple(it for it in _paths(options, files) if files or it.exists()),

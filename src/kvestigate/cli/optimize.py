@@ -17,7 +17,7 @@ from kvestigate.cli.group import command, group
 from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
-from kvestigate.cli.parameters import duration, whole_number
+from kvestigate.cli.parameters import duration, number, whole_number
 from kvestigate.cli.progress import counting
 from kvestigate.errors import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK, EXIT_TIMEOUT, InputError
 from kvestigate.hosts.model import NodeAccess
@@ -84,7 +84,7 @@ def tunable_options(function: Decorated) -> Decorated:
         ),
         click.option(
             "--donor-max-util",
-            type=float,
+            type=number,
             default=0.3,
             show_default=True,
             metavar="SHARE",
@@ -195,7 +195,7 @@ async def plan(
 @source_options
 @click.option(
     "--ghost-threshold",
-    type=float,
+    type=number,
     default=0.05,
     show_default=True,
     metavar="SHARE",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 
@@ -34,6 +35,17 @@ def kind_and_name(kind: str, name: str | None) -> tuple[str, str]:
                 hint="write KIND NAME or KIND/NAME: `pod web-0` or `pod/web-0`",
             )
     return kind, name
+
+
+def number(value: str) -> float:
+    """Any number that is one: neither infinite nor not a number."""
+    try:
+        given = float(value)
+    except ValueError:
+        given = math.nan
+    if not math.isfinite(given):
+        raise click.BadParameter(f"{value!r} is not a number")
+    return given
 
 
 def whole_number(lowest: int, highest: int) -> Callable[[str], int]:

@@ -14,6 +14,7 @@ from kvestigate.cli.confirm import Confirmation, Consequence, writes
 from kvestigate.cli.group import command, group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
+from kvestigate.cli.parameters import whole_number
 from kvestigate.errors import NoCluster, UsageError
 from kvestigate.render.human import counted
 
@@ -53,7 +54,7 @@ def clock_options(function: F) -> F:
     seed: Any = click.option(
         "--seed",
         metavar="N",
-        type=int,
+        type=whole_number(-(2**63), 2**63 - 1),
         default=0,
         help="Seed of all that looks random in virtual time.",
     )
@@ -138,7 +139,7 @@ def clock_options(function: F) -> F:
 @click.option(
     "--nodes",
     metavar="N",
-    type=click.IntRange(min=0, max=1000),
+    type=whole_number(0, 1000),
     default=1,
     show_default=True,
     help="Simulated nodes of a plane that has no Node of its own.",
@@ -173,7 +174,9 @@ def serve(
 
     shared = None
     hire = hiring(controllers=controllers, nodes=nodes)
-    if etcd is not None:
+    if etcd is None:
+        _refuse_etcd_options(etcd_ca, etcd_cert, etcd_key)
+    else:
         if controllers:
             raise UsageError(
                 "--controllers: servers that share an etcd do not agree on who works on a plane",
@@ -194,6 +197,13 @@ def serve(
         scenarios=objects_of,
     )
     run(chosen, announce)
+
+
+def _refuse_etcd_options(ca: Path | None, cert: Path | None, key: Path | None) -> None:
+    """Who gives them takes the planes to be on an etcd; they would be lost with this machine."""
+    for name, value in (("--etcd-ca", ca), ("--etcd-cert", cert), ("--etcd-key", key)):
+        if value is not None:
+            raise UsageError(f"{name} needs --etcd, whose servers it is for", hint="--etcd URL")
 
 
 def announce(serving: Serving) -> None:
