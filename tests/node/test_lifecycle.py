@@ -134,19 +134,25 @@ def test_a_failed_start_is_tried_again_when_it_is_due() -> None:
 def test_deletion_stops_containers_together_and_sidecars_after_them_in_reverse() -> None:
     gone = pod("a", "b", init=(sidecar("s"), sidecar("t")), deleted=True)
     up = running()
-    names = [
-        one.container for one in actions(gone, s=up, t=up, a=up, b=up) if isinstance(one, Stop)
+    stops = [one for one in actions(gone, s=up, t=up, a=up, b=up) if isinstance(one, Stop)]
+    assert [(one.container, one.after) for one in stops] == [
+        ("a", ()),
+        ("b", ()),
+        ("t", ("a", "b")),
+        ("s", ("a", "b", "t")),
     ]
-    assert names == ["a", "b"]
-    stopping = running(stopping=True)
-    assert actions(gone, s=up, t=up, a=stopping, b=exited()) == []
-    (last,) = actions(gone, s=up, t=up, a=exited(), b=exited())
-    assert isinstance(last, Stop)
-    assert last.container == "t"
-    (first,) = actions(gone, s=up, t=exited(), a=exited(), b=exited())
-    assert isinstance(first, Stop)
-    assert first.container == "s"
+    going = running(stopping=True)
+    assert actions(gone, s=going, t=going, a=going, b=exited()) == []
     assert actions(gone, s=exited(), t=exited(), a=exited(), b=exited()) == [Finish()]
+
+
+def test_the_next_container_waits_for_the_hook_of_the_one_before() -> None:
+    both = pod("a", "b")
+    assert actions(both, a=running(hooked=True)) == []
+    assert actions(both, a=running()) == [Start("b")]
+    beside = pod("a", init=(sidecar("s"),))
+    assert actions(beside, s=running(hooked=True)) == []
+    assert actions(beside, s=running()) == [Start("a")]
 
 
 def test_a_deleted_pod_that_never_started_is_finished_at_once() -> None:

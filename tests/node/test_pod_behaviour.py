@@ -20,6 +20,7 @@ from tests.node.conftest import (
     MakeHost,
     Object,
     in_phase,
+    is_ready,
     pod,
     says,
     shell,
@@ -250,3 +251,92 @@ async def test_one_containers_end_is_not_the_others(api: Api, agent: Agent) -> N
     done = await ended(api, shell(watch), brief, **spec)
     codes = [state_of(done, name)["terminated"]["exitCode"] for name in ("main", "brief")]
     assert codes == [4, 3]
+
+
+# Hooks, and the order of ending.
+
+SHARED = {"volumes": [{"name": "x", "emptyDir": {}}]}
+MOUNTS = [{"name": "x", "mountPath": "/x"}]
+
+
+async def test_the_next_container_waits_for_a_hook(api: Api, agent: Agent) -> None:
+    hook = {"exec": {"command": ["sh", "-c", "sleep 0.2; echo hooked >/x/first"]}}
+    first = shell("sleep 1000", volumeMounts=MOUNTS, lifecycle={"postStart": hook})
+    second = shell("cat /x/first; exec sleep 1000", name="second", volumeMounts=MOUNTS)
+    await api.create(PODS, pod("p", first, second, terminationGracePeriodSeconds=0, **SHARED))
+    early = await until(api, "p", lambda found: "status" in found and "hostIP" in found["status"])
+    assert state_of(early)["waiting"]["reason"] == "ContainerCreating"
+    assert early["status"]["phase"] == "Pending"
+    await until(api, "p", is_ready)
+    assert await logs(agent, "p", "second") == "hooked\n"
+
+
+@pytest.mark.parametrize("hook", [{"exec": {"command": ["false"]}}, {"tcpSocket": {"port": 1}}])
+async def test_a_hook_that_fails_ends_its_container(api: Api, agent: Agent, hook: Object) -> None:
+    main = shell("exec sleep 1000", lifecycle={"postStart": hook})
+    done = await ended(api, main)
+    assert state_of(done)["terminated"]["exitCode"] == 143
+    assert await told(api, "FailedPostStartHook") == "PostStartHook failed"
+
+
+async def test_a_pod_can_be_deleted_while_its_hook_runs(api: Api, agent: Agent) -> None:
+    main = shell("exec sleep 1000", lifecycle={"postStart": {"exec": {"command": ["sleep", "60"]}}})
+    await api.create(PODS, pod("p", main))
+    await until(api, "p", lambda found: "hostIP" in found.get("status", {}))
+    await api.delete(PODS, "p")
+    await until_gone(api, "p")
+
+
+async def test_a_hook_at_the_end_may_fail(api: Api, agent: Agent) -> None:
+    main = shell("exec sleep 1000", lifecycle={"preStop": {"exec": {"command": ["false"]}}})
+    await api.create(PODS, pod("p", main))
+    await until(api, "p", is_ready)
+    await api.delete(PODS, "p")
+    await until_gone(api, "p")
+    assert await told(api, "FailedPreStopHook") == "PreStopHook failed"
+
+
+async def test_the_hooks_of_sidecars_do_not_wait_for_the_others(api: Api, agent: Agent) -> None:
+    """But their signals do: each says when it got its own."""
+    hook = {"preStop": {"exec": {"command": ["touch", "/x/hooked"]}}}
+    trap = "trap 'echo {} >>/x/order; exit 0' TERM; echo up; while :; do sleep 0.02; done"
+    beside = [
+        shell(
+            trap.format(name),
+            name=name,
+            image="busybox",
+            restartPolicy="Always",
+            lifecycle=hook,
+            volumeMounts=MOUNTS,
+        )
+        for name in ("s", "t")
+    ]
+    wait = "until [ -e /x/hooked ]; do sleep 0.02; done; echo main >>/x/order; exit 0"
+    main = shell(f"trap '{wait}' TERM; while :; do sleep 0.02; done", volumeMounts=MOUNTS)
+    made = pod("p", main, initContainers=beside, terminationGracePeriodSeconds=20, **SHARED)
+    made["metadata"]["finalizers"] = ["example.com/look"]
+    await api.create(PODS, made)
+    running = await until(api, "p", is_ready)
+    await api.delete(PODS, "p")
+    done = await until(
+        api, "p", lambda found: all("terminated" in state_of(found, one) for one in ("main", "s"))
+    )
+    codes = [state_of(done, name)["terminated"]["exitCode"] for name in ("main", "s", "t")]
+    assert codes == [0, 0, 0]
+    root = agent._host.volumes_root
+    assert root is not None
+    order = root / running["metadata"]["uid"] / "x" / "order"
+    assert order.read_text().split() == ["main", "t", "s"]
+
+
+async def test_a_deadline_counts_from_the_pods_start(api: Api, make_host: MakeHost) -> None:
+    config = NodeConfig("here", keep_pods=True)
+    async with Agent(api, make_host("here"), config):
+        await api.create(PODS, pod("p", shell("exec sleep 1000"), activeDeadlineSeconds=600))
+        await until(api, "p", is_ready)
+    long_ago = {"status": {"startTime": "2020-01-01T00:00:00Z"}}
+    await api.patch(PODS, "p", long_ago, PatchType.MERGE, subresource="status")
+    async with Agent(api, make_host("here"), NodeConfig("here")):
+        done = await until(api, "p", in_phase("Failed"))
+        assert done["status"]["reason"] == "DeadlineExceeded"
+        assert "longer than" in await told(api, "DeadlineExceeded")

@@ -21,6 +21,7 @@ from kvestigate.wire.tls import client_context
 
 _OUTPUT = 10 * 1024
 _HOOK_SECONDS = 60.0
+_PROBE, _LIFECYCLE = "kube-probe/1.36", "kube-lifecycle/1.36"
 
 
 class ActionFailed(Exception):
@@ -39,11 +40,12 @@ class Hooks:
             if handler.exec is not None:
                 await self.execute(process, handler.exec)
             elif handler.http_get is not None:
-                await self.fetch(container, process, handler.http_get, _HOOK_SECONDS)
-            elif handler.tcp_socket is not None:
-                await self.connect(container, process, handler.tcp_socket)
+                # Whatever it answers will do.
+                await self._get(container, process, handler.http_get, _HOOK_SECONDS, _LIFECYCLE)
             elif handler.sleep is not None:
                 await self._station.clock.sleep(handler.sleep.seconds)
+            else:
+                return "a hook can run a command, ask a server or sleep; this one does neither"
         except ActionFailed as failure:
             return str(failure)
         return ""
@@ -70,10 +72,17 @@ class Hooks:
     async def fetch(
         self, container: Container, process: Process, action: HttpAction, seconds: float
     ) -> None:
+        status = await self._get(container, process, action, seconds, _PROBE)
+        if not 200 <= status < 400:
+            raise ActionFailed(f"HTTP probe failed with statuscode: {status}")
+
+    async def _get(
+        self, container: Container, process: Process, action: HttpAction, seconds: float, agent: str
+    ) -> int:
         port = port_number(container, action.port)
         host, port = await self._station.dial(process, port, host=action.host)
         path, _, query = action.path.partition("?")
-        fields = [("user-agent", "kube-probe/1.36"), ("accept", "*/*")]
+        fields = [("user-agent", agent), ("accept", "*/*")]
         fields += [(header.name, header.value) for header in action.http_headers]
         client = HttpClient(host=host, port=port, tls=_unverified(action.scheme))
         try:
@@ -85,8 +94,7 @@ class Hooks:
             raise ActionFailed(failure.message) from failure
         finally:
             await client.aclose()
-        if not 200 <= status < 400:
-            raise ActionFailed(f"HTTP probe failed with statuscode: {status}")
+        return status
 
     async def connect(self, container: Container, process: Process, action: TcpAction) -> None:
         port = port_number(container, action.port)

@@ -1,10 +1,10 @@
 """What to do next with a pod. Spec and observations in, actions and a wake-up time out. Pure.
 
 The order is the kubelet's: init containers one by one (a sidecar among them only has to have
-started), then all others together; when those are done for good, the sidecars end in reverse
-order. A container that exits is started again as the restart policy says, at once the first
-time and then after 10 s, doubled each time up to 5 minutes. Ephemeral containers start as soon
-as they are there, and once.
+started), then all others, each after the postStart hook of the one before; when those are done
+for good, the sidecars end in reverse order. A container that exits is started again as the
+restart policy says, at once the first time and then after 10 s, doubled each time up to 5
+minutes. Ephemeral containers start as soon as they are there, and once.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ FORGIVEN_AFTER = 2 * LONGEST_PAUSE
 """A run this long wipes the slate: its exit is restarted at once."""
 
 DEADLINE_EXCEEDED = "DeadlineExceeded"
+TOO_LONG = "Pod was active on the node longer than the specified deadline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Stop:
     grace: float
     why: str
     """The sentence of the event."""
+    after: tuple[str, ...] = ()
+    """Those that have to end before it is signalled, as long as there is time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +87,15 @@ def runnable(pod: Pod, records: Records) -> list[Container]:
         record = records.get(container.name, NEVER_STARTED)
         if is_sidecar(container):
             found.append(container)
-            if not begun and not (record.running and record.health.started):
+            if record.hooked or (not begun and not record.up):
                 return found
         elif not begun and not succeeded(record):
             return [*found, container]
-    return [*found, *pod.spec.containers]
+    for container in pod.spec.containers:
+        found.append(container)
+        if records.get(container.name, NEVER_STARTED).hooked:
+            break
+    return found
 
 
 def succeeded(record: ContainerRecord) -> bool:
@@ -100,7 +107,7 @@ def initialized(pod: Pod, records: Records) -> bool:
     if any(records.get(one.name, NEVER_STARTED).run for one in pod.spec.containers):
         return True
     return all(
-        (record.running and record.health.started) if is_sidecar(one) else succeeded(record)
+        record.up if is_sidecar(one) else succeeded(record)
         for one in pod.spec.init_containers
         for record in [records.get(one.name, NEVER_STARTED)]
     )
@@ -126,11 +133,13 @@ def due_at(record: ContainerRecord) -> float:
     return record.run.exit.at + _pause_before_restart(record.run, record.pause)
 
 
-def started(record: ContainerRecord, run: Run, health: Health) -> ContainerRecord:
+def started(
+    record: ContainerRecord, run: Run, health: Health, *, hooked: bool = False
+) -> ContainerRecord:
     """The record after `run` began."""
     ended = record.run
     if ended is None or ended.exit is None:
-        return ContainerRecord(run=run, restarts=record.restarts, health=health)
+        return ContainerRecord(run=run, restarts=record.restarts, health=health, hooked=hooked)
     paused = _pause_before_restart(ended, record.pause)
     return ContainerRecord(
         run=run,
@@ -138,6 +147,7 @@ def started(record: ContainerRecord, run: Run, health: Health) -> ContainerRecor
         restarts=record.restarts + 1,
         pause=min(max(paused * 2, FIRST_PAUSE), LONGEST_PAUSE),
         health=health,
+        hooked=hooked,
     )
 
 
@@ -145,7 +155,7 @@ def exited(record: ContainerRecord, exit: Exit) -> ContainerRecord:
     """The record after its run ended."""
     assert record.run is not None
     return msgspec.structs.replace(
-        record, run=msgspec.structs.replace(record.run, exit=exit), stopping=False
+        record, run=msgspec.structs.replace(record.run, exit=exit), stopping=False, hooked=False
     )
 
 
@@ -187,18 +197,21 @@ def _over(pod: Pod, records: Records) -> bool:
 
 
 def _wind_down(pod: Pod, records: Records) -> Plan:
-    """Stop everything: the main containers together, then the sidecars, the last one first."""
+    """Stop everything: the main containers together, then the sidecars, the last one first.
+
+    All are told at once, so that their hooks run and the time they have is the same.
+    """
+    stops: list[Stop] = []
+    ahead: tuple[str, ...] = ()
     for group in _stop_order(pod):
-        running = [one for one in group if records.get(one.name, NEVER_STARTED).running]
-        if running:
-            return Plan(
-                tuple(
-                    Stop(one.name, pod.grace, f"Stopping container {one.name}")
-                    for one in running
-                    if not records[one.name].stopping
-                )
-            )
-    return Plan((Finish(),))
+        running = [one.name for one in group if records.get(one.name, NEVER_STARTED).running]
+        stops += [
+            Stop(name, pod.grace, f"Stopping container {name}", ahead)
+            for name in running
+            if not records[name].stopping
+        ]
+        ahead += tuple(running)
+    return Plan(tuple(stops)) if ahead else Plan((Finish(),))
 
 
 def _stop_order(pod: Pod) -> Sequence[Sequence[Container]]:

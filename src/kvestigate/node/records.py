@@ -67,6 +67,8 @@ class ContainerRecord(msgspec.Struct, frozen=True):
     health: Health = Health()
     stopping: bool = False
     """It was asked to stop."""
+    hooked: bool = False
+    """Its postStart hook runs: until that has ended it does not count as started."""
 
     @property
     def stage(self) -> Stage:
@@ -77,6 +79,11 @@ class ContainerRecord(msgspec.Struct, frozen=True):
     @property
     def running(self) -> bool:
         return self.stage is Stage.RUNNING
+
+    @property
+    def up(self) -> bool:
+        """Whether it has started for all that wait for it."""
+        return self.running and not self.hooked and self.health.started
 
 
 NEVER_STARTED = ContainerRecord()

@@ -70,24 +70,28 @@ def pod_status(
         ]
     if lifecycle.overdue(pod, now, started_at):
         status["reason"] = lifecycle.DEADLINE_EXCEEDED
-        status["message"] = "Pod was active on the node longer than the specified deadline"
+        status["message"] = lifecycle.TOO_LONG
     return status
 
 
 def phase(pod: Pod, records: Records, now: float, started_at: float) -> str:
     if any(records.get(one.name, NEVER_STARTED).running for one in pod.containers):
-        begun = any(records.get(one.name, NEVER_STARTED).run for one in pod.spec.containers)
-        return "Running" if begun else "Pending"
+        return "Running" if _begun(pod, records) else "Pending"
     plan = lifecycle.decide(pod, records, now, started_at=started_at)
     if lifecycle.Finish() not in plan.actions:
-        begun = any(records.get(one.name, NEVER_STARTED).run for one in pod.spec.containers)
-        return "Running" if begun else "Pending"
+        return "Running" if _begun(pod, records) else "Pending"
     if lifecycle.overdue(pod, now, started_at):
         return "Failed"
     done = all(
         lifecycle.succeeded(records.get(one.name, NEVER_STARTED)) for one in pod.spec.containers
     )
     return "Succeeded" if done else "Failed"
+
+
+def _begun(pod: Pod, records: Records) -> bool:
+    """Whether a main container has started at least once, its hook included."""
+    own = [records.get(one.name, NEVER_STARTED) for one in pod.spec.containers]
+    return any(record.run and (not record.hooked or record.previous) for record in own)
 
 
 def container_status(
@@ -100,7 +104,7 @@ def container_status(
         "image": container.image,
         "imageID": f"kvestigate://{container.image}" if record.run else "",
         "ready": _is_ready(pod, container, record),
-        "started": record.running and record.health.started,
+        "started": record.up,
         "restartCount": record.restarts,
         "state": state,
         "lastState": last,
@@ -124,7 +128,7 @@ def _is_ready(pod: Pod, container: Container, record: ContainerRecord) -> bool:
         return lifecycle.succeeded(record)
     if is_ephemeral(pod, container):
         return False  # nobody waits for one
-    return record.running and record.health.started and record.health.ready
+    return record.up and record.health.ready
 
 
 def _states(
@@ -133,6 +137,8 @@ def _states(
     """`state` and `lastState`."""
     room = MESSAGES // len(pod.containers)
     previous = _terminated(record.previous, room) if record.previous else {}
+    if record.hooked:
+        return _waiting("ContainerCreating", ""), previous
     if record.stage is Stage.RUNNING:
         assert record.run is not None
         return {"running": {"startedAt": text(record.run.started_at)}}, previous

@@ -1,37 +1,54 @@
-"""Ending a container as its spec wants: the hook, the signal, and after the grace the kill."""
+"""Ending a container as its spec wants: the hook, its turn, the signal, and at last the kill."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from kvestigate.aio.clock import Clock
 from kvestigate.node.hooks import Hooks
-from kvestigate.node.hosts.interface import Process
+from kvestigate.node.hosts.interface import Ending, Process
 from kvestigate.node.pods import Container
+
+LEAST_GRACE = 2.0
+"""Seconds between signal and kill, however long the hook took."""
 
 
 class Stopping:
     """One container on its way out."""
 
-    def __init__(self, clock: Clock, hooks: Hooks, container: Container, grace: float) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        hooks: Hooks,
+        container: Container,
+        grace: float,
+        *,
+        ahead: Sequence[asyncio.Future[Ending]] = (),
+        hook_failed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`ahead` are the ends of those whose turn comes first."""
         self._clock = clock
         self._hooks = hooks
         self._container = container
-        self._since = clock.now()
-        self._grace = grace
+        self._hook_failed = hook_failed
+        self._ahead = [end for end in ahead if not end.done()]
+        self._until = clock.now() + grace
         self._shortened = asyncio.Event()
+        self._hook = container.lifecycle.pre_stop if grace > 0 else None
         self._signalled = False
 
     def shorten(self, grace: float) -> None:
-        if grace < self._grace:
-            self._grace = grace
+        until = self._clock.now() + grace
+        if until < self._until:
+            self._until = until
             self._shortened.set()
 
     def begin(self, process: Process) -> bool:
-        """Send the signal, unless a hook comes first; whether that was the end already."""
-        if self._container.lifecycle.pre_stop is None or self._grace <= 0:
+        """Send the signal, unless something comes first; whether that was the end already."""
+        if self._hook is None and not self._ahead:
             self._signal(process)
         return process.ended.done()
 
@@ -41,25 +58,33 @@ class Stopping:
 
     async def run(self, process: Process) -> None:
         """Goes on after `begin`; returns when the container has ended."""
-        hook = self._container.lifecycle.pre_stop
-        if hook is not None and not self._signalled:
-            work = asyncio.ensure_future(self._hooks.run(self._container, process, hook))
-            await self._within_grace(process, work)
-            work.cancel()
+        if self._hook is not None:
+            await self._run_hook(process)
+        if self._ahead:
+            await self._within_grace(process, asyncio.ensure_future(asyncio.wait(self._ahead)))
+        if not self._signalled:
             self._signal(process)
+            self._until = max(self._until, self._clock.now() + LEAST_GRACE)
         await self._within_grace(process)
         if not process.ended.done():
             process.kill()
         await process.ended
 
+    async def _run_hook(self, process: Process) -> None:
+        assert self._hook is not None
+        work = asyncio.ensure_future(self._hooks.run(self._container, process, self._hook))
+        await self._within_grace(process, work)
+        if work.done() and not work.cancelled() and work.result():
+            self._hook_failed()
+
     async def _within_grace(
-        self, process: Process, work: asyncio.Future[str] | None = None
+        self, process: Process, work: asyncio.Future[Any] | None = None
     ) -> None:
-        """Until the process or `work` has ended, or time is up."""
+        """Until the process or `work` has ended, or time is up and `work` is given up."""
         while not process.ended.done() and not (work is not None and work.done()):
-            left = self._since + self._grace - self._clock.now()
+            left = self._until - self._clock.now()
             if left <= 0:
-                return
+                break
             self._shortened.clear()
             timer = asyncio.ensure_future(self._clock.sleep(left))
             hurry = asyncio.ensure_future(self._shortened.wait())
@@ -71,6 +96,8 @@ class Stopping:
             finally:
                 timer.cancel()
                 hurry.cancel()
+        if work is not None:
+            work.cancel()
 
 
 def stop_signal(container: Container) -> int:

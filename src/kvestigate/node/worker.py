@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -26,7 +27,7 @@ from kvestigate.node.images import (
 from kvestigate.node.launching import ceiling
 from kvestigate.node.lifecycle import Finish, Start, Stop
 from kvestigate.node.logs import Log
-from kvestigate.node.pods import Container, Pod
+from kvestigate.node.pods import Container, LifecycleHandler, Pod
 from kvestigate.node.preparing import NotMounted, Preparation
 from kvestigate.node.probes import ProbeFailure, Prober
 from kvestigate.node.records import (
@@ -56,7 +57,7 @@ class PodWorker:
     def __init__(self, pod: Pod, station: Station, preparation: Preparation) -> None:
         self.pod = pod
         self.key = key_of(pod)
-        self.started_at = station.clock.now()
+        self.started_at = started_at(pod) or station.clock.now()
         self.processes: dict[str, Process] = {}
         """The current or last run of each container."""
         self.previous: dict[str, Process] = {}
@@ -73,6 +74,8 @@ class PodWorker:
         self._probers: dict[str, Prober] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._hooks = Hooks(station)
+        self._late = False
+        """Whether it was told that the deadline has passed."""
         self._ceilings: dict[str, Ceiling] = {}
         """What each running container is held to."""
         self._recall(pod)
@@ -127,6 +130,7 @@ class PodWorker:
             return None  # it tells of our own report
         self._hurry()
         self._resize()
+        self._mind_deadline()
         while True:
             now = self._station.clock.now()
             plan = lifecycle.decide(pod, self._records, now, started_at=self.started_at)
@@ -140,8 +144,16 @@ class PodWorker:
             for action in plan.actions:
                 if isinstance(action, Start):
                     await self._start(action.container)
+                    if self._records[action.container].hooked:
+                        break  # the others wait for its hook
                 elif isinstance(action, Stop):
                     self._stop(action)
+
+    def _mind_deadline(self) -> None:
+        late = lifecycle.overdue(self.pod, self._station.clock.now(), self.started_at)
+        if late and not self._late:
+            self._tell("Normal", lifecycle.DEADLINE_EXCEEDED, lifecycle.TOO_LONG)
+        self._late = late
 
     def _look(self, pod: Pod) -> object:
         """All that a decision depends on: one look at it is as good as two."""
@@ -205,29 +217,49 @@ class PodWorker:
             self._wait(name, Waiting("CreateContainerError", str(failure)), RETRY_SECONDS)
             self._tell("Warning", "Failed", f"Error: {failure}", container=name)
         else:
-            await self._begun(container, record, process)
+            self._begun(container, record, process)
 
-    async def _begun(self, container: Container, record: ContainerRecord, process: Process) -> None:
+    def _begun(self, container: Container, record: ContainerRecord, process: Process) -> None:
         name = container.name
         if name in self.processes:
             self.previous[name] = self.processes[name]
         self.processes[name] = process
         self._ceilings[name] = ceiling(container)
         run = Run(container_id(process.key), process.started_at)
-        self._records[name] = lifecycle.started(record, run, initial_health(container))
+        hook = container.lifecycle.post_start
+        self._records[name] = lifecycle.started(
+            record, run, initial_health(container), hooked=hook is not None
+        )
         process.ended.add_done_callback(partial(self._on_end, name, process))
         if not self._station.config.terse:
             self._tell("Normal", "Created", f"Container created: {name}", container=name)
             self._tell("Normal", "Started", f"Container started: {name}", container=name)
-        hook = container.lifecycle.post_start
-        if hook is not None:
-            failure = await self._hooks.run(container, process, hook)
-            if failure:
-                self._tell("Warning", "FailedPostStartHook", failure, container=name)
-                process.kill()
-                await process.ended
-                return
-        self._probe(container, process)
+        if hook is None:
+            self._probe(container, process)
+        else:
+            self._spawn(self._post_start(container, process, hook))
+
+    async def _post_start(
+        self, container: Container, process: Process, hook: LifecycleHandler
+    ) -> None:
+        """Run the hook; the container counts as started when it has succeeded."""
+        name = container.name
+        work = asyncio.ensure_future(self._hooks.run(container, process, hook))
+        either: set[asyncio.Future[Any]] = {work, process.ended}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            work.cancel()
+        if process.ended.done() or self._records[name].stopping:
+            return
+        self._records[name] = msgspec.structs.replace(self._records[name], hooked=False)
+        if work.result():
+            # Not what it said: an event is for more eyes than a server's answer may be.
+            self._tell("Warning", "FailedPostStartHook", "PostStartHook failed", container=name)
+            self._stop(Stop(name, self.pod.grace, "FailedPostStartHook"))
+        else:
+            self._probe(container, process)
+        self._station.wake(self.key)
 
     def _image_missing(self, container: Container, why: str) -> None:
         name, image = container.name, container.image
@@ -329,7 +361,16 @@ class PodWorker:
         if not (self.pod.terminating and self._station.config.terse):
             self._tell("Normal", "Killing", action.why, container=name)
         process = self.processes[name]
-        stopping = Stopping(self._station.clock, self._hooks, container, action.grace)
+        stopping = Stopping(
+            self._station.clock,
+            self._hooks,
+            container,
+            action.grace,
+            ahead=[self.processes[one].ended for one in action.after],
+            hook_failed=partial(
+                self._tell, "Warning", "FailedPreStopHook", "PreStopHook failed", container=name
+            ),
+        )
         if stopping.begin(process):
             self._note_end(name, process)
         else:
@@ -426,3 +467,9 @@ def initial_health(container: Container) -> Health:
 
 def _attempt(record: ContainerRecord) -> int:
     return record.restarts + 1 if record.stage is Stage.EXITED or record.run else record.restarts
+
+
+def started_at(pod: Pod) -> float:
+    """When a node took it on, as an earlier agent has written down; 0 if none has."""
+    written = pod.status.start_time
+    return datetime.fromisoformat(written).timestamp() if written else 0.0
