@@ -26,6 +26,7 @@ class Operation:
     input: type
     """The options: a frozen dataclass or Struct whose fields are the parameters."""
     output: type
+    """What is answered: a dataclass or Struct, of which agents get the JSON schema."""
     effect: Effect
     handler: Callable[..., Awaitable[Any]]
     """`await handler(context, options)` returns an `output`."""

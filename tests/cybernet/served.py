@@ -4,13 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any
+
+import jsonschema_rs
 
 from kvestigate.client.access import Access
 from kvestigate.cybernet.serving import serve_http
 from kvestigate_client import CybernetClient
 from tests.cybernet.conftest import TOKENS, load
+
+
+class CheckedClient(CybernetClient):
+    """Finds every answer to be as the cyberspace says that it is."""
+
+    def call(self, operation: str, parameters: Mapping[str, Any] | None = None) -> Any:
+        result = super().call(operation, parameters)
+        [schema] = [it["result"] for it in self.info()["operations"] if it["name"] == operation]
+        jsonschema_rs.validate(schema, result)
+        return result
 
 
 class ServedSpace:
@@ -23,7 +36,7 @@ class ServedSpace:
         self.url = ""
 
     def client(self, identity: str = "ada") -> CybernetClient:
-        return CybernetClient(self.url, TOKENS[identity], timeout=60)
+        return CheckedClient(self.url, TOKENS[identity], timeout=60)
 
     def __enter__(self) -> ServedSpace:
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()))

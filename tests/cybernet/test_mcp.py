@@ -45,6 +45,7 @@ async def test_the_official_client_lists_and_calls_tools(
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
         assert set(tools) == {"report_run", "report_list", "pods"}
         assert tools["report_run"].input_schema["required"] == ["name"]
+        assert all((tool.output_schema or {})["type"] == "object" for tool in tools.values())
         annotations = tools["report_run"].annotations
         assert annotations is not None
         assert annotations.read_only_hint

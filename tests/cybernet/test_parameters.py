@@ -5,12 +5,13 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
+import jsonschema_rs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvestigate.catalog import OPERATIONS
-from kvestigate.cybernet.parameters import OURS, options_of, schema
+from kvestigate.cybernet.parameters import OURS, options_of, result_schema, schema
 from kvestigate.cybernet.refusals import ConstraintViolated
 from kvestigate.cybernet.registry import exposable
 from kvestigate.operation import Operation
@@ -125,3 +126,11 @@ def test_where_nodes_may_not_be_closed_they_stay_open(gpu: dict[str, Any], close
     assert options_of(create, given, "s/a").workspace.gpu.cordon_node
     told = schema(create, may_cordon=False)["$defs"]["GpuSpec"]["properties"]["cordon_node"]
     assert told["default"] is False
+
+
+@pytest.mark.parametrize("operation", exposable(OPERATIONS).values(), ids=lambda it: it.name)
+def test_what_is_answered_has_a_schema(operation: Operation) -> None:
+    found = result_schema(operation)
+    assert found["type"] == "object"
+    assert found["properties"]
+    jsonschema_rs.meta.validate(found)

@@ -7,6 +7,7 @@ from typing import Any
 
 from kvestigate import __version__
 from kvestigate.cybernet.gateway import Gateway
+from kvestigate.cybernet.parameters import result_schema
 from kvestigate.cybernet.quotas import Usage
 from kvestigate.cybernet.spec import (
     API_VERSION,
@@ -23,6 +24,8 @@ class Offer:
     effect: str
     """`read`, `write` or `destroy`"""
     parameters: dict[str, Any]
+    """JSON Schema."""
+    result: dict[str, Any]
     """JSON Schema."""
 
 
@@ -51,7 +54,7 @@ def info_of(gateway: Gateway) -> Info:
         name=space.metadata.name,
         description=space.metadata.description,
         operations=tuple(
-            Offer(it.name, it.summary, it.effect.value, gateway.schema(it))
+            Offer(it.name, it.summary, it.effect.value, gateway.schema(it), result_schema(it))
             for it in gateway.operations.values()
         ),
         constraints=Constraints(space.hosts, space.workspace),

@@ -12,6 +12,7 @@ from kvestigate import __version__
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.cybernet.bodies import NOTHING, Body
 from kvestigate.cybernet.gateway import Caller, Gateway
+from kvestigate.cybernet.parameters import result_schema
 from kvestigate.cybernet.refusals import Malformed, Refused, Unavailable
 from kvestigate.operation import Effect, Operation
 
@@ -20,7 +21,7 @@ VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 _BATCHES = "2025-03-26"
 """The only version in which several requests may come in one line."""
 _STRUCTURED = "2025-06-18"
-"""The first version in which a result may be more than text."""
+"""The first version in which a result is more than text, and its schema is known."""
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -177,6 +178,8 @@ class McpSession:
         }
         if self._version != VERSIONS[-1]:
             found["annotations"] = _annotations(operation)
+        if self._version >= _STRUCTURED:
+            found["outputSchema"] = result_schema(operation)
         return found
 
     async def _call(self, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -192,7 +195,7 @@ class McpSession:
             body = msgspec.json.encode(outcome.refusal.envelope())
             return {"content": [_text(body)], "isError": True}
         result: dict[str, Any] = {"content": [_text(outcome.result)], "isError": False}
-        if self._version >= _STRUCTURED and outcome.result.startswith(b"{"):
+        if self._version >= _STRUCTURED:
             result["structuredContent"] = msgspec.Raw(outcome.result)
         return result
 

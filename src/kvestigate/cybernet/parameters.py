@@ -1,4 +1,4 @@
-"""From the parameters of a request to the options of an operation, and their JSON schema. Pure."""
+"""From the parameters of a request to the options of an operation, and JSON schemas. Pure."""
 
 from __future__ import annotations
 
@@ -86,6 +86,15 @@ def schema(operation: Operation, *, may_cordon: bool = True) -> dict[str, Any]:
     top["required"] = [name for name in top.get("required", ()) if name not in OURS]
     top["additionalProperties"] = False
     return {**top, "$defs": definitions} if definitions else top
+
+
+@cache
+def result_schema(operation: Operation) -> dict[str, Any]:
+    """JSON Schema of what it answers: an object, which may have more than is named here."""
+    found = msgspec.json.schema(operation.output)
+    definitions = found["$defs"]
+    name = found["$ref"].removeprefix("#/$defs/")
+    return {**definitions[name], "$defs": definitions}
 
 
 def _fields(info: msgspec.inspect.Type) -> dict[str, msgspec.inspect.Type]:
