@@ -32,8 +32,10 @@ def test_another_launch_has_another_tag() -> None:
         fields = {"command": ["run"], "workspace": NODE, **fields}
         return compile_to_workspace(app(**fields)).launch.tag
 
-    assert tag() == tag(resources={"memory": "1Gi"})
+    assert tag() == tag(resources={"gpu": 1})
     tags = [
+        tag(resources={"cpu": "2"}),
+        tag(resources={"memory": "1Gi"}),
         tag(),
         tag(command=["walk"]),
         tag(env={"A": "1"}),

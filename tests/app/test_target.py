@@ -99,7 +99,7 @@ def test_other_restarts_are_no_contradiction(restart: str | None) -> None:
 @pytest.mark.parametrize(
     ("fields", "caveat"),
     [
-        ({"resources": {"memory": "64Gi"}}, "not enforced on a host"),
+        ({"resources": {"memory": "64Gi"}}, "kept by what the host has"),
         ({"k8s": {"replicas": 3}}, "k8s.replicas: 3 means nothing on a host"),
         ({"k8s": {"ports": [80]}}, "k8s.ports are not exposed"),
         ({"k8s": {"volumes": {"/data": "claim"}}}, "k8s.volumes are not there"),

@@ -9,6 +9,7 @@ import json
 import os
 import tarfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from kvestigate.workspace.operations import CREATE, DESTROY, FETCH, PS, RUN, SYN
 from kvestigate.workspace.options import CreateOptions, LogsOptions
 from kvestigate.workspace.runs import follow
 from kvestigate.workspace.spec import WorkspaceSpec, load_workspace
+from kvestigate.workspace.uploads import Upload
 from tests.bed import Bed
 from tests.cli.conftest import Invoke, Outcome
 from tests.hosts_cluster import HostsCluster
@@ -325,7 +327,9 @@ def test_the_operations_do_the_same_for_a_gateway(
     config["gpu"] = {"reserve": 1, "cordon_node": False}
 
     def call(operation: Operation, **options: Any) -> Any:
-        given: Any = msgspec.convert({"workspace": config, **options}, operation.input)
+        given: Any = msgspec.convert(
+            {"workspace": config, **options}, operation.input, dec_hook=lambda _, value: value
+        )
 
         async def handled() -> Any:
             return await operation.handler(cluster.access(), given)
@@ -343,9 +347,9 @@ def test_the_operations_do_the_same_for_a_gateway(
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as tar:
         tar.add(home / "in", arcname=".")
-    archive = base64.b64encode(packed.getvalue()).decode()
-    assert call(SYNC, archive=archive, subdir="datasets/in", apply=True)["sent"] == ["f"]
-    assert call(SYNC, archive=archive, subdir="datasets/in", apply=True)["equal"] == 1
+    with closing(Upload(packed.getvalue())) as archive:
+        assert call(SYNC, archive=archive, subdir="datasets/in", apply=True)["sent"] == ["f"]
+        assert call(SYNC, archive=archive, subdir="datasets/in", apply=True)["equal"] == 1
     launched = call(RUN, tag="t", command=["cat", "../datasets/in/f"], apply=True)
     assert launched["gpus"] == made["gpus"]
     ended = asyncio.run(_followed(cluster, config))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvestigate.errors import InputError
+from kvestigate.workspace.limits import CONFINE, Kept, Limits
 from kvestigate.workspace.marker import MARKER, GpuId
 from kvestigate.workspace.options import SIGNALS, KillOptions, RunOptions
 from kvestigate.workspace.running import (
@@ -82,11 +85,12 @@ class Place:
         tag: str = "t",
         env: Mapping[str, str] | None = None,
         gpus: tuple[GpuId, ...] = (),
+        limits: Limits = Limits(),  # noqa: B008  it is frozen
     ) -> int:
-        options = RunOptions(self.spec, tag, command, env=env or {})
+        options = RunOptions(self.spec, tag, command, env=env or {}, limits=limits)
         done = sh(launch_script(options, gpus))
         assert done.returncode == 0, done.stderr
-        return int(done.stdout)
+        return int(done.stdout.split()[0])
 
     def wait(self, tag: str = "t") -> None:
         """Until the process that writes down how the run ended has done so."""
@@ -290,3 +294,120 @@ def test_only_signals_are_signals() -> None:
         assert KillOptions(SPEC, "t", name).signal == name
     with pytest.raises(InputError, match="'9; id' is no signal"):
         KillOptions(SPEC, "t", "9; id")
+
+
+MEMORY = "import sys; kept = bytearray(512 << 20); print('had it')"
+
+
+def test_a_run_without_limits_has_none(place: Place) -> None:
+    place.start(sys.executable, "-c", MEMORY)
+    place.wait()
+    run = place.runs()["t"]
+    assert (run.limits, run.kept) == (Limits(), Kept())
+    assert place.log() == b"had it\n"
+
+
+def test_memory_is_kept_by_what_this_machine_has(place: Place) -> None:
+    place.start(sys.executable, "-c", MEMORY, limits=Limits(memory="200Mi"))
+    place.wait()
+    run = place.runs()["t"]
+    assert run.limits == Limits(memory="200Mi")
+    assert run.kept.memory in ("systemd", "cgroup", "rlimit")
+    assert run.kept.cpu == ""
+    assert run.exit_code != 0
+    assert b"had it" not in place.log()
+
+
+def test_cpu_is_kept_by_what_this_machine_has(place: Place) -> None:
+    """Whole CPUs where nothing finer is there."""
+    shown = "import os; print(len(os.sched_getaffinity(0)))"
+    place.start(sys.executable, "-c", shown, limits=Limits(cpu="700m"))
+    place.wait()
+    run = place.runs()["t"]
+    assert run.kept.cpu in ("systemd", "cgroup", "taskset")
+    assert run.kept.memory == ""
+    if run.kept.cpu == "taskset":
+        assert place.log() == b"1\n"
+
+
+def test_more_cpus_than_there_are_are_all_of_them(place: Place) -> None:
+    shown = "import os; print(len(os.sched_getaffinity(0)))"
+    place.start(sys.executable, "-c", shown, limits=Limits(cpu="5000"))
+    place.wait()
+    assert place.log() == f"{len(os.sched_getaffinity(0))}\n".encode()
+
+
+class Tools:
+    """A host that has some programs and not others."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        for name in ("sh", "sed", "id", "cat", "mkdir", "rmdir", "timeout", "seq", "tail", "head"):
+            self.link(name)
+        for name in ("paste", "env"):
+            self.link(name)
+
+    def link(self, name: str) -> None:
+        found = shutil.which(name)
+        assert found is not None
+        (self._directory / name).symlink_to(found)
+
+    def add(self, name: str, script: str) -> None:
+        (self._directory / name).write_text(f"#!/bin/sh\n{script}\n")
+        (self._directory / name).chmod(0o755)
+
+    def chosen(self, limits: Limits, base: Path) -> list[str]:
+        """What keeps CPU and memory, and what the command would be started by."""
+        ending = 'echo "cpu $cpu_by"; echo "memory $memory_by"; echo "wrapper $wrapper"'
+        start = f"cpu_by= memory_by= wrapper= base={base}\n" + limits.assignments
+        script = start + CONFINE.replace("/run/user/$(id -u)", str(self._directory)) + ending
+        environ = {"PATH": str(self._directory), "KVESTIGATE_WORKSPACE": "/w"}
+        done = subprocess.run(["/bin/sh", "-c", script], env=environ, capture_output=True)
+        return done.stdout.decode().splitlines()
+
+
+BOTH = Limits(cpu="1500m", memory="1Gi")
+
+
+@pytest.mark.skipif(
+    Path("/sys/fs/cgroup/cgroup.controllers").exists(), reason="this machine has cgroup v2"
+)
+@pytest.mark.parametrize(
+    ("programs", "linked", "cpu", "memory"),
+    [
+        ({}, ["taskset", "renice"], "taskset", "rlimit"),
+        ({}, ["renice"], "nice", "rlimit"),
+        ({}, [], "", "rlimit"),
+        ({"taskset": "exit 1"}, ["renice"], "nice", "rlimit"),
+        ({"systemd-run": "exit 1"}, ["taskset"], "taskset", "rlimit"),
+        ({"systemd-run": "exit 0"}, ["taskset"], "systemd", "systemd"),
+    ],
+)
+def test_the_first_that_works_is_chosen(
+    tmp_path: Path, programs: dict[str, str], linked: list[str], cpu: str, memory: str
+) -> None:
+    tools = Tools(tmp_path)
+    for name in linked:
+        tools.link(name)
+    for name, script in programs.items():
+        tools.add(name, script)
+    found = tools.chosen(BOTH, tmp_path / "t")
+    assert found[:2] == [f"cpu {cpu}".strip() if cpu else "cpu ", f"memory {memory}"]
+    started_by_systemd = "systemd-run --user --scope" in found[2]
+    assert started_by_systemd == (cpu == "systemd")
+    if started_by_systemd:
+        assert "-p CPUQuota=150% -p MemoryMax=1073741824 --" in found[2]
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory", "said"),
+    [
+        ("x", "", "limits.cpu"),
+        ("1m", "", "limits.cpu: '1m' is less than 10m"),
+        ("", "1Mi", "limits.memory: '1Mi' is less than 16Mi"),
+        ("", "4GB", "limits.memory"),
+    ],
+)
+def test_limits_that_mean_nothing_are_refused(cpu: str, memory: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Limits(cpu, memory)

@@ -10,6 +10,7 @@ from kvestigate.app.check import file_name
 from kvestigate.app.digest import digest
 from kvestigate.app.spec import AppSpec, RestartPolicy
 from kvestigate.errors import InputError
+from kvestigate.workspace.limits import Limits
 from kvestigate.workspace.names import check_variable
 from kvestigate.workspace.spec import DEFAULT_ROOT, GpuSpec, StorageSpec, WorkspaceSpec
 
@@ -34,6 +35,7 @@ class LaunchPlan:
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
     """Contents of config files by name."""
+    limits: Limits = field(default_factory=Limits)
 
 
 class CompiledWorkspace(NamedTuple):
@@ -142,8 +144,12 @@ def _launch(spec: AppSpec, path: str, more_env: Mapping[str, str]) -> LaunchPlan
     if loop := _LOOPS.get(spec.restarts):
         command = ("sh", "-c", loop, spec.metadata.name, *command)
     env = {**own, **spec.env, **more_env}
-    ending = digest({"command": list(command), "env": env, "files": files})[:8]
-    return LaunchPlan(f"{spec.metadata.name}-{ending}", command, env, files)
+    limits = Limits(spec.resources.cpu, spec.resources.memory)
+    all_of_it: dict[str, object] = {"command": list(command), "env": env, "files": files}
+    if limits:
+        all_of_it["limits"] = [limits.cpu, limits.memory]
+    ending = digest(all_of_it)[:8]
+    return LaunchPlan(f"{spec.metadata.name}-{ending}", command, env, files, limits)
 
 
 def _check_variable(name: str) -> None:

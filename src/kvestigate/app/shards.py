@@ -165,7 +165,9 @@ def _plan_run(
         for it in runs
         if it.state is RunState.RUNNING and _is_of(place.spec, it)
     ]
-    wanted = RunOptions(spec, launch.tag, launch.command, env=launch.env, apply=True)
+    wanted = RunOptions(
+        spec, launch.tag, launch.command, env=launch.env, limits=launch.limits, apply=True
+    )
     step = Step(Action.START, subject, f"log in {spec.path}/logs/{launch.tag}.log")
 
     async def start() -> None:

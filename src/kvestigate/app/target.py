@@ -77,7 +77,7 @@ def _host_caveats(spec: AppSpec) -> Iterator[str]:
     if _wiped(spec):
         yield "restart: always lasts until the node restarts, which wipes an all-tmpfs workspace"
     if spec.resources.cpu or spec.resources.memory:
-        yield "resources.cpu and resources.memory are not enforced on a host"
+        yield "resources.cpu and resources.memory are kept by what the host has: workspace ps tells"
     if spec.k8s.replicas > 1:
         yield f"k8s.replicas: {spec.k8s.replicas} means nothing on a host: it runs once"
     if spec.k8s.ports:

@@ -49,6 +49,8 @@ _MOST_GPUS = 1024
 @click.option(
     "--env", "envs", multiple=True, metavar="K=V", help="Variable of the run; repeatable."
 )
+@click.option("--cpu", default="", metavar="AMOUNT", help="CPUs that it may take: 2, 1500m.")
+@click.option("--memory", default="", metavar="AMOUNT", help="Memory that it may take: 4Gi.")
 @described
 @writes(Consequence.MODIFIES_HOSTS)
 async def run(
@@ -57,6 +59,8 @@ async def run(
     tag: str,
     gpus: tuple[int, ...],
     envs: tuple[str, ...],
+    cpu: str,
+    memory: str,
     spec: WorkspaceSpec,
     config: str,
     via: NodeAccess,
@@ -66,12 +70,22 @@ async def run(
 
     It goes on when this command has ended; `ps`, `logs` and `kill` look after it. GPUs are
     bound by UUID in CUDA_VISIBLE_DEVICES. If the workspace has env/bin, it is on the PATH.
+    Limits are kept by systemd, by a cgroup or by those of a process, whichever the host has.
     """
+    from kvestigate.workspace.limits import Limits
     from kvestigate.workspace.options import RunOptions
     from kvestigate.workspace.runs import run as collect
     from kvestigate.workspace.views import launch_blocks
 
-    wanted = RunOptions(spec, tag, words, gpus, pairs("--env", envs), apply=meant(confirmation))
+    wanted = RunOptions(
+        spec,
+        tag,
+        words,
+        gpus,
+        pairs("--env", envs),
+        Limits(cpu, memory),
+        apply=meant(confirmation),
+    )
     done = await collect(access_of(options), wanted, via)
     emit(options, done, launch_blocks)
     confirmation.require()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from kvestigate.errors import InputError
 from kvestigate.workspace import names
+from kvestigate.workspace.limits import Limits
 from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec
 from kvestigate.workspace.uploads import Upload
 
@@ -82,6 +83,7 @@ class RunOptions:
     gpus: tuple[int, ...] = ()
     """As the host counts them; those of the workspace if empty."""
     env: Mapping[str, str] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
     apply: bool = False
 
     def __post_init__(self) -> None:

@@ -6,17 +6,20 @@ process group that is signalled. The one that waits writes down how the command 
 
 - `TAG.pid`: the command's process, `TAG.meta`: what it is, as JSON;
 - `TAG.start`: both processes, when they started and under which boot, since numbers come again;
-- `TAG.exit`: exit code and time, once it has ended.
+- `TAG.exit`: exit code and time, once it has ended;
+- `TAG.cgroup`: the cgroup that it has for itself, if it has one.
 """
 
 from __future__ import annotations
 
 import enum
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 
+from kvestigate.errors import InputError
+from kvestigate.workspace.limits import CONFINE, Kept, Limits
 from kvestigate.workspace.marker import MARKER, GpuId
 from kvestigate.workspace.options import RunOptions
 from kvestigate.workspace.shell import assigned
@@ -44,6 +47,8 @@ class Run:
     started_at: str
     ended_at: str
     """Empty if that is not known."""
+    limits: Limits = field(default_factory=Limits)
+    kept: Kept = field(default_factory=Kept)
 
 
 class _Meta(msgspec.Struct, frozen=True):
@@ -51,6 +56,9 @@ class _Meta(msgspec.Struct, frozen=True):
     command: tuple[str, ...]
     gpus: tuple[GpuId, ...] = ()
     started_at: str = ""
+    limits: Limits = Limits()
+    cpu_by: str = ""
+    memory_by: str = ""
 
 
 # The name of a process may hold blanks and brackets; behind it all are numbers but the state.
@@ -98,35 +106,41 @@ if ! { remember && printf "%64s\\n" - >"$base.ended"; }; then
 fi
 setsid --wait sh -c "$lead" lead "$base" "$@"
 code=$?
+if [ -f "$base.cgroup" ]; then rmdir "$(cat "$base.cgroup")" 2>/dev/null; fi
 printf "%s %s\\n" "$code" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" 1<>"$base.ended"
 mv "$base.ended" "$base.exit"
 """
 )
 
 # Shells have what they put into the background ignore interrupts, and who started us may be that.
+_BEGIN = """\
+base=$1 meta=$2
+shift 2
+cpu_by= memory_by= wrapper=
+"""
 _LEAD = (
     _REMEMBER
     + """\
-base=$1 meta=$2
-shift 2
 note() {
-  printf "{\\"started_at\\":\\"%s\\",%s\\n" "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$meta"
+  printf "{\\"started_at\\":\\"%s\\",\\"cpu_by\\":\\"%s\\",\\"memory_by\\":\\"%s\\",%s\\n" \\
+    "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$cpu_by" "$memory_by" "$meta"
 }
 if ! { echo "$$" >"$base.pid" && remember && note >"$base.meta"; }; then
   echo full >"$base.ready"
   exit 1
 fi
-echo "$$" >"$base.ready"
+echo "$$ ${cpu_by:--} ${memory_by:--}" >"$base.ready"
 if env --default-signal=INT,QUIT true 2>/dev/null; then
-  exec env --default-signal=INT,QUIT "$@"
+  set -- env --default-signal=INT,QUIT "$@"
 fi
-exec "$@"
+if [ "$memory_by" = rlimit ]; then ulimit -d $((memory / 1024)); fi
+exec $wrapper "$@"
 """
 )
 
 
 def launch_script(options: RunOptions, gpus: tuple[GpuId, ...]) -> str:
-    """Start a run, and print its process once it is known where it is written down."""
+    """Start a run, and print its process, and what keeps its limits, once they are written down."""
     spec = options.workspace
     lines = [
         f"cd {shlex.quote(spec.path)}",
@@ -142,28 +156,33 @@ def launch_script(options: RunOptions, gpus: tuple[GpuId, ...]) -> str:
     return (
         "\n".join(lines)
         + "\n"
-        + assigned(meta=_meta(options, gpus), wait=_WAIT.strip(), lead=_LEAD.strip())
+        + assigned(meta=_meta(options, gpus), wait=_WAIT.strip(), lead=_lead(options.limits))
         + ALIVE
         + f"""\
 exec 9>pids/.lock
 flock 9
 if alive "$base"; then exit {BUSY}; fi
-for each in pid meta start ended exit ready; do rm -f "$base.$each"; done
+for each in pid meta start ended exit ready cgroup; do rm -f "$base.$each"; done
 mkfifo "$base.ready"
 cd code
 setsid --fork nohup sh -c "$wait" wait "$base" "$lead" "$meta" \\
   {command} \\
   >"$log" 2>&1 </dev/null 9>&-
-read -r pid <"$base.ready"
+read -r pid kept <"$base.ready"
 rm "$base.ready"
 if [ "$pid" = full ]; then
   rm -f "$base.meta"
   echo "$base.pid cannot be written: there is no room left in the workspace" >&2
   exit 1
 fi
-echo "$pid"
+echo "$pid $kept"
 """
     )
+
+
+def _lead(limits: Limits) -> str:
+    confine = limits.assignments + CONFINE if limits else ""
+    return (_BEGIN + confine + _LEAD).strip()
 
 
 def kill_script(path: str, tag: str, signal: str) -> str:
@@ -220,8 +239,10 @@ def parse_run(line: str) -> Run | None:
             gpus=meta.gpus,
             started_at=meta.started_at,
             ended_at="" if alive or ended == "-" else ended,
+            limits=meta.limits,
+            kept=Kept(meta.cpu_by, meta.memory_by),
         )
-    except (ValueError, msgspec.DecodeError):
+    except (ValueError, msgspec.DecodeError, InputError):
         return None
 
 
@@ -231,4 +252,5 @@ def _meta(options: RunOptions, gpus: tuple[GpuId, ...]) -> str:
         word.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
         for word in options.command
     ]
-    return msgspec.json.encode({"tag": options.tag, "command": shown, "gpus": gpus}).decode()[1:]
+    meta = {"tag": options.tag, "command": shown, "gpus": gpus, "limits": options.limits}
+    return msgspec.json.encode(meta).decode()[1:]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kvestigate.client.access import Access
 from kvestigate.client.api import Api
@@ -18,6 +18,7 @@ from kvestigate.workspace.devices import gpus_of
 from kvestigate.workspace.gpus import Gpu, choose_for_run
 from kvestigate.workspace.host import attempt, complaint, legible, looking, perform, staying
 from kvestigate.workspace.lifecycle import existing
+from kvestigate.workspace.limits import Kept, Limits
 from kvestigate.workspace.marker import GpuId
 from kvestigate.workspace.options import KillOptions, LogsOptions, PsOptions, RunOptions
 from kvestigate.workspace.plan import Plan
@@ -49,6 +50,8 @@ class Launch:
     pid: int | None
     """None if it was not started."""
     applied: bool
+    limits: Limits = field(default_factory=Limits)
+    kept: Kept = field(default_factory=Kept)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +93,14 @@ async def run(access: Access, options: RunOptions, via: NodeAccess = DEFAULT) ->
         line = f"start {options.tag} in {spec.path}/code, log in logs/{options.tag}.log"
         plan = Plan(spec.name, spec.node, spec.path, (Step(line, script),))
         if not options.apply:
-            return Launch(plan, options.tag, gpus, None, False)
+            return Launch(plan, options.tag, gpus, None, False, options.limits)
         done = await attempt(staying(host), script)
         if done.exit_code == BUSY:
             raise _busy(options.tag)
         if done.exit_code:
             raise KvestigateError(f"{spec.node}: {complaint(done)}")
-        return Launch(plan, options.tag, gpus, int(done.stdout), True)
+        pid, kept = done.stdout.decode().split(maxsplit=1)
+        return Launch(plan, options.tag, gpus, int(pid), True, options.limits, Kept.parse(kept))
 
 
 async def ps(access: Access, options: PsOptions, via: NodeAccess = DEFAULT) -> RunList:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, one_line, text
 from kvestigate.render.human import counted, size
@@ -17,6 +17,7 @@ from kvestigate.workspace.lifecycle import (
     Status,
     WorkspaceView,
 )
+from kvestigate.workspace.limits import Kept, Limits
 from kvestigate.workspace.marker import GpuId
 from kvestigate.workspace.plan import Plan
 from kvestigate.workspace.running import Run, RunState
@@ -180,9 +181,22 @@ def launch_blocks(done: Launch) -> Sequence[Block]:
     if done.applied:
         return [
             text(f"{done.tag} runs on {plan.node}{gpus}, pid {done.pid}", Tone.GOOD),
+            *(text(it, tone) for it, tone in _kept(done.limits, done.kept)),
             text(f"log: {plan.path}/logs/{done.tag}.log"),
         ]
     return [text(f"would run {done.tag} on {plan.node}{gpus}"), *_steps(plan)]
+
+
+def _kept(limits: Limits, kept: Kept) -> Iterator[tuple[str, Tone]]:
+    for name in ("cpu", "memory"):
+        if amount := getattr(limits, name):
+            by = getattr(kept, name)
+            said = f"kept by {by}" if by else "nothing on this host keeps it"
+            yield f"{name}: {amount}, {said}", Tone.PLAIN if by else Tone.WARN
+
+
+def _limits(run: Run) -> str:
+    return ", ".join(it for it, _ in _kept(run.limits, run.kept)) or "-"
 
 
 def runs_blocks(found: RunList) -> Sequence[Block]:
@@ -192,6 +206,7 @@ def runs_blocks(found: RunList) -> Sequence[Block]:
         Column("exit", number=True),
         Column("pid", number=True),
         Column("gpus"),
+        Column("limits"),
         Column("started"),
         Column("ended"),
         Column("command"),
@@ -203,6 +218,7 @@ def runs_blocks(found: RunList) -> Sequence[Block]:
             _exit(it),
             str(it.pid),
             _indices(it.gpus),
+            _limits(it),
             it.started_at,
             it.ended_at or "-",
             one_line(shlex.join(it.command)),
