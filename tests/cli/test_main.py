@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 import pytest
@@ -207,3 +208,18 @@ def test_ctrl_c_unwinds_what_runs_and_exits_130() -> None:
         child.kill()  # or whatever is wrong would be waited for without end
         child.communicate()
     assert child.returncode == 130
+
+
+def test_characters_that_a_terminal_lacks_are_shown_by_their_numbers(home: Path) -> None:
+    (home / "s.yaml").write_text(
+        "apiVersion: kvestigate.dev/v1\nkind: Scenario\nmetadata: {name: small}\n"
+        "spec: {summary: 日本, nodes: [{name: a}]}\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "kvestigate", "scenario", "show", "./s.yaml"],
+        env={"PATH": os.environ["PATH"], "PYTHONIOENCODING": "ascii:strict"},
+        capture_output=True,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"summary: \\u65e5\\u672c" in done.stdout

@@ -6,6 +6,7 @@ module runs a loop, prints failures, and decides what the shell is told.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Coroutine, Sequence
@@ -50,15 +51,23 @@ K8S_COLLECT_PROGRAM = program(
 
 
 def kvestigate() -> NoReturn:
-    sys.exit(run(KVESTIGATE_PROGRAM))
+    sys.exit(_main(KVESTIGATE_PROGRAM))
 
 
 def k8s_cli() -> NoReturn:
-    sys.exit(run(K8S_CLI_PROGRAM))
+    sys.exit(_main(K8S_CLI_PROGRAM))
 
 
 def k8s_collect() -> NoReturn:
-    sys.exit(run(K8S_COLLECT_PROGRAM))
+    sys.exit(_main(K8S_COLLECT_PROGRAM))
+
+
+def _main(root: click.Command) -> int:
+    for stream in (sys.stdout, sys.stderr):
+        # Logs and labels hold any character; a terminal that lacks some shows their numbers.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    return run(root)
 
 
 def run(root: click.Command, args: Sequence[str] | None = None) -> int:
