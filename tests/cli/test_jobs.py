@@ -527,6 +527,8 @@ def test_programs_are_told_what_a_deed_came_to(invoke: Invoke, home: Path, clust
     assert told("auth", "login", "teller") == told("auth", "whoami") == {"username": "teller"}
     task = told("jobs", "submit", "task.yaml", "--detach")
     assert task["message"].endswith(task["task_id"])
+    created = told("jobs", "status", task["task_id"])["created_at"]
+    assert f"{created[:10]} {created[11:19]} UTC" in ok(invoke("jobs", "list"))
     assert told("jobs", "stop", task["task_id"])["status"] == "stopped"
     assert told("jobs", "stop", "--all")["count"] == 0
     volume = told("volumes", "create", "told", "1Gi")["volume_id"]

@@ -197,7 +197,7 @@ FAULTS: list[tuple[str, str, str, Given]] = [
      {listings.PODS: [pending("0/3 nodes are available: 3 Insufficient cpu.")]}),
     ("job-failed", "critical", "BackoffLimitExceeded: m; container main: exit code 3",
      {listings.JOBS: [job("Failed", "BackoffLimitExceeded")], listings.PODS: [JOB_POD]}),
-    ("never-ready", "warning", "main runs, but has not been ready since 2026-03-01 11:30Z",
+    ("never-ready", "warning", "main runs, but has not been ready since 2026-03-01 11:30 UTC",
      {listings.PODS: [unready("2026-03-01T11:30:00Z")]}),
     ("no-requests", "info", "no requests for main", {listings.PODS: [pod("p", on="n")]}),
     ("node-not-ready", "critical", "not ready: m", {listings.NODES: [sick_node("Ready", "False")]}),

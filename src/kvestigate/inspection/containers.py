@@ -125,7 +125,7 @@ def _each(pod: Pod) -> Iterator[tuple[str, Container]]:
 def _state(state: ContainerState) -> str:
     if state.running is not None:
         since = state.running.started_at
-        return f"running since {since:%Y-%m-%d %H:%M:%S}Z" if since else "running"
+        return f"running since {since:%Y-%m-%d %H:%M:%S} UTC" if since else "running"
     if state.waiting is not None:
         said = f": {state.waiting.message}" if state.waiting.message else ""
         return f"waiting: {state.waiting.reason or 'no reason given'}{said}"

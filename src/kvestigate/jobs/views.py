@@ -47,7 +47,7 @@ def task_list_blocks(
             task.task_id,
             task.name,
             Cell(task.status.value, _TONES[task.status]),
-            task.created_at[:19],
+            _shown(task.created_at),
             task.username,
             task.metadata.namespace,
             ", ".join(task.metadata.node_jobs),
@@ -73,8 +73,8 @@ def task_blocks(task: TaskStatus) -> Sequence[Block]:
                 ("namespace", meta.namespace),
                 ("nodes", f"{meta.num_nodes} ({counts})"),
                 ("jobs", ", ".join(meta.node_jobs)),
-                ("created", task.created_at),
-                ("updated", task.updated_at),
+                ("created", _shown(task.created_at)),
+                ("updated", _shown(task.updated_at)),
             ]
         )
     ]
@@ -109,7 +109,7 @@ def volume_list_blocks(
             volume.name,
             volume.size,
             _phase(volume),
-            volume.created_at[:19],
+            _shown(volume.created_at),
             volume.username,
             volume.storage_class or "",
             ",".join(volume.access_modes),
@@ -133,7 +133,7 @@ def volume_blocks(volume: VolumeStatus) -> Sequence[Block]:
                 ("user", volume.username),
                 ("claim", volume.metadata.pvc_name),
                 ("namespace", volume.metadata.namespace),
-                ("created", volume.created_at),
+                ("created", _shown(volume.created_at)),
             ]
         )
     ]
@@ -165,8 +165,8 @@ def history_blocks(history: HistoryResponse, *, all_users: bool = False) -> Sequ
             task.task_id,
             task.name,
             Cell(task.status, _ENDS.get(task.status, Tone.PLAIN)),
-            task.created_at[:19],
-            task.ended_at[:19],
+            _shown(task.created_at),
+            _shown(task.ended_at),
             str(task.num_nodes),
             str(task.gpus),
             task.reason,
@@ -250,6 +250,11 @@ def live_line(view: TaskView) -> str:
         for node in view.nodes
     )
     return f"{view.task.task_id} {view.task.status.value}: {nodes}"
+
+
+def _shown(text: str) -> str:
+    """A time of the API, which is UTC and does not say so, as people are shown it everywhere."""
+    return f"{text[:19].replace('T', ' ')} UTC" if text else ""
 
 
 def _moment(text: str) -> datetime | None:

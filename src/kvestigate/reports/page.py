@@ -52,7 +52,7 @@ svg { vertical-align: middle } .bar { width: min(120px, 12vw) }
 
 def to_page(audit: Audit) -> str:
     """A complete HTML document."""
-    title = f"Audit of {escape(audit.server)}, {audit.captured_at:%Y-%m-%d %H:%M:%S}Z"
+    title = f"Audit of {escape(audit.server)}, {audit.captured_at:%Y-%m-%d %H:%M:%S} UTC"
     parts = [
         f"<h1>{title}</h1>",
         *([f'<p class="warn">{escape(only(audit.namespace))}</p>'] if audit.namespace else []),

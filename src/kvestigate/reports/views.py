@@ -22,7 +22,7 @@ _SHOWN = 10
 
 def audit_blocks(audit: Audit) -> Sequence[Block]:
     """Every report under its heading, what is missing, and the findings at the end."""
-    blocks: list[Block] = [text(f"{audit.server}, {audit.captured_at:%Y-%m-%d %H:%M:%S}Z")]
+    blocks: list[Block] = [text(f"{audit.server}, {audit.captured_at:%Y-%m-%d %H:%M:%S} UTC")]
     if audit.namespace:
         blocks.append(text(only(audit.namespace), Tone.WARN))
     for report in REPORTS:

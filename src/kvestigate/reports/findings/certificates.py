@@ -23,7 +23,7 @@ def expiring(snapshot: Snapshot) -> Iterator[Finding]:
             continue
         gone = ends <= snapshot.captured_at
         days = abs((ends - snapshot.captured_at).days)
-        seen = f"its certificate {'ended' if gone else 'ends'} on {ends:%Y-%m-%d %H:%M}Z"
+        seen = f"its certificate {'ended' if gone else 'ends'} on {ends:%Y-%m-%d %H:%M} UTC"
         yield Finding(
             rule="certificate-expiry",
             severity=Severity.CRITICAL if gone else Severity.WARNING,

@@ -24,7 +24,7 @@ def not_ready(snapshot: Snapshot) -> Iterator[Finding]:
             continue
         said = next((it for it in node.status.conditions if it.type == "Ready"), None)
         since = (
-            f" since {said.last_transition_time:%Y-%m-%d %H:%M}Z"
+            f" since {said.last_transition_time:%Y-%m-%d %H:%M} UTC"
             if (said is not None and said.last_transition_time)
             else ""
         )

@@ -56,7 +56,7 @@ def out_of_memory(snapshot: Snapshot) -> Iterator[Finding]:
                     severity=Severity.CRITICAL,
                     subject=subject(pod),
                     evidence=f"container {status.name} was killed for using more than {allowed}"
-                    + (f", at {state.finished_at:%Y-%m-%d %H:%M}Z" if state.finished_at else ""),
+                    + (f", at {state.finished_at:%Y-%m-%d %H:%M} UTC" if state.finished_at else ""),
                     why="the kernel ends it at once, in the middle of whatever it was doing",
                     command=f"kvestigate describe pod {pod.metadata.name} -n {_namespace(pod)}",
                 )
@@ -129,7 +129,7 @@ def never_ready(snapshot: Snapshot) -> Iterator[Finding]:
                 severity=Severity.WARNING,
                 subject=subject(pod, waiting[0]),
                 evidence=f"{', '.join(waiting)} runs, but has not been ready since "
-                f"{since:%Y-%m-%d %H:%M}Z",
+                f"{since:%Y-%m-%d %H:%M} UTC",
                 why="no Service sends it anything, and rollouts wait for it",
                 command=f"kvestigate describe pod {pod.metadata.name} -n {_namespace(pod)}",
             )
