@@ -56,15 +56,16 @@ async def _admitted(call: Call, request: Object) -> tuple[Object, Item]:
     """A request as policies and webhooks leave it, and whose token it wants."""
     told: Object = request.get("spec") or {}
     seconds = told.get("expirationSeconds")
+    asked_for: Object = {
+        "audiences": told.get("audiences") or [],
+        "expirationSeconds": _USUAL if seconds is None else seconds,
+        "boundObjectRef": told.get("boundObjectRef"),
+    }
     made: Object = {
         "kind": TOKEN_REQUEST.resource.kind,
         "apiVersion": TOKEN_REQUEST.resource.api_version,
         "metadata": {"name": call.asked.name, "namespace": call.namespace, **request["metadata"]},
-        "spec": {
-            "audiences": told.get("audiences") or [],
-            "expirationSeconds": _USUAL if seconds is None else seconds,
-            "boundObjectRef": told.get("boundObjectRef"),
-        },
+        "spec": dict(asked_for),
         "status": _UNANSWERED,
     }
     write = writing.part(call, TOKEN_REQUEST, made, dry_run=call.dry_run)
@@ -72,7 +73,7 @@ async def _admitted(call: Call, request: Object) -> tuple[Object, Item]:
 
     def check() -> None:
         found.append(_account(call, write.new["metadata"]))
-        spec = write.new["spec"] = {**made["spec"], **(write.new.get("spec") or {})}
+        spec = write.new["spec"] = {**asked_for, **(write.new.get("spec") or {})}
         spec["audiences"] = spec["audiences"] or [call.issuer.issuer(call.plane.name)]
         if problems := _problems(spec["expirationSeconds"]):
             raise causes.reject("TokenRequest", _GROUP, "", problems)
