@@ -8,7 +8,7 @@ from kvestigate.kube import facts
 from kvestigate.kube.facts import Definition, Field, Type
 from kvestigate.kube.patches.strategic import UNTYPED, PatchField, PatchSchema
 
-_UNKNOWN = PatchField()
+_NO_LIST = "expected slice or array type, but got: struct"
 
 
 class TypedSchema:
@@ -24,8 +24,15 @@ class TypedSchema:
         found = self._fields.get(name)
         if found is None:
             field = self._definition.fields.get(name)
-            found = self._fields[name] = _UNKNOWN if field is None else _patch_field(field)
+            if field is None:
+                return self._unknown(name)
+            found = self._fields[name] = _patch_field(field)
         return found
+
+    def _unknown(self, name: str) -> PatchField:
+        struct = self._definition.name.rpartition(".")[2]
+        why = f'unable to find api field in struct {struct} for the json field "{name}"'
+        return PatchField(unordered=why)
 
 
 class MapSchema:
@@ -54,7 +61,8 @@ def for_kind(group: str, version: str, kind: str) -> PatchSchema:
 
 
 def _patch_field(field: Field) -> PatchField:
-    return PatchField(field.strategies, field.merge_key, _value_schema(field))
+    unordered = "" if field.type is Type.LIST else _NO_LIST
+    return PatchField(field.strategies, field.merge_key, _value_schema(field), unordered)
 
 
 def _value_schema(field: Field) -> PatchSchema:

@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from kvestigate.errors import NotAcceptable, NotFound
+from kvestigate.errors import NotFound
 from kvestigate.kube import facts
 from kvestigate.plane import answer, negotiate
 from kvestigate.plane.documents import Document
@@ -134,21 +134,22 @@ def of(types: Types) -> Discovery:
 
 def _wants_aggregated(request: Request) -> bool:
     """Whether the first alternative of Accept that can be served is the one document."""
-    for media, options in negotiate.alternatives(request.headers.get("accept") or "*/*"):
+    accept = request.headers.get("accept") or "*/*"
+    for media, options in negotiate.alternatives(accept):
         if media not in negotiate.JSON and media != negotiate.YAML:
             continue
         if "as" not in options:
             return False
         if media in negotiate.JSON and AGGREGATED.items() <= options.items():
             return True
-    raise NotAcceptable(
-        "only the following media types are accepted: application/json, application/yaml, "
-        f"{_AGGREGATED_MEDIA}"
-    )
+    negotiate.negotiate(accept)
+    raise negotiate.unwanted()
 
 
 def _plain(value: dict[str, Any], request: Request) -> Response:
     form = negotiate.negotiate(request.headers.get("accept"))
+    if form.form is not negotiate.Form.OBJECT:
+        raise negotiate.unwanted()
     response = answer.json_value(value)
     return answer.as_yaml(response) if form.yaml else response
 

@@ -64,6 +64,11 @@ def negotiate(accept: str, collective: bool = False) -> Representation:
         version = options.get("v", "")
         if form and options.get("g") == "meta.k8s.io" and version in ("v1", "v1beta1"):
             return Representation(form, f"meta.k8s.io/{version}", yaml)
-    raise NotAcceptable(
+    raise unwanted()
+
+
+def unwanted() -> NotAcceptable:
+    """The refusal of a form that there is not."""
+    return NotAcceptable(
         f"only the following media types are accepted: {', '.join(_REPRESENTATIONS)}"
     )

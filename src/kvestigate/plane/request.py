@@ -106,9 +106,9 @@ def _read(method: str, path: str, query: str) -> Asked:
         namespace, rest = rest[1], rest[2:]
     resource, *tail = rest
     name = tail[0] if tail else ""
-    if resource == "namespaces" and not group:
+    if resource == "namespaces" and not group and not namespace:
         namespace = name
-    verb = "watch" if prefixed and method == "GET" else _verb(method, name, params)
+    verb = "watch" if prefixed else _verb(method, name, params)
     if not name and "fieldSelector" in params and verb in _COLLECTIVE:
         name = _selected_name(params["fieldSelector"])
     return Asked(

@@ -66,7 +66,8 @@ async def _openapi(
         return await v2.of(known).respond(incoming, breathe)
     if path.startswith(v3.ROOT):
         digest = asked.params.get("hash", "")
-        return await v3.of(known).respond(path, incoming, digest, breathe)
+        found = await v3.of(known).respond(path, incoming, digest, breathe)
+        return found or Response(404)
     return None
 
 

@@ -243,11 +243,20 @@ class _Route(NamedTuple):
 def _verb(served: Kind, asked: Asked, aggregated: Verbs | None) -> Verb:
     if asked.rest and asked.subresource != "proxy":
         raise errors.NotFound("the server could not find the requested resource", details={})
-    route = _Route(asked.verb, asked.subresource, asked.namespace != "", asked.name != "")
+    route = _Route(asked.verb, asked.subresource, _in_namespace(asked), asked.name != "")
     verb = _own_verb(served, route) if aggregated is None else _find(served, route, aggregated)
-    if verb is None:
+    if verb is None or (asked.verb == "watch" and asked.method not in _WATCHING):
         raise _not_allowed(served, asked)
     return verb
+
+
+_WATCHING = ("GET", "HEAD")
+
+
+def _in_namespace(asked: Asked) -> bool:
+    if asked.resource == "namespaces" and not asked.group:
+        return asked.namespace not in ("", asked.name)  # a namespace is in itself
+    return asked.namespace != ""
 
 
 def _find(served: Kind, route: _Route, aggregated: Verbs | None = None) -> Verb | None:
@@ -288,11 +297,13 @@ def _not_allowed(served: Kind, asked: Asked) -> errors.ApiError:
 
 def _leads_somewhere(route: _Route, resource: Resource) -> bool:
     """Whether there is anything at the path."""
-    if route.subresource and route.subresource not in resource.subresources:
+    if route.subresource and (
+        route.verb == "watch" or route.subresource not in resource.subresources
+    ):
         return False
     if resource.namespaced:
         return route.in_namespace or not route.named or route.verb in _COLLECTIVE
-    return not route.in_namespace or (resource.plural == "namespaces" and not resource.group)
+    return not route.in_namespace
 
 
 _COLLECTIVE = ("list", "watch", "deletecollection")

@@ -56,6 +56,8 @@ class PatchField:
     """`name`, `containerPort`: what tells the elements of a list of objects apart."""
     schema: PatchSchema = UNTYPED
     """Of the field's value; of a list, of its elements."""
+    unordered: str = ""
+    """Why there are no elements to put in order; empty if there may be."""
 
     @property
     def merges(self) -> bool:
@@ -212,6 +214,8 @@ def _merge_in_order(
     field = schema.field(key)
     current = _list(merged[key]) if key in merged else None
     patch = _list(pending[key]) if key in pending else None
+    if field.unordered:
+        raise ApiError(field.unordered)
     _check_order(patch or [], order, field.merge_key)
     if patch is None and current is None:
         return
@@ -221,6 +225,8 @@ def _merge_in_order(
         result = _without_directives(patch)
     else:
         result = _merge_list(current, patch, field)
+    if field.merge_key and result:
+        _check_ordered_by_key(order)
     _element_type(current or [], patch or [])
     merged[key] = arrange(result, order, current or [], field.merge_key)
     pending.pop(key, None)
@@ -243,6 +249,12 @@ def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
             f"The order in patch list:\n{shown(patch)}\n doesn't match {_ORDER} list:\n"
             f"{shown(order)}\n"
         )
+
+
+def _check_ordered_by_key(order: list[Any]) -> None:
+    for index, element in enumerate(order):
+        if not isinstance(element, dict):
+            raise ApiError(f"value for key {index} is not a map")
 
 
 def _target(directive: str, prefix: str) -> str:
