@@ -17,6 +17,7 @@ from kvestigate.node.hosts.directory import DirectoryHost
 from kvestigate.node.station import CLAIMS, CONFIG_MAPS, PERSISTENT_VOLUMES
 from tests.node.conftest import (
     LONG,
+    PYTHON,
     MakeHost,
     Object,
     in_phase,
@@ -48,13 +49,18 @@ async def logs(agent: Agent, name: str, container: str = "main") -> str:
         return await kubelet.text(f"/containerLogs/default/{name}/{container}")
 
 
-async def told(api: Api, reason: str) -> str:
+async def told(api: Api, reason: str, begins: str = "") -> str:
     """The message of the first event of a kind."""
     async with asyncio.timeout(LONG), api.watch(EVENTS) as events:
         async for event in events:
-            if event.object["reason"] == reason:
-                return str(event.object["message"])
+            message = str(event.object["message"])
+            if event.object["reason"] == reason and message.startswith(begins):
+                return message
     raise AssertionError("the watch ended")
+
+
+def has_started(found: Object) -> bool:
+    return any(one["started"] for one in found.get("status", {}).get("containerStatuses", []))
 
 
 def is_waiting_for(reason: str) -> Callable[[Object], bool]:
@@ -340,3 +346,46 @@ async def test_a_deadline_counts_from_the_pods_start(api: Api, make_host: MakeHo
         done = await until(api, "p", in_phase("Failed"))
         assert done["status"]["reason"] == "DeadlineExceeded"
         assert "longer than" in await told(api, "DeadlineExceeded")
+
+
+# Probes.
+
+HEALTH = """
+import socket
+server = socket.create_server(("", 8080))
+def frame(kind, content=b"", flags=0, stream=0):
+    head = len(content).to_bytes(3, "big") + bytes((kind, flags))
+    return head + stream.to_bytes(4, "big") + content
+print("up", flush=True)
+while True:
+    with server.accept()[0] as peer:
+        asked = b""
+        while b"Health/Check" not in asked:
+            asked += peer.recv(9999)
+        status = 1 if b"good" in asked else 2
+        peer.sendall(frame(4) + frame(0, bytes((0, 0, 0, 0, 2, 8, status)), 1, 1))
+        peer.recv(9999)
+"""
+
+
+async def test_a_grpc_probe_asks_for_its_service(api: Api, agent: Agent) -> None:
+    probe = {"periodSeconds": 1, "failureThreshold": 1}
+    made = pod(
+        "p",
+        {
+            "command": [PYTHON, "-c", HEALTH],
+            "startupProbe": {
+                "periodSeconds": 1,
+                "failureThreshold": 60,
+                "grpc": {"port": 8080, "service": "good"},
+            },
+            "readinessProbe": {**probe, "grpc": {"port": 8080, "service": "bad"}},
+        },
+        terminationGracePeriodSeconds=0,
+    )
+    await api.create(PODS, made)
+    assert not is_ready(await until(api, "p", has_started))
+    assert (
+        await told(api, "Unhealthy", "Readiness")
+        == 'Readiness probe failed: service unhealthy (responded with "NOT_SERVING")'
+    )

@@ -6,10 +6,13 @@ import asyncio
 import ssl
 
 from kvestigate import errors
+from kvestigate.node import grpc_health
+from kvestigate.node.grpc_health import NoHealth, Serving
 from kvestigate.node.hosts.interface import LaunchFailed, Process
 from kvestigate.node.pods import (
     Container,
     ExecAction,
+    GrpcAction,
     HttpAction,
     LifecycleHandler,
     TcpAction,
@@ -95,6 +98,18 @@ class Hooks:
         finally:
             await client.aclose()
         return status
+
+    async def ask_health(self, process: Process, action: GrpcAction) -> None:
+        host, port = await self._station.dial(process, action.port)
+        try:
+            health = await grpc_health.check(host, port, action.service)
+        except NoHealth as failure:
+            raise ActionFailed(f"error: health rpc probe failed: {failure}") from failure
+        except OSError as failure:
+            why = f'error: failed to connect service at "{host}:{port}": {failure}'
+            raise ActionFailed(why) from failure
+        if health is not Serving.SERVING:
+            raise ActionFailed(f'service unhealthy (responded with "{health.name}")')
 
     async def connect(self, container: Container, process: Process, action: TcpAction) -> None:
         port = port_number(container, action.port)

@@ -82,6 +82,8 @@ class TcpAction(View, frozen=True):
 
 class GrpcAction(View, frozen=True):
     port: int = 0
+    service: str = ""
+    """Empty for the server as a whole."""
 
 
 class SleepAction(View, frozen=True):

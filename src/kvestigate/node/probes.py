@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kvestigate.node.hooks import ActionFailed, Hooks
 from kvestigate.node.hosts.interface import Process
-from kvestigate.node.pods import Container, Probe, TcpAction
+from kvestigate.node.pods import Container, Probe
 from kvestigate.node.records import Health
 from kvestigate.node.station import Station
 
@@ -55,6 +55,7 @@ class Prober:
         self._tell = tell
         self._hooks = Hooks(station)
         self._task: asyncio.Task[None] | None = None
+        self._held = False
         self._health = Health(
             started=container.startup_probe is None, ready=container.readiness_probe is None
         )
@@ -64,6 +65,10 @@ class Prober:
         if container.startup_probe or container.readiness_probe or container.liveness_probe:
             self._task = asyncio.ensure_future(self._run())
 
+    def hold(self) -> None:
+        """The container ends: nobody need know any more whether it lives, only if it is ready."""
+        self._held = True
+
     def stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
@@ -72,6 +77,8 @@ class Prober:
         container = self._container
         if container.startup_probe is not None:
             await self._until_started(container.startup_probe)
+            if not self._health.started:
+                return  # it will be restarted
         async with asyncio.TaskGroup() as group:
             if container.readiness_probe is not None:
                 group.create_task(self._repeat("Readiness", container.readiness_probe))
@@ -80,8 +87,8 @@ class Prober:
 
     async def _until_started(self, probe: Probe) -> None:
         tally = Tally(probe.success_threshold, probe.failure_threshold)
-        await self._station.clock.sleep(probe.initial_delay_seconds)
-        while True:
+        await self._initial_delay(probe)
+        while not self._held:
             failure = await self._attempt("Startup", probe)
             verdict = tally.observe(failure is None)
             if verdict:
@@ -89,12 +96,14 @@ class Prober:
                 return
             alive = verdict is not False
             self._update(Health(False, False, alive), failure)
+            if not alive:
+                return
             await self._station.clock.sleep(probe.period_seconds)
 
     async def _repeat(self, kind: str, probe: Probe) -> None:
         tally = Tally(probe.success_threshold, probe.failure_threshold)
-        await self._station.clock.sleep(probe.initial_delay_seconds)
-        while True:
+        await self._initial_delay(probe)
+        while kind == "Readiness" or not self._held:
             failure = await self._attempt(kind, probe)
             verdict = tally.observe(failure is None)
             health = self._health
@@ -103,7 +112,14 @@ class Prober:
             elif verdict is not None:
                 health = Health(health.started, health.ready, verdict)
             self._update(health, failure)
+            if not health.alive and kind == "Liveness":
+                return  # it will be restarted
             await self._station.clock.sleep(probe.period_seconds)
+
+    async def _initial_delay(self, probe: Probe) -> None:
+        """It counts from the start of the container, not from the end of its startup probe."""
+        until = self._process.started_at + probe.initial_delay_seconds
+        await self._station.clock.sleep(max(0.0, until - self._station.clock.now()))
 
     async def _attempt(self, kind: str, probe: Probe) -> ProbeFailure | None:
         try:
@@ -124,9 +140,7 @@ class Prober:
         elif probe.tcp_socket is not None:
             await self._hooks.connect(container, process, probe.tcp_socket)
         elif probe.grpc is not None:
-            # gRPC's health protocol needs HTTP/2, which nothing else here does: a port that
-            # takes connections has to be enough.
-            await self._hooks.connect(container, process, TcpAction(probe.grpc.port))
+            await self._hooks.ask_health(process, probe.grpc)
 
     def _update(self, health: Health, failure: ProbeFailure | None) -> None:
         self._health = health

@@ -361,6 +361,8 @@ class PodWorker:
         if not (self.pod.terminating and self._station.config.terse):
             self._tell("Normal", "Killing", action.why, container=name)
         process = self.processes[name]
+        if name in self._probers:
+            self._probers[name].hold()
         stopping = Stopping(
             self._station.clock,
             self._hooks,
