@@ -339,19 +339,19 @@ REJECTED = "the server rejected our request due to an error in our request"
             containers("a"),
             {"spec": {"$setElementOrder/containers": "a"}},
             ApiError,
-            "expected a list, but received a",
+            "expected a []interface {}, but received a string",
         ),
         (
             containers("a"),
             {"spec": {"$setElementOrder/containers": named("a"), "containers": ["a"]}},
             ApiError,
-            "expected a map, but received a",
+            "expected a map[string]interface {}, but received a string",
         ),
         (
             containers("a"),
             {"spec": {"$setElementOrder/containers": ["a"]}},
             ApiError,
-            "expected a map, but received a",
+            "value for key 0 is not a map",
         ),
         (
             containers(),

@@ -101,13 +101,7 @@ def _complaint(value: Any, shape: Shape) -> str:
 
 
 def _go_type(value: Any) -> str:
-    if isinstance(value, Foreign):
-        return value.type
-    if isinstance(value, dict):
-        return "map[string]interface {}"
-    if isinstance(value, list):
-        return "[]interface {}"
-    return {str: "string", bool: "bool", int: "int64"}.get(type(value), "float64")
+    return value.type if isinstance(value, Foreign) else go_text.type_of(value)
 
 
 def _go_syntax(value: Any) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kvestigate.errors import ApiError
-from kvestigate.kube.patches.go_text import shown
+from kvestigate.kube.patches.go_text import MAP, shown, type_of
 
 Identity = tuple[type, Any]
 """A scalar element, or an object's merge key; with its type, because True is not 1."""
@@ -21,7 +21,7 @@ def identities(elements: Iterable[Any], key: str = "", *, strict: bool = True) -
         value = element
         if key:
             if not isinstance(element, dict):
-                raise ApiError(f"expected a map, but received {shown(element)}")
+                raise ApiError(f"expected a {MAP}, but received a {type_of(element)}")
             if key not in element:
                 if strict:
                     what = shown(element)

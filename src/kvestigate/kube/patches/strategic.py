@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from kvestigate.errors import ApiError, BadRequest, Invalid
-from kvestigate.kube.patches.go_text import shown
+from kvestigate.kube.patches.go_text import LIST, MAP, shown, type_of
 from kvestigate.kube.patches.keyed import Identity, arrange, identities
 from kvestigate.kube.patches.merge import without_nulls
 from kvestigate.kube.patches.mistyped import OBJECT, mistyped
@@ -267,14 +267,14 @@ def _target(directive: str, prefix: str) -> str:
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise ApiError(f"expected a list, but received {shown(value)}")
+        raise ApiError(f"expected a {LIST}, but received a {type_of(value)}")
     return value
 
 
 def _maps(elements: list[Any]) -> Iterable[Mapping[str, Any]]:
     for element in elements:
         if not isinstance(element, dict):
-            raise ApiError(f"expected a map, but received {shown(element)}")
+            raise ApiError(f"expected a {MAP}, but received a {type_of(element)}")
         yield element
 
 
