@@ -93,6 +93,7 @@ def test_the_demo_runs_a_job_and_shows_what_it_said(invoke: Invoke) -> None:
     assert "a job asked nvidia-smi on every node" in again.out
     assert again.out.count(" GPUs  ") == 8
     assert "CRITICAL Service prd-r6000-nest/gateway" in again.out
+    assert "try: kvestigate --context kvestigate-demo logs gpu-exporter" in again.out
 
 
 def test_scenarios_can_be_looked_at_before_they_are_used(invoke: Invoke, home: Path) -> None:

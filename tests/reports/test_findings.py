@@ -18,6 +18,7 @@ from kvestigate.observe.exporters import GpuReading
 from kvestigate.observe.exposition import Sample
 from kvestigate.render.plain import to_text
 from kvestigate.render.severity import Severity, at_least, tally
+from kvestigate.reports.aim import aimed
 from kvestigate.reports.audit import examine
 from kvestigate.reports.findings.registry import RULES, findings, skipped
 from kvestigate.reports.views import finding_blocks
@@ -337,3 +338,29 @@ def test_what_is_wrong_often_is_shown_a_few_times(count: int, shown: int) -> Non
     assert text.count("INFO Pod ") == shown
     assert f"{count} info" in text
     assert ("and 2 more of no-requests" in text) is (shown < count)
+
+
+@pytest.mark.parametrize(
+    ("owner", "command"),
+    [
+        (None, "kvestigate describe pod p -n default"),
+        ("Job", "kvestigate describe job web -n default"),
+        ("StatefulSet", "kubectl -n default set resources statefulset/web --requests="),
+    ],
+)
+def test_only_what_takes_other_requests_is_told_to_have_them(
+    owner: str | None, command: str
+) -> None:
+    body = pod("p", on="n")
+    if owner is not None:
+        reference = {"kind": owner, "name": "web", "uid": "u", "controller": True}
+        body["metadata"]["ownerReferences"] = [reference]
+    (found,) = findings(snapshot({listings.PODS: [body]}))
+    assert found.command.startswith(command)
+
+
+def test_commands_go_to_the_cluster_that_was_looked_at() -> None:
+    audit = examine(snapshot({listings.PODS: [pod("p", on="n")]}), "https://x.test")
+    assert aimed(audit, ()) is audit
+    (found,) = aimed(audit, ("--context", "my lab")).findings
+    assert found.command == "kvestigate --context 'my lab' describe pod p -n default"

@@ -64,6 +64,7 @@ async def audit(
     in none. Beside the usual formats there is `-o sarif`: the findings, for code scanners.
     """
     from kvestigate.render.severity import at_least
+    from kvestigate.reports.aim import aimed
     from kvestigate.reports.audit import AuditOptions, collect
     from kvestigate.reports.views import audit_blocks
 
@@ -77,12 +78,12 @@ async def audit(
     if options.output == _SARIF:
         emit(replace(options, output="json"), to_sarif(result), lambda _: ())
     else:
-        emit(options, result, audit_blocks)
+        emit(options, result, lambda it: audit_blocks(aimed(it, options.cluster_flags)))
     keep_json(json_path, result)
     if html_path is not None:
         from kvestigate.reports.page import to_page
 
-        write_whole(html_path, to_page(result).encode())
+        write_whole(html_path, to_page(aimed(result, options.cluster_flags)).encode())
     found = (it.severity for it in result.findings)
     return EXIT_FAILED if fail_on and at_least(found, fail_on) else EXIT_OK
 

@@ -45,6 +45,7 @@ async def demo(options: GlobalOptions) -> None:
     from kvestigate.local.demo import NAME, SCENARIO, demonstrate
     from kvestigate.local.scenarios.library import find
     from kvestigate.local.views import demonstration_blocks, started_blocks
+    from kvestigate.reports.aim import aimed
     from kvestigate.reports.audit import AuditOptions, collect
 
     with waiting("starting a cluster of 8 nodes") as told:
@@ -52,7 +53,8 @@ async def demo(options: GlobalOptions) -> None:
     aloud = options.output == "table"
     if aloud:
         emit(options, started, started_blocks)
-    access = access_of(replace(options, context=started.context))
+    options = replace(options, context=started.context)
+    access = access_of(options)
     async with connect(access) as api:
         with counting("running a job on every node"):
             seen = await demonstrate(api)
@@ -62,7 +64,7 @@ async def demo(options: GlobalOptions) -> None:
     audit = await collect(access, AuditOptions())
     if aloud:
         click.echo()
-        emit(options, audit, _findings_blocks)
+        emit(options, aimed(audit, options.cluster_flags), _findings_blocks)
     else:
         emit(options, Demo(started, seen, audit.findings), lambda _: [])
 

@@ -15,6 +15,9 @@ from kvestigate.reports.findings.model import Finding, Rule, Subject
 
 CRASH_LOOP = "crash-loop"
 
+_CHANGEABLE = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "CronJob")
+"""Workloads whose template takes other requests while they run."""
+
 _IMAGE_REASONS = {
     "ImagePullBackOff",
     "ErrImagePull",
@@ -156,9 +159,18 @@ def without_requests(snapshot: Snapshot) -> Iterator[Finding]:
                 subject=owner,
                 evidence=f"no requests for {', '.join(bare)}",
                 why="the scheduler takes it for nothing, and its node evicts it first",
-                command=f"kubectl -n {_namespace(pod)} set resources "
-                f"{owner.kind.lower()}/{owner.name} --requests=cpu=100m,memory=128Mi",
+                command=_request_something(owner, _namespace(pod)),
             )
+
+
+def _request_something(owner: Subject, namespace: str) -> str:
+    """A bare pod cannot be changed, nor the template of a Job."""
+    kind = owner.kind.lower()
+    if owner.kind not in _CHANGEABLE:
+        return f"kvestigate describe {kind} {owner.name} -n {namespace}"
+    return (
+        f"kubectl -n {namespace} set resources {kind}/{owner.name} --requests=cpu=100m,memory=128Mi"
+    )
 
 
 def _times(count: int) -> str:
