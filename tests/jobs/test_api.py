@@ -74,7 +74,7 @@ async def test_answers_have_the_documented_shape(url: str) -> None:
         "pending_nodes",
     ]
     answer = await ask(url, "POST", "/tasks/stop?all_users=true", None, JANE)
-    assert answer == (200, {"count": 1, "status": "stopped", "message": "Stopped 1 tasks"})
+    assert answer == (200, {"count": 1, "status": "stopped", "message": "Stopped 1 task"})
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.compile import compile_companions, compile_jobs
 from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.ids import is_id, new_id
+from kvestigate.render.human import counted
 
 if TYPE_CHECKING:
     from kvestigate.client.streams import Session
@@ -115,7 +116,7 @@ class InProcess:
         jobs = await self._jobs(all_users)
         await self._stop(jobs)
         count = len(_by_task(jobs))
-        return answers.TaskStopAllResponse(count, "stopped", f"Stopped {count} tasks")
+        return answers.TaskStopAllResponse(count, "stopped", f"Stopped {counted(count, 'task')}")
 
     async def logs(self, task_id: str, request: LogRequest) -> AsyncGenerator[bytes, None]:
         jobs = await self._jobs_of(task_id)
