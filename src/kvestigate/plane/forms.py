@@ -69,6 +69,7 @@ async def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> R
         )
     else:
         body = await _partials(call, items, metadata)
+    await call.breathe()  # to encrypt the first of it takes as long again
     response = answer.json_bytes(body, 200, call.warnings)
     return await answer.as_long_yaml(response, call.breathe) if form.yaml else response
 

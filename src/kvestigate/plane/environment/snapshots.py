@@ -24,6 +24,7 @@ async def snapshot(errand: Errand) -> Response:
     state = errand.plane.state
     time = micro_timestamp(errand.clock.now())
     seen = visible(errand, state)
+    await errand.breathe()
     pieces = await document(errand, time, state, seen, include_empty=include_empty)
     headers = [
         ("cache-control", "no-cache, private"),
@@ -60,8 +61,8 @@ async def document(
         first = False
         pieces += _start(key, collection)
         pieces += await _items(errand, kind, collection)
-        await errand.breathe()
         pieces.append(b"]}")
+        await errand.breathe()
     pieces.append(b"]}")
     return pieces
 

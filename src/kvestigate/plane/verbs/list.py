@@ -13,4 +13,5 @@ async def list_(call: Call) -> Response:
         page = await paging.page(call, wanted)
     except paging.Stale as stale:
         return stale.answer()
+    await call.breathe()
     return await forms.many(call, page.items, page.metadata)
