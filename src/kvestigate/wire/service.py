@@ -337,7 +337,7 @@ class Service(asyncio.Protocol):
                 sent += len(part)
                 if self._writable is not None:
                     await self._drain()
-                elif sent >= _SLICE_BYTES:
+                elif sent >= _FIRST_BYTES:
                     await asyncio.sleep(0)
                     sent = 0
         except TypeError as failure:  # a piece of a wrong kind, after others were sent
