@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kvestigate.app.compile import compile_to_k8s
+from kvestigate.app import manage, status
+from kvestigate.app.compile import APP_LABEL, KINDS, compile_to_k8s
+from kvestigate.app.fence import HOLDER, Fence
 from kvestigate.app.load import parse_app
 from kvestigate.app.manage import AppOptions
 from kvestigate.app.model import Action
 from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
+from kvestigate.client.api import Propagation
+from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
 from kvestigate.cybernet.apps import Gate
 from kvestigate.cybernet.quotas import holder_of
-from kvestigate.cybernet.refusals import ConstraintViolated, NoSuchThing
+from kvestigate.cybernet.refusals import (
+    Conflicting,
+    ConstraintViolated,
+    NoSuchThing,
+    NotAllowed,
+    QuotaExceeded,
+)
 from kvestigate.cybernet.serving import identity_of
-from kvestigate.errors import UsageError
+from kvestigate.errors import Conflict, NotFound, UsageError
+from kvestigate.kube import builtins
 from kvestigate.render.encode import to_yaml
 from tests.bed import Bed
-from tests.cybernet.conftest import Document, load, recorded
+from tests.cybernet.conftest import Document, changed, load, recorded
 
 
 @pytest.fixture(autouse=True)
@@ -29,16 +42,29 @@ def status_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kvestigate.app.status.APP_STATUS_DIR", tmp_path / "apps")
 
 
+@pytest.fixture(autouse=True)
+async def swept(access: Access) -> AsyncIterator[None]:
+    """No App is left behind: there are no controllers here to finish a deletion."""
+    yield
+    async with connect(access) as api:
+        for kind in map(builtins.resource, KINDS):
+            for it in (await api.list(kind, Selection(labels=APP_LABEL))).items:
+                name = it["metadata"]["name"]
+                with suppress(NotFound):
+                    await api.delete(kind, name, propagation=Propagation.BACKGROUND)
+                    await api.patch(kind, name, {"metadata": {"finalizers": None}})
+
+
 def app(**fields: Any) -> AppSpec:
     return parse_app(to_yaml({"app": {"metadata": {"name": "agent-web"}, **fields}}))
+
+
+IN_PODS: dict[str, Any] = {"target": "k8s", "k8s": {"image": "web:1", "ports": [80]}}
 
 
 def on_host(**fields: Any) -> AppSpec:
     workspace = {"node": "node-1", "cordon_node": False, "storage": {"tmpfs_size": "1Gi"}}
     return app(target="workspace", command=["run"], workspace={**workspace, **fields})
-
-
-IN_PODS: dict[str, Any] = {"target": "k8s", "k8s": {"image": "web:1", "ports": [80]}}
 
 
 async def test_an_app_in_pods_is_recorded(document: Document, access: Access) -> None:
@@ -58,7 +84,7 @@ async def test_an_app_in_pods_is_recorded(document: Document, access: Access) ->
 
 async def test_steps_that_fail_are_recorded_as_such(document: Document, access: Access) -> None:
     spec = app(metadata={"name": "agent-own"}, **IN_PODS)
-    theirs = compile_to_k8s(spec)[0]
+    theirs = compile_to_k8s(spec, Fence("research-agents/ada"))[0]
     theirs["spec"]["type"] = "NodePort"
     async with connect(access) as api:
         await Bed(api).create("services", theirs)
@@ -78,6 +104,8 @@ async def test_steps_that_fail_are_recorded_as_such(document: Document, access: 
         (on_host(storage={"tmpfs_size": "1Ti"}), "constraints.workspace.storage.max_tmpfs_size"),
         (on_host(cordon_node=True), "constraints.workspace.gpu.cordon_node_forbidden"),
         (on_host(gpu_indices=[0, 1, 2, 3, 4]), "constraints.workspace.gpu.max_per_workspace"),
+        (app(metadata={"name": "web"}, **IN_PODS), "constraints.workspace.name_pattern"),
+        (app(resources={"gpu": 5}, **IN_PODS), "constraints.workspace.gpu.max_per_workspace"),
     ],
 )
 @pytest.mark.parametrize("apply", [True, False])
@@ -90,6 +118,75 @@ async def test_an_app_against_the_rules_is_refused(
     if apply:  # a plan is nothing that was done
         [record] = recorded(document)
         assert (record["decision"], record["outcome"]) == ("deny", "denied")
+
+
+def replicated(name: str, count: int, **resources: Any) -> AppSpec:
+    k8s = {"image": "web:1", "replicas": count}
+    return app(metadata={"name": f"agent-{name}"}, target="k8s", k8s=k8s, resources=resources)
+
+
+@pytest.mark.parametrize(
+    ("quota", "limit", "fits", "exceeds"),
+    [
+        ("max_active_workspaces_per_identity", 3, ({}, 2), ({}, 2)),
+        ("max_total_active_workspaces", 3, ({}, 1), ({}, 3)),
+        ("max_total_active_gpu", 4, ({"gpu": 1}, 2), ({"gpu": 3}, 1)),
+        ("max_total_active_memory", "4Gi", ({"memory": "1Gi"}, 3), ({"memory": "2Gi"}, 1)),
+    ],
+)
+async def test_pods_count_as_workspaces_do(
+    document: Document,
+    access: Access,
+    quota: str,
+    limit: Any,
+    fits: tuple[dict[str, Any], int],
+    exceeds: tuple[dict[str, Any], int],
+) -> None:
+    gate = Gate(load(changed("quotas", {quota: limit}, document)), "ada")
+    first, more = replicated("one", fits[1], **fits[0]), replicated("two", exceeds[1], **exceeds[0])
+    await gate.up(access, AppOptions(first, apply=True))
+    with pytest.raises(QuotaExceeded) as caught:
+        await gate.up(access, AppOptions(more, apply=True))
+    assert caught.value.reason == f"quotas.{quota}"
+    await gate.up(access, AppOptions(first, apply=True))  # it is one of those that are counted
+    assert [it["outcome"] for it in recorded(document)] == ["ok", "denied", "ok"]
+
+
+async def test_pods_stay_on_the_nodes_of_the_cyberspace(document: Document, access: Access) -> None:
+    gate = Gate(load(document), "ada")
+    for spec in (replicated("fenced", 1), app(lifecycle="batch", **IN_PODS)):
+        kind = "jobs" if spec.lifecycle == "batch" else "deployments"
+        await gate.up(access, AppOptions(spec, apply=True))
+        async with connect(access) as api:
+            [made] = [
+                it
+                for it in (await api.list(builtins.resource(kind))).items
+                if it["metadata"]["name"].startswith(spec.metadata.name)
+            ]
+        assert made["metadata"]["annotations"][HOLDER] == "research-agents/ada"
+        affinity = made["spec"]["template"]["spec"]["affinity"]["nodeAffinity"]
+        [terms] = affinity["requiredDuringSchedulingIgnoredDuringExecution"].values()
+        assert [it["matchFields"][0]["values"] for it in terms] == [["node-1"], ["node-2"]]
+
+
+async def test_pods_of_another_are_left_alone(document: Document, access: Access) -> None:
+    ada, bob = (Gate(load(document), it) for it in ("ada", "bob"))
+    spec = replicated("mine", 1)
+    await ada.up(access, AppOptions(spec, apply=True))
+    forget()
+    for act in (bob.up, bob.down):
+        with pytest.raises((Conflicting, NotAllowed)):
+            await act(access, AppOptions(spec, apply=True))
+    for bare in (manage.up, manage.down):
+        with pytest.raises(Conflict, match="in the name of research-agents/ada"):
+            await bare(access, AppOptions(spec, apply=True))
+
+
+def forget() -> None:
+    """As on another machine, which has no record of the App."""
+    for path in status.APP_STATUS_DIR.rglob("*"):
+        if path.is_file():
+            path.unlink()
 
 
 async def test_what_cannot_be_counted_is_not_made(document: Document, access: Access) -> None:

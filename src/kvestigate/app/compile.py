@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from kvestigate.app.check import file_name
 from kvestigate.app.digest import digest
+from kvestigate.app.fence import Fence
 from kvestigate.app.launch import CONFIG_VARIABLE
 from kvestigate.app.spec import (
     AppSpec,
@@ -32,6 +33,7 @@ KINDS: Final = ("deployments", "statefulsets", "jobs", "services", "configmaps")
 GPU: Final = "nvidia.com/gpu"
 CONFIG_DIR: Final = "/etc/app-config"
 
+_OPEN = Fence()
 _RETRIES = 6
 """How often a Job with `restart: on-failure` is tried again."""
 _INDEX = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
@@ -42,8 +44,8 @@ _TYPES = {
 }
 
 
-def compile_to_k8s(spec: AppSpec) -> list[Manifest]:
-    """What can be applied as it is: config, services, the workload."""
+def compile_to_k8s(spec: AppSpec, fence: Fence = _OPEN) -> list[Manifest]:
+    """What can be applied as it is: config, services, the workload, last."""
     if not spec.k8s.image:
         raise InputError(
             "k8s.image: is needed to run in pods",
@@ -56,7 +58,11 @@ def compile_to_k8s(spec: AppSpec) -> list[Manifest]:
         found.append(_peers(spec))
     if spec.k8s.ports and spec.k8s.expose is not ExposeMode.NONE:
         found.append(_service(spec))
-    return [*found, _workload(spec)]
+    found.append(_workload(spec, fence))
+    if fence.annotations:
+        for manifest in found:
+            manifest["metadata"].setdefault("annotations", {}).update(fence.annotations)
+    return found
 
 
 def workload_kind(spec: AppSpec) -> WorkloadKind:
@@ -81,14 +87,14 @@ def workload_kind(spec: AppSpec) -> WorkloadKind:
     return kind
 
 
-def _workload(spec: AppSpec) -> Manifest:
+def _workload(spec: AppSpec, fence: Fence) -> Manifest:
     match workload_kind(spec):
         case WorkloadKind.DEPLOYMENT:
-            return _replicated(spec, "Deployment", {})
+            return _replicated(spec, fence, "Deployment", {})
         case WorkloadKind.STATEFUL_SET:
-            return _replicated(spec, "StatefulSet", {"serviceName": _peers_name(spec)})
+            return _replicated(spec, fence, "StatefulSet", {"serviceName": _peers_name(spec)})
         case WorkloadKind.JOB:
-            return _job(spec)
+            return _job(spec, fence)
 
 
 def _object(api_version: str, kind: str, spec: AppSpec, name: str, part: Manifest) -> Manifest:
@@ -115,26 +121,26 @@ def _selector(spec: AppSpec) -> dict[str, str]:
     return {APP_LABEL: spec.metadata.name}
 
 
-def _replicated(spec: AppSpec, kind: str, more: Manifest) -> Manifest:
+def _replicated(spec: AppSpec, fence: Fence, kind: str, more: Manifest) -> Manifest:
     body = {
         "replicas": spec.k8s.replicas,
         "selector": {"matchLabels": _selector(spec)},
-        "template": _template(spec, {}, _environment(spec)),
+        "template": _template(spec, fence.pod, _environment(spec)),
         **more,
     }
     return _object("apps/v1", kind, spec, spec.metadata.name, {"spec": body})
 
 
-def _job(spec: AppSpec) -> Manifest:
+def _job(spec: AppSpec, fence: Fence) -> Manifest:
     """Its template can never be changed: what is another Job has another name."""
-    unnamed = _job_named(spec, spec.metadata.name)
-    return _job_named(spec, f"{spec.metadata.name}-{digest(unnamed)[:8]}")
+    unnamed = _job_named(spec, fence, spec.metadata.name)
+    return _job_named(spec, fence, f"{spec.metadata.name}-{digest(unnamed)[:8]}")
 
 
-def _job_named(spec: AppSpec, name: str) -> Manifest:
+def _job_named(spec: AppSpec, fence: Fence, name: str) -> Manifest:
     retried = spec.restarts is RestartPolicy.ON_FAILURE
     count = spec.distributed.shards if spec.distributed is not None else spec.k8s.replicas
-    pod: Manifest = {"restartPolicy": "OnFailure" if retried else "Never"}
+    pod: Manifest = {"restartPolicy": "OnFailure" if retried else "Never", **fence.pod}
     environment = _environment(spec)
     body: Manifest = {
         "completions": count,

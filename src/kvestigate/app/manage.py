@@ -9,6 +9,7 @@ from pathlib import Path
 from kvestigate.app import hosts, pods
 from kvestigate.app.diff import Drift, compare
 from kvestigate.app.digest import spec_hash
+from kvestigate.app.fence import Fence
 from kvestigate.app.model import AppOutcome, Prepared
 from kvestigate.app.shards import Place
 from kvestigate.app.spec import AppPhase, AppSpec, Target
@@ -34,7 +35,13 @@ class AppOptions:
     apply: bool = False
     """False: only look."""
     holder: str = ""
-    """In whose name workspaces are held, if within a cyberspace: `pool/ada`."""
+    """In whose name it is held, if within a cyberspace: `pool/ada`."""
+    nodes: tuple[str, ...] | None = None
+    """Where its pods may be, if within a cyberspace that has a say in it."""
+
+    @property
+    def fence(self) -> Fence:
+        return Fence(self.holder, self.nodes)
 
 
 async def up(access: Access, options: AppOptions) -> AppOutcome:
@@ -52,7 +59,11 @@ async def up(access: Access, options: AppOptions) -> AppOutcome:
         prepared = await hosts.up(place)
     else:
         prepared = await pods.up(
-            access, spec, force_conflicts=options.force_conflicts, timeout=options.timeout
+            access,
+            spec,
+            options.fence,
+            force_conflicts=options.force_conflicts,
+            timeout=options.timeout,
         )
     plan = _planned(spec, chosen, prepared)
     if not options.apply or plan.failed:
@@ -72,7 +83,7 @@ async def down(access: Access, options: AppOptions) -> AppOutcome:
     if chosen.target is Target.WORKSPACE:
         prepared = await hosts.down(Place(access, options.via, spec, holder=options.holder))
     else:
-        prepared = await pods.down(access, spec, timeout=options.timeout)
+        prepared = await pods.down(access, spec, options.fence, timeout=options.timeout)
     plan = _planned(spec, chosen, prepared)
     if not options.apply or (recorded is None and not plan.steps):
         return plan
@@ -95,7 +106,7 @@ def recorded_here(access: Access, spec: AppSpec) -> RecordedStatus | None:
 
 def _check_holder(spec: AppSpec, recorded: RecordedStatus | None, holder: str) -> None:
     """What is counted and recorded in a cyberspace is not changed behind its back."""
-    if recorded is None or recorded.phase is AppPhase.DOWN or recorded.target is Target.K8S:
+    if recorded is None or recorded.phase is AppPhase.DOWN:
         return
     if recorded.holder != holder:
         where = f"in the name of {recorded.holder}" if recorded.holder else "in no cyberspace"

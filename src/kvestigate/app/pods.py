@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import msgspec
 
 from kvestigate.app.compile import APP_LABEL, KINDS, MANAGER, MANAGER_LABEL, compile_to_k8s
+from kvestigate.app.fence import Fence
 from kvestigate.app.model import Action, Prepared, Step
 from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
@@ -45,16 +46,19 @@ class _Found:
         return f"{self.resource.kind} {self.name}"
 
 
-async def up(access: Access, spec: AppSpec, *, force_conflicts: bool, timeout: float) -> Prepared:
+async def up(
+    access: Access, spec: AppSpec, fence: Fence, *, force_conflicts: bool, timeout: float
+) -> Prepared:
     """What the App says is made so; then goes what an earlier version of it had and it has not."""
-    manifests = compile_to_k8s(spec)
+    manifests = compile_to_k8s(spec, fence)
+    there = await _objects(access, spec, fence)
     text = msgspec.json.encode({"apiVersion": "v1", "kind": "List", "items": manifests}).decode()
     wanted = DeployOptions(
         sources=(Source(spec.full_name, text),), force_conflicts=force_conflicts, timeout=timeout
     )
     kept = {(it["kind"], it["metadata"]["name"]) for it in manifests}
     plan = await deploy(access, wanted)
-    left = [it for it in await _objects(access, spec) if (it.resource.kind, it.name) not in kept]
+    left = [it for it in there if (it.resource.kind, it.name) not in kept]
 
     async def carry_out() -> tuple[Step, ...]:
         done = await deploy(access, replace(wanted, apply=True))
@@ -66,9 +70,9 @@ async def up(access: Access, spec: AppSpec, *, force_conflicts: bool, timeout: f
     return Prepared(tuple(map(_step, plan.objects)) + _deletions(left), carry_out)
 
 
-async def down(access: Access, spec: AppSpec, *, timeout: float) -> Prepared:
+async def down(access: Access, spec: AppSpec, fence: Fence, *, timeout: float) -> Prepared:
     """All that has the App's label goes, and with it what belongs to it."""
-    found = await _objects(access, spec)
+    found = await _objects(access, spec, fence)
     return Prepared(_deletions(found), lambda: _removed(access, spec, found, timeout))
 
 
@@ -85,13 +89,16 @@ def _step(it: Result) -> Step:
     return Step(_ACTIONS[it.outcome], f"{it.kind} {it.name}", reason, it.changes)
 
 
-async def _objects(access: Access, spec: AppSpec) -> list[_Found]:
-    """What the cluster has of the App, what needs others first."""
+async def _objects(access: Access, spec: AppSpec, fence: Fence) -> list[_Found]:
+    """What the cluster has of the App, what needs others first; Conflict if it is another's."""
     labels = f"{APP_LABEL}={spec.metadata.name},{MANAGER_LABEL}={MANAGER}"
     selection = Selection(spec.metadata.namespace, labels=labels)
     resources = [builtins.resource(kind) for kind in KINDS]
     async with connect(access) as api:
         pages = await asyncio.gather(*(api.list(it, selection) for it in resources))
+    for page in pages:
+        for item in page.items:
+            fence.check(f"App {spec.full_name}", item["metadata"])
     return [
         _Found(resource, item["metadata"]["name"], item["metadata"]["uid"])
         for resource, page in zip(resources, pages, strict=True)

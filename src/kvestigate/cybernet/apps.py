@@ -46,15 +46,19 @@ class Gate:
 
     async def up(self, access: Access, options: AppOptions) -> AppOutcome:
         """As `manage.up`, if the cyberspace has a place for all that it makes."""
-        workspaces = _workspaces(options.app)
+        space, app = self.loaded.space, options.app
+        workspaces = _workspaces(app)
+        in_pods = None if workspaces else app
         if not options.apply:
             for spec in workspaces:
-                policy.check_place(self.loaded.space, spec)
-                policy.check_new_workspace(self.loaded.space.workspace, spec)
-        return await self._through("app.up", access, options, workspaces, manage.up)
+                policy.check_place(space, spec)
+                policy.check_new_workspace(space.workspace, spec)
+            if in_pods is not None:
+                policy.check_app(space, app.metadata.name, app.resources.gpu)
+        return await self._through("app.up", access, options, workspaces, manage.up, in_pods)
 
     async def down(self, access: Access, options: AppOptions) -> AppOutcome:
-        return await self._through("app.down", access, options, (), manage.down)
+        return await self._through("app.down", access, options, (), manage.down, None)
 
     async def _through(
         self,
@@ -63,15 +67,17 @@ class Gate:
         options: AppOptions,
         workspaces: tuple[WorkspaceSpec, ...],
         act: Act,
+        in_pods: AppSpec | None,
     ) -> AppOutcome:
-        held = replace(options, holder=self.holder)
+        nodes = self.loaded.space.hosts.allow_names
+        held = replace(options, holder=self.holder, nodes=nodes)
         if not options.apply:
             return await act(access, held)
         done: list[AppOutcome] = []
 
         async def carried_out() -> bytes:
             done.append(await act(access, held))
-            if not workspaces:  # what is gone is known when it is counted again
+            if act is manage.down:  # what is gone is known when it is counted again
                 with suppress(KvestigateError):
                     await opened.ledger.count()
             if wrong := [
@@ -83,7 +89,7 @@ class Gate:
         async with gateway(self.loaded, access, options.via) as opened:
             caller = Caller(self.identity, "command line")
             told = _told(options.app, workspaces)
-            outcome = await opened.admit(caller, name, told, workspaces, carried_out)
+            outcome = await opened.admit(caller, name, told, workspaces, carried_out, in_pods)
         if outcome.refusal is not None and outcome.refusal.reason != _STEPS:
             raise outcome.refusal
         return done[0]

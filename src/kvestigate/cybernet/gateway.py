@@ -14,11 +14,12 @@ from typing import Any
 import msgspec
 
 from kvestigate.aio.clock import Clock
+from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
 from kvestigate.cybernet import policy
 from kvestigate.cybernet.audit import AuditLog, Record, masked
 from kvestigate.cybernet.bodies import Room
-from kvestigate.cybernet.inquiries import capacity_of, discovery, workspace_on
+from kvestigate.cybernet.inquiries import app_holding, capacity_of, discovery, workspace_on
 from kvestigate.cybernet.ledger import Ledger
 from kvestigate.cybernet.parameters import options_of, schema
 from kvestigate.cybernet.quotas import Holding, Usage, owner_of
@@ -123,10 +124,12 @@ class Gateway:
         parameters: Any,
         workspaces: Iterable[WorkspaceSpec],
         act: Callable[[], Awaitable[bytes]],
+        in_pods: AppSpec | None = None,
     ) -> Outcome:
         """Carry out what an operator wants in the name of `caller`, by the same rules.
 
-        The workspaces that it needs are within the constraints and quotas, and it is recorded.
+        The workspaces that it needs, or the pods, are within the constraints and quotas, and it
+        is recorded.
         """
         owner = owner_of(self.space.metadata.name, caller.identity)
 
@@ -135,6 +138,10 @@ class Gateway:
                 for spec in workspaces:
                     policy.check_place(self.space, spec)
                     await stack.enter_async_context(self._room_for(spec, owner))
+                if in_pods is not None:
+                    policy.check_app(self.space, in_pods.metadata.name, in_pods.resources.gpu)
+                    wanted = app_holding(in_pods, owner)
+                    await stack.enter_async_context(self.ledger.promised(wanted))
                 return await act()
 
         return await self._recorded(caller, name, parameters, within)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from kvestigate.app.held import HeldInPods, held_in_pods, wanted_in_pods
+from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.cybernet.ledger import Discover, Found
 from kvestigate.cybernet.quotas import Holding, holder_of
 from kvestigate.cybernet.refusals import Unavailable
+from kvestigate.errors import NotFound
 from kvestigate.hosts.model import NodeAccess
 from kvestigate.hosts.reach import reach
 from kvestigate.observe import listings
@@ -43,7 +46,11 @@ def discovery(access: Access, via: NodeAccess) -> Discover:
 
     async def discover(nodes: tuple[str, ...]) -> Found:
         async with connect(access) as api:
-            hosts = await reach(api, via)
+            apps = [_holding(it) for it in await held_in_pods(api)]
+            try:
+                hosts = await reach(api, via)
+            except NotFound as error:
+                return Found(apps, no_way=error)
             asked = {it: host for it, host in hosts.nodes.items() if not nodes or it in nodes}
             status = await lifecycle.look(asked)
         # Where the DaemonSet has no pod nobody can have made a workspace.
@@ -52,16 +59,23 @@ def discovery(access: Access, via: NodeAccess) -> Discover:
             for node, why in hosts.unreachable.items()
             if (not nodes or node in nodes) and node not in hosts.bare
         } | status.unreachable
-        return Found(
-            [
-                Holding(it.node, it.name, holder_of(it.owner), len(it.gpus), it.tmpfs_bytes)
-                for it in status.workspaces
-            ],
-            frozenset(asked.keys() - status.unreachable.keys()),
-            silent,
-        )
+        workspaces = [
+            Holding(it.node, it.name, holder_of(it.owner), len(it.gpus), it.tmpfs_bytes)
+            for it in status.workspaces
+        ]
+        answered = frozenset(asked.keys() - status.unreachable.keys())
+        return Found([*apps, *workspaces], answered, silent)
 
     return discover
+
+
+def app_holding(spec: AppSpec, holder: str) -> Holding:
+    """What an App in pods would hold."""
+    return _holding(wanted_in_pods(spec, holder))
+
+
+def _holding(it: HeldInPods) -> Holding:
+    return Holding("", f"{it.namespace}/{it.name}", it.holder, it.gpus, it.memory, it.pods)
 
 
 async def workspace_on(access: Access, via: NodeAccess, node: str, name: str) -> There | None:

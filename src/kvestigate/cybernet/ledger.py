@@ -12,6 +12,7 @@ from kvestigate.cybernet.policy import check_owner
 from kvestigate.cybernet.quotas import Holding, Usage
 from kvestigate.cybernet.refusals import Unavailable
 from kvestigate.cybernet.spec import Cyberspace
+from kvestigate.errors import KvestigateError
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +24,8 @@ class Found:
     """Nodes that could be asked."""
     unreachable: Mapping[str, str] = field(default_factory=dict)
     """Why, of each node that could not."""
+    no_way: KvestigateError | None = None
+    """Why no host can be asked: nobody can have made a workspace, nor can one be made."""
 
 
 Discover = Callable[[tuple[str, ...]], Awaitable[Found]]
@@ -43,6 +46,7 @@ class Ledger:
         """Nodes that have answered since we started."""
         self._unknown: dict[str, str] = {}
         """Nodes that never have, and why they do not now."""
+        self._no_way: KvestigateError | None = None
         self.known: Usage | None = None
         """As it was when it was last counted; None: never yet."""
 
@@ -50,6 +54,8 @@ class Ledger:
         """Look at the hosts; `known` is what was found."""
         async with self._lock:
             self._counted(await self._held())
+            if self._no_way is not None:
+                raise self._no_way
 
     @asynccontextmanager
     async def promised(self, wanted: Holding) -> AsyncIterator[bool]:
@@ -62,6 +68,8 @@ class Ledger:
         request = object()
         async with self._lock:
             held = await self._held()
+            if wanted.node and self._no_way is not None:
+                raise self._no_way
             owner = next((it.owner for it in held if it.place == wanted.place), None)
             check_owner(owner, wanted.owner, wanted.name)
             quotas.check(self._space.quotas, self._counted(held), wanted)
@@ -98,6 +106,7 @@ class Ledger:
         missed = [it for it in self._last_seen if it.node in found.unreachable]
         self._last_seen = quotas.merged(missed, found.holdings)
         self._heard_of |= found.answered
+        self._no_way = found.no_way
         self._unknown = {
             node: why for node, why in found.unreachable.items() if node not in self._heard_of
         }

@@ -108,17 +108,39 @@ def check_capacity(required: HostRequirements, node: str, found: NodeCapacity | 
 def check_place(space: Cyberspace, spec: WorkspaceSpec) -> None:
     """ConstraintViolated unless a workspace of the cyberspace may be there, and be called so."""
     check_node(space.hosts, spec.node)
-    pattern = space.workspace.name_pattern
-    if pattern and not re.fullmatch(pattern, spec.name):
-        raise ConstraintViolated(
-            f"workspace.name: {spec.name!r} does not match {pattern}",
-            "constraints.workspace.name_pattern",
-        )
+    _check_name(space.workspace, "workspace.name", spec.name)
     if spec.root != DEFAULT_ROOT:
         raise ConstraintViolated(
             f"workspace.root: {spec.root!r} is the operator's to choose",
             "workspace.root",
             hint="leave the field out",
+        )
+
+
+def check_app(space: Cyberspace, name: str, gpus: int) -> None:
+    """ConstraintViolated unless an App in pods, each with so many GPUs, may be in the cyberspace.
+
+    That pods stay on its nodes is for the scheduler to see to, which is told so.
+    """
+    if space.hosts.allow_names == ():
+        check_node(space.hosts, "")
+    _check_name(space.workspace, "metadata.name", name)
+    _check_gpus(space.workspace, "resources.gpu", gpus)
+
+
+def _check_name(rules: WorkspaceConstraintsSpec, field: str, name: str) -> None:
+    if rules.name_pattern and not re.fullmatch(rules.name_pattern, name):
+        raise ConstraintViolated(
+            f"{field}: {name!r} does not match {rules.name_pattern}",
+            "constraints.workspace.name_pattern",
+        )
+
+
+def _check_gpus(rules: WorkspaceConstraintsSpec, field: str, gpus: int) -> None:
+    if rules.max_gpu is not None and gpus > rules.max_gpu:
+        raise ConstraintViolated(
+            f"{field}: {gpus} GPUs are more than {rules.max_gpu}",
+            "constraints.workspace.gpu.max_per_workspace",
         )
 
 
@@ -136,7 +158,6 @@ def check_workspace(space: Cyberspace, spec: WorkspaceSpec) -> None:
 def check_new_workspace(rules: WorkspaceConstraintsSpec, spec: WorkspaceSpec) -> None:
     """ConstraintViolated unless an agent may create it."""
     path = "constraints.workspace"
-    gpus = gpus_wanted(spec)
     mode = spec.storage.mode.value
     if mode not in rules.allowed_modes:
         raise ConstraintViolated(
@@ -150,11 +171,7 @@ def check_new_workspace(rules: WorkspaceConstraintsSpec, spec: WorkspaceSpec) ->
             f"{size(rules.max_tmpfs_size)}",
             f"{path}.storage.max_tmpfs_size",
         )
-    if rules.max_gpu is not None and gpus > rules.max_gpu:
-        raise ConstraintViolated(
-            f"workspace.gpu: {gpus} GPUs are more than {rules.max_gpu}",
-            f"{path}.gpu.max_per_workspace",
-        )
+    _check_gpus(rules, "workspace.gpu", gpus_wanted(spec))
     if rules.cordon_node_forbidden and spec.gpu.cordon_node:
         raise ConstraintViolated(
             "workspace.gpu.cordon_node: agents may not close nodes for pods",

@@ -12,14 +12,18 @@ from kvestigate.render.human import size
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """One workspace: there, or about to be."""
+    """A workspace, or an App in pods: there, or about to be."""
 
     node: str
+    """Empty if it is in pods."""
     name: str
+    """Of an App in pods, `namespace/name`."""
     owner: str
     gpus: int = 0
     memory: int = 0
-    """Bytes of tmpfs."""
+    """Bytes: of tmpfs, or that pods may take."""
+    count: int = 1
+    """As many as which it counts: a pod is as good as a workspace."""
 
     @property
     def place(self) -> tuple[str, str]:
@@ -31,7 +35,7 @@ class Usage:
     workspaces: int
     gpus: int
     memory: int
-    """Bytes of tmpfs."""
+    """Bytes: of tmpfs, or that pods may take."""
 
 
 def owner_of(cyberspace: str, identity: str) -> str:
@@ -51,7 +55,8 @@ def of_cyberspace(holdings: Iterable[Holding], cyberspace: str) -> list[Holding]
 
 
 def usage(holdings: Collection[Holding]) -> Usage:
-    return Usage(len(holdings), sum(it.gpus for it in holdings), sum(it.memory for it in holdings))
+    count = sum(it.count for it in holdings)
+    return Usage(count, sum(it.gpus for it in holdings), sum(it.memory for it in holdings))
 
 
 def merged(*groups: Iterable[Holding]) -> list[Holding]:
@@ -63,7 +68,7 @@ def merged(*groups: Iterable[Holding]) -> list[Holding]:
 def check(quotas: QuotaSpec, held: Iterable[Holding], wanted: Holding) -> None:
     """QuotaExceeded unless `wanted` fits beside what is held, of which it may be one already."""
     others = [it for it in held if it.place != wanted.place]
-    own = sum(it.owner == wanted.owner for it in others) + 1
+    own = sum(it.count for it in others if it.owner == wanted.owner) + wanted.count
     total = usage([*others, wanted])
     _within(
         own,
