@@ -73,6 +73,30 @@ async def test_changes_are_told_in_their_order_when_it_catches_up(
     assert [view.metadata.name for view in informer] == ["before"]
 
 
+async def test_what_was_written_is_told_of_as_what_it_was_answered_with(
+    fed: tuple[FedApi, Feed],
+) -> None:
+    api, feed = fed
+    informer, _ = await start(api)
+    made = await api.create(MAPS, config_map("a"), type=PartialObject)
+    feed.catch_up()
+    assert informer.get(Key("default", "a")) is made
+    (listed,) = informer
+    assert await api.get(MAPS, "a", type=PartialObject) is listed, "as it was told of"
+    feed.catch_up()
+    again = await api.get(MAPS, "a", type=PartialObject)
+    assert again == listed
+    assert again is not listed, "nothing is kept for longer than it takes"
+
+
+async def test_dicts_are_given_to_one_only(fed: tuple[FedApi, Feed]) -> None:
+    api, _ = fed
+    await api.create(MAPS, config_map("a"))
+    first = await api.get(MAPS, "a")
+    first["data"] = {"changed": "by its owner"}
+    assert "changed" not in (await api.get(MAPS, "a")).get("data", {})
+
+
 async def test_what_was_missed_for_too_long_is_found_by_comparison(
     fed: tuple[FedApi, Feed],
 ) -> None:

@@ -96,6 +96,16 @@ def test_an_apply_owns_what_it_names_and_removes_what_it_named() -> None:
     assert owned(known) == {"ann": [".data.b"]}
 
 
+def test_who_applies_more_than_before_leaves_alone_what_nobody_named() -> None:
+    new, known = apply(EMPTY, obj(a="1"), {}, "ann")
+    assert new is not None
+    live = obj(a="1", b="1", z="of nobody")
+    known = ownership.write(new, obj(a="1", b="1"), known, writer("bob"), NOW)
+    newer, known = apply(live, obj(a="2", c="1"), known, "ann")
+    assert newer == obj(a="2", b="1", c="1", z="of nobody")
+    assert owned(known) == {"ann": [".data.a", ".data.c"], "bob": [".data.b"]}
+
+
 def test_what_another_owns_too_stays() -> None:
     new, known = apply(EMPTY, obj(a="1", b="1"), {}, "ann")
     assert new is not None

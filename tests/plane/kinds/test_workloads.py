@@ -42,6 +42,39 @@ async def test_generations_count_changes_of_the_spec_only(api: Api, plural: str)
         assert answer.body["metadata"]["generation"] == generation, change
 
 
+@pytest.mark.parametrize("plural", ["deployments", "replicasets"])
+@pytest.mark.parametrize(
+    ("template", "why"),
+    [
+        ({"spec": {"restartPolicy": "Never"}}, "restartPolicy"),
+        ({"spec": {"containers": [{"name": "main", "image": ""}]}}, "image"),
+        ({"spec": {"containers": None}}, "containers"),
+        ({"metadata": {"labels": {"app": "other"}}}, "does not match template"),
+    ],
+)
+async def test_a_patch_of_the_template_is_judged_though_the_rest_is_not(
+    api: Api, plural: str, template: dict[str, Any], why: str
+) -> None:
+    path = f"{APPS}/{plural}/web"
+    made = await api.post(f"{APPS}/{plural}", workload())
+    scaled = await api.patch(path, {"spec": {"replicas": 3}})
+    assert scaled.body["spec"] == {**made.body["spec"], "replicas": 3}
+    refused = await api.patch(path, {"spec": {"template": template}})
+    assert refused.status == 422
+    assert why in refused.body["message"]
+
+
+async def test_what_a_patch_brings_into_a_template_gets_its_defaults(api: Api) -> None:
+    await api.post(f"{APPS}/deployments", workload())
+    side = {"name": "side", "image": "proxy", "ports": [{"containerPort": 80}]}
+    change = {"spec": {"template": {"spec": {"containers": [*CONTAINERS, side]}}}}
+    changed = await api.patch(f"{APPS}/deployments/web", change)
+    first, second = changed.body["spec"]["template"]["spec"]["containers"]
+    assert first["terminationMessagePolicy"] == second["terminationMessagePolicy"] == "File"
+    assert second["ports"] == [{"containerPort": 80, "protocol": "TCP"}]
+    assert changed.body["metadata"]["generation"] == 2
+
+
 async def test_annotations_make_a_new_generation_of_deployments(api: Api) -> None:
     await api.post(f"{APPS}/deployments", workload())
     change = {"metadata": {"annotations": {"note": "x"}}}
