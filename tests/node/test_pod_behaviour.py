@@ -259,6 +259,15 @@ async def test_one_containers_end_is_not_the_others(api: Api, agent: Agent) -> N
     assert codes == [4, 3]
 
 
+async def test_names_of_the_pods_own(api: Api, agent: Agent) -> None:
+    aliases = [{"ip": "10.9.8.7", "hostnames": ["one.test", "two.test"]}]
+    await ended(api, shell("getent hosts two.test; exit 0"), hostAliases=aliases)
+    if isinstance(agent._host, DirectoryHost):
+        assert "hostAliases" in await told(api, "NotEnforced")
+    else:
+        assert (await logs(agent, "p")).split()[:2] == ["10.9.8.7", "one.test"]
+
+
 # Hooks, and the order of ending.
 
 SHARED = {"volumes": [{"name": "x", "emptyDir": {}}]}
@@ -267,13 +276,14 @@ MOUNTS = [{"name": "x", "mountPath": "/x"}]
 
 async def test_the_next_container_waits_for_a_hook(api: Api, agent: Agent) -> None:
     hook = {"exec": {"command": ["sh", "-c", "sleep 0.2; echo hooked >/x/first"]}}
-    first = shell("sleep 1000", volumeMounts=MOUNTS, lifecycle={"postStart": hook})
-    second = shell("cat /x/first; exec sleep 1000", name="second", volumeMounts=MOUNTS)
-    await api.create(PODS, pod("p", first, second, terminationGracePeriodSeconds=0, **SHARED))
-    early = await until(api, "p", lambda found: "status" in found and "hostIP" in found["status"])
+    until_end = "until [ -e /x/end ]; do sleep 0.02; done"
+    first = shell(until_end, volumeMounts=MOUNTS, lifecycle={"postStart": hook})
+    second = shell("cat /x/first; touch /x/end", name="second", volumeMounts=MOUNTS)
+    await api.create(PODS, pod("p", first, second, restartPolicy="Never", **SHARED))
+    early = await until(api, "p", lambda found: "hostIP" in found.get("status", {}))
     assert state_of(early)["waiting"]["reason"] == "ContainerCreating"
     assert early["status"]["phase"] == "Pending"
-    await until(api, "p", is_ready)
+    await until(api, "p", in_phase("Succeeded"))
     assert await logs(agent, "p", "second") == "hooked\n"
 
 
@@ -389,3 +399,24 @@ async def test_a_grpc_probe_asks_for_its_service(api: Api, agent: Agent) -> None
         await told(api, "Unhealthy", "Readiness")
         == 'Readiness probe failed: service unhealthy (responded with "NOT_SERVING")'
     )
+
+
+# The environment.
+
+
+async def test_whole_config_maps_in_the_environment(api: Api, agent: Agent) -> None:
+    """Every key, also one that is no name to a shell; but none that is no text."""
+    data = {"plain": "1", "with.dot": "2", "with-dash": "a b"}
+    body = {"metadata": {"name": "c"}, "data": data, "binaryData": {"without": "AAAA"}}
+    await api.create(CONFIG_MAPS, body)
+    sources = [{"configMapRef": {"name": "c"}, "prefix": "P_"}, {"configMapRef": {"name": "c"}}]
+    await ended(api, {"command": ["env"], "envFrom": sources})
+    said = (await logs(agent, "p")).splitlines()
+    assert sorted(line for line in said if "plain" in line or "with" in line) == [
+        "P_plain=1",
+        "P_with-dash=a b",
+        "P_with.dot=2",
+        "plain=1",
+        "with-dash=a b",
+        "with.dot=2",
+    ]

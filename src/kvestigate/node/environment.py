@@ -32,12 +32,22 @@ class Surroundings:
 
     data: Mapping[Reference, Data | None]
     """ConfigMaps and Secrets; None for those that do not exist."""
+    binary: Mapping[Reference, frozenset[str]] = field(default_factory=dict)
+    """The keys of ConfigMaps that are no text: volumes show them, an environment does not."""
     services: tuple[Service, ...] = ()
     host_ip: str = ""
     pod_ip: str = ""
     allocatable: Mapping[str, str] = field(default_factory=dict)
     api: tuple[str, int] | None = None
     """Where containers reach the API server, if not at its service's address."""
+
+    def text(self, plural: str, name: str) -> Data | None:
+        """What an environment may be made from."""
+        reference = (plural, name)
+        data, left_out = self.data.get(reference), self.binary.get(reference)
+        if data is None or not left_out:
+            return data
+        return {key: value for key, value in data.items() if key not in left_out}
 
 
 def references(container: Container) -> set[Reference]:
@@ -179,7 +189,7 @@ def _links(service: Service) -> dict[str, str]:
 
 
 def _all_of(plural: str, ref: NameRef, prefix: str, around: Surroundings) -> dict[str, str]:
-    data = around.data.get((plural, ref.name))
+    data = around.text(plural, ref.name)
     if data is None:
         if ref.optional:
             return {}
@@ -204,7 +214,7 @@ def _field(pod: Pod, ref: FieldRef, around: Surroundings) -> str:
 
 
 def _key(plural: str, ref: KeyRef, pod: Pod, around: Surroundings) -> str | None:
-    data = around.data.get((plural, ref.name))
+    data = around.text(plural, ref.name)
     if data is not None and ref.key in data:
         return data[ref.key].decode("utf-8", "replace")
     if ref.optional:

@@ -58,6 +58,7 @@ def launch(
         shared_pids=pod.spec.share_process_namespace,
         privileged=security.privileged,
         ceiling=ceiling(container),
+        host_aliases=bool(pod.spec.host_aliases),
     )
 
 

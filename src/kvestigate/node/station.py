@@ -103,7 +103,8 @@ class Station:
         wanted = sorted(set(references))
         found = await asyncio.gather(*(self._data(pod, one) for one in wanted))
         return Surroundings(
-            data=dict(zip(wanted, found, strict=True)),
+            data={one: data for one, (data, _) in zip(wanted, found, strict=True)},
+            binary={one: keys for one, (_, keys) in zip(wanted, found, strict=True)},
             services=tuple(self.services),
             host_ip=self.config.address,
             pod_ip=self.pod_ip(pod),
@@ -159,17 +160,19 @@ class Station:
             raise MissingReference(f"no token for {account}: {refused.message}") from refused
         return str(answer["status"]["token"])
 
-    async def _data(self, pod: Pod, reference: Reference) -> Data | None:
+    async def _data(self, pod: Pod, reference: Reference) -> tuple[Data | None, frozenset[str]]:
+        """And the keys whose values are no text."""
         plural, name = reference
         resource = CONFIG_MAPS if plural == CONFIG_MAP else SECRETS
         try:
             found = await self.api.get(resource, name, namespace=pod.metadata.namespace)
         except errors.NotFound:
-            return None
+            return None, frozenset()
         if plural == SECRET:
-            return _decoded(found.get("data"))
+            return _decoded(found.get("data")), frozenset()
         plain = {key: value.encode() for key, value in (found.get("data") or {}).items()}
-        return plain | _decoded(found.get("binaryData"))
+        binary = _decoded(found.get("binaryData"))
+        return plain | binary, frozenset(binary)
 
     async def patch_status(self, pod: Pod, status: dict[str, Any]) -> None:
         """Write a pod's status, if the pod is still the same one."""

@@ -188,7 +188,7 @@ class Volumes:
             if user is not None or pod.spec.security_context.fs_group is not None:
                 mode = _TOKEN_OF_SOMEBODY
             return {wanted.path: File((await self._token(pod, wanted)).encode(), mode, user)}
-        return {}
+        raise MissingReference("a source of the projected volume is of a type this node has not")
 
 
 def ownerships(pod: Pod, made: Mapping[str, Mountable]) -> tuple[Ownership, ...]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from kvestigate.node.gpu import smi
 from kvestigate.node.gpu.model import Gpu
 from kvestigate.node.hosts import machine, ownership, shim
-from kvestigate.node.hosts.identity import asked, become
+from kvestigate.node.hosts.identity import asked, become, unspeakable
 from kvestigate.node.hosts.interface import (
     Bind,
     Ceiling,
@@ -134,7 +134,9 @@ class DirectoryHost:
             extra=paths.kept(),
         )
         shim.prepare(directory, kept)
-        return await self._spawn(directory, kept, [*self._become(launch), *argv], launch)
+        return await self._spawn(
+            directory, kept, [*self._become(launch), *unspeakable(env), *argv], launch
+        )
 
     def shortfalls(self, launch: Launch) -> list[str]:
         missed = []
@@ -142,6 +144,8 @@ class DirectoryHost:
             missed.append(
                 "readOnlyRootFilesystem is not enforced: containers share the machine's files"
             )
+        if launch.host_aliases:
+            missed.append("hostAliases are not seen: containers read the machine's /etc/hosts")
         if asked(launch) and not _may_become():
             missed.append(f"{', '.join(asked(launch))}: containers of this node run as one user")
         return missed

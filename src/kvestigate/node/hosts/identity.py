@@ -1,8 +1,19 @@
-"""As whom a container's command runs."""
+"""As whom a container's command runs, and with which variables."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from kvestigate.node.hosts.interface import Launch
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def unspeakable(env: Mapping[str, str]) -> list[str]:
+    """The words before a command that give it the variables which shells do not pass on."""
+    words = [f"{name}={value}" for name, value in env.items() if not _NAME.fullmatch(name)]
+    return ["env", "--", *words] if words else []
 
 
 def become(launch: Launch) -> list[str]:

@@ -108,6 +108,8 @@ class Launch:
     ceiling: Ceiling = Ceiling()
     network: Network | None = None
     """None: the machine's, as it is."""
+    host_aliases: bool = False
+    """Whether its `/etc/hosts` has names that no server knows."""
 
 
 @dataclass(frozen=True, slots=True)

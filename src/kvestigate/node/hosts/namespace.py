@@ -20,7 +20,7 @@ from kvestigate.node.gpu import smi
 from kvestigate.node.gpu.model import Gpu
 from kvestigate.node.hosts import boot, cgroups, machine, sandbox, shim, terminal
 from kvestigate.node.hosts.endings import on_exit
-from kvestigate.node.hosts.identity import asked, become
+from kvestigate.node.hosts.identity import asked, become, unspeakable
 from kvestigate.node.hosts.interface import (
     Bind,
     Ceiling,
@@ -198,7 +198,8 @@ class NamespaceHost:
         if launch.shared_pids:
             first = await self._sandboxes.enter(launch.key.pod_uid, enter, _CLEAN)
             enter = self._nsenter(self._init, f"--pid=/proc/{first}/ns/pid")
-        return [*enter, "unshare", *own, "/bin/sh", setup, *launch.argv]
+        command = [*unspeakable(launch.env), *launch.argv]
+        return [*enter, "unshare", *own, "/bin/sh", setup, *command]
 
     def _kept(self, launch: Launch, master: int | None) -> shim.Kept:
         key = launch.key
@@ -267,8 +268,8 @@ class NamespaceHost:
         session = PipedSession(terminal=master)
         try:
             session.begin(
-                [*words, *change, *argv], env=env, cwd="/", stdin=stdin, slave=slave,
-                network=process.network, own_files=True,
+                [*words, *change, *unspeakable(env), *argv], env=env, cwd="/", stdin=stdin,
+                slave=slave, network=process.network, own_files=True,
             )  # fmt: skip
         finally:
             if slave is not None:
