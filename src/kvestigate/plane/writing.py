@@ -13,7 +13,7 @@ from kvestigate.plane.admission.registry import admit, approve, charge
 from kvestigate.plane.call import Call
 from kvestigate.plane.custom.kind import DEFINITIONS
 from kvestigate.plane.kinds.kind import Kind, Object, Scene
-from kvestigate.plane.policies.asking import asking
+from kvestigate.plane.policies.asking import Asking, asking
 from kvestigate.plane.store.body import fill, unfilled
 from kvestigate.plane.store.errors import Exists, Mismatch, Missing
 from kvestigate.plane.store.model import Change, ChangeType, Item, Mutation, Put, Remove
@@ -54,7 +54,9 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     check_namespace(call, obj)
     _merge_owners(call, obj)
     metadata.begin(obj, kind, call.namespace, call.clock.now(), call.random)
+    sent = None
     if kind.has_status and not kind.keeps_status_on_create:
+        sent = obj.get("status")
         kind.reset_status(obj)
     kind.default(obj)
     if not tracked:
@@ -63,7 +65,7 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     write = _write(call, "CREATE", kind, obj, None, call.scene(call.plane.tip))
     admit(write)
     webhooks = asking(write, call.backends, call.random)
-    if webhooks is not None and await webhooks.mutate(admit):
+    if webhooks is not None and await _let_change(webhooks, kind, obj, sent):
         _merge_owners(call, obj)
     await call.breathe()
     # What is handed out from here on (addresses, ports) nobody else may have had meanwhile.
@@ -88,6 +90,19 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     charge(write)
     call.warnings.extend(kind.creation_warnings(obj, scene))
     return New(objects.put(obj, kind, expect=0), write.extra)
+
+
+async def _let_change(webhooks: Asking, kind: Kind, obj: Object, sent: Object | None) -> bool:
+    """Whether others changed a new object. They see the status that it came with, but no status
+    of theirs counts."""
+    if not kind.has_status or kind.keeps_status_on_create:
+        return await webhooks.mutate(admit)
+    begun = {"status": obj["status"]} if "status" in obj else {}
+    if sent:
+        obj["status"] = sent
+    changed = await webhooks.mutate(admit)
+    _keep(obj, begun, "status")
+    return changed
 
 
 async def pass_admission(
