@@ -113,7 +113,10 @@ def test_namespaces_and_pods(invoke: Invoke, cluster: Path) -> None:
     assert (status["web"], status["huge"]) == ("Running", "Pending")
     assert invoke("pods", *config).out.startswith("NAMESPACE")
     assert invoke("pods", "-n", "default", *config).out.startswith("NAME ")
+    assert invoke("pods", "-A", "-n", "default", *config).out.startswith("NAMESPACE")
     assert invoke("pods", "-n", "kube-public", *config).out == "no pods in namespace kube-public\n"
+    none = invoke("pods", "-l", "app=none", *config).out
+    assert none == "no pod matches app=none in any namespace\n"
     wrong = invoke("pods", "-l", "a b", *config)
     assert wrong.code == 2
     assert "label selector 'a b', character 3" in wrong.err

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
 import pytest
 
-from kvestigate.inspection.status import ready_of, restarts_of, status_of
+from kvestigate.inspection.status import ready_of, restarted_at, restarts_of, status_of
 from kvestigate.observe.views import Pod
 
 RUNNING: Any = {"running": {}}
@@ -103,6 +104,20 @@ def test_status(seen: Pod, status: str) -> None:
 )
 def test_ready(seen: Pod, ready: tuple[int, int]) -> None:
     assert ready_of(seen) == ready
+
+
+def test_the_last_restart_is_the_latest_of_all_containers() -> None:
+    def restarted(count: int, at: str) -> dict[str, Any]:
+        ended = {"exitCode": 1, "finishedAt": at}
+        return {"name": "c", "restartCount": count, "lastState": {"terminated": ended}}
+
+    def of(*statuses: dict[str, Any]) -> datetime | None:
+        return restarted_at(msgspec.convert({"status": {"containerStatuses": statuses}}, Pod))
+
+    early, late = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+    assert of(restarted(1, late), restarted(3, early)) == datetime(2026, 1, 2, tzinfo=UTC)
+    assert of(restarted(0, late)) is None
+    assert of({"name": "c", "restartCount": 2}) is None
 
 
 def test_restarts_of_all_containers_count() -> None:

@@ -13,7 +13,7 @@ from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
 from kvestigate.client.named import require_namespace
 from kvestigate.errors import Forbidden
-from kvestigate.inspection.status import ready_of, restarts_of, status_of
+from kvestigate.inspection.status import ready_of, restarted_at, restarts_of, status_of
 from kvestigate.observe import listings
 from kvestigate.observe.snapshot import Gap, take
 from kvestigate.observe.source import Progress
@@ -62,6 +62,8 @@ class PodRow:
     containers: int
     status: str
     restarts: int
+    restarted_seconds: float | None
+    """How long ago the last of them was; None if there was none, or nobody knows."""
     age_seconds: float
     node: str
     ip: str
@@ -70,6 +72,7 @@ class PodRow:
 @dataclass(frozen=True, slots=True)
 class Pods:
     namespace: str
+    selector: str
     pods: tuple[PodRow, ...]
 
 
@@ -109,11 +112,12 @@ async def list_pods(access: Access, options: PodsOptions, progress: Progress | N
                 progress(resource.plural, len(rows), len(rows) + left)
         if options.namespace and not rows:
             await require_namespace(api, options.namespace)
-    return Pods(options.namespace, tuple(rows))
+    return Pods(options.namespace, options.selector, tuple(rows))
 
 
 def _pod(pod: Pod, now: datetime) -> PodRow:
     ready, containers = ready_of(pod)
+    last = restarted_at(pod)
     return PodRow(
         namespace=pod.metadata.namespace,
         name=pod.metadata.name,
@@ -121,6 +125,7 @@ def _pod(pod: Pod, now: datetime) -> PodRow:
         containers=containers,
         status=status_of(pod),
         restarts=restarts_of(pod),
+        restarted_seconds=None if last is None else _since(last, now),
         age_seconds=_since(pod.metadata.creation_timestamp, now),
         node=pod.spec.node_name,
         ip=pod.status.pod_ip,
@@ -173,7 +178,7 @@ def pods_blocks(found: Pods) -> Sequence[Block]:
             it.name,
             f"{it.ready}/{it.containers}",
             Cell(it.status, _tone(it.status)),
-            str(it.restarts),
+            _restarts(it),
             age(it.age_seconds),
             it.node or "-",
             it.ip or "-",
@@ -181,7 +186,14 @@ def pods_blocks(found: Pods) -> Sequence[Block]:
         for it in found.pods
     ]
     where = f"in namespace {found.namespace}" if found.namespace else "in any namespace"
-    return [Table(columns, rows, empty=f"no pods {where}")]
+    which = f"no pod matches {found.selector}" if found.selector else "no pods"
+    return [Table(columns, rows, empty=f"{which} {where}")]
+
+
+def _restarts(pod: PodRow) -> str:
+    if not pod.restarts or pod.restarted_seconds is None:
+        return str(pod.restarts)
+    return f"{pod.restarts} ({age(pod.restarted_seconds)} ago)"
 
 
 def _tone(status: str) -> Tone:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from kvestigate.kube.views.meta import Condition
 from kvestigate.observe.views import Container, ContainerStatus, Pod
@@ -34,6 +35,13 @@ def ready_of(pod: Pod) -> tuple[int, int]:
 def restarts_of(pod: Pod) -> int:
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
     return sum(it.restart_count for it in statuses)
+
+
+def restarted_at(pod: Pod) -> datetime | None:
+    """When a container last had to be started again; None if that is not known."""
+    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    ended = (it.last_state.terminated for it in statuses if it.restart_count)
+    return max((it.finished_at for it in ended if it and it.finished_at), default=None)
 
 
 def _initialising(pod: Pod) -> str:
