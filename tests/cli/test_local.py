@@ -54,6 +54,11 @@ def test_a_cluster_comes_up_keeps_what_is_in_it_and_goes(invoke: Invoke, home: P
 
     assert invoke("down", "--name", "lab").code == 0
     assert "stopped" in invoke("status").out
+    away = invoke("pods")
+    assert (away.code, away.err.splitlines()[1:]) == (
+        3,
+        ['hint: the cluster "lab" is stopped: kvestigate up --name lab'],
+    )
     back = json.loads(invoke("up", "--name", "lab", "-o", "json").out)
     assert (back["url"], back["nodes"]) == (started["url"], 2)
     seen = json.loads(invoke("debug", "api", "/api/v1/nodes", "-o", "json").out)["body"]

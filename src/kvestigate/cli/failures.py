@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import click
 
-from kvestigate.errors import Forbidden, KvestigateError, TooManyRequests, Unauthorized
+from kvestigate.errors import (
+    ConnectionFailed,
+    Forbidden,
+    KvestigateError,
+    TooManyRequests,
+    Unauthorized,
+)
 
 # The server's own words say what is wrong, but not what to type next.
 _WAYS_OUT: dict[type[KvestigateError], str] = {
@@ -16,7 +22,25 @@ _WAYS_OUT: dict[type[KvestigateError], str] = {
 
 def way_out(error: KvestigateError) -> str | None:
     """The hint to show with an expected failure: its own, or the one for its kind."""
+    if isinstance(error, ConnectionFailed) and (stopped := _stopped_cluster(error.message)):
+        return f'the cluster "{stopped}" is stopped: kvestigate up --name {stopped}'
     return error.hint or _WAYS_OUT.get(type(error))
+
+
+def _stopped_cluster(message: str) -> str | None:
+    """The cluster of this machine that would be where nobody answers."""
+    import os
+
+    from kvestigate.local.directory import clusters_directory, known
+
+    try:
+        for cluster in known(clusters_directory(os.environ)):
+            address = cluster.read().url.removeprefix("https://")
+            if address and message.startswith(f"{address} ") and not cluster.is_running():
+                return cluster.name
+    except (KvestigateError, OSError):  # what cannot be looked at is no help
+        return None
+    return None
 
 
 def expected(error: BaseException) -> KvestigateError | None:
