@@ -50,12 +50,13 @@ def _findings(findings: Sequence[Finding]) -> list[Block]:
     if not findings:
         return [text("nothing is wrong with it", Tone.GOOD)]
     counts = tally(it.severity for it in findings)
-    blocks: list[Block] = [text(f"Findings: {counts}", Tone.STRONG)]
+    blocks: list[Block] = [text(counts, Tone.STRONG)]
     for it in findings:
         place = "" if it.where == it.subject else f" ({it.where})"
-        lines = [f"{it.severity.value}: {it.subject}: {it.evidence}{place}", f"  {it.why}"]
+        lines = [f"{it.severity.value.upper()} {it.subject}: {it.evidence}{place}"]
+        lines.append(f"    why: {it.why}")
         if it.command:
-            lines.append(f"  > {it.command}")
+            lines.append(f"    try: {it.command}")
         blocks.append(text("\n".join(lines), it.severity.tone))
     return blocks
 
