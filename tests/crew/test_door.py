@@ -60,7 +60,7 @@ def test_a_call_asks_for_what_its_request_would(
     call: Call, query: tuple[tuple[str, str], ...]
 ) -> None:
     sent = call.request(*query)
-    assert asked_of(call, query) == request.parse(sent.method, sent.path, sent.query)
+    assert asked_of(call, query, sent.path) == request.parse(sent.method, sent.path, sent.query)
 
 
 async def test_writes_are_made_in_the_name_of_the_user(server: ApiServer, tmp_path: Path) -> None:

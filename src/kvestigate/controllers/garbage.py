@@ -33,7 +33,10 @@ class GarbageCollector:
     # -- the graph -------------------------------------------------------------------------
 
     def _graph(self, plane: str) -> Graph:
-        return self._graphs.setdefault(plane, Graph())
+        graph = self._graphs.get(plane)
+        if graph is None:
+            graph = self._graphs[plane] = Graph()
+        return graph
 
     def _note(self, resource: Resource, change: Change[Any]) -> None:
         plane, graph = change.key.plane, self._graph(change.key.plane)

@@ -8,7 +8,7 @@ treated as everybody's: RBAC, verbs, admission, metrics, the audit log.
 from __future__ import annotations
 
 from functools import lru_cache
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import unquote, urlencode
 
 from kvestigate import errors
 from kvestigate.client.call import METHODS, Call, failure
@@ -44,22 +44,25 @@ class Door(InProcessTransport):
         """The answer to a call on one object, with further parameters."""
         if self._closed:
             raise errors.ConnectionFailed("this client is closed")
-        asked = asked_of(call, query)
+        path = call.resource.path(
+            namespace=call.namespace, name=call.name, subresource=call.subresource
+        )
+        asked = asked_of(call, query, path)
         fields = [("accept", call.accept), self._agent]
         if call.body:
             fields.append(("content-type", call.content_type))
-        path, text = self._base + quote(asked.path, safe="/"), _written((*call.query, *query))
-        request = Request(asked.method, path, text, Headers.parsed(fields), call.body)
+        text = _written((*call.query, *query))
+        headers = Headers.parsed(fields)
+        request = Request(asked.method, self._base + path, text, headers, call.body)
         return await self._server.handle(request, Visit(self._plane, asked, self._user))
 
     async def _handle(self, request: Request) -> Response | Upgrade:
         return await self._server.handle(request, Visit(user=self._user))
 
 
-def asked_of(call: Call, query: Query) -> Asked:
-    """What the server would read off the request that the call would become."""
+def asked_of(call: Call, query: Query, path: str) -> Asked:
+    """What the server would read off the request to `path` that the call would become."""
     resource, name = call.resource, call.name or ""
-    path = resource.path(namespace=call.namespace, name=name, subresource=call.subresource)
     namespace = call.namespace or ""
     if resource.plural == "namespaces" and not resource.group:
         namespace = name

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from kvestigate.kube import causes, names
@@ -85,6 +86,7 @@ def immutable(path: str, new: Any, old: Any) -> Causes:
     return () if new == old else [causes.invalid(path, new, IMMUTABLE)]
 
 
+@lru_cache(maxsize=1024)  # those of a node are in the status of each of its pods
 def address(value: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return None if "%" in value else ipaddress.ip_address(value)
