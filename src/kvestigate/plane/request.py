@@ -106,8 +106,11 @@ def _read(method: str, path: str, query: str) -> Asked:
         namespace, rest = rest[1], rest[2:]
     resource, *tail = rest
     name = tail[0] if tail else ""
-    if resource == "namespaces" and not group and not namespace:
-        namespace = name
+    beyond = "/".join(tail[2:])
+    if resource == "namespaces" and not group:
+        # None is within another: what follows the name of that leads nowhere.
+        beyond = beyond or resource if namespace else beyond
+        namespace = namespace or name
     verb = "watch" if prefixed else _verb(method, name, params)
     if not name and "fieldSelector" in params and verb in _COLLECTIVE:
         name = _selected_name(params["fieldSelector"])
@@ -121,7 +124,7 @@ def _read(method: str, path: str, query: str) -> Asked:
         namespace,
         name,
         tail[1] if len(tail) > 1 else "",
-        "/".join(tail[2:]),
+        beyond,
         params,
     )
 

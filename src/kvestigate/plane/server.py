@@ -243,7 +243,7 @@ class _Route(NamedTuple):
 def _verb(served: Kind, asked: Asked, aggregated: Verbs | None) -> Verb:
     if asked.rest and asked.subresource != "proxy":
         raise errors.NotFound("the server could not find the requested resource", details={})
-    route = _Route(asked.verb, asked.subresource, _in_namespace(asked), asked.name != "")
+    route = _Route(asked.verb, asked.subresource, asked.namespace != "", asked.name != "")
     verb = _own_verb(served, route) if aggregated is None else _find(served, route, aggregated)
     if verb is None or (asked.verb == "watch" and asked.method not in _WATCHING):
         raise _not_allowed(served, asked)
@@ -251,12 +251,6 @@ def _verb(served: Kind, asked: Asked, aggregated: Verbs | None) -> Verb:
 
 
 _WATCHING = ("GET", "HEAD")
-
-
-def _in_namespace(asked: Asked) -> bool:
-    if asked.resource == "namespaces" and not asked.group:
-        return asked.namespace not in ("", asked.name)  # a namespace is in itself
-    return asked.namespace != ""
 
 
 def _find(served: Kind, route: _Route, aggregated: Verbs | None = None) -> Verb | None:
@@ -303,7 +297,7 @@ def _leads_somewhere(route: _Route, resource: Resource) -> bool:
         return False
     if resource.namespaced:
         return route.in_namespace or not route.named or route.verb in _COLLECTIVE
-    return not route.in_namespace
+    return not route.in_namespace or (resource.plural == "namespaces" and not resource.group)
 
 
 _COLLECTIVE = ("list", "watch", "deletecollection")

@@ -19,7 +19,8 @@ from kvestigate.plane.default_roles import default_roles
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.state import PlaneState
 
-_USER, _GROUP = "system:node:", "system:nodes"
+KUBELET, _GROUP = "system:node:", "system:nodes"
+"""How the names of kubelets begin, and the group that they are in."""
 LEASES = "kube-node-lease"
 _OWN_VERBS = ("get", "create", "update", "patch", "delete")
 
@@ -35,8 +36,8 @@ _YES, _NO = Opinion(True), Opinion(False)
 
 def node_of(user: User) -> str | None:
     """The name of the node whose kubelet this is; None for everybody else."""
-    if user.name.startswith(_USER) and _GROUP in user.groups:
-        return user.name.removeprefix(_USER)
+    if user.name.startswith(KUBELET) and _GROUP in user.groups:
+        return user.name.removeprefix(KUBELET)
     return None
 
 
