@@ -176,15 +176,17 @@ async def test_volumes_belong_to_the_pods_group(api: Api, agent: Agent) -> None:
         {"name": "e", "emptyDir": {}},
         {"name": "c", "configMap": {"name": "c", "defaultMode": 0o400}},
         {"name": "n", "emptyDir": {}},
+        {"name": "m", "emptyDir": {"medium": "Memory"}},
     ]
     mounts = [
         {"name": "e", "mountPath": "/vol/e"},
         {"name": "c", "mountPath": "/vol/c"},
         {"name": "n", "mountPath": "/vol/n", "subPath": "in"},
+        {"name": "m", "mountPath": "/vol/m"},
     ]
     script = (
         "echo new >/vol/e/file; stat -c '%g %a' /vol/e; stat -c %g /vol/e/file; "
-        "stat -c %g /vol/n; stat -L -c '%g %a' /vol/c/k; cat /vol/c/k"
+        "stat -c %g /vol/n; stat -c '%g %a' /vol/m; stat -L -c '%g %a' /vol/c/k; cat /vol/c/k"
     )
     await ended(
         api,
@@ -192,7 +194,7 @@ async def test_volumes_belong_to_the_pods_group(api: Api, agent: Agent) -> None:
         volumes=volumes,
         securityContext={"fsGroup": 3001},
     )
-    assert await logs(agent, "p") == "3001 2777\n3001\n3001\n3001 440\nv"
+    assert await logs(agent, "p") == "3001 2777\n3001\n3001\n3001 2777\n3001 440\nv"
 
 
 @AS_ROOT

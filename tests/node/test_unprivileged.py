@@ -14,7 +14,13 @@ import pytest
 HERE = Path(__file__).parent
 NOBODY = 65534
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--")
-SUITES = ("test_hosts.py", "test_namespace_host.py", "test_agent.py", "test_network.py")
+SUITES = (
+    "test_hosts.py",
+    "test_namespace_host.py",
+    "test_agent.py",
+    "test_network.py",
+    "test_pod_behaviour.py",
+)
 
 
 def interpreter() -> str:
@@ -28,7 +34,7 @@ def interpreter() -> str:
 
 
 @pytest.mark.workflow
-@pytest.mark.timeout(900)  # for four suites; they have taken 265 s on a busy machine
+@pytest.mark.timeout(900)  # for five suites; four have taken 265 s on a busy machine
 def test_the_suite_passes_without_privileges() -> None:
     if os.geteuid() != 0:
         pytest.skip("this whole run is unprivileged already")

@@ -28,7 +28,7 @@ from kvestigate.node.hosts.interface import (
     Usage,
 )
 from kvestigate.node.hosts.process import ShimProcess
-from kvestigate.node.hosts.processes import cpu_seconds, marked, resident_bytes
+from kvestigate.node.hosts.processes import MARK, cpu_seconds, marked, resident_bytes
 from kvestigate.node.hosts.session import PipedSession
 from kvestigate.node.net import files
 from kvestigate.node.net.seccomp import obstacle
@@ -40,9 +40,6 @@ LIMITS = (
     "mount paths are replaced in commands and environment, not mounted",
     "resource limits are not enforced",
 )
-MARK = "KVESTIGATE_CONTAINER"
-"""The variable by which a container's processes are known, wherever they went."""
-
 DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 

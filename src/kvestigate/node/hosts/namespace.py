@@ -31,7 +31,7 @@ from kvestigate.node.hosts.interface import (
     Usage,
 )
 from kvestigate.node.hosts.namespace_process import NamespaceProcess, kill
-from kvestigate.node.hosts.processes import children, cpu_seconds, descendants, resident_bytes
+from kvestigate.node.hosts.processes import MARK, children, cpu_seconds, descendants, resident_bytes
 from kvestigate.node.hosts.session import PipedSession
 from kvestigate.node.net.seccomp import obstacle
 
@@ -206,6 +206,8 @@ class NamespaceHost:
         env = {"PATH": DEFAULT_PATH, "HOME": "/root", **launch.env}
         if launch.tty:
             env.setdefault("TERM", "xterm")
+        if launch.shared_pids and self._groups is None:
+            env[MARK] = str(shim.run_directory(self._directory, key))
         return shim.Kept(
             key.pod_uid, key.container, key.attempt, started_at=self._now(), env=env,
             workdir=launch.workdir or "/", tty=launch.tty, stdin=launch.stdin,
@@ -333,7 +335,8 @@ class NamespaceHost:
             there = f"{boot.VOLUMES}/{source.relative_to(self.volumes_root)}"
             if bind.memory is not None and there not in self._mounts():
                 size = f",size={bind.memory}" if bind.memory else ""
-                mode = "mode=1777" if bind.group is None else f"mode=2777,gid={bind.group}"
+                given = self._privileged and bind.group is not None
+                mode = f"mode=2777,gid={bind.group}" if given else "mode=1777"
                 options = f"{mode}{size}"
                 await self._in_node("mount", "-t", "tmpfs", "-o", options, "memory", there)
             return there

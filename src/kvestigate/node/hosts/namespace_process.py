@@ -10,7 +10,7 @@ from pathlib import Path
 from kvestigate.node.hosts import cgroups, shim
 from kvestigate.node.hosts.interface import Ending
 from kvestigate.node.hosts.process import ShimProcess
-from kvestigate.node.hosts.processes import children, descendants
+from kvestigate.node.hosts.processes import MARK, children, descendants, marked
 
 
 class NamespaceProcess(ShimProcess):
@@ -51,9 +51,14 @@ class NamespaceProcess(ShimProcess):
 
     def sweep(self) -> None:
         """What left its parents in a namespace that others share ends with its container."""
-        if self.kept.extra.get("shared_pids") and self._groups is not None:
-            for pid in self._groups.members(self.key.id):
-                kill(pid)
+        if not self.kept.extra.get("shared_pids"):
+            return
+        if self._groups is not None:
+            left = self._groups.members(self.key.id)
+        else:
+            left = marked(MARK, self.kept.env[MARK])
+        for pid in left:
+            kill(pid)
 
     def ending(self, code: int) -> Ending:
         plain = super().ending(code)

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+MARK = "KVESTIGATE_CONTAINER"
+"""The variable by which a container's processes are known, wherever they went."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
