@@ -256,3 +256,4 @@ def test_a_push_that_is_ended_leaves_nothing_behind(fanout: Fanout, tmp_path: Pa
 def test_the_daemon_set_is_printed_to_be_applied(invoke: Invoke) -> None:
     made = yaml.safe_load(invoke("fanout", "manifest").out)
     assert (made["kind"], made["metadata"]["name"]) == ("DaemonSet", "direct-node-access")
+    assert json.loads(invoke("fanout", "manifest", "-o", "json").out) == made

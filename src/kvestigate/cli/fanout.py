@@ -195,7 +195,13 @@ def manifest(options: GlobalOptions) -> None:
     """
     from kvestigate.hosts.manifest import manifest as text
 
-    click.echo(text(), nl=False)
+    if options.output != "json":
+        click.echo(text(), nl=False)  # with what is to be said about it
+        return
+    from kvestigate.kube.yaml_documents import load
+
+    [only] = load(text())
+    emit(options, only.value, lambda _: ())
 
 
 def _read(path: Path) -> tuple[bytes, int]:

@@ -97,7 +97,7 @@ class Follower:
             except (errors.ApiError, errors.ConnectionFailed, errors.DeadlineExceeded) as error:
                 if not (self.counts.synced or transient(error)):
                     raise
-                self.warn(f"{self.source.name}: {error.message}")
+                self.warn(f"{self.source.name}: {error.message}; trying again until it works")
             await clock.sleep(backoff.next())
 
     async def list(self) -> None:
