@@ -120,7 +120,7 @@ def _instance_type(name: str, nodes: Sequence[Labels]) -> Requirement:
     if name not in there:
         raise InputError(
             f"resources.instance_type: no node is of type {name}",
-            hint=_available("instance types", there),
+            hint=f"{_available('instance types', there)}; without the field any node will do",
         )
     return INSTANCE_TYPE, (name,)
 
