@@ -87,6 +87,9 @@ def test_what_is_a_file_and_what_is_not(raw: bytes, value: Any) -> None:
         (b'{"archive": "YQ=="', Malformed, "no JSON"),
         (b'"archive": "YQ=="', Malformed, "no JSON"),
         (b"[" * 5000, Malformed, "no JSON"),
+        (b'{"a": "\xff"}', Malformed, "no JSON"),
+        (b'{"a": "\\ud800"}', Malformed, "no JSON"),
+        (b'{"a": NaN}', Malformed, "no JSON"),
         (b'{"a": "%s"}' % (b"x" * MOST_TEXT), TooLarge, "longer than"),
     ],
 )

@@ -74,8 +74,10 @@ class Hosts:
         self.asked = asyncio.Event()
         self.may_answer = asyncio.Event()
         self.may_answer.set()
+        self.questions = 0
 
     async def discover(self, nodes: tuple[str, ...]) -> Found:
+        self.questions += 1
         seen = [it for it in self.there if it.node not in self.unreachable]
         self.asked.set()
         await self.may_answer.wait()
@@ -83,9 +85,9 @@ class Hosts:
         return Found(seen, self.all - self.unreachable, silent)
 
 
-def ledger(hosts: Hosts, most: int) -> Ledger:
+def ledger(hosts: Hosts, most: int, fresh: float = 3600) -> Ledger:
     space = read_cyberspace(changed("quotas", {"max_total_active_workspaces": most}))
-    return Ledger(space, hosts.discover)
+    return Ledger(space, hosts.discover, fresh)
 
 
 @asynccontextmanager
@@ -110,9 +112,33 @@ async def test_creations_at_the_same_time_cannot_take_the_same_place() -> None:
     assert sum(isinstance(it, QuotaExceeded) for it in outcomes) == 7
 
 
-async def test_one_that_is_finished_while_the_hosts_are_asked_is_counted() -> None:
+async def test_those_who_have_too_much_do_not_bother_the_hosts() -> None:
     hosts = Hosts()
     counted = ledger(hosts, 1)
+    async with creating(counted, hosts, "a"):
+        pass
+    for number in range(1000):
+        with pytest.raises(QuotaExceeded):
+            await _take(counted, f"b{number}")
+    assert hosts.questions == 1
+    hosts.there.clear()
+    counted.gone(holding("a").place)
+    await _take(counted, "c")
+    assert hosts.questions == 2
+
+
+async def test_what_was_found_is_not_believed_for_long() -> None:
+    hosts = Hosts()
+    counted = ledger(hosts, 1, fresh=0)
+    async with creating(counted, hosts, "a"):
+        pass
+    hosts.there.clear()  # by somebody else
+    await _take(counted, "b")
+
+
+async def test_one_that_is_finished_while_the_hosts_are_asked_is_counted() -> None:
+    hosts = Hosts()
+    counted = ledger(hosts, 1, fresh=0)
     async with creating(counted, hosts, "first"):
         hosts.asked.clear()
         hosts.may_answer.clear()

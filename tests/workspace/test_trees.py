@@ -144,3 +144,13 @@ def test_a_listing_is_read_back(tree: dict[str, Entry]) -> None:
         if path.isprintable()
     )
     assert parse_listing(told) == {path: it for path, it in tree.items() if path.isprintable()}
+
+
+def test_a_link_where_a_directory_is_meant_goes_first() -> None:
+    """What is sent below it would be written wherever it leads."""
+    wanted = {"away/deep/f": Entry(Kind.FILE, 1, 1)}
+    there = {"away": Entry(Kind.LINK, target="/opt"), "other": Entry(Kind.LINK, target="/opt")}
+    work = compare(wanted, there, delete=False, excludes=["away"])
+    assert (work.send, work.remove) == (("away/deep/f",), ("away",))
+    there = {"away": Entry(Kind.DIRECTORY), "away/deep": Entry(Kind.LINK, target="/opt")}
+    assert compare(wanted, there, delete=False).remove == ("away/deep",)

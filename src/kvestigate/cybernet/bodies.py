@@ -128,7 +128,7 @@ class Body:
             return NOTHING
         try:
             found = msgspec.json.decode(self._text)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Malformed(f"the body is no JSON: {error}", "body") from None
         return found if self._file is None else self._filled(found)
 

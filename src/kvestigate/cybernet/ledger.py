@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -32,12 +34,19 @@ Discover = Callable[[tuple[str, ...]], Awaitable[Found]]
 """The workspaces on these nodes; on all if there are none."""
 
 
+FRESH = 2.0
+"""Seconds for which what the hosts said is good enough to refuse by, though not to allow by."""
+
+
 class Ledger:
     """Counts what is held, and keeps two requests from taking the same last place."""
 
-    def __init__(self, space: Cyberspace, discover: Discover) -> None:
+    def __init__(self, space: Cyberspace, discover: Discover, fresh: float = FRESH) -> None:
         self._space = space
         self._discover = discover
+        self._fresh = fresh
+        self._asked = -math.inf
+        """When the hosts were asked last."""
         self._lock = asyncio.Lock()
         self._promised: dict[object, Holding] = {}
         """Request -> what it is making."""
@@ -67,6 +76,10 @@ class Ledger:
         """
         request = object()
         async with self._lock:
+            if time.monotonic() - self._asked < self._fresh:
+                # Whoever has too much already may ask a thousand times: hosts hear of one.
+                known = quotas.merged(self._last_seen, self._promised.values())
+                quotas.check(self._space.quotas, self._counted(known), wanted)
             held = await self._held()
             if wanted.node and self._no_way is not None:
                 raise self._no_way
@@ -105,6 +118,7 @@ class Ledger:
         found = await self._discover(self._space.hosts.allow_names or ())
         missed = [it for it in self._last_seen if it.node in found.unreachable]
         self._last_seen = quotas.merged(missed, found.holdings)
+        self._asked = time.monotonic()
         self._heard_of |= found.answered
         self._no_way = found.no_way
         self._unknown = {

@@ -76,6 +76,9 @@ def compare(wanted: Tree, there: Tree, *, delete: bool, excludes: Sequence[str] 
     check(wanted)
     send = sorted(path for path, entry in wanted.items() if not entry.same(there.get(path)))
     remove = {path for path in send if path in there and there[path].kind is not wanted[path].kind}
+    # A link would lead what is sent below it out of the tree.
+    above = {parent for path in send for parent in _parents(path)} & there.keys()
+    remove |= {path for path in above if there[path].kind is not Kind.DIRECTORY}
     if delete:
         kept = {parent for path in there if excluded(path, excludes) for parent in _parents(path)}
         remove |= {
