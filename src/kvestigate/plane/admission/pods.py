@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from kvestigate.errors import ApiError
 from kvestigate.plane import objects
 from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.kinds.kind import Object
@@ -105,6 +106,8 @@ def apply_runtime_class(write: Write) -> None:
     name = spec.get("runtimeClassName")
     if name is None:
         return
+    if not name:
+        raise ApiError("resource name may not be empty")
     item = write.scene.state.get(RUNTIME_CLASSES, "", name)
     if item is None:
         raise write.forbidden(f'pod rejected: RuntimeClass "{name}" not found')

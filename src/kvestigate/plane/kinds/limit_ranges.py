@@ -27,6 +27,11 @@ class LimitRangeKind(Kind):
             for field in _FIELDS:
                 round_amounts(limit.get(field) or {})
 
+    def on_create(self, obj: Object, scene: Scene) -> None:
+        meta = obj["metadata"]
+        if not meta.get("name"):
+            meta["name"] = meta["uid"]  # alone among kinds, these need not be named
+
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:
         return list(_limits(obj["spec"].get("limits") or []))
 
