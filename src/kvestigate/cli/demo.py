@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -32,24 +32,29 @@ class Demo:
 
 
 @command("demo", examples=("kvestigate demo",))
-async def demo(options: GlobalOptions) -> None:
+def demo(options: GlobalOptions) -> Coroutine[Any, Any, None]:
     """From nothing to a GPU fleet, a job that ran on it, and what is wrong with it.
 
     The cluster is called demo and stays up; `kvestigate down --name demo --delete` ends it.
     """
-    import asyncio
+    from kvestigate.local.clusters import up
+    from kvestigate.local.demo import NAME, SCENARIO
+    from kvestigate.local.scenarios.library import find
 
+    # Before there is a loop: in a thread of it, Ctrl-C would not reach the start.
+    with waiting("starting a cluster of 8 nodes") as told:
+        started = up(os.environ, NAME, None, find(SCENARIO), told)
+    return _show(options, started)
+
+
+async def _show(options: GlobalOptions, started: Started) -> None:
     from kvestigate.cli.cluster import access_of
     from kvestigate.client.connect import connect
-    from kvestigate.local.clusters import up
-    from kvestigate.local.demo import NAME, SCENARIO, demonstrate
-    from kvestigate.local.scenarios.library import find
+    from kvestigate.local.demo import demonstrate
     from kvestigate.local.views import demonstration_blocks, started_blocks
     from kvestigate.reports.aim import aimed
     from kvestigate.reports.audit import AuditOptions, collect
 
-    with waiting("starting a cluster of 8 nodes") as told:
-        started = await asyncio.to_thread(up, os.environ, NAME, None, find(SCENARIO), told)
     aloud = options.output == "table"
     if aloud:
         emit(options, started, started_blocks)
