@@ -61,7 +61,8 @@ class DefinitionKind(Kind):
             return
         status = new["status"] = dict(new.get("status") or {})
         stored = status.get("storedVersions") or []
-        status["storedVersions"] = [*stored, *(it for it in _storage(new) if it not in stored)]
+        added = (name for name in _storage(new)[:1] if name not in stored)
+        status["storedVersions"] = [*stored, *added]
         if "deletionTimestamp" not in old["metadata"]:
             _accept(new, scene)
 
