@@ -19,6 +19,7 @@ import yaml
 
 from kvestigate.client.api import PODS
 from kvestigate.client.connect import connect
+from kvestigate.cybernet.bodies import Answer, Room
 from kvestigate.errors import AlreadyExists, KvestigateError
 from kvestigate.hosts.reach import reach
 from kvestigate.operation import Operation
@@ -336,7 +337,9 @@ def test_the_operations_do_the_same_for_a_gateway(
 
         done = asyncio.run(handled())
         assert isinstance(done, operation.output)
-        return json.loads(msgspec.json.encode(done))
+        answer = Answer(done, Room())
+        with closing(answer):
+            return json.loads(answer.whole)
 
     made = call(CREATE, owner="agent-1", apply=True)
     assert (made["applied"], len(made["gpus"])) == (True, 1)

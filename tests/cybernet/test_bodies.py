@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvestigate.cybernet.bodies import MOST_TEXT, NOTHING, Body, Room
-from kvestigate.cybernet.refusals import ConstraintViolated, Malformed, TooLarge
+from kvestigate.cybernet.bodies import MOST_TEXT, NOTHING, Answer, Body, Room
+from kvestigate.cybernet.refusals import ConstraintViolated, Malformed, TooLarge, Unavailable
 from kvestigate.workspace.uploads import Upload
 
 
@@ -134,3 +134,39 @@ def test_files_share_a_room_and_leave_it() -> None:
         second.write(b'{"archive": "%s"}' % base64.b64encode(bytes(3)))
     first.close()
     assert taken(b'{"archive": "%s"}' % base64.b64encode(bytes(9)), room=room)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 500_000])
+async def test_an_answer_is_the_same_in_pieces(size: int) -> None:
+    content = bytes(range(256)) * (size // 256) + bytes(size % 256)
+    result = {"path": "a", "archive": Upload(content), "applied": True}
+    with closing(Answer(result, Room())) as answer:
+        sent = b"".join([piece async for piece in answer.pieces()])
+        assert sent == answer.whole
+    told = base64.b64encode(content).decode()
+    assert json.loads(sent) == {"path": "a", "archive": told, "applied": True}
+
+
+async def test_a_large_answer_is_not_in_memory() -> None:
+    file = Upload()
+    for _ in range(48):
+        file.write(bytes(1 << 20))
+    tracemalloc.start()
+    try:
+        with closing(Answer({"archive": file}, Room())) as answer:
+            assert sum([len(piece) async for piece in answer.pieces()]) > 64 << 20
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_answers_that_wait_share_the_room() -> None:
+    room = Room(10)
+    first = Answer({"archive": Upload(bytes(9))}, room)
+    with pytest.raises(Unavailable, match="no room for the answer"):
+        Answer({"archive": Upload(bytes(9))}, room)
+    first.close()
+    first.close()
+    Answer({"archive": Upload(bytes(9))}, room).close()
+    with pytest.raises(OSError, match="too much"):
+        room.take(11)

@@ -19,6 +19,7 @@ from kvestigate.app.spec import AppSpec, Target
 from kvestigate.app.target import pick_target
 from kvestigate.client.access import Access
 from kvestigate.cybernet import policy
+from kvestigate.cybernet.bodies import Answer
 from kvestigate.cybernet.gateway import Caller
 from kvestigate.cybernet.loading import Loaded
 from kvestigate.cybernet.quotas import owner_of
@@ -75,7 +76,7 @@ class Gate:
             return await act(access, held)
         done: list[AppOutcome] = []
 
-        async def carried_out() -> bytes:
+        async def carried_out() -> Answer:
             done.append(await act(access, held))
             if act is manage.down:  # what is gone is known when it is counted again
                 with suppress(KvestigateError):
@@ -84,7 +85,7 @@ class Gate:
                 f"{it.subject}: {it.reason}" for it in done[0].steps if not it.action.good
             ]:
                 raise Refused("; ".join(wrong), _STEPS)
-            return b""
+            return Answer(None, opened.room)
 
         async with gateway(self.loaded, access, options.via) as opened:
             caller = Caller(self.identity, "command line")

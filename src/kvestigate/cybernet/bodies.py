@@ -1,17 +1,25 @@
-"""JSON as it arrives: texts stay in memory, the files among them go to disk. Bounded in both."""
+"""JSON in pieces: texts stay in memory, the files among them are on disk. Bounded in both."""
 
 from __future__ import annotations
 
+import asyncio
+import base64
 import binascii
 import errno
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Iterator, Mapping
 from typing import Any
 
 import msgspec
 
-from kvestigate.cybernet.refusals import ConstraintViolated, Malformed, Refused, TooLarge
+from kvestigate.cybernet.refusals import (
+    ConstraintViolated,
+    Malformed,
+    Refused,
+    TooLarge,
+    Unavailable,
+)
 from kvestigate.workspace.uploads import Upload
 
 MOST_TEXT = 1024 * 1024
@@ -28,6 +36,8 @@ _LOOK_BACK = 128
 """Bytes that this may have."""
 
 
+_ENCODED = 3 << 16
+"""Bytes of a file that are sent at once; a multiple of three, so that base64 has no gaps."""
 NOTHING = object()
 """The value of a body that is empty."""
 
@@ -87,6 +97,53 @@ class _Base64:
     def end(self) -> None:
         if self._rest:
             raise binascii.Error("its end is missing")
+
+
+class Answer:
+    """A result as JSON, of which the file, if there is one, stays on disk until it is sent."""
+
+    def __init__(self, result: Any, room: Room) -> None:
+        """Unavailable if there is no room for the file until it is sent."""
+        self._mark = secrets.token_hex(16)
+        self._room = room
+        self._taken = 0
+        self.file: Upload | None = None
+        text = msgspec.json.encode(result, enc_hook=self._leave_out)
+        self._before, _, self._after = text.partition(self._mark.encode())
+
+    @property
+    def whole(self) -> bytes:
+        """All of it, in memory."""
+        return b"".join((self._before, *self._encoded(), self._after))
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        yield self._before
+        pieces = self._encoded()
+        while piece := await asyncio.to_thread(next, pieces, b""):
+            yield piece
+        yield self._after
+
+    def close(self) -> None:
+        if self.file is not None:
+            self.file.close()
+        self._room.give_back(self._taken)
+        self._taken = 0
+
+    def _leave_out(self, value: Any) -> str:
+        if not isinstance(value, Upload) or self.file is not None:
+            raise NotImplementedError(type(value))
+        try:
+            self._room.take(value.size)
+        except OSError as error:
+            value.close()
+            raise Unavailable(f"no room for the answer: {error.strerror}", "answer") from None
+        self.file, self._taken = value, value.size
+        return self._mark
+
+    def _encoded(self) -> Iterator[bytes]:
+        source = None if self.file is None else self.file.opened()
+        while source is not None and (piece := source.read(_ENCODED)):
+            yield base64.b64encode(piece)
 
 
 class Body:

@@ -11,14 +11,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import msgspec
-
 from kvestigate.aio.clock import Clock
 from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
 from kvestigate.cybernet import policy
 from kvestigate.cybernet.audit import AuditLog, Record, masked
-from kvestigate.cybernet.bodies import Room
+from kvestigate.cybernet.bodies import Answer, Room
 from kvestigate.cybernet.inquiries import app_holding, capacity_of, discovery, workspace_on
 from kvestigate.cybernet.ledger import Ledger
 from kvestigate.cybernet.parameters import options_of, schema
@@ -66,9 +64,9 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a request: either a result, as JSON, or why there is none."""
+    """What became of a request: either a result, which the front closes, or why there is none."""
 
-    result: bytes = b""
+    result: Answer | None = None
     refusal: Refused | None = None
 
 
@@ -115,7 +113,11 @@ class Gateway:
         for file in parameters.values() if isinstance(parameters, dict) else ():
             if isinstance(file, Upload):
                 task.add_done_callback(partial(_close, file))
-        return await asyncio.shield(task)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            task.add_done_callback(_unwanted)
+            raise
 
     async def admit(
         self,
@@ -123,7 +125,7 @@ class Gateway:
         name: str,
         parameters: Any,
         workspaces: Iterable[WorkspaceSpec],
-        act: Callable[[], Awaitable[bytes]],
+        act: Callable[[], Awaitable[Answer]],
         in_pods: AppSpec | None = None,
     ) -> Outcome:
         """Carry out what an operator wants in the name of `caller`, by the same rules.
@@ -133,7 +135,7 @@ class Gateway:
         """
         owner = owner_of(self.space.metadata.name, caller.identity)
 
-        async def within() -> bytes:
+        async def within() -> Answer:
             async with AsyncExitStack() as stack:
                 for spec in workspaces:
                     policy.check_place(self.space, spec)
@@ -160,7 +162,7 @@ class Gateway:
         self._audit.close()
 
     async def _recorded(
-        self, caller: Caller, name: str, parameters: Any, act: Callable[[], Awaitable[bytes]]
+        self, caller: Caller, name: str, parameters: Any, act: Callable[[], Awaitable[Answer]]
     ) -> Outcome:
         started = time.perf_counter()
         try:
@@ -185,7 +187,11 @@ class Gateway:
         unrecorded = await self._record(
             caller, name, parameters, outcome.refusal, duration, self.ledger.known
         )
-        return Outcome(refusal=unrecorded) if unrecorded else outcome
+        if unrecorded is None:
+            return outcome
+        if outcome.result is not None:
+            outcome.result.close()
+        return Outcome(refusal=unrecorded)
 
     async def _record(
         self,
@@ -216,7 +222,7 @@ class Gateway:
             return unrecorded
         return None
 
-    async def _authorized(self, caller: Caller, name: str, parameters: Any) -> bytes:
+    async def _authorized(self, caller: Caller, name: str, parameters: Any) -> Answer:
         policy.check_operation(name, self._effects)
         if not isinstance(parameters, dict):
             raise Malformed("the parameters are not a JSON object", hint='send {"name": "nodes"}')
@@ -229,7 +235,7 @@ class Gateway:
             if isinstance(spec, WorkspaceSpec):
                 await self._check_workspace(stack, operation, options, spec, owner)
             done = await self._carried_out(operation, options)
-            result = msgspec.json.encode(_in_short(_own(done, owner)))
+            result = Answer(_in_short(_own(done, owner)), self.room)
         if operation.name == _DESTROY and isinstance(spec, WorkspaceSpec):
             self.ledger.gone((spec.node, spec.name))
         return result
@@ -291,6 +297,11 @@ class Gateway:
             raise TookTooLong(
                 f"{operation.name} took more than {DEADLINE:.0f} seconds", "deadline"
             ) from None
+
+
+def _unwanted(task: asyncio.Task[Outcome]) -> None:
+    if not task.cancelled() and (result := task.result().result) is not None:
+        result.close()
 
 
 def _close(file: Upload, _: asyncio.Task[Outcome]) -> None:

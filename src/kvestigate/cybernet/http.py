@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from kvestigate.cybernet.bodies import NOTHING, Body
+from kvestigate.cybernet.bodies import NOTHING, Answer, Body
 from kvestigate.cybernet.gateway import Caller, Gateway
 from kvestigate.cybernet.info import info_of
 from kvestigate.cybernet.refusals import (
@@ -150,9 +150,29 @@ async def _operation(gateway: Gateway, request: Request, body: Body) -> Response
     if parameters is NOTHING:
         parameters = {}
     outcome = await gateway.call(caller, name, parameters)
-    if outcome.refusal is not None:
-        return _refusal(outcome.refusal)
-    return Response(200, [_JSON, _PRIVATE], outcome.result)
+    if outcome.result is None:
+        return _refusal(outcome.refusal or Refused("there is no result", "defect"))
+    if outcome.result.file is None:
+        return Response(200, [_JSON, _PRIVATE], outcome.result.whole)
+    return Response(200, [_JSON, _PRIVATE], _Sending(outcome.result))
+
+
+class _Sending:
+    """An answer on its way, which is closed however far it comes."""
+
+    def __init__(self, answer: Answer) -> None:
+        self._answer = answer
+        self._pieces = answer.pieces()
+
+    def __aiter__(self) -> _Sending:
+        return self
+
+    async def __anext__(self) -> bytes:
+        return await anext(self._pieces)
+
+    async def aclose(self) -> None:
+        await self._pieces.aclose()
+        self._answer.close()
 
 
 def _turned_away(status: int, why: str) -> Response:

@@ -11,9 +11,9 @@ import msgspec
 from kvestigate import __version__
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.cybernet.bodies import NOTHING, Body
-from kvestigate.cybernet.gateway import Caller, Gateway
+from kvestigate.cybernet.gateway import Caller, Gateway, Outcome
 from kvestigate.cybernet.parameters import result_schema
-from kvestigate.cybernet.refusals import Malformed, Refused, Unavailable
+from kvestigate.cybernet.refusals import Malformed, Refused, TooLarge, Unavailable
 from kvestigate.operation import Effect, Operation
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -22,6 +22,9 @@ _BATCHES = "2025-03-26"
 """The only version in which several requests may come in one line."""
 _STRUCTURED = "2025-06-18"
 """The first version in which a result is more than text, and its schema is known."""
+
+MOST_FETCHED = 8 * 1024 * 1024
+"""Bytes of a file in an answer, which is one line and says everything twice."""
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
@@ -191,13 +194,32 @@ class McpSession:
         outcome = await self._gateway.call(self._caller, name or tool, arguments)
         if name is None:
             raise Fault(INVALID_PARAMS, f"there is no tool {tool[:100]!r}")
-        if outcome.refusal is not None:
-            body = msgspec.json.encode(outcome.refusal.envelope())
+        try:
+            body = _whole(outcome)
+        except Refused as refusal:
+            body = msgspec.json.encode(refusal.envelope())
             return {"content": [_text(body)], "isError": True}
-        result: dict[str, Any] = {"content": [_text(outcome.result)], "isError": False}
+        result: dict[str, Any] = {"content": [_text(body)], "isError": False}
         if self._version >= _STRUCTURED:
-            result["structuredContent"] = msgspec.Raw(outcome.result)
+            result["structuredContent"] = msgspec.Raw(body)
         return result
+
+
+def _whole(outcome: Outcome) -> bytes:
+    """The result: there is no sending it in pieces here."""
+    answer = outcome.result
+    if answer is None:
+        raise outcome.refusal or Refused("there is no result", "defect")
+    try:
+        if answer.file is not None and answer.file.size > MOST_FETCHED:
+            raise TooLarge(
+                f"a file of {answer.file.size} bytes is more than the {MOST_FETCHED} of an answer",
+                "answer",
+                hint="fetch its parts one by one, or over HTTP",
+            )
+        return answer.whole
+    finally:
+        answer.close()
 
 
 def _take(body: Body, piece: bytes) -> None:

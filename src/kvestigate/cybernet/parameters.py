@@ -91,7 +91,7 @@ def schema(operation: Operation, *, may_cordon: bool = True) -> dict[str, Any]:
 @cache
 def result_schema(operation: Operation) -> dict[str, Any]:
     """JSON Schema of what it answers: an object, which may have more than is named here."""
-    found = msgspec.json.schema(operation.output)
+    found = msgspec.json.schema(operation.output, schema_hook=_described)
     definitions = found["$defs"]
     name = found["$ref"].removeprefix("#/$defs/")
     return {**definitions[name], "$defs": definitions}

@@ -17,6 +17,7 @@ from kvestigate.workspace.lifecycle import existing
 from kvestigate.workspace.options import FetchOptions
 from kvestigate.workspace.shell import assigned
 from kvestigate.workspace.survey import survey
+from kvestigate.workspace.uploads import Upload
 
 LARGEST_ANSWER = 256 << 20
 """Bytes of an archive that is handed out as one value."""
@@ -36,24 +37,31 @@ class Fetched:
     workspace: str
     node: str
     path: str
-    archive: bytes
-    """A tar of the file, or of the directory with all that is in it."""
+    archive: Upload
+    """A tar of the file, or of the directory with all that is in it; whoever asked closes it."""
 
 
 async def fetch(access: Access, options: FetchOptions, via: NodeAccess = DEFAULT) -> Fetched:
     """A file or directory of a workspace, as one tar."""
-    archive = bytearray()
-    async with aclosing(stream(access, options, via)) as pieces:
-        async for piece in pieces:
-            archive += piece
-            if len(archive) > LARGEST_ANSWER:
-                raise RequestEntityTooLarge(
-                    f"path: {options.path!r} is larger than the {size(LARGEST_ANSWER)} "
-                    "that can be fetched at once",
-                    hint="fetch its files one by one, or use kvestigate workspace fetch",
-                )
+    archive = Upload()
+    try:
+        async with aclosing(stream(access, options, via)) as pieces:
+            async for piece in pieces:
+                _check_size(options.path, archive.size + len(piece))
+                archive.write(piece)
+    except BaseException:
+        archive.close()
+        raise
     spec = options.workspace
-    return Fetched(spec.name, spec.node, options.path, bytes(archive))
+    return Fetched(spec.name, spec.node, options.path, archive)
+
+
+def _check_size(path: str, so_far: int) -> None:
+    if so_far > LARGEST_ANSWER:
+        raise RequestEntityTooLarge(
+            f"path: {path!r} is larger than the {size(LARGEST_ANSWER)} that can be fetched at once",
+            hint="fetch its files one by one, or use kvestigate workspace fetch",
+        )
 
 
 async def stream(
