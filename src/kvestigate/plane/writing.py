@@ -82,13 +82,13 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
         raise causes.reject(
             kind.resource.kind, kind.resource.group, obj["metadata"].get("name", ""), found
         )
+    call.warnings.extend(kind.creation_warnings(obj, scene))
     approve(write)
     if webhooks is not None:
         await webhooks.validate()
         write.scene = call.scene(call.plane.tip)  # they may have taken their time
         kind.hold(obj, None, write.scene)
     charge(write)
-    call.warnings.extend(kind.creation_warnings(obj, scene))
     return New(objects.put(obj, kind, expect=0), write.extra)
 
 
@@ -183,14 +183,14 @@ async def _prepare_update(
         found += call.served.judge.validate_changed(new, old, scene)
     if found:
         raise causes.reject(kind.resource.kind, kind.resource.group, new["metadata"]["name"], found)
+    if not status:
+        call.warnings.extend(kind.update_warnings(new, old))
     approve(write)
     if webhooks is not None:
         await webhooks.validate()
         write.scene = call.scene(call.plane.tip)
         kind.hold(new, old, write.scene)
     charge(write)
-    if not status:
-        call.warnings.extend(kind.update_warnings(new, old))
     return write
 
 
