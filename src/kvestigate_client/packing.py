@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ARCHIVE_BYTES = 16 * 1024 * 1024
-"""Of files in one archive. Requests are base64 and 64 MiB at most."""
+"""Of files in one archive: what fails is sent again, and older gateways take 64 MiB of base64."""
 
 
 class Packed(NamedTuple):
