@@ -175,9 +175,15 @@ async def test_a_pod_of_two_budgets_cannot_be_evicted(api: Api, make_pod: MakePo
 async def test_budgets_of_other_pods_do_not_count(api: Api, make_pod: MakePod) -> None:
     await make_pod("db-1", "Running", labels={"app": "db"})
     await budget(api, 0)
-    await budget(api, 0, name="empty", selector={})
 
     assert (await api.post(f"{PODS}/db-1/eviction", eviction("db-1"))).status == 201
+
+
+async def test_an_empty_selector_guards_every_pod(api: Api, make_pod: MakePod) -> None:
+    await make_pod("db-1", "Running", labels={"app": "db"})
+    await budget(api, 0, name="empty", selector={})
+
+    assert (await api.post(f"{PODS}/db-1/eviction", eviction("db-1"))).status == 429
 
 
 @pytest.mark.parametrize(("query", "options"), [("?dryRun=All", {}), ("", {"dryRun": ["All"]})])

@@ -85,8 +85,8 @@ def _decide(call: Call, state: PlaneState, options: Options) -> list[Mutation]:
     """What evicting the pod changes; raises when it must stay."""
     item = call.find(state)
     pod = objects.read(item)
-    _check_preconditions(item, options.preconditions)
     spent = [] if _needs_no_budget(pod) else _spend(call, state, item, pod)
+    _check_preconditions(item, options.preconditions)
     set_condition(
         pod,
         "DisruptionTarget",
@@ -134,11 +134,14 @@ def _budgets(state: PlaneState, pod: Item) -> Sequence[tuple[Item, Object]]:
     found = []
     for item in state.collection(BUDGETS).items(pod.namespace):
         pdb = objects.read(item)
+        wanted = (pdb.get("spec") or {}).get("selector")
+        if wanted is None:
+            continue  # guards nothing; an empty one guards every pod
         try:
-            selector = from_label_selector((pdb.get("spec") or {}).get("selector"))
+            selector = from_label_selector(wanted)
         except InputError:
             continue
-        if not selector.selects_everything and selector.matches(pod.labels):
+        if selector.matches(pod.labels):
             found.append((item, pdb))
     return found
 
