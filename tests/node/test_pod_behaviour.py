@@ -360,6 +360,35 @@ async def test_a_deadline_counts_from_the_pods_start(api: Api, make_host: MakeHo
         assert "longer than" in await told(api, "DeadlineExceeded")
 
 
+STUBBORN = """
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        open("/dev/termination-log", "w").write(self.headers["User-Agent"])
+        self.send_error(500)
+server = http.server.HTTPServer(("", 8080), Handler)
+print("up", flush=True)
+server.serve_forever()
+"""
+
+
+async def test_a_hook_takes_any_answer_of_a_server(api: Api, agent: Agent) -> None:
+    main = {
+        "command": [PYTHON, "-c", STUBBORN],
+        "lifecycle": {"preStop": {"httpGet": {"port": 8080}}},
+    }
+    made = pod("p", main)
+    made["metadata"]["finalizers"] = ["example.com/look"]
+    await api.create(PODS, made)
+    await until(api, "p", is_ready)
+    await says(agent, "p", "up")
+    await api.delete(PODS, "p")
+    done = await until(api, "p", lambda found: "terminated" in state_of(found))
+    assert state_of(done)["terminated"]["message"].startswith("kube-lifecycle/")
+    reasons = [event["reason"] for event in (await api.list(EVENTS)).items]
+    assert "FailedPreStopHook" not in reasons
+
+
 # Probes.
 
 HEALTH = """

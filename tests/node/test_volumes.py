@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from kvestigate.node.volumes import (
     write_atomically,
 )
 
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root gives files away")
 AROUND = Surroundings(
     data={
         (CONFIG_MAP, "conf"): {"a": b"1", "b": b"2"},
@@ -55,6 +58,10 @@ def shown(directory: str) -> dict[str, str]:
             behind = [link] if link.is_file() else list(link.iterdir())
             found |= {str(path.relative_to(root)): path.read_text() for path in behind}
     return found
+
+
+def mode_of(directory: str, name: str) -> int:
+    return stat.S_IMODE((Path(directory) / name).stat().st_mode)
 
 
 def is_directory(path: str) -> bool:
@@ -153,6 +160,37 @@ async def test_a_sub_path_cannot_leave_its_volume(volumes: Volumes, below: str) 
     mount = {"name": "e", "mountPath": "/e", "subPath": below}
     with pytest.raises(MissingReference, match="leaves the volume"):
         binds(Pod(), msgspec.convert({"volumeMounts": [mount]}, Container), made, {})
+
+
+@pytest.mark.parametrize(
+    ("default", "security", "mode"),
+    [
+        (None, {}, 0o644),
+        (0o400, {}, 0o400),
+        (None, {"runAsUser": 1000}, 0o600),
+        pytest.param(None, {"fsGroup": 1000}, 0o640, marks=AS_ROOT),
+    ],
+)
+async def test_a_token_is_for_whom_the_pod_names(
+    volumes: Volumes, default: int | None, security: dict[str, int], mode: int
+) -> None:
+    source: dict[str, Any] = {"sources": [{"serviceAccountToken": {"path": "token"}}]}
+    if default is not None:
+        source["defaultMode"] = default
+    spec = {
+        "volumes": [{"name": "t", "projected": source}],
+        "securityContext": security,
+        "containers": [{"name": "main"}],
+    }
+    one = msgspec.convert({"metadata": {"name": "web", "uid": "u"}, "spec": spec}, Pod)
+    made = await volumes.make(one, AROUND, 0.0)
+    assert mode_of(made["t"].source, "token") == mode
+
+
+async def test_a_projected_source_that_nobody_knows_is_told(volumes: Volumes) -> None:
+    unknown = {"name": "u", "projected": {"sources": [{"clusterTrustBundle": {"path": "ca"}}]}}
+    with pytest.raises(MissingReference, match="projected volume"):
+        await volumes.make(pod(unknown), AROUND, 0.0)
 
 
 async def test_a_sub_path_needs_the_values_it_is_made_of(volumes: Volumes) -> None:
