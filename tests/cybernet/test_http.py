@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from kvestigate.client.access import Access, AccessOptions, resolve
+from kvestigate.cybernet.bodies import Room
 from kvestigate.cybernet.gateway import Caller
 from kvestigate.cybernet.http import MOST_BYTES, STRANGERS_BYTES, listening
 from kvestigate.cybernet.serving import gateway
@@ -255,3 +257,24 @@ async def test_hosts_are_reached_through_the_daemon_set_that_was_named(
             outcome = await opened.call(caller, name, parameters)
             assert outcome.refusal is not None
             assert "no DaemonSet 'doors' in namespace 'ops'" in outcome.refusal.message
+
+
+async def test_files_that_never_come_whole_leave_their_room(front: Front) -> None:
+    front.gateway.room = Room(1000)
+    reader, writer = await asyncio.open_connection("127.0.0.1", front.port)
+    head = "POST /api/v1/op/x HTTP/1.1\r\nHost: a\r\nContent-Length: 99999\r\n"
+    fields = f"Authorization: Bearer {TOKENS['ada']}\r\nExpect: 100-continue\r\n\r\n"
+    writer.write((head + fields).encode())
+    assert await reader.readline() == b"HTTP/1.1 100 Continue\r\n"
+    writer.write(b'{"archive": "' + base64.b64encode(bytes(900)))
+    for length in (80_000, 400, 400):  # as it comes, and at once
+        refused = await front.call("workspace.sync", {"archive": "A" * length})
+        assert refused.status_code == 503
+        assert refused.json()["error"]["code"] == "unavailable"
+    writer.close()
+    small = {"archive": base64.b64encode(bytes(900)).decode(), "pad": "x" * 80_000}
+    async with asyncio.timeout(20):
+        while (answer := await front.call("workspace.sync", small)).status_code == 503:
+            pass
+    assert answer.status_code == 403
+    assert (await front.call("workspace.sync", small)).status_code == 403

@@ -162,12 +162,15 @@ class Body:
         self._refusal: Refused | None = None
 
     def write(self, piece: bytes) -> None:
-        """OSError if there is no room for the file in it."""
-        while piece and self._refusal is None:
-            if self._decoder is None:
-                piece = self._text_part(piece)
-            else:
-                piece = self._file_part(piece, self._decoder)
+        try:
+            while piece and self._refusal is None:
+                if self._decoder is None:
+                    piece = self._text_part(piece)
+                else:
+                    piece = self._file_part(piece, self._decoder)
+        except OSError as error:
+            why = f"a file cannot be kept: {error.strerror}"
+            self.refuse(Unavailable(why, "body", hint="try again when less is being sent"))
 
     def refuse(self, refusal: Refused) -> None:
         """Take no more of it; why is told in place of its value."""

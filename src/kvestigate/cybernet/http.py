@@ -18,7 +18,6 @@ from kvestigate.cybernet.refusals import (
     NoSuchThing,
     Refused,
     TooLarge,
-    Unavailable,
     WrongMethod,
 )
 from kvestigate.cybernet.spec import HttpListen, TlsFiles
@@ -181,8 +180,6 @@ def _turned_away(status: int, why: str) -> Response:
     refusal: Refused = Malformed(why, "request")
     if status == 413:
         refusal = TooLarge(why, "body", hint=hint)
-    elif status == 507:
-        refusal = Unavailable(why, "body", hint="try again when less is being sent")
     return Response(status, [_JSON, _PRIVATE], msgspec.json.encode(refusal.envelope()))
 
 

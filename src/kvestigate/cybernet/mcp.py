@@ -13,7 +13,7 @@ from kvestigate.aio.supervisor import Supervisor
 from kvestigate.cybernet.bodies import NOTHING, Body
 from kvestigate.cybernet.gateway import Caller, Gateway, Outcome
 from kvestigate.cybernet.parameters import result_schema
-from kvestigate.cybernet.refusals import Malformed, Refused, TooLarge, Unavailable
+from kvestigate.cybernet.refusals import Malformed, Refused, TooLarge
 from kvestigate.operation import Effect, Operation
 
 VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
@@ -66,14 +66,14 @@ class McpSession:
                 async for piece in pieces:
                     *ends, rest = piece.split(b"\n")
                     for end in ends:
-                        _take(body, end)
+                        body.write(end)
                         task = owner.spawn("message", self._line(body))
                         answering.add(task)
                         task.add_done_callback(answering.discard)
                         body = Body(self._gateway.room)
                         # In order up to the first wait: what follows `initialize` finds it done.
                         await asyncio.sleep(0)
-                    _take(body, rest)
+                    body.write(rest)
             finally:
                 body.close()
             if answering:
@@ -220,13 +220,6 @@ def _whole(outcome: Outcome) -> bytes:
         return answer.whole
     finally:
         answer.close()
-
-
-def _take(body: Body, piece: bytes) -> None:
-    try:
-        body.write(piece)
-    except OSError as error:
-        body.refuse(Unavailable(f"a file cannot be kept: {error.strerror}", "body"))
 
 
 def tool_name(operation: str) -> str:
