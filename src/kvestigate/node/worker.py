@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 
 from kvestigate import errors
-from kvestigate.client.api import PODS
 from kvestigate.client.informer import key_of
 from kvestigate.node import environment, lifecycle
 from kvestigate.node.gpu.allocation import NoDevices
@@ -39,8 +38,8 @@ from kvestigate.node.records import (
     Stage,
     Waiting,
 )
+from kvestigate.node.reporting import Reporter
 from kvestigate.node.station import Station
-from kvestigate.node.status import Place, pod_status
 from kvestigate.node.stopping import Stopping
 
 RETRY_SECONDS = 5.0
@@ -66,14 +65,13 @@ class PodWorker:
         self._station = station
         self._preparation = preparation
         self._records: dict[str, ContainerRecord] = {}
-        self._written = b""
-        """The status that was written last, as JSON: of thousands of pods most never change."""
         self._looked: object = None
         """What was last seen, and told to the API."""
         self._stops: dict[str, Stopping] = {}
         self._probers: dict[str, Prober] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._hooks = Hooks(station)
+        self._reporter = Reporter(station)
         self._late = False
         """Whether it was told that the deadline has passed."""
         self._ceilings: dict[str, Ceiling] = {}
@@ -124,7 +122,7 @@ class PodWorker:
         """Bring the pod to where it should be; when to look again if nothing happens."""
         self.pod = pod
         if self.finished:
-            await self._delete_if_asked()
+            await self._reporter.let_go(pod)
             return None
         if not pod.spec.readiness_gates and self._looked == self._look(pod):
             return None  # it tells of our own report
@@ -392,55 +390,16 @@ class PodWorker:
 
     # Reporting.
 
-    async def _report(self) -> bool:
-        """Whether the API knows how the pod is."""
-        now = self._station.clock.now()
-        status = pod_status(
-            self.pod,
-            self._records,
-            now,
-            started_at=self.started_at,
-            place=self._place(),
-            before=msgspec.json.decode(self._written) if self._written else None,
-        )
-        written = msgspec.json.encode(status)
-        if written == self._written:
-            return True
-        try:
-            await self._station.patch_status(self.pod, status)
-        except (errors.NotFound, errors.Conflict):
-            return False  # deleted or replaced meanwhile: the watch will tell
-        self._written = written
-        return True
-
-    def _place(self) -> Place:
-        begun = any(record.run is not None for record in self._records.values())
-        return Place(self._station.config.address, self._station.pod_ip(self.pod) if begun else "")
-
     async def _finish(self) -> None:
         # First, as others are placed where its devices are from the moment the report is read.
         self._preparation.free(self.pod)
-        if not self._goes_unseen():
+        if not self._reporter.goes_unseen(self.pod):
             await self._report()
         self.finished = True
-        await self._delete_if_asked()
+        await self._reporter.let_go(self.pod)
 
-    def _goes_unseen(self) -> bool:
-        """Whether its end would be read by nobody: without finalizers it is gone with our word."""
-        pod = self.pod
-        return self._station.config.terse and pod.terminating and not pod.metadata.finalizers
-
-    async def _delete_if_asked(self) -> None:
-        """The API server waits for the node's word before a pod really goes."""
-        if not self.pod.terminating:
-            return
-        meta = self.pod.metadata
-        try:
-            await self._station.api.delete(
-                PODS, meta.name, namespace=meta.namespace, grace_seconds=0, uid=meta.uid, type=bytes
-            )
-        except (errors.NotFound, errors.Conflict):
-            pass
+    async def _report(self) -> bool:
+        return await self._reporter.report(self.pod, self._records, self.started_at)
 
     def _tell(self, type: str, reason: str, message: str, *, container: str = "") -> None:
         self._station.tell(self.pod, type, reason, message, container=container)
