@@ -314,23 +314,33 @@ async def test_a_hook_at_the_end_may_fail(api: Api, agent: Agent) -> None:
     assert await told(api, "FailedPreStopHook") == "PreStopHook failed"
 
 
+def _once(name: str) -> Object:
+    """A hook that waits for a file in the shared volume: until traps are set, say."""
+    words = f"until [ -e /x/{name} ]; do sleep 0.02; done"
+    return {"exec": {"command": ["sh", "-c", words]}}
+
+
 async def test_the_hooks_of_sidecars_do_not_wait_for_the_others(api: Api, agent: Agent) -> None:
     """But their signals do: each says when it got its own."""
-    hook = {"preStop": {"exec": {"command": ["touch", "/x/hooked"]}}}
-    trap = "trap 'echo {} >>/x/order; exit 0' TERM; echo up; while :; do sleep 0.02; done"
+    hook = {"exec": {"command": ["touch", "/x/hooked"]}}
+    trap = "trap 'echo {0} >>/x/order; exit 0' TERM; touch /x/{0}; while :; do sleep 0.02; done"
     beside = [
         shell(
             trap.format(name),
             name=name,
             image="busybox",
             restartPolicy="Always",
-            lifecycle=hook,
+            lifecycle={"postStart": _once(name), "preStop": hook},
             volumeMounts=MOUNTS,
         )
         for name in ("s", "t")
     ]
     wait = "until [ -e /x/hooked ]; do sleep 0.02; done; echo main >>/x/order; exit 0"
-    main = shell(f"trap '{wait}' TERM; while :; do sleep 0.02; done", volumeMounts=MOUNTS)
+    main = shell(
+        f"trap '{wait}' TERM; touch /x/main; while :; do sleep 0.02; done",
+        lifecycle={"postStart": _once("main")},
+        volumeMounts=MOUNTS,
+    )
     made = pod("p", main, initContainers=beside, terminationGracePeriodSeconds=20, **SHARED)
     made["metadata"]["finalizers"] = ["example.com/look"]
     await api.create(PODS, made)
