@@ -234,19 +234,26 @@ async def test_who_closes(
 
 
 @PLAIN_ONLY  # TLS knows no half-closed connections
-async def test_a_half_closed_client_still_gets_its_answer(serving: Servers, raw: Raws) -> None:
+@pytest.mark.parametrize("paths", [[b"/1"], [b"/1", b"/2"]])
+async def test_a_half_closed_client_still_gets_its_answers(
+    paths: list[bytes], serving: Servers, raw: Raws
+) -> None:
     proceed = asyncio.Event()
 
     async def handler(request: Request) -> Response:
-        await proceed.wait()
+        if request.path != "/other":
+            await proceed.wait()
         return await echo(request)
 
-    client = await raw(await serving(handler))
-    client.writer.write(GET % b"/1" + GET % b"/2")
+    server = await serving(handler)
+    client, other = await raw(server), await raw(server)
+    client.writer.write(b"".join(GET % path for path in paths))
     client.writer.write_eof()
     await client.writer.drain()
+    await other.ask(GET % b"/other")  # by then the server knows of the end
     proceed.set()
-    assert [(await client.answer())[2] for _ in range(2)] == [b"GET /1 0", b"GET /2 0"]
+    answers = [(await client.answer())[2] for _ in paths]
+    assert answers == [b"GET %b 0" % path for path in paths]
     assert await client.rest() == b""
 
 

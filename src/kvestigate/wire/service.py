@@ -2,8 +2,8 @@
 
 One task serves a connection from its opening to its end and runs the handler itself, so a
 client that leaves cancels the handler and closes the stream it was sent. A request that finds
-the connection idle is begun on the spot, in the name of that task; only if its answer has to
-wait for something is the task woken to go on with it.
+the connection idle is answered on the spot, in the name of that task; only if its answer has to
+wait more than once is the task woken to go on with it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, cast
 from kvestigate.wire import answer, handshake, websocket
 from kvestigate.wire.intake import Arrival, Intake, Phase, Refusal
 from kvestigate.wire.message import Peer, Request, Response, Upgrade
-from kvestigate.wire.resume import Begun, begin, go_on
+from kvestigate.wire.resume import Nap
 
 if TYPE_CHECKING:
     from kvestigate.wire.server import Server
@@ -59,7 +59,7 @@ class Service(asyncio.Protocol):
         self._limits = server.limits
         self._loop = asyncio.get_running_loop()
         self._activity = Activity.WAITING
-        self._wakeup: asyncio.Future[Begun[bool] | None] | None = None
+        self._nap: Nap[bool] | None = None
         self._writable: asyncio.Future[None] | None = None
         self._deadline = math.inf
         self._paused = False
@@ -93,8 +93,8 @@ class Service(asyncio.Protocol):
         if intake.ready or intake.refusal:
             if len(intake.ready) > self._limits.pipeline or intake.upgrading:
                 self._pause()
-            if intake.ready and self._wakeup is not None and not self._wakeup.done():
-                self._begin(self._wakeup)
+            if intake.ready and self._nap is not None and self._nap.undisturbed:
+                self._nap.run(self._answer(intake.ready.popleft()))
             else:
                 self._wake()
         elif self._activity is Activity.WAITING and intake.phase is not before:
@@ -183,20 +183,13 @@ class Service(asyncio.Protocol):
 
     # The loop.
 
-    def _begin(self, wakeup: asyncio.Future[Begun[bool] | None]) -> None:
-        """Answer the request that came, as far as that needs no waiting."""
-        try:
-            outcome = begin(self.task, self._answer(self._intake.ready.popleft()))
-        except BaseException as failure:  # noqa: BLE001  the task's to deal with
-            wakeup.set_exception(failure)
-            return
-        if isinstance(outcome, Begun):
-            wakeup.set_result(outcome)
-        elif outcome and not self._intake.ready and self._intake.refusal is None:
-            self._expect_request()
-        else:
-            self._last = not outcome
-            wakeup.set_result(None)
+    def _answered(self, keep_alive: bool) -> bool:
+        """A request was answered on the spot; whether there is nothing else to do."""
+        self._last = not keep_alive
+        if self._last or self._intake.ready or self._intake.refusal or self._half_closed:
+            return False
+        self._expect_request()
+        return True
 
     async def _serve(self) -> None:
         try:
@@ -224,11 +217,11 @@ class Service(asyncio.Protocol):
 
     async def _wait(self) -> None:
         self._expect_request()
-        self._wakeup = self._loop.create_future()
+        self._nap = Nap(self.task, self._answered)
         try:
-            keep_alive = await go_on(self._wakeup)
+            keep_alive = await self._nap.over()
         finally:
-            self._wakeup = None
+            self._nap = None
         if keep_alive is not None:
             self._last = not keep_alive
 
@@ -441,8 +434,8 @@ class Service(asyncio.Protocol):
             raise ClientGone from None
 
     def _wake(self) -> None:
-        if self._wakeup is not None and not self._wakeup.done():
-            self._wakeup.set_result(None)
+        if self._nap is not None:
+            self._nap.wake()
 
     def _pause(self) -> None:
         if not self._paused and not self._transport.is_closing():
