@@ -12,6 +12,8 @@ APPLICATION = int.from_bytes(b"kves", "big")
 """Marks the file as ours, so that nothing else's database is ever written to."""
 
 REVISION_BITS = 40
+REVISIONS = (1 << REVISION_BITS) - 1
+"""The bits of a key that are the revision."""
 
 _TABLES = """
 CREATE TABLE plane (
@@ -57,7 +59,7 @@ def key(plane: int, revision: int) -> int:
 
 
 def revision_of(key: int) -> int:
-    return key & (1 << REVISION_BITS) - 1
+    return key & REVISIONS
 
 
 def connect(path: Path) -> sqlite3.Connection:
