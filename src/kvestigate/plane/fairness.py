@@ -20,7 +20,7 @@ _MEMORY = 5.0
 """Seconds after which a plane that had no more requests does not compete any more."""
 _ROUND = 0.0004
 """Seconds that a round should take."""
-_LONG, _TOO_LONG = 0.0003, 0.002
+_LONG, _TOO_LONG = 0.00015, 0.002
 """Seconds of work after which it is time for others: who are there, and who might be."""
 _MOST = 16
 
