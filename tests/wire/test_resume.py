@@ -117,8 +117,11 @@ async def _sleeps() -> None:
 
 
 async def _waits_twice() -> None:
-    await asyncio.sleep(0.001)
-    await asyncio.sleep(0.001)
+    loop = asyncio.get_running_loop()
+    for _ in range(2):
+        ready = loop.create_future()
+        loop.call_soon(ready.set_result, None)
+        await ready
 
 
 async def _times_out() -> None:
