@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import resource
 import tracemalloc
 from contextlib import closing
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvestigate.cybernet.bodies import MOST_TEXT, NOTHING, Answer, Body, Room
+from kvestigate.cybernet.bodies import MOST_FILES, MOST_TEXT, NOTHING, Answer, Body, Room
 from kvestigate.cybernet.refusals import ConstraintViolated, Malformed, TooLarge, Unavailable
 from kvestigate.workspace.uploads import Upload
 
@@ -56,6 +57,12 @@ def test_where_it_is_cut_does_not_matter(
     cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=6)))
     pieces = [raw[a:b] for a, b in zip([0, *cuts], [*cuts, len(raw)], strict=True)]
     assert taken(*pieces) == {**parameters, "archive": content}
+
+
+def test_a_slash_and_its_escape_may_be_cut_apart() -> None:
+    raw = b'{"archive": "%s"}' % (b"\\/" * 8)
+    for cut in range(len(raw)):
+        assert taken(raw[:cut], raw[cut:]) == {"archive": b"\xff" * 6}
 
 
 @pytest.mark.parametrize(
@@ -134,6 +141,23 @@ def test_files_share_a_room_and_leave_it() -> None:
         taken(b'{"archive": "%s"}' % base64.b64encode(bytes(3)), room=room)
     first.close()
     assert taken(b'{"archive": "%s"}' % base64.b64encode(bytes(9)), room=room)
+
+
+@pytest.mark.parametrize("length", [4000, 400_000])
+def test_a_disk_that_is_full_leaves_the_room_as_it_was(length: int) -> None:
+    room = Room()
+    before, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, most))
+    try:
+        with closing(Body(room)) as body:
+            body.write(b'{"archive": "')
+            for _ in range(2 * (1 << 20) // length):
+                body.write(b"A" * length)
+            with pytest.raises(Unavailable, match="File too large"):
+                body.value()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (before, most))
+    room.take(MOST_FILES)
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 500_000])

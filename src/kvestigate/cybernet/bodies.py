@@ -87,7 +87,8 @@ class _Base64:
         data = self._rest + piece
         if b"\\" in data:
             data = data.replace(b"\\/", b"/")
-        cut = len(data) - len(data) % 4
+        ready = len(data) - data.endswith(b"\\")  # what that escapes is yet to come
+        cut = ready - ready % 4
         self._rest = data[cut:]
         if cut and self._ended:
             raise binascii.Error("more follows its end")

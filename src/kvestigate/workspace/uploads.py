@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from typing import IO, cast
 
 _IN_MEMORY = 256 << 10
@@ -21,8 +22,8 @@ class Upload:
 
     def write(self, piece: bytes) -> None:
         """OSError if there is no room for it."""
+        self.size += len(piece)  # of what does not fit, too: some of it may be on disk
         self._file.write(piece)
-        self.size += len(piece)
 
     def opened(self) -> IO[bytes]:
         """What has come, from its beginning; not to be closed, and one reader at a time."""
@@ -30,7 +31,8 @@ class Upload:
         return cast("IO[bytes]", self._file)
 
     def close(self) -> None:
-        self._file.close()
+        with suppress(OSError):  # what it could not write before, it tries again
+            self._file.close()
 
 
 def _directory() -> str | None:
