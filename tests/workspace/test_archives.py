@@ -9,6 +9,7 @@ import tarfile
 import tracemalloc
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -150,23 +151,39 @@ def described(name: str, kind: bytes = tarfile.REGTYPE, size: int = 0) -> tarfil
     return info
 
 
+class Sparse(tarfile.TarInfo):
+    """A file with holes, of which a map follows that does not end."""
+
+    def tobuf(self, *_: Any) -> bytes:
+        head = bytearray(super().tobuf(tarfile.GNU_FORMAT))
+        head[482] = 1
+        head[148:156] = b"%06o\0 " % (256 + sum(head[:148]) + sum(head[156:]))
+        more = (b"00000000001\0" * 42 + b"\1").ljust(tarfile.BLOCKSIZE, b"\0")
+        return bytes(head) + more * 2000
+
+
+SPARSE = Sparse("x")
+SPARSE.type = tarfile.GNUTYPE_SPARSE
+
+
 @pytest.mark.parametrize(
     ("headers", "why"),
     [
         ([described("x", size=65 << 30)], "unpacks to more than 64.0 GiB"),
-        ([described("x", tarfile.XHDTYPE, 2 << 20)], "a header of 2097152 bytes"),
-        ([described("x", tarfile.GNUTYPE_LONGNAME, 8 << 30)], "a header of 8589934592 bytes"),
+        ([described("x", tarfile.XHDTYPE, 2 << 20)], "headers of more than"),
+        ([described("x", tarfile.GNUTYPE_LONGNAME, 8 << 30)], "headers of more than"),
+        ([SPARSE], "headers of more than"),
         ([described("x", tarfile.XGLTYPE)] * 5000, "maximum recursion"),
         ([described("a", tarfile.LNKTYPE)], "is no tar"),
     ],
-    ids=["large", "long header", "long name", "headers of headers", "link to nothing"],
+    ids=["large", "long header", "long name", "holes", "headers of headers", "link to nothing"],
 )
 def test_a_small_archive_cannot_take_all_memory(headers: list[tarfile.TarInfo], why: str) -> None:
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match=why):
             Archive(zipped(*headers))
-        assert tracemalloc.get_traced_memory()[1] < 300 << 20
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
     finally:
         tracemalloc.stop()
 

@@ -26,7 +26,9 @@ _LARGEST = 64 << 30
 _GZIP = b"\x1f\x8b"
 _BROKEN = (tarfile.TarError, OSError, EOFError, zlib.error)
 PIECE = 256 << 10
-"""Bytes that are read at once: of content, of a name, or of what else there is to say of a file."""
+"""Bytes of content that are read at once."""
+_LONGEST_HEADERS = 256 << 10
+"""Bytes of a name, and of what else there is to say of one file."""
 
 
 class Material(ABC):
@@ -219,8 +221,10 @@ class Archive(Material):
     def _read(self, excludes: Sequence[str]) -> dict[str, _Item]:
         total = entries = 0
         found: dict[str, _Item] = {}
-        with tarfile.open(fileobj=self._content(), mode="r:") as tar:
+        headers = _Headers(self._content())
+        with tarfile.open(fileobj=cast("IO[bytes]", headers), mode="r:") as tar:
             while (member := tar.next()) is not None:
+                headers.begin()
                 tar.members.clear()  # type: ignore[attr-defined] # or it would keep them all
                 tar.pax_headers = {}
                 entries += 1
@@ -242,24 +246,31 @@ class Archive(Material):
         self._file.seek(0)
         zipped = self._file.read(len(_GZIP)) == _GZIP
         self._file.seek(0)
-        source = gzip.GzipFile(fileobj=self._file, mode="rb") if zipped else self._file
-        return cast("IO[bytes]", _Measured(source))
+        if zipped:
+            return cast("IO[bytes]", gzip.GzipFile(fileobj=self._file, mode="rb"))
+        return self._file
 
 
-class _Measured:
-    """A file that is only read in small parts.
+class _Headers:
+    """A file of which only the headers are read, and of those of one member only so much.
 
-    Headers say themselves how long they are, and are read at once: a few bytes of gzip could
-    mean more memory than there is.
+    They say themselves how long they are and how many follow, and all are kept until the last
+    one has come: a few bytes of gzip could mean more memory than there is.
     """
 
-    def __init__(self, file: IO[bytes] | gzip.GzipFile) -> None:
+    def __init__(self, file: IO[bytes]) -> None:
         self._file = file
         self.seek, self.tell = file.seek, file.tell
+        self.begin()
+
+    def begin(self) -> None:
+        """Those of another member follow."""
+        self._left = _LONGEST_HEADERS
 
     def read(self, count: int) -> bytes:
-        if not 0 <= count <= PIECE:
-            raise tarfile.ReadError(f"a header of {count} bytes")
+        if not 0 <= count <= self._left:
+            raise tarfile.ReadError(f"headers of more than {_LONGEST_HEADERS} bytes")
+        self._left -= count
         return self._file.read(count)
 
 
