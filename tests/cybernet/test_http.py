@@ -259,6 +259,43 @@ async def test_hosts_are_reached_through_the_daemon_set_that_was_named(
             assert "no DaemonSet 'doors' in namespace 'ops'" in outcome.refusal.message
 
 
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"archive": "%s"}', 422),
+        (b'{"workspace": {"archive": "%s"}}', 422),
+        (b'[{"archive": "%s"}]', 400),
+        (b'"archive": "%s"', 400),
+        (b'{"a": %s, "archive": "%%s"}' % (b"[" * 600 + b"]" * 600), 400),
+    ],
+    ids=["parameter", "inside of one", "no object", "no JSON", "deep"],
+)
+async def test_files_leave_their_room_wherever_they_are(
+    front: Front, document: Document, body: bytes, status: int
+) -> None:
+    """And the request is recorded."""
+    front.gateway.room = Room(1000)
+    headers = {"authorization": f"Bearer {TOKENS['ada']}"}
+    sent = body % base64.b64encode(bytes(900))
+    for count in (1, 2):
+        answer = await front.http.post("/api/v1/op/pods", content=sent, headers=headers)
+        assert answer.status_code == status
+        assert len(recorded(document)) == count
+
+
+@pytest.mark.parametrize(("depth", "status"), [(60, 422), (300, 400), (600, 400)])
+async def test_what_is_nested_deep_is_refused_and_recorded(
+    front: Front, document: Document, depth: int, status: int
+) -> None:
+    nested: Any = "x"
+    for _ in range(depth):
+        nested = [nested]
+    answer = await front.call("pods", {"namespace": nested})
+    assert answer.status_code == status
+    [record] = recorded(document)
+    assert record["decision"] == "deny"
+
+
 async def test_files_that_never_come_whole_leave_their_room(front: Front) -> None:
     front.gateway.room = Room(1000)
     reader, writer = await asyncio.open_connection("127.0.0.1", front.port)

@@ -8,7 +8,7 @@ import binascii
 import errno
 import re
 import secrets
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Iterator
 from typing import Any
 
 import msgspec
@@ -26,6 +26,8 @@ MOST_TEXT = 1024 * 1024
 """Bytes of a request that are no file."""
 MOST_FILES = 16 * 1024 * 1024 * 1024
 """Bytes of the files that all requests together have on disk."""
+DEEPEST = 64
+"""Levels of a value: nothing that is asked for has nearly as many, and each costs a call."""
 FIELD = "archive"
 """The parameter that is a file, as base64."""
 
@@ -191,7 +193,7 @@ class Body:
             found = msgspec.json.decode(self._text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Malformed(f"the body is no JSON: {error}", "body") from None
-        return found if self._file is None else self._filled(found)
+        return self._filled(found, DEEPEST)
 
     def release(self) -> None:
         """The file is somebody else's to close from now on."""
@@ -249,11 +251,11 @@ class Body:
         self._decoder = None
         return piece[end:]
 
-    def _filled(self, found: Any) -> Any:
-        if found == self._mark:
-            return self._file
-        if isinstance(found, Mapping):
-            return {name: self._filled(it) for name, it in found.items()}
+    def _filled(self, found: Any, levels: int) -> Any:
+        if not levels:
+            raise Malformed(f"the body is nested more than {DEEPEST} levels deep", "body")
+        if isinstance(found, dict):
+            return {name: self._filled(it, levels - 1) for name, it in found.items()}
         if isinstance(found, list):
-            return [self._filled(it) for it in found]
-        return found
+            return [self._filled(it, levels - 1) for it in found]
+        return self._file if found == self._mark else found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -110,9 +110,8 @@ class Gateway:
         task = asyncio.get_running_loop().create_task(work, name=f"cybernet/{name}")
         self._running.add(task)
         task.add_done_callback(self._running.discard)
-        for file in parameters.values() if isinstance(parameters, dict) else ():
-            if isinstance(file, Upload):
-                task.add_done_callback(partial(_close, file))
+        for file in _files(parameters):
+            task.add_done_callback(partial(_close, file))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:
@@ -302,6 +301,15 @@ class Gateway:
 def _unwanted(task: asyncio.Task[Outcome]) -> None:
     if not task.cancelled() and (result := task.result().result) is not None:
         result.close()
+
+
+def _files(value: Any) -> Iterator[Upload]:
+    """Wherever they are: who sends one to the wrong place does not keep it there."""
+    if isinstance(value, Upload):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _files(inner)
 
 
 def _close(file: Upload, _: asyncio.Task[Outcome]) -> None:
