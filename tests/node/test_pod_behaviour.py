@@ -445,6 +445,17 @@ async def test_a_grpc_probe_asks_for_its_service(api: Api, agent: Agent) -> None
 # The environment.
 
 
+async def test_what_starts_late_is_ready_when_it_has_started(api: Api, agent: Agent) -> None:
+    probe = {"exec": {"command": ["test", "-e", "/data/up"]}, "periodSeconds": 1}
+    late = shell(
+        "sleep 0.5; touch /data/up; sleep 60",
+        startupProbe=probe,
+        volumeMounts=[{"name": "data", "mountPath": "/data"}],
+    )
+    await api.create(PODS, pod("p", late, volumes=[{"name": "data", "emptyDir": {}}]))
+    await until(api, "p", is_ready)
+
+
 async def test_whole_config_maps_in_the_environment(api: Api, agent: Agent) -> None:
     """Every key, also one that is no name to a shell; but none that is no text."""
     data = {"plain": "1", "with.dot": "2", "with-dash": "a b"}

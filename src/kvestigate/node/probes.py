@@ -36,6 +36,15 @@ class ProbeFailure:
     message: str
 
 
+def initial_health(container: Container) -> Health:
+    """Before the first probe: what is not probed is well, what is probed has to show it."""
+    return Health(
+        started=container.startup_probe is None,
+        ready=container.readiness_probe is None,
+        alive=True,
+    )
+
+
 OnHealth = Callable[[str, Health, ProbeFailure | None], None]
 
 
@@ -56,9 +65,7 @@ class Prober:
         self._hooks = Hooks(station)
         self._task: asyncio.Task[None] | None = None
         self._held = False
-        self._health = Health(
-            started=container.startup_probe is None, ready=container.readiness_probe is None
-        )
+        self._health = initial_health(container)
 
     def start(self) -> None:
         container = self._container
@@ -95,7 +102,7 @@ class Prober:
                 self._update(Health(True, self._health.ready, True), None)
                 return
             alive = verdict is not False
-            self._update(Health(False, False, alive), failure)
+            self._update(Health(False, self._health.ready, alive), failure)
             if not alive:
                 return
             await self._station.clock.sleep(probe.period_seconds)

@@ -28,7 +28,7 @@ from kvestigate.node.lifecycle import Finish, Start, Stop
 from kvestigate.node.logs import Log
 from kvestigate.node.pods import Container, LifecycleHandler, Pod
 from kvestigate.node.preparing import NotMounted, Preparation
-from kvestigate.node.probes import ProbeFailure, Prober
+from kvestigate.node.probes import ProbeFailure, Prober, initial_health
 from kvestigate.node.records import (
     NEVER_STARTED,
     ContainerRecord,
@@ -414,15 +414,6 @@ def _needs_restart(container: Container, held: Ceiling, wanted: Ceiling) -> bool
     return any(
         changed.get(policy.resource_name) and policy.restart_policy == "RestartContainer"
         for policy in container.resize_policy
-    )
-
-
-def initial_health(container: Container) -> Health:
-    """Before the first probe: what is not probed is well, what is probed has to show it."""
-    return Health(
-        started=container.startup_probe is None,
-        ready=container.readiness_probe is None,
-        alive=True,
     )
 
 
