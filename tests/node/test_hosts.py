@@ -17,6 +17,7 @@ from kvestigate.node.hosts.interface import Bind, Host, Launch, LaunchFailed, Pr
 from kvestigate.node.logs import LogQuery
 from tests.node.conftest import LONG, MakeHost
 
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be others")
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
 
 
@@ -143,6 +144,40 @@ async def test_commands_run_inside_a_container(host: Host) -> None:
         "inside\ntyped\n",
         "err\n",
     )
+
+
+@AS_ROOT
+async def test_commands_run_as_the_containers_user(host: Host) -> None:
+    process = await host.start(launch("sleep", "60", user=1234, group=56, groups=(78,)))
+    said = await run_in(host, process, "sh", "-c", "id -u >/dev/stdout; id -G >/dev/stderr")
+    assert said == (0, "1234\n", "56 78\n")
+
+
+@AS_ROOT
+@pytest.mark.parametrize("tty", [False, True])
+async def test_a_user_may_open_the_output_anew(host: Host, tty: bool) -> None:
+    script = "echo out >/dev/stdout && echo err >/dev/stderr && head -c0 /dev/stdin"
+    process = await host.start(launch("sh", "-c", script, user=1234, tty=tty))
+    assert (await process.ended).code == 0
+    assert sorted((await output(process)).split()) == ["err", "out"]
+
+
+def descriptors() -> int:
+    return len(os.listdir("/dev/fd"))
+
+
+@pytest.mark.parametrize("tty", [False, True])
+async def test_what_the_machine_cannot_start_is_told_and_leaves_nothing(
+    host: Host, tty: bool
+) -> None:
+    long = "x" * 200_000
+    process = await host.start(launch("sleep", "60"))
+    before = descriptors()
+    with pytest.raises(LaunchFailed, match="Argument list too long"):
+        await host.start(launch("true", attempt=1, env={**ENV, "LONG": long}, tty=tty))
+    with pytest.raises(LaunchFailed, match="Argument list too long"):
+        await host.enter(process, ("true", long), tty=tty, stdin=False)
+    assert descriptors() == before
 
 
 async def test_a_terminal_is_one_and_has_the_size_it_is_told(host: Host) -> None:

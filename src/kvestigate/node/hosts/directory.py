@@ -127,13 +127,13 @@ class DirectoryHost:
             workdir=cwd,
             tty=launch.tty,
             stdin=launch.stdin,
+            user=launch.user if _may_become() else None,
+            become=tuple(become(launch)) if _may_become() else (),
             network=launch.network is not None,
             extra=paths.kept(),
         )
         shim.prepare(directory, kept)
-        return await self._spawn(
-            directory, kept, [*self._become(launch), *unspeakable(env), *argv], launch
-        )
+        return await self._spawn(directory, kept, [*kept.become, *unspeakable(env), *argv], launch)
 
     def shortfalls(self, launch: Launch) -> list[str]:
         missed = []
@@ -152,25 +152,22 @@ class DirectoryHost:
     ) -> DirectoryProcess:
         if launch.tty:
             master, slave = os.openpty()
-            path = os.ttyname(slave)
-            process = DirectoryProcess(directory, kept, now=self._now, terminal=master)
-            process.open_pipes()
-            child = shim.spawn(
-                directory, shim.tty_script(), argv, env=kept.env, cwd=kept.workdir,
-                keep=(master,), leading=(path,), network=launch.network,
-            )  # fmt: skip
-            os.close(slave)
+            try:
+                if kept.user is not None:
+                    os.fchown(slave, kept.user, -1)
+                process = DirectoryProcess(directory, kept, now=self._now, terminal=master)
+                process.spawn(
+                    shim.tty_script(), argv, cwd=kept.workdir, keep=(master,),
+                    leading=(os.ttyname(slave),), network=launch.network,
+                )  # fmt: skip
+            finally:
+                os.close(slave)
         else:
             process = DirectoryProcess(directory, kept, now=self._now)
-            process.open_pipes()
-            stdin = shim.stdin_mode(launch)
-            child = shim.spawn(
-                directory, shim.script(stdin=stdin), argv, env=kept.env, cwd=kept.workdir,
-                network=launch.network,
-            )  # fmt: skip
-        process.network = launch.network
+            program = shim.script(stdin=shim.stdin_mode(launch))
+            process.spawn(program, argv, cwd=kept.workdir, network=launch.network)
         self._follow(process)
-        await process.begin(child)
+        await process.begin()
         return process
 
     async def adopt(self) -> list[Process]:
@@ -199,11 +196,9 @@ class DirectoryHost:
         session = PipedSession(terminal=master)
         try:
             session.begin(
-                words, env=env, cwd=kept.workdir, stdin=stdin, slave=slave,
-                preexec=_take_terminal if tty else None, network=process.network,
+                [*kept.become, *words], env=env, cwd=kept.workdir, stdin=stdin, slave=slave,
+                user=kept.user, preexec=_take_terminal if tty else None, network=process.network,
             )  # fmt: skip
-        except OSError as failure:
-            raise LaunchFailed("ContainerCannotRun", f"exec: {words[0]}: {failure}") from failure
         finally:
             if slave is not None:
                 os.close(slave)
@@ -238,9 +233,6 @@ class DirectoryHost:
 
     def dial_address(self, process: Process | None) -> str:
         return "127.0.0.1"
-
-    def _become(self, launch: Launch) -> list[str]:
-        return become(launch) if _may_become() else []
 
     def _follow(self, process: DirectoryProcess) -> None:
         self._running[process.key.id] = process

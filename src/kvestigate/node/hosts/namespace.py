@@ -168,18 +168,24 @@ class NamespaceHost:
         kept = self._kept(launch, master)
         shim.prepare(directory, kept)
         process = self._process(directory, kept, master)
-        process.network = launch.network
-        process.open_pipes()
         stdin = shim.stdin_mode(launch)
         program = shim.direct_script(stdin=stdin, tty=launch.tty, groups=[str(p) for p in joined])
-        child = shim.spawn(
-            directory, program, argv, env=kept.env, cwd="/", tty=slave,
-            keep=() if master is None else (master,), network=launch.network, own_files=True,
-        )  # fmt: skip
-        if slave is not None:
-            os.close(slave)
+        try:
+            if slave is not None and kept.user is not None:
+                os.fchown(slave, kept.user, -1)
+            process.spawn(
+                program, argv, cwd="/", tty=slave, keep=() if master is None else (master,),
+                network=launch.network,
+            )  # fmt: skip
+        except LaunchFailed:
+            if self._groups is not None:
+                self._groups.remove(launch.key.id)
+            raise
+        finally:
+            if slave is not None:
+                os.close(slave)
         self._follow(process)
-        await process.begin(child)
+        await process.begin()
         return process
 
     def shortfalls(self, launch: Launch) -> list[str]:
@@ -211,12 +217,12 @@ class NamespaceHost:
         return shim.Kept(
             key.pod_uid, key.container, key.attempt, started_at=self._now(), env=env,
             workdir=launch.workdir or "/", tty=launch.tty, stdin=launch.stdin,
+            user=launch.user, become=tuple(become(launch)),
             network=launch.network is not None,
             extra={
                 "host_pid": "yes" if launch.host_pid else "",
                 "shared_pids": "yes" if launch.shared_pids else "",
                 "terminal": "" if master is None else str(master),
-                "become": " ".join(become(launch)),
             },
         )  # fmt: skip
 
@@ -258,7 +264,7 @@ class NamespaceHost:
         if first is None:
             raise LaunchFailed("ContainerCannotRun", "the container is not running")
         kept = process.kept
-        words = [*self._nsenter(first), *kept.extra.get("become", "").split()]
+        words = [*self._nsenter(first), *kept.become]
         # The working directory is given by name: ours would be one of the machine.
         change = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', kept.workdir]
         master = slave = None
@@ -271,7 +277,7 @@ class NamespaceHost:
         try:
             session.begin(
                 [*words, *change, *unspeakable(env), *argv], env=env, cwd="/", stdin=stdin,
-                slave=slave, network=process.network, own_files=True,
+                slave=slave, user=kept.user, network=process.network, own_files=True,
             )  # fmt: skip
         finally:
             if slave is not None:

@@ -9,7 +9,7 @@ import os
 import struct
 import subprocess
 import termios
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,13 +61,36 @@ class ShimProcess:
 
     # Beginning.
 
-    async def begin(self, child: subprocess.Popen[bytes]) -> None:
-        """Follow a shim that was just started; returns when its command can be signalled.
+    def spawn(
+        self,
+        program: str,
+        arguments: Sequence[str],
+        *,
+        cwd: str,
+        keep: Sequence[int] = (),
+        leading: Sequence[str] = (),
+        tty: int | None = None,
+        network: Network | None = None,
+    ) -> None:
+        """Start the shim; `LaunchFailed` if the machine starts no such process."""
+        self.network = network
+        self.open_pipes()
+        try:
+            self._child = shim.spawn(
+                self.directory, program, arguments, env=self.kept.env, cwd=cwd, keep=keep,
+                leading=leading, tty=tty, network=network, own_files=self.own_files,
+            )  # fmt: skip
+        except OSError as failure:
+            self.detach()
+            raise LaunchFailed("ContainerCannotRun", f"exec: {failure.strerror}") from failure
+
+    async def begin(self) -> None:
+        """Follow the shim that was just started; returns when its command can be signalled.
 
         `LaunchFailed` when the shim ended before: what stood before the command failed.
         """
-        self._child = child
-        self._follow(child.pid)
+        assert self._child is not None
+        self._follow(self._child.pid)
         either: set[asyncio.Future[Any]] = {self._begun, self.ended}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         if not self._begun.done():

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import stat
 import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from kvestigate.node.hosts.endings import on_exit
 from kvestigate.node.hosts.gate import gated
-from kvestigate.node.hosts.interface import Ending, Network
+from kvestigate.node.hosts.interface import Ending, LaunchFailed, Network
 from kvestigate.node.hosts.process import set_window
 from kvestigate.node.logs import STDERR, STDOUT
 
@@ -43,13 +45,22 @@ class PipedSession:
         cwd: str | None,
         stdin: bool,
         slave: int | None = None,
+        user: int | None = None,
         preexec: Callable[[], None] | None = None,
         network: Network | None = None,
         own_files: bool = False,
     ) -> None:
-        """Start the command; OSError when there is none."""
-        with gated(network, keep=False, own_files=own_files) as close_gate:
-            self._spawn(argv, env, cwd, stdin=stdin, slave=slave, first=(preexec, close_gate))
+        """Start the command, with streams that belong to `user`; `LaunchFailed` if it cannot be."""
+        give = None if user is None else partial(_give_streams, user)
+        try:
+            with gated(network, keep=False, own_files=own_files) as close_gate:
+                first = (give, preexec, close_gate)
+                self._spawn(argv, env, cwd, stdin=stdin, slave=slave, first=first)
+        except OSError as failure:
+            if self._terminal is not None:
+                os.close(self._terminal)
+            why = f"exec: {argv[0]}: {failure.strerror}"
+            raise LaunchFailed("ContainerCannotRun", why) from failure
 
     def _spawn(
         self,
@@ -202,6 +213,13 @@ class PipedSession:
     def _wake(self) -> None:
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
+
+
+def _give_streams(user: int) -> None:
+    """Let a command open `/dev/stdout` anew; what is everybody's stays so."""
+    for descriptor in range(3):
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode) or os.isatty(descriptor):
+            os.fchown(descriptor, user, -1)
 
 
 def _in_turn(steps: tuple[Callable[[], None] | None, ...]) -> Callable[[], None]:

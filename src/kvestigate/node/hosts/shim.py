@@ -58,6 +58,10 @@ class Kept(msgspec.Struct, frozen=True):
     workdir: str
     tty: bool = False
     stdin: bool = False
+    user: int | None = None
+    """Who the command is, if that is not who its agent is."""
+    become: tuple[str, ...] = ()
+    """The words before a command that make it one of the container's."""
     network: bool = False
     """Whether the shim keeps a descriptor on which network calls are told."""
     extra: dict[str, str] = {}
@@ -112,6 +116,9 @@ def prepare(directory: Path, kept: Kept) -> None:
     directory.mkdir(parents=True, mode=0o711)
     for name in ("out", "err", "in", "ready", "done"):
         os.mkfifo(directory / name, 0o600)
+    if kept.user is not None:  # who may open `/dev/stdout` anew
+        for name in ("out", "err", "in"):
+            os.chown(directory / name, kept.user, -1)
     (directory / "run.json").write_bytes(msgspec.json.encode(kept))
 
 
