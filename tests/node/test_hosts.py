@@ -163,7 +163,7 @@ async def test_a_user_may_open_the_output_anew(host: Host, tty: bool) -> None:
 
 
 def descriptors() -> int:
-    return len(os.listdir("/dev/fd"))
+    return len(list(Path("/dev/fd").iterdir()))
 
 
 @pytest.mark.parametrize("tty", [False, True])

@@ -63,6 +63,10 @@ def has_started(found: Object) -> bool:
     return any(one["started"] for one in found.get("status", {}).get("containerStatuses", []))
 
 
+def was_restarted(found: Object) -> bool:
+    return any(one["restartCount"] for one in found.get("status", {}).get("containerStatuses", []))
+
+
 def is_waiting_for(reason: str) -> Callable[[Object], bool]:
     return lambda found: state_of(found).get("waiting", {}).get("reason") == reason
 
@@ -454,6 +458,32 @@ async def test_what_starts_late_is_ready_when_it_has_started(api: Api, agent: Ag
     )
     await api.create(PODS, pod("p", late, volumes=[{"name": "data", "emptyDir": {}}]))
     await until(api, "p", is_ready)
+
+
+async def test_a_probe_that_takes_too_long_is_ended(api: Api, agent: Agent) -> None:
+    slow = "trap '' HUP TERM; echo $$ >>/data/pids; sleep 60; exit 0"
+    watching = """
+        until [ -s /data/pids ]; do sleep 0.05; done
+        read -r pid </data/pids
+        while kill -0 "$pid" 2>/dev/null; do sleep 0.05; done
+        echo gone; sleep 60
+    """
+    probe = {"exec": {"command": ["sh", "-c", slow]}, "timeoutSeconds": 1}
+    mounts = [{"name": "data", "mountPath": "/data"}]
+    main = shell(watching, readinessProbe=probe, volumeMounts=mounts)
+    await api.create(PODS, pod("p", main, volumes=[{"name": "data", "emptyDir": {}}]))
+    await until(api, "p", has_started)
+    await says(agent, "p", "gone")
+
+
+async def test_two_seconds_are_left_to_whoever_is_ended(api: Api, agent: Agent) -> None:
+    """However little the spec leaves them, as the kubelet does."""
+    probe = {"exec": {"command": ["false"]}, "failureThreshold": 1, "initialDelaySeconds": 1}
+    slow = "trap 'sleep 1.3; exit 3' TERM; while :; do sleep 0.05; done"
+    main = shell(slow, livenessProbe={**probe, "terminationGracePeriodSeconds": 1})
+    await api.create(PODS, pod("p", main))
+    found = await until(api, "p", was_restarted)
+    assert found["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 3
 
 
 async def test_whole_config_maps_in_the_environment(api: Api, agent: Agent) -> None:

@@ -48,7 +48,7 @@ class Hooks:
             elif handler.sleep is not None:
                 await self._station.clock.sleep(handler.sleep.seconds)
             else:
-                return "a hook can run a command, ask a server or sleep; this one does neither"
+                return "a hook can run a command, ask a server or sleep; this one does none of it"
         except ActionFailed as failure:
             return str(failure)
         return ""
@@ -66,6 +66,7 @@ class Hooks:
                 output = (output + piece[1])[-_OUTPUT:]
             ending = await session.ended
         finally:
+            session.kill()  # whoever waits for it no longer, does not leave it running either
             await session.aclose()
         if ending.code:
             raise ActionFailed(

@@ -13,7 +13,7 @@ from kvestigate.node.hosts.interface import Ending, Process
 from kvestigate.node.pods import Container
 
 LEAST_GRACE = 2.0
-"""Seconds between signal and kill, however long the hook took."""
+"""Seconds between signal and kill, however little was asked for or the hook has left."""
 
 
 class Stopping:
@@ -54,6 +54,7 @@ class Stopping:
 
     def _signal(self, process: Process) -> None:
         self._signalled = True
+        self._until = max(self._until, self._clock.now() + LEAST_GRACE)
         process.signal(stop_signal(self._container))
 
     async def run(self, process: Process) -> None:
@@ -64,7 +65,6 @@ class Stopping:
             await self._within_grace(process, asyncio.ensure_future(asyncio.wait(self._ahead)))
         if not self._signalled:
             self._signal(process)
-            self._until = max(self._until, self._clock.now() + LEAST_GRACE)
         await self._within_grace(process)
         if not process.ended.done():
             process.kill()
@@ -81,23 +81,28 @@ class Stopping:
         self, process: Process, work: asyncio.Future[Any] | None = None
     ) -> None:
         """Until the process or `work` has ended, or time is up and `work` is given up."""
-        while not process.ended.done() and not (work is not None and work.done()):
-            left = self._until - self._clock.now()
-            if left <= 0:
-                break
-            self._shortened.clear()
-            timer = asyncio.ensure_future(self._clock.sleep(left))
-            hurry = asyncio.ensure_future(self._shortened.wait())
-            either: set[asyncio.Future[Any]] = {process.ended, timer, hurry}
+        awaited: set[asyncio.Future[Any]] = (
+            {process.ended} if work is None else {process.ended, work}
+        )
+        try:
+            while not any(one.done() for one in awaited):
+                left = self._until - self._clock.now()
+                if left <= 0:
+                    break
+                await self._for_a_while(awaited, left)
+        finally:
             if work is not None:
-                either.add(work)
-            try:
-                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                timer.cancel()
-                hurry.cancel()
-        if work is not None:
-            work.cancel()
+                work.cancel()
+
+    async def _for_a_while(self, awaited: set[asyncio.Future[Any]], seconds: float) -> None:
+        self._shortened.clear()
+        timer = asyncio.ensure_future(self._clock.sleep(seconds))
+        hurry = asyncio.ensure_future(self._shortened.wait())
+        try:
+            await asyncio.wait({*awaited, timer, hurry}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            hurry.cancel()
 
 
 def stop_signal(container: Container) -> int:

@@ -169,6 +169,9 @@ class Session(Protocol):
 
     def resize(self, width: int, height: int) -> None: ...
 
+    def kill(self) -> None:
+        """End the command, now."""
+
     async def aclose(self) -> None:
         """Give the streams up; the command is hung up on."""
 

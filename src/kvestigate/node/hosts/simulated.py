@@ -149,6 +149,9 @@ class ScriptedSession:
     def resize(self, width: int, height: int) -> None:
         pass
 
+    def kill(self) -> None:
+        pass
+
     async def aclose(self) -> None:
         pass
 
