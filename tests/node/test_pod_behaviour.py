@@ -89,6 +89,17 @@ def disk(name: str, path: str, claim: str) -> Object:
     return {"metadata": {"name": name}, "spec": spec}
 
 
+async def claimed_disk(api: Api) -> Object:
+    """A volume of a pod: a claim, and a directory of the node that is bound to it."""
+    await api.create(CLAIMS, claim("c"))
+    await api.create(PERSISTENT_VOLUMES, disk("d", "/var/tmp/disk", "c"))
+    await api.patch(CLAIMS, "c", {"spec": {"volumeName": "d"}}, PatchType.MERGE)
+    await api.patch(
+        CLAIMS, "c", {"status": {"phase": "Bound"}}, PatchType.MERGE, subresource="status"
+    )
+    return {"name": "d", "persistentVolumeClaim": {"claimName": "c"}}
+
+
 @pytest.mark.parametrize(
     ("script", "policy", "message"),
     [
@@ -206,13 +217,7 @@ async def test_volumes_belong_to_the_pods_group(api: Api, agent: Agent) -> None:
 async def test_a_volume_whose_root_is_right_may_be_left_alone(
     api: Api, agent: Agent, policy: str, group: str
 ) -> None:
-    await api.create(CLAIMS, claim("c"))
-    await api.create(PERSISTENT_VOLUMES, disk("d", "/var/tmp/disk", "c"))
-    await api.patch(CLAIMS, "c", {"spec": {"volumeName": "d"}}, PatchType.MERGE)
-    await api.patch(
-        CLAIMS, "c", {"status": {"phase": "Bound"}}, PatchType.MERGE, subresource="status"
-    )
-    volumes = [{"name": "d", "persistentVolumeClaim": {"claimName": "c"}}]
+    volumes = [await claimed_disk(api)]
     main = shell(
         "chgrp 0 /disk/file 2>/dev/null || echo new >/disk/file; chgrp 0 /disk/file",
         volumeMounts=[{"name": "d", "mountPath": "/disk"}],
@@ -224,6 +229,25 @@ async def test_a_volume_whose_root_is_right_may_be_left_alone(
     main = {**main, **shell("stat -c '%g %A' /disk; stat -c %g /disk/file")}
     await ended(api, main, securityContext=context, volumes=volumes)
     assert await logs(agent, "p") == f"3001 drwxrwsrwx\n{group}\n"
+
+
+@AS_ROOT
+async def test_a_volume_is_given_when_the_first_container_mounts_it(api: Api, agent: Agent) -> None:
+    """Once: what the first one does with it stays as it is for the next."""
+    mounts = [{"name": "d", "mountPath": "/disk"}]
+    first = shell("stat -c %g /disk; chmod 700 /disk", name="first", volumeMounts=mounts)
+    await ended(
+        api,
+        shell("stat -c '%g %a' /disk", volumeMounts=mounts),
+        initContainers=[
+            {"image": "i", "name": "other", "command": ["true"]},
+            {"image": "i", **first},
+        ],
+        volumes=[await claimed_disk(api)],
+        securityContext={"fsGroup": 3001},
+    )
+    assert await logs(agent, "p", "first") == "3001\n"
+    assert await logs(agent, "p") == "3001 2700\n"
 
 
 async def test_a_root_that_cannot_be_written_to(api: Api, agent: Agent) -> None:

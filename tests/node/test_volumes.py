@@ -163,16 +163,21 @@ async def test_a_sub_path_cannot_leave_its_volume(volumes: Volumes, below: str) 
 
 
 @pytest.mark.parametrize(
-    ("default", "security", "mode"),
+    ("default", "security", "own", "mode"),
     [
-        (None, {}, 0o644),
-        (0o400, {}, 0o400),
-        (None, {"runAsUser": 1000}, 0o600),
-        pytest.param(None, {"fsGroup": 1000}, 0o640, marks=AS_ROOT),
+        (None, {}, {}, 0o644),
+        (0o400, {}, {}, 0o400),
+        (None, {"runAsUser": 1000}, {}, 0o600),
+        (None, {}, {"runAsUser": 1000}, 0o600),
+        pytest.param(None, {"fsGroup": 1000}, {}, 0o640, marks=AS_ROOT),
     ],
 )
 async def test_a_token_is_for_whom_the_pod_names(
-    volumes: Volumes, default: int | None, security: dict[str, int], mode: int
+    volumes: Volumes,
+    default: int | None,
+    security: dict[str, int],
+    own: dict[str, int],
+    mode: int,
 ) -> None:
     source: dict[str, Any] = {"sources": [{"serviceAccountToken": {"path": "token"}}]}
     if default is not None:
@@ -180,7 +185,8 @@ async def test_a_token_is_for_whom_the_pod_names(
     spec = {
         "volumes": [{"name": "t", "projected": source}],
         "securityContext": security,
-        "containers": [{"name": "main"}],
+        "containers": [{"name": "main", "securityContext": own}],
+        "ephemeralContainers": [{"name": "debug"}],
     }
     one = msgspec.convert({"metadata": {"name": "web", "uid": "u"}, "spec": spec}, Pod)
     made = await volumes.make(one, AROUND, 0.0)

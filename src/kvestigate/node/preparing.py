@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -59,10 +60,11 @@ class RealPreparation:
         self._volumes = Volumes(root, token=self._tokens.get, claim=station.claim)
         self._made: dict[str, dict[str, Mountable]] = {}
         """By the pod's uid."""
+        self._given: dict[str, set[str]] = {}
+        """The volumes that a container of the pod has been started with, by its uid."""
 
     async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
         made = self._made.get(pod.metadata.uid)
-        given: tuple[Ownership, ...] = ()
         wanted = environment.references(container)
         if made is None:
             wanted |= volumes.references(pod)
@@ -73,12 +75,9 @@ class RealPreparation:
             except MissingReference as missing:
                 raise NotMounted(*missing.args) from missing
             self._made[pod.metadata.uid] = made
-            given = volumes.ownerships(pod, made)
         devices = self._devices.variables(pod, container)
-        prepared = replace(
-            launch(pod, container, key, around, made, self._message(key), devices),
-            ownerships=given,
-        )
+        prepared = launch(pod, container, key, around, made, self._message(key), devices)
+        prepared = replace(prepared, ownerships=self._giving(pod, container, made))
         network = self._station.network
         if network is None:
             return prepared
@@ -88,6 +87,15 @@ class RealPreparation:
             binds=(*prepared.binds, *own),
             network=network.of(pod, around.pod_ip),
         )
+
+    def _giving(
+        self, pod: Pod, container: Container, made: Mapping[str, Mountable]
+    ) -> tuple[Ownership, ...]:
+        """What the pod's group is given now: each volume once, with its first container."""
+        given = self._given.setdefault(pod.metadata.uid, set())
+        mounted = {mount.name for mount in container.volume_mounts} - given
+        given |= mounted
+        return volumes.ownerships(pod, {name: made[name] for name in sorted(mounted)})
 
     def adopt(self, pod: Pod, process: Process) -> None:
         network = self._station.network
@@ -116,6 +124,7 @@ class RealPreparation:
 
     def forget(self, pod: Pod) -> None:
         self._made.pop(pod.metadata.uid, None)
+        self._given.pop(pod.metadata.uid, None)
         self._tokens.forget(pod.metadata.uid)
         self.free(pod)
 

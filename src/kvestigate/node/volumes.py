@@ -192,7 +192,7 @@ class Volumes:
 
 
 def ownerships(pod: Pod, made: Mapping[str, Mountable]) -> tuple[Ownership, ...]:
-    """The directories of the node that the pod's group is given."""
+    """The directories of the node among them that the pod's group is given."""
     security = pod.spec.security_context
     if security.fs_group is None:
         return ()
@@ -215,11 +215,11 @@ def _mountable(claimed: Claimed, read_only: bool = False) -> Mountable:
 
 
 def _only_user(pod: Pod) -> int | None:
-    """The user as whom all containers run, if it is one."""
+    """The user as whom all containers run, if it is one; whoever only looks in does not count."""
     outer = pod.spec.security_context.run_as_user
     users = {
         outer if one.security_context.run_as_user is None else one.security_context.run_as_user
-        for one in pod.containers
+        for one in pod.spec.init_containers + pod.spec.containers
     }
     return users.pop() if len(users) == 1 else None
 
