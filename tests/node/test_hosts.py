@@ -167,16 +167,20 @@ def descriptors() -> int:
 
 
 @pytest.mark.parametrize("tty", [False, True])
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [("x" * 200_000, "Argument list too long"), ("x\0y", "embedded null byte")],
+    ids=["long", "null"],
+)
 async def test_what_the_machine_cannot_start_is_told_and_leaves_nothing(
-    host: Host, tty: bool
+    host: Host, word: str, why: str, tty: bool
 ) -> None:
-    long = "x" * 200_000
     process = await host.start(launch("sleep", "60"))
     before = descriptors()
-    with pytest.raises(LaunchFailed, match="Argument list too long"):
-        await host.start(launch("true", attempt=1, env={**ENV, "LONG": long}, tty=tty))
-    with pytest.raises(LaunchFailed, match="Argument list too long"):
-        await host.enter(process, ("true", long), tty=tty, stdin=False)
+    with pytest.raises(LaunchFailed, match=why):
+        await host.start(launch("true", attempt=1, env={**ENV, "WORD": word}, tty=tty))
+    with pytest.raises(LaunchFailed, match=why):
+        await host.enter(process, ("true", word), tty=tty, stdin=False)
     assert descriptors() == before
 
 

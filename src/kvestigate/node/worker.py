@@ -211,7 +211,7 @@ class PodWorker:
             self._tell("Warning", UNKNOWN, str(unknown), container=name)
         except LaunchFailed as failure:
             self._failed_to_run(name, record, failure)
-        except (errors.KvestigateError, OSError) as failure:
+        except (errors.KvestigateError, OSError, ValueError) as failure:
             self._wait(name, Waiting("CreateContainerError", str(failure)), RETRY_SECONDS)
             self._tell("Warning", "Failed", f"Error: {failure}", container=name)
         else:

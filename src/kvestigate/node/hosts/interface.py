@@ -214,6 +214,12 @@ class LaunchFailed(Exception):
         self.message = message
 
 
+def cannot_start(failure: OSError | ValueError) -> LaunchFailed:
+    """Why the system starts no such process: it is not the command itself that is wrong."""
+    why = failure.strerror if isinstance(failure, OSError) else failure
+    return LaunchFailed("ContainerCannotRun", f"exec: {why}")
+
+
 class Host(Protocol):
     """One node's machine."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from kvestigate.node.hosts import shim
 from kvestigate.node.hosts.endings import on_exit
-from kvestigate.node.hosts.interface import Ending, LaunchFailed, Network, RunKey
+from kvestigate.node.hosts.interface import Ending, LaunchFailed, Network, RunKey, cannot_start
 from kvestigate.node.logs import STDERR, STDOUT, LogFile, LogQuery
 from kvestigate.node.net import seccomp
 
@@ -80,9 +80,9 @@ class ShimProcess:
                 self.directory, program, arguments, env=self.kept.env, cwd=cwd, keep=keep,
                 leading=leading, tty=tty, network=network, own_files=self.own_files,
             )  # fmt: skip
-        except OSError as failure:
+        except (OSError, ValueError) as failure:
             self.detach()
-            raise LaunchFailed("ContainerCannotRun", f"exec: {failure.strerror}") from failure
+            raise cannot_start(failure) from failure
 
     async def begin(self) -> None:
         """Follow the shim that was just started; returns when its command can be signalled.

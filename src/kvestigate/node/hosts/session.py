@@ -13,7 +13,7 @@ from functools import partial
 
 from kvestigate.node.hosts.endings import on_exit
 from kvestigate.node.hosts.gate import gated
-from kvestigate.node.hosts.interface import Ending, LaunchFailed, Network
+from kvestigate.node.hosts.interface import Ending, Network, cannot_start
 from kvestigate.node.hosts.process import set_window
 from kvestigate.node.logs import STDERR, STDOUT
 
@@ -56,11 +56,10 @@ class PipedSession:
             with gated(network, keep=False, own_files=own_files) as close_gate:
                 first = (give, preexec, close_gate)
                 self._spawn(argv, env, cwd, stdin=stdin, slave=slave, first=first)
-        except OSError as failure:
+        except (OSError, ValueError) as failure:
             if self._terminal is not None:
                 os.close(self._terminal)
-            why = f"exec: {argv[0]}: {failure.strerror}"
-            raise LaunchFailed("ContainerCannotRun", why) from failure
+            raise cannot_start(failure) from failure
 
     def _spawn(
         self,
