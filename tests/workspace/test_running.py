@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -136,6 +137,21 @@ def test_any_words_arrive_as_they_are(words: list[str], env: dict[str, str]) -> 
         expected = [*words, *given_env.values()]
         assert told == (expected or [""])
         assert place.runs()["t"].exit_code == 0
+
+
+def test_variables_may_be_called_as_those_of_the_scripts(place: Place) -> None:
+    limits = Limits("1", "1Gi")
+    words = launch_script(RunOptions(place.spec, "t", ("x",), limits=limits), ())
+    env = {name: f"own {name}" for name in re.findall(r"\b[a-z_]+\b", words)}
+    show = "import json, os; print(json.dumps(dict(os.environ)))"
+    place.start(sys.executable, "-c", show, env=env, limits=limits)
+    place.wait()
+    seen = json.loads(place.log())
+    assert {name: seen.get(name) for name in env} == env
+    assert {name for name in seen if name.startswith("KVESTIGATE_")} == {
+        "KVESTIGATE_TAG",
+        "KVESTIGATE_WORKSPACE",
+    }
 
 
 def test_a_run_knows_its_place_and_its_gpus(place: Place) -> None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import enum
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -131,12 +132,14 @@ if ! { echo "$$" >"$base.pid" && remember && note >"$base.meta"; }; then
 fi
 echo "$$ ${cpu_by:--} ${memory_by:--}" >"$base.ready"
 if env --default-signal=INT,QUIT true 2>/dev/null; then
-  set -- env --default-signal=INT,QUIT "$@"
+  set -- "$(command -v env)" --default-signal=INT,QUIT "$@"
 fi
 if [ "$memory_by" = rlimit ]; then ulimit -d $((memory / 1024)); fi
-exec $wrapper "$@"
+set -- $wrapper "$@"
 """
 )
+_GIVEN = "KVESTIGATE_GIVEN_"
+"""Before the names of the run's own variables, until nobody else has variables any more."""
 
 
 def launch_script(options: RunOptions, gpus: tuple[GpuId, ...]) -> str:
@@ -146,7 +149,7 @@ def launch_script(options: RunOptions, gpus: tuple[GpuId, ...]) -> str:
         f"cd {shlex.quote(spec.path)}",
         f"[ -f {MARKER} ] || {{ echo {shlex.quote(spec.path + ' is no workspace')} >&2; exit 1; }}",
         'if [ -d env/bin ]; then export PATH="$PWD/env/bin:$PATH"; fi',
-        *(f"export {name}={shlex.quote(value)}" for name, value in options.env.items()),
+        *(f"export {_GIVEN}{name}={shlex.quote(value)}" for name, value in options.env.items()),
         f"export CUDA_VISIBLE_DEVICES={shlex.quote(','.join(gpu.uuid for gpu in gpus))}",
         f"export KVESTIGATE_WORKSPACE={shlex.quote(spec.path)}",
         f"export KVESTIGATE_TAG={shlex.quote(options.tag)}",
@@ -156,7 +159,9 @@ def launch_script(options: RunOptions, gpus: tuple[GpuId, ...]) -> str:
     return (
         "\n".join(lines)
         + "\n"
-        + assigned(meta=_meta(options, gpus), wait=_WAIT.strip(), lead=_lead(options.limits))
+        + assigned(
+            meta=_meta(options, gpus), wait=_WAIT.strip(), lead=_lead(options.limits, options.env)
+        )
         + ALIVE
         + f"""\
 exec 9>pids/.lock
@@ -180,9 +185,10 @@ echo "$pid $kept"
     )
 
 
-def _lead(limits: Limits) -> str:
+def _lead(limits: Limits, given: Iterable[str]) -> str:
     confine = limits.assignments + CONFINE if limits else ""
-    return (_BEGIN + confine + _LEAD).strip()
+    own = "".join(f'export {it}="${_GIVEN}{it}"; unset {_GIVEN}{it}\n' for it in given)
+    return f'{_BEGIN}{confine}{_LEAD}{own}exec "$@"'
 
 
 def kill_script(path: str, tag: str, signal: str) -> str:
