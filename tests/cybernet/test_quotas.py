@@ -15,6 +15,7 @@ from kvestigate.cybernet.ledger import Found, Ledger
 from kvestigate.cybernet.quotas import Holding
 from kvestigate.cybernet.refusals import NotAllowed, QuotaExceeded, Unavailable
 from kvestigate.cybernet.spec import QuotaSpec, read_cyberspace
+from kvestigate.errors import Forbidden
 from tests.cybernet.conftest import changed
 
 ADA, BOB = "research-agents/ada", "research-agents/bob"
@@ -194,6 +195,24 @@ async def test_a_node_that_never_answered_may_hold_everything() -> None:
     await _take(counted, "a")
     hosts.unreachable = frozenset({"node-2"})
     await _take(counted, "b")
+
+
+async def test_pods_that_nobody_can_count_are_not_made() -> None:
+    """Workspaces are: not everybody who serves a cyberspace may list the workloads."""
+    uncounted = Forbidden("deployments is forbidden")
+
+    async def discover(_: tuple[str, ...]) -> Found:
+        return Found([], uncounted=uncounted)
+
+    in_pods = Holding("", "team/app", "research-agents/ada")
+    counted = Ledger(read_cyberspace(changed("quotas", {"max_total_active_gpu": 8})), discover)
+    await _take(counted, "a")
+    with pytest.raises(Unavailable, match="deployments is forbidden"):
+        async with counted.promised(in_pods):
+            pass
+    free = Ledger(read_cyberspace(changed("quotas", {})), discover)
+    async with free.promised(in_pods):
+        pass
 
 
 async def test_without_quotas_a_silent_node_keeps_nobody_out() -> None:

@@ -12,7 +12,6 @@ from kvestigate.app.fence import holder_of
 from kvestigate.app.spec import AppSpec
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
-from kvestigate.errors import Forbidden
 from kvestigate.kube import builtins, quantities
 
 _WORKLOADS = ("deployments", "statefulsets", "jobs")
@@ -33,13 +32,10 @@ class HeldInPods:
 
 
 async def held_in_pods(api: Api) -> list[HeldInPods]:
-    """All Apps in pods. Nothing, where workloads may not be listed: then none can be counted."""
+    """All Apps in pods. Forbidden, where workloads may not be listed: then none can be counted."""
     selection = Selection(labels=f"{APP_LABEL},{MANAGER_LABEL}={MANAGER}")
     resources = [builtins.resource(kind) for kind in _WORKLOADS]
-    try:
-        pages = await asyncio.gather(*(api.list(it, selection) for it in resources))
-    except Forbidden:
-        return []
+    pages = await asyncio.gather(*(api.list(it, selection) for it in resources))
     return [_held(it) for page in pages for it in page.items if not _ended(it)]
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from kvestigate.app.held import HeldInPods, held_in_pods, wanted_in_pods
 from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
+from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.cybernet.ledger import Discover, Found
 from kvestigate.cybernet.quotas import Holding, holder_of
 from kvestigate.cybernet.refusals import Unavailable
-from kvestigate.errors import NotFound
+from kvestigate.errors import Forbidden, NotFound
 from kvestigate.hosts.model import NodeAccess
 from kvestigate.hosts.reach import reach
 from kvestigate.observe import listings
@@ -46,11 +47,11 @@ def discovery(access: Access, via: NodeAccess) -> Discover:
 
     async def discover(nodes: tuple[str, ...]) -> Found:
         async with connect(access) as api:
-            apps = [_holding(it) for it in await held_in_pods(api)]
+            apps, uncounted = await _apps(api)
             try:
                 hosts = await reach(api, via)
             except NotFound as error:
-                return Found(apps, no_way=error)
+                return Found(apps, uncounted=uncounted, no_way=error)
             asked = {it: host for it, host in hosts.nodes.items() if not nodes or it in nodes}
             status = await lifecycle.look(asked)
         # Where the DaemonSet has no pod nobody can have made a workspace.
@@ -64,9 +65,17 @@ def discovery(access: Access, via: NodeAccess) -> Discover:
             for it in status.workspaces
         ]
         answered = frozenset(asked.keys() - status.unreachable.keys())
-        return Found([*apps, *workspaces], answered, silent)
+        return Found([*apps, *workspaces], answered, silent, uncounted)
 
     return discover
+
+
+async def _apps(api: Api) -> tuple[list[Holding], Forbidden | None]:
+    """Those in pods, or why they cannot be counted."""
+    try:
+        return [_holding(it) for it in await held_in_pods(api)], None
+    except Forbidden as error:
+        return [], error
 
 
 def app_holding(spec: AppSpec, holder: str) -> Holding:

@@ -26,6 +26,8 @@ class Found:
     """Nodes that could be asked."""
     unreachable: Mapping[str, str] = field(default_factory=dict)
     """Why, of each node that could not."""
+    uncounted: KvestigateError | None = None
+    """Why the Apps in pods are not among them."""
     no_way: KvestigateError | None = None
     """Why no host can be asked: nobody can have made a workspace, nor can one be made."""
 
@@ -55,6 +57,7 @@ class Ledger:
         """Nodes that have answered since we started."""
         self._unknown: dict[str, str] = {}
         """Nodes that never have, and why they do not now."""
+        self._uncounted: KvestigateError | None = None
         self._no_way: KvestigateError | None = None
         self.known: Usage | None = None
         """As it was when it was last counted; None: never yet."""
@@ -86,7 +89,7 @@ class Ledger:
             owner = next((it.owner for it in held if it.place == wanted.place), None)
             check_owner(owner, wanted.owner, wanted.name)
             quotas.check(self._space.quotas, self._counted(held), wanted)
-            self._check_known()
+            self._check_known(wanted)
             self._promised[request] = wanted
         try:
             yield owner is not None
@@ -100,9 +103,17 @@ class Ledger:
         self._last_seen = [it for it in self._last_seen if it.place != place]
         self._counted(quotas.merged(self._last_seen, self._promised.values()))
 
-    def _check_known(self) -> None:
+    def _check_known(self, wanted: Holding) -> None:
         """A quota is kept or nothing is made: what is on a silent host may be all of it."""
-        if self._unknown and self._space.quotas.limits_anything:
+        if not self._space.quotas.limits_anything:
+            return
+        if self._uncounted is not None and not wanted.node:
+            raise Unavailable(
+                f"nobody knows how much of the quotas Apps in pods take: {self._uncounted.message}",
+                "quotas",
+                hint="list deployments, statefulsets and jobs in all namespaces with these rights",
+            )
+        if self._unknown:
             node, why = next(iter(sorted(self._unknown.items())))
             raise Unavailable(
                 f"node {node!r} has not answered since the gateway started ({why}), so nobody "
@@ -120,6 +131,7 @@ class Ledger:
         self._last_seen = quotas.merged(missed, found.holdings)
         self._asked = time.monotonic()
         self._heard_of |= found.answered
+        self._uncounted = found.uncounted
         self._no_way = found.no_way
         self._unknown = {
             node: why for node, why in found.unreachable.items() if node not in self._heard_of
