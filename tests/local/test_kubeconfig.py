@@ -66,7 +66,18 @@ def test_a_broken_file_is_left_alone(tmp_path: Path, admin: Path) -> None:
     path.write_text("clusters: [")
     with pytest.raises(ConfigError, match="cannot add the cluster's context"):
         kubeconfig.merge(path, admin, "lab")
+    with pytest.raises(ConfigError, match="cannot take the cluster's context out"):
+        kubeconfig.remove(path, "lab")
     assert path.read_text() == "clusters: ["
+
+
+def test_a_context_stays_in_a_file_that_cannot_be_written(tmp_path: Path, admin: Path) -> None:
+    path = tmp_path / "config"
+    kubeconfig.merge(path, admin, "lab")
+    long = tmp_path / ("x" * 252)  # no name is left for a lock beside it
+    path.rename(long)
+    with pytest.raises(ConfigError, match=r"cannot take the cluster's context out: .*too long"):
+        kubeconfig.remove(long, "lab")
 
 
 @pytest.mark.parametrize(

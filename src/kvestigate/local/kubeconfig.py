@@ -19,6 +19,8 @@ LOCK_SECONDS = 5.0
 """How long somebody else may write the file before we take the lock for forgotten."""
 _POLL_SECONDS = 0.02
 _SECTIONS = ("clusters", "users", "contexts")
+_ADD = "cannot add the cluster's context"
+_TAKE_OUT = "cannot take the cluster's context out"
 
 
 def target(environ: Mapping[str, str]) -> Path:
@@ -36,7 +38,7 @@ def context_name(cluster: str) -> str:
 def merge(path: Path, admin: Path, cluster: str) -> str:
     """Add the admin kubeconfig's entries under the cluster's name; make it current if none is."""
     name = context_name(cluster)
-    source = _load(admin)
+    source = _load(admin, _ADD)
     entries = {
         "clusters": {"name": name, "cluster": source["clusters"][0]["cluster"]},
         "users": {"name": name, "user": source["users"][0]["user"]},
@@ -44,14 +46,14 @@ def merge(path: Path, admin: Path, cluster: str) -> str:
     }
     try:
         with _ours(path):
-            config = _load(path) if path.exists() else _empty()
+            config = _load(path, _ADD) if path.exists() else _empty()
             for section, entry in entries.items():
                 config[section] = [*_others(config, section, name), entry]
             config["current-context"] = config.get("current-context") or name
             replace_file(path, to_yaml(config).encode())
     except OSError as error:
         raise ConfigError(
-            f"cannot add the cluster's context: {path}: {error.strerror}",
+            f"{_ADD}: {path}: {error.strerror}",
             hint=f"the cluster runs, and --kubeconfig {admin} reaches it; "
             "or point KUBECONFIG at a file that you may write to, and try again",
         ) from error
@@ -63,31 +65,45 @@ def remove(path: Path, cluster: str) -> bool:
     name = context_name(cluster)
     if not _readable(path):
         return False
-    with _ours(path):
-        config = _load(path)
-        before = {section: len(config.get(section) or ()) for section in _SECTIONS}
-        for section in _SECTIONS:
-            if section in config:
-                config[section] = _others(config, section, name)
-        if all(len(config.get(section) or ()) == before[section] for section in _SECTIONS):
-            return False
-        if config.get("current-context") == name:
-            config["current-context"] = ""
-        replace_file(path, to_yaml(config).encode())
+    try:
+        with _ours(path):
+            config = _load(path, _TAKE_OUT)
+            if not _take_out(config, name):
+                return False
+            replace_file(path, to_yaml(config).encode())
+    except OSError as error:
+        raise ConfigError(
+            f"{_TAKE_OUT}: {path}: {error.strerror}",
+            hint="the cluster has stopped; make the file one that you may write to, and try again",
+        ) from error
     return True
+
+
+def _take_out(config: dict[str, Any], name: str) -> bool:
+    """Whether there was anything to take."""
+    found = False
+    for section in _SECTIONS:
+        others = _others(config, section, name)
+        if len(others) < len(config.get(section) or ()):
+            config[section] = others
+            found = True
+    if found and config.get("current-context") == name:
+        config["current-context"] = ""
+    return found
 
 
 def _others(config: dict[str, Any], section: str, name: str) -> list[Any]:
     return [entry for entry in config.get(section) or () if entry.get("name") != name]
 
 
-def _load(path: Path) -> dict[str, Any]:
+def _load(path: Path, failing: str) -> dict[str, Any]:
+    """`failing` is what cannot be done if it cannot be read."""
     try:
         value = parse(str(path), path.read_bytes()).value
     except (OSError, ConfigError) as error:
         why = error.message if isinstance(error, ConfigError) else f"{path}: {error.strerror}"
         raise ConfigError(
-            f"cannot add the cluster's context: {why}",
+            f"{failing}: {why}",
             hint="repair the file, or point KUBECONFIG at another one",
         ) from error
     return value if isinstance(value, dict) else _empty()
