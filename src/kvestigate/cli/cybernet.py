@@ -165,15 +165,11 @@ async def serve(
 
     With a certificate and its key, from the options or listen.http.tls, it is HTTPS.
     """
-    import asyncio
-    import signal
-
+    from kvestigate.aio.loops import told_to_stop
     from kvestigate.cybernet.serving import serve_http
 
     loaded = _with_tls(_loaded(config), tls_cert, tls_key)
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = told_to_stop()
 
     def announce(url: str) -> None:
         space = loaded.space

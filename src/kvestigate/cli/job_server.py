@@ -51,26 +51,17 @@ def server_options(function: F) -> F:
 async def serve_launcher(
     options: GlobalOptions, host: str, port: int | None, config: str | None
 ) -> None:
+    from kvestigate.aio.loops import told_to_stop
     from kvestigate.cli.cluster import access_of
     from kvestigate.client.connect import connect
     from kvestigate.jobs.server.serve import bound, serving
 
     settings = _settings(config)
+    stopped = told_to_stop()
     with bound(host, _port() if port is None else port, settings) as listening:
         async with connect(access_of(options)) as api, serving(api, listening, settings) as url:
             _announce(url)
-            await until_told_to_stop()
-
-
-async def until_told_to_stop() -> None:
-    """A server that is stopped, by SIGTERM or Ctrl-C, has done what it was to do."""
-    import asyncio
-    import signal
-
-    stopped = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    await stopped.wait()
+            await stopped.wait()
 
 
 def _settings(file: str | None) -> Settings | None:

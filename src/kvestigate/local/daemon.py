@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import sys
 from pathlib import Path
 
 import msgspec
 
-from kvestigate.aio.loops import fast_loop
+from kvestigate.aio.loops import fast_loop, told_to_stop
 from kvestigate.errors import KvestigateError
 from kvestigate.local.assemble import embedded_cluster
 from kvestigate.local.directory import ClusterDirectory, Record
@@ -21,10 +20,7 @@ _log = logging.getLogger(__name__)
 
 async def run(cluster: ClusterDirectory, ready: int) -> None:
     """Be the cluster until SIGTERM or SIGINT."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
+    stopped = told_to_stop()
     shape = cluster.read().shape
     async with embedded_cluster(cluster, shape) as running:
         record = Record(running.shape, os.getpid(), running.url, running.host)

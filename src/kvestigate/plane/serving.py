@@ -8,7 +8,6 @@ import enum
 import gc
 import ipaddress
 import os
-import signal
 import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import (
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from kvestigate.aio.clock import WALL
-from kvestigate.aio.loops import fast_loop
+from kvestigate.aio.loops import fast_loop, told_to_stop
 from kvestigate.errors import UsageError
 from kvestigate.plane import types
 from kvestigate.plane.aggregation import Aggregation
@@ -226,10 +225,7 @@ def check(options: ServeOptions) -> None:
 
 
 async def _until_stopped(options: ServeOptions, announce: Callable[[Serving], None]) -> None:
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stopped.set)
+    stopped = told_to_stop()
     types.prepare()
     async with serving(options) as started:
         collect_seldom()
