@@ -402,7 +402,8 @@ STUBBORN = """
 import http.server
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
-        open("/dev/termination-log", "w").write(self.headers["User-Agent"])
+        said = [value for name in ("User-Agent", "Accept") for value in self.headers.get_all(name)]
+        open("/dev/termination-log", "w").write(" ".join(said))
         self.send_error(500)
 server = http.server.HTTPServer(("", 8080), Handler)
 print("up", flush=True)
@@ -410,10 +411,18 @@ server.serve_forever()
 """
 
 
-async def test_a_hook_takes_any_answer_of_a_server(api: Api, agent: Agent) -> None:
+@pytest.mark.parametrize(
+    ("headers", "seen"),
+    [({}, "kube-lifecycle/1.36 */*"), ({"user-agent": "mine", "Accept": "a/b"}, "mine a/b")],
+    ids=["plain", "own headers"],
+)
+async def test_a_hook_takes_any_answer_of_a_server(
+    api: Api, agent: Agent, headers: dict[str, str], seen: str
+) -> None:
+    own = [{"name": name, "value": value} for name, value in headers.items()]
     main = {
         "command": [PYTHON, "-c", STUBBORN],
-        "lifecycle": {"preStop": {"httpGet": {"port": 8080}}},
+        "lifecycle": {"preStop": {"httpGet": {"port": 8080, "httpHeaders": own}}},
     }
     made = pod("p", main)
     made["metadata"]["finalizers"] = ["example.com/look"]
@@ -422,7 +431,7 @@ async def test_a_hook_takes_any_answer_of_a_server(api: Api, agent: Agent) -> No
     await says(agent, "p", "up")
     await api.delete(PODS, "p")
     done = await until(api, "p", lambda found: "terminated" in state_of(found))
-    assert state_of(done)["terminated"]["message"].startswith("kube-lifecycle/")
+    assert state_of(done)["terminated"]["message"] == seen
     reasons = [event["reason"] for event in (await api.list(EVENTS)).items]
     assert "FailedPreStopHook" not in reasons
 

@@ -86,11 +86,13 @@ class Hooks:
         port = port_number(container, action.port)
         host, port = await self._station.dial(process, port, host=action.host)
         path, _, query = action.path.partition("?")
-        fields = [("user-agent", agent), ("accept", "*/*")]
-        fields += [(header.name, header.value) for header in action.http_headers]
+        headers = Headers([(header.name, header.value) for header in action.http_headers])
+        for name, value in (("user-agent", agent), ("accept", "*/*")):
+            if name not in headers:
+                headers.add(name, value)
         client = HttpClient(host=host, port=port, tls=_unverified(action.scheme))
         try:
-            request = Request("GET", path or "/", query, Headers(fields))
+            request = Request("GET", path or "/", query, headers)
             answer = await client.send(request, timeout=seconds)
             status = answer.status
             await answer.aclose()
