@@ -519,6 +519,32 @@ async def test_two_seconds_are_left_to_whoever_is_ended(api: Api, agent: Agent) 
     assert found["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 3
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"command": ["echo", "a\0b"]},
+        {"command": ["a\0b"]},
+        {"command": ["true"], "env": [{"name": "A", "value": "a\0b"}]},
+        {"command": ["true"], "workingDir": "/a\0b"},
+        {"command": ["true"], "volumeMounts": [{"name": "v", "mountPath": "/a\0b"}]},
+        {
+            "command": ["true"],
+            "volumeMounts": [{"name": "v", "mountPath": "/v", "subPath": "a\0b"}],
+        },
+        {"command": ["true"], "terminationMessagePath": "/a\0b"},
+    ],
+    ids=["word", "program", "variable", "directory", "mount", "sub path", "message"],
+)
+async def test_a_pod_that_cannot_be_is_no_matter_to_others(
+    api: Api, agent: Agent, odd: Object
+) -> None:
+    volumes = [{"name": "v", "emptyDir": {}}]
+    await api.create(PODS, pod("odd", odd, restartPolicy="Never", volumes=volumes))
+    await until(api, "odd", lambda found: bool(state_of(found)))
+    done = await ended(api, shell("exit 0"))
+    assert done["status"]["phase"] == "Succeeded"
+
+
 async def test_whole_config_maps_in_the_environment(api: Api, agent: Agent) -> None:
     """Every key, also one that is no name to a shell; but none that is no text."""
     data = {"plain": "1", "with.dot": "2", "with-dash": "a b"}
