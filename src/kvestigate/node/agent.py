@@ -10,6 +10,7 @@ follows its own; leaving ends the pods, or keeps them for the next agent (`keep_
 from __future__ import annotations
 
 import asyncio
+import logging
 import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -42,6 +43,8 @@ from kvestigate.node.worker import PodWorker
 from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.server import Server, serve
 from kvestigate.wire.tls import server_context
+
+_log = logging.getLogger(__name__)
 
 _GOODBYE = 1.0
 """Seconds that open streams get when the agent stops."""
@@ -243,6 +246,9 @@ class Agent:
                 try:
                     await self._sync(key)
                 except (errors.KvestigateError, OSError):
+                    self._queue.retry(key)
+                except Exception:  # noqa: BLE001 - one odd pod must not stop the others
+                    _log.exception("pod %s failed, and will be tried again", key)
                     self._queue.retry(key)
                 else:
                     self._queue.forget(key)
