@@ -62,6 +62,9 @@ def new_host(kind: str, root: Path, name: str) -> Host:
 def make_host(request: pytest.FixtureRequest, tmp_path: Path) -> MakeHost:
     """Hosts of one kind, by the node's name; the same name is the same node again."""
     (tmp_path / "shared").mkdir()
+    for above in (tmp_path, *tmp_path.parents):  # a way for the users of containers
+        if not above.stat().st_mode & 0o001:
+            above.chmod(0o711)
     return lambda name: new_host(request.param, tmp_path / "nodes", name)
 
 

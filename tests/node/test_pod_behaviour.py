@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -147,6 +149,34 @@ async def test_users_and_groups(api: Api, agent: Agent) -> None:
     assert done["status"]["phase"] == "Succeeded"
     assert await logs(agent, "p") == "1001\n2001\n2001 3001 4001\n"
     assert await logs(agent, "p", "own") == "7\n"
+
+
+@AS_ROOT
+async def test_users_have_their_volumes(api: Api, agent: Agent) -> None:
+    main = shell(
+        "echo mine >/vol/file && cat /vol/file /config/k; pwd >/dev/null && stat -c %u /vol/file",
+        volumeMounts=[{"name": "v", "mountPath": "/vol"}, {"name": "c", "mountPath": "/config"}],
+    )
+    await api.create(CONFIG_MAPS, {"metadata": {"name": "c"}, "data": {"k": "v\n"}})
+    volumes = [{"name": "v", "emptyDir": {}}, {"name": "c", "configMap": {"name": "c"}}]
+    await ended(api, main, volumes=volumes, securityContext={"runAsUser": 1001})
+    assert await logs(agent, "p") == "mine\nv\n1001\n"
+
+
+@pytest.fixture
+def closed(tmp_path: Path) -> Path:
+    tmp_path.chmod(0o700)
+    return tmp_path
+
+
+@AS_ROOT
+async def test_where_nobody_else_may_enter_one_user_runs_everything(api: Api, closed: Path) -> None:
+    host = DirectoryHost(closed / "here", now=time.time)
+    async with Agent(api, host, NodeConfig("here")) as agent:
+        await ended(api, shell("id -u"), securityContext={"runAsUser": 1001})
+        assert await logs(agent, "p") == "0\n"
+        assert "containers run as one user" in host.facts().limits
+    assert await told(api, "NotEnforced", "runAsUser: containers of this node run as one user")
 
 
 @AS_ROOT

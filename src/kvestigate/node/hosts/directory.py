@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -71,6 +72,8 @@ class DirectoryHost:
         self._directory = directory
         self._now = now
         self._running: dict[str, DirectoryProcess] = {}
+        self._has_users = False
+        """Whether commands can be other users' than this process."""
 
     @property
     def volumes_root(self) -> Path:
@@ -79,6 +82,7 @@ class DirectoryHost:
     async def open(self) -> None:
         for name in ("pods", "volumes", "rootfs"):
             (self._directory / name).mkdir(parents=True, exist_ok=True, mode=0o711)
+        self._has_users = _may_become() and _all_may_enter(self._directory)
 
     async def close(self, *, keep: bool) -> None:
         for process in list(self._running.values()):
@@ -93,7 +97,7 @@ class DirectoryHost:
     def facts(self) -> Facts:
         why = obstacle()
         network = (f"pods share the machine's network: {why}",) if why else ()
-        users = () if _may_become() else ("containers run as one user",)
+        users = () if self._has_users else ("containers run as one user",)
         return machine.facts(RUNTIME, self._directory, (*LIMITS, *users, *network))
 
     async def start(self, launch: Launch) -> Process:
@@ -127,8 +131,8 @@ class DirectoryHost:
             workdir=cwd,
             tty=launch.tty,
             stdin=launch.stdin,
-            user=launch.user if _may_become() else None,
-            become=tuple(become(launch)) if _may_become() else (),
+            user=launch.user if self._has_users else None,
+            become=tuple(become(launch)) if self._has_users else (),
             network=launch.network is not None,
             extra=paths.kept(),
         )
@@ -143,7 +147,7 @@ class DirectoryHost:
             )
         if launch.host_aliases:
             missed.append("hostAliases are not seen: containers read the machine's /etc/hosts")
-        if asked(launch) and not _may_become():
+        if asked(launch) and not self._has_users:
             missed.append(f"{', '.join(asked(launch))}: containers of this node run as one user")
         return missed
 
@@ -312,8 +316,13 @@ def _require_program(name: str, env: Mapping[str, str], cwd: str) -> None:
 
 
 def _may_become() -> bool:
-    """Whether a command can be another user's than this process."""
     return os.geteuid() == 0 and shutil.which("setpriv") is not None
+
+
+def _all_may_enter(directory: Path) -> bool:
+    """Or else nobody but root would find the volumes, which are not mounted anywhere else."""
+    place = directory.resolve()
+    return all(each.stat().st_mode & stat.S_IXOTH for each in (place, *place.parents))
 
 
 def _resolver(binds: Sequence[Bind]) -> dict[str, str]:
