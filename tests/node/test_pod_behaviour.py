@@ -523,6 +523,21 @@ async def test_what_starts_late_is_ready_when_it_has_started(api: Api, agent: Ag
     await until(api, "p", is_ready)
 
 
+@pytest.mark.parametrize(
+    ("probe", "said"),
+    [
+        ({"tcpSocket": {"port": 9}}, "connect: connection refused"),
+        ({"grpc": {"port": 9}}, "error: failed to connect service at port 9: connection refused"),
+    ],
+    ids=["tcp", "grpc"],
+)
+async def test_a_port_that_nobody_listens_at_is_told_as_such(
+    api: Api, agent: Agent, probe: Object, said: str
+) -> None:
+    await api.create(PODS, pod("p", shell("sleep 60", readinessProbe=probe)))
+    assert await told(api, "Unhealthy") == f"Readiness probe failed: {said}"
+
+
 async def test_a_probe_that_takes_too_long_is_ended(api: Api, agent: Agent) -> None:
     slow = "trap '' HUP TERM; echo $$ >>/data/pids; sleep 60; exit 0"
     watching = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 
 from kvestigate import errors
@@ -109,7 +110,8 @@ class Hooks:
         except NoHealth as failure:
             raise ActionFailed(f"error: health rpc probe failed: {failure}") from failure
         except OSError as failure:
-            why = f'error: failed to connect service at "{host}:{port}": {failure}'
+            # The port of the spec: where that is on this machine says nothing to its author.
+            why = f"error: failed to connect service at port {action.port}: {_words(failure)}"
             raise ActionFailed(why) from failure
         if health is not Serving.SERVING:
             raise ActionFailed(f'service unhealthy (responded with "{health.name}")')
@@ -120,7 +122,7 @@ class Hooks:
             host, port = await self._station.dial(process, port, host=action.host)
             _, writer = await asyncio.open_connection(host, port)
         except OSError as failure:
-            raise ActionFailed(str(failure)) from failure
+            raise ActionFailed(f"connect: {_words(failure)}") from failure
         writer.close()
 
 
@@ -133,6 +135,11 @@ def port_number(container: Container, port: int | str) -> int:
     if port.isdigit():
         return int(port)
     raise ActionFailed(f'container "{container.name}" has no port named "{port}"')
+
+
+def _words(failure: OSError) -> str:
+    """`connection refused`, as programs in Go would say it."""
+    return os.strerror(failure.errno).lower() if failure.errno else str(failure)
 
 
 def _unverified(scheme: str) -> ssl.SSLContext | None:
