@@ -35,6 +35,8 @@ PYTHON = os.path.realpath(sys.executable)
 
 HOSTS = ["directory", *(["namespace"] if sys.platform == "linux" else [])]
 
+AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be others")
+
 MakeHost = Callable[[str], Host]
 Object = dict[str, Any]
 

@@ -15,9 +15,8 @@ import pytest
 from kvestigate.node.gpu.model import Load, node_gpus
 from kvestigate.node.hosts.interface import Bind, Host, Launch, LaunchFailed, Process, RunKey
 from kvestigate.node.logs import LogQuery
-from tests.node.conftest import LONG, MakeHost
+from tests.node.conftest import AS_ROOT, LONG, MakeHost
 
-AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be others")
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
 
 

@@ -18,6 +18,7 @@ from kvestigate.node.config import NodeConfig
 from kvestigate.node.hosts.directory import DirectoryHost
 from kvestigate.node.station import CLAIMS, CONFIG_MAPS, PERSISTENT_VOLUMES
 from tests.node.conftest import (
+    AS_ROOT,
     LONG,
     PYTHON,
     MakeHost,
@@ -133,8 +134,6 @@ async def test_containers_share_the_room_for_their_last_words(api: Api, agent: A
 
 
 # Users, groups and files.
-
-AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can be others")
 
 
 @AS_ROOT
