@@ -15,7 +15,9 @@ import pytest
 from kvestigate import errors
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.inprocess import InProcessTransport
+from kvestigate.client.recorder import EVENTS
 from kvestigate.node.agent import Agent
+from kvestigate.node.config import NodeConfig
 from kvestigate.node.hosts.directory import DirectoryHost
 from kvestigate.node.hosts.interface import Host
 from kvestigate.node.logs import LogQuery
@@ -25,6 +27,7 @@ from kvestigate.plane.authz.interface import AllowAll
 from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
+from tests.node.kubelet import Kubelet
 from tests.static_tokens import StaticTokens
 
 LONG = 30.0
@@ -151,3 +154,30 @@ def state_of(found: Object, container: str = "main") -> Object:
     ]
     state: Object = next((one["state"] for one in statuses if one["name"] == container), {})
     return state
+
+
+@pytest.fixture
+async def agent(api: Api, make_host: MakeHost) -> AsyncIterator[Agent]:
+    async with Agent(api, make_host("here"), NodeConfig("here")) as agent:
+        yield agent
+
+
+async def ended(api: Api, *containers: Object, **spec: Any) -> Object:
+    """A pod that was run to its end."""
+    await api.create(PODS, pod("p", *containers, restartPolicy="Never", **spec))
+    return await until(api, "p", in_phase("Succeeded", "Failed"))
+
+
+async def logs(agent: Agent, name: str, container: str = "main") -> str:
+    async with Kubelet(agent) as kubelet:
+        return await kubelet.text(f"/containerLogs/default/{name}/{container}")
+
+
+async def told(api: Api, reason: str, begins: str = "") -> str:
+    """The message of the first event of a kind."""
+    async with asyncio.timeout(LONG), api.watch(EVENTS) as events:
+        async for event in events:
+            message = str(event.object["message"])
+            if event.object["reason"] == reason and message.startswith(begins):
+                return message
+    raise AssertionError("the watch ended")

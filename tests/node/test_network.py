@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -71,12 +70,6 @@ for name in sys.argv[1:]:
     except OSError as failure:
         print(type(failure).__name__)
 """
-
-
-@pytest.fixture
-async def agent(api: Api, make_host: MakeHost) -> AsyncIterator[Agent]:
-    async with Agent(api, make_host("here"), NodeConfig("here")) as agent:
-        yield agent
 
 
 def program(code: str, *arguments: object, **more: Any) -> Object:

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import time
-from collections.abc import AsyncIterator, Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,50 +11,23 @@ from kvestigate.client.recorder import EVENTS
 from kvestigate.node.agent import Agent
 from kvestigate.node.config import NodeConfig
 from kvestigate.node.hosts.directory import DirectoryHost
-from kvestigate.node.station import CLAIMS, CONFIG_MAPS, PERSISTENT_VOLUMES
+from kvestigate.node.station import CONFIG_MAPS
 from tests.node.conftest import (
-    AS_ROOT,
-    LONG,
     PYTHON,
     MakeHost,
     Object,
+    ended,
     in_phase,
     is_ready,
+    logs,
     pod,
     says,
     shell,
     state_of,
+    told,
     until,
     until_gone,
 )
-from tests.node.kubelet import Kubelet
-
-
-@pytest.fixture
-async def agent(api: Api, make_host: MakeHost) -> AsyncIterator[Agent]:
-    async with Agent(api, make_host("here"), NodeConfig("here")) as agent:
-        yield agent
-
-
-async def ended(api: Api, *containers: Object, **spec: Any) -> Object:
-    """A pod that was run to its end."""
-    await api.create(PODS, pod("p", *containers, restartPolicy="Never", **spec))
-    return await until(api, "p", in_phase("Succeeded", "Failed"))
-
-
-async def logs(agent: Agent, name: str, container: str = "main") -> str:
-    async with Kubelet(agent) as kubelet:
-        return await kubelet.text(f"/containerLogs/default/{name}/{container}")
-
-
-async def told(api: Api, reason: str, begins: str = "") -> str:
-    """The message of the first event of a kind."""
-    async with asyncio.timeout(LONG), api.watch(EVENTS) as events:
-        async for event in events:
-            message = str(event.object["message"])
-            if event.object["reason"] == reason and message.startswith(begins):
-                return message
-    raise AssertionError("the watch ended")
 
 
 def has_started(found: Object) -> bool:
@@ -68,39 +36,6 @@ def has_started(found: Object) -> bool:
 
 def was_restarted(found: Object) -> bool:
     return any(one["restartCount"] for one in found.get("status", {}).get("containerStatuses", []))
-
-
-def is_waiting_for(reason: str) -> Callable[[Object], bool]:
-    return lambda found: state_of(found).get("waiting", {}).get("reason") == reason
-
-
-def claim(name: str) -> Object:
-    resources = {"requests": {"storage": "1Gi"}}
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": resources, "storageClassName": ""}
-    return {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
-
-
-def disk(name: str, path: str, claim: str) -> Object:
-    terms = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["here"]}]}]
-    spec = {
-        "capacity": {"storage": "1Gi"},
-        "accessModes": ["ReadWriteOnce"],
-        "claimRef": {"namespace": "default", "name": claim},
-        "nodeAffinity": {"required": {"nodeSelectorTerms": terms}},
-        "local": {"path": path},
-    }
-    return {"metadata": {"name": name}, "spec": spec}
-
-
-async def claimed_disk(api: Api) -> Object:
-    """A volume of a pod: a claim, and a directory of the node that is bound to it."""
-    await api.create(CLAIMS, claim("c"))
-    await api.create(PERSISTENT_VOLUMES, disk("d", "/var/tmp/disk", "c"))
-    await api.patch(CLAIMS, "c", {"spec": {"volumeName": "d"}}, PatchType.MERGE)
-    await api.patch(
-        CLAIMS, "c", {"status": {"phase": "Bound"}}, PatchType.MERGE, subresource="status"
-    )
-    return {"name": "d", "persistentVolumeClaim": {"claimName": "c"}}
 
 
 @pytest.mark.parametrize(
@@ -131,169 +66,6 @@ async def test_containers_share_the_room_for_their_last_words(api: Api, agent: A
     loud = shell("printf %05000d 7 >/dev/termination-log")
     done = await ended(api, *({**loud, "name": name} for name in "abcd"))
     assert len(state_of(done, "d")["terminated"]["message"]) == 12 * 1024 // 4
-
-
-# Users, groups and files.
-
-
-@AS_ROOT
-async def test_users_and_groups(api: Api, agent: Agent) -> None:
-    outer = {"runAsUser": 1001, "runAsGroup": 2001, "supplementalGroups": [4001], "fsGroup": 3001}
-    done = await ended(
-        api,
-        shell("id -u; id -g; id -G"),
-        shell("id -u", name="own", securityContext={"runAsUser": 7}),
-        securityContext=outer,
-    )
-    assert done["status"]["phase"] == "Succeeded"
-    assert await logs(agent, "p") == "1001\n2001\n2001 3001 4001\n"
-    assert await logs(agent, "p", "own") == "7\n"
-
-
-@AS_ROOT
-async def test_users_have_their_volumes(api: Api, agent: Agent) -> None:
-    main = shell(
-        "echo mine >/vol/file && cat /vol/file /config/k; pwd >/dev/null && stat -c %u /vol/file",
-        volumeMounts=[{"name": "v", "mountPath": "/vol"}, {"name": "c", "mountPath": "/config"}],
-    )
-    await api.create(CONFIG_MAPS, {"metadata": {"name": "c"}, "data": {"k": "v\n"}})
-    volumes = [{"name": "v", "emptyDir": {}}, {"name": "c", "configMap": {"name": "c"}}]
-    await ended(api, main, volumes=volumes, securityContext={"runAsUser": 1001})
-    assert await logs(agent, "p") == "mine\nv\n1001\n"
-
-
-@pytest.fixture
-def closed(tmp_path: Path) -> Path:
-    tmp_path.chmod(0o700)
-    return tmp_path
-
-
-@AS_ROOT
-async def test_where_nobody_else_may_enter_one_user_runs_everything(api: Api, closed: Path) -> None:
-    host = DirectoryHost(closed / "here", now=time.time)
-    async with Agent(api, host, NodeConfig("here")) as agent:
-        await ended(api, shell("id -u"), securityContext={"runAsUser": 1001})
-        assert await logs(agent, "p") == "0\n"
-        assert "containers run as one user" in host.facts().limits
-    assert await told(api, "NotEnforced", "runAsUser: containers of this node run as one user")
-
-
-@AS_ROOT
-async def test_root_is_in_other_groups_too(api: Api, agent: Agent) -> None:
-    await ended(api, shell("id -u; id -G"), securityContext={"supplementalGroups": [4001]})
-    assert await logs(agent, "p") == "0\n0 4001\n"
-
-
-@pytest.mark.parametrize(
-    ("outer", "own", "why"),
-    [
-        ({"runAsNonRoot": True}, {}, "container has runAsNonRoot and image will run as root"),
-        ({}, {"runAsNonRoot": True}, "container has runAsNonRoot and image will run as root"),
-        (
-            {"runAsNonRoot": True, "runAsUser": 1000},
-            {"runAsUser": 0},
-            "container's runAsUser breaks non-root policy",
-        ),
-    ],
-)
-async def test_a_root_that_the_spec_forbids(
-    api: Api, agent: Agent, outer: Object, own: Object, why: str
-) -> None:
-    main = shell("exit 0", securityContext=own)
-    made = await api.create(PODS, pod("p", main, securityContext=outer))
-    found = await until(api, "p", is_waiting_for("CreateContainerConfigError"))
-    assert found["status"]["phase"] == "Pending"
-    where = f"p_default({made['metadata']['uid']})"
-    assert state_of(found)["waiting"]["message"] == f'{why} (pod: "{where}", container: main)'
-
-
-async def test_nobody_minds_a_user_that_is_not_root(api: Api, agent: Agent) -> None:
-    own = {"runAsNonRoot": True, "runAsUser": 1000}
-    done = await ended(api, shell("exit 0", securityContext=own))
-    assert done["status"]["phase"] == "Succeeded"
-
-
-@AS_ROOT
-async def test_volumes_belong_to_the_pods_group(api: Api, agent: Agent) -> None:
-    await api.create(CONFIG_MAPS, {"metadata": {"name": "c"}, "data": {"k": "v"}})
-    volumes = [
-        {"name": "e", "emptyDir": {}},
-        {"name": "c", "configMap": {"name": "c", "defaultMode": 0o400}},
-        {"name": "n", "emptyDir": {}},
-        {"name": "m", "emptyDir": {"medium": "Memory"}},
-    ]
-    mounts = [
-        {"name": "e", "mountPath": "/vol/e"},
-        {"name": "c", "mountPath": "/vol/c"},
-        {"name": "n", "mountPath": "/vol/n", "subPath": "in"},
-        {"name": "m", "mountPath": "/vol/m"},
-    ]
-    script = (
-        "echo new >/vol/e/file; stat -c '%g %a' /vol/e; stat -c %g /vol/e/file; "
-        "stat -c %g /vol/n; stat -c '%g %a' /vol/m; stat -L -c '%g %a' /vol/c/k; cat /vol/c/k"
-    )
-    await ended(
-        api,
-        shell(script, volumeMounts=mounts),
-        volumes=volumes,
-        securityContext={"fsGroup": 3001},
-    )
-    assert await logs(agent, "p") == "3001 2777\n3001\n3001\n3001 2777\n3001 440\nv"
-
-
-@AS_ROOT
-@pytest.mark.parametrize(("policy", "group"), [("Always", "3001"), ("OnRootMismatch", "0")])
-async def test_a_volume_whose_root_is_right_may_be_left_alone(
-    api: Api, agent: Agent, policy: str, group: str
-) -> None:
-    volumes = [await claimed_disk(api)]
-    main = shell(
-        "chgrp 0 /disk/file 2>/dev/null || echo new >/disk/file; chgrp 0 /disk/file",
-        volumeMounts=[{"name": "d", "mountPath": "/disk"}],
-    )
-    spec = {"volumes": volumes, "restartPolicy": "Never"}
-    context = {"fsGroup": 3001, "fsGroupChangePolicy": policy}
-    await api.create(PODS, pod("first", main, securityContext=context, **spec))
-    await until(api, "first", in_phase("Succeeded"))
-    main = {**main, **shell("stat -c '%g %A' /disk; stat -c %g /disk/file")}
-    await ended(api, main, securityContext=context, volumes=volumes)
-    assert await logs(agent, "p") == f"3001 drwxrwsrwx\n{group}\n"
-
-
-@AS_ROOT
-async def test_a_volume_is_given_when_the_first_container_mounts_it(api: Api, agent: Agent) -> None:
-    """Once: what the first one does with it stays as it is for the next."""
-    mounts = [{"name": "d", "mountPath": "/disk"}]
-    first = shell("stat -c %g /disk; chmod 700 /disk", name="first", volumeMounts=mounts)
-    await ended(
-        api,
-        shell("stat -c '%g %a' /disk", volumeMounts=mounts),
-        initContainers=[
-            {"image": "i", "name": "other", "command": ["true"]},
-            {"image": "i", **first},
-        ],
-        volumes=[await claimed_disk(api)],
-        securityContext={"fsGroup": 3001},
-    )
-    assert await logs(agent, "p", "first") == "3001\n"
-    assert await logs(agent, "p") == "3001 2700\n"
-
-
-async def test_a_root_that_cannot_be_written_to(api: Api, agent: Agent) -> None:
-    main = shell(
-        "echo no >/var/tmp/no || echo no >/run/no || echo yes >/vol/yes && cat /vol/yes; "
-        "echo words >/dev/termination-log; echo shm >/dev/shm/x && cat /dev/shm/x",
-        securityContext={"readOnlyRootFilesystem": True},
-        volumeMounts=[{"name": "e", "mountPath": "/vol"}],
-        workingDir="/srv/new",
-    )
-    done = await ended(api, main, volumes=[{"name": "e", "emptyDir": {}}])
-    assert state_of(done)["terminated"]["message"] == "words\n"
-    said = (await logs(agent, "p")).splitlines()
-    if isinstance(agent._host, DirectoryHost):
-        assert "readOnlyRootFilesystem" in await told(api, "NotEnforced")
-    else:
-        assert [line for line in said if "Read-only" not in line] == ["yes", "shm"]
 
 
 async def test_containers_may_see_each_others_processes(api: Api, agent: Agent) -> None:
@@ -508,9 +280,6 @@ async def test_a_grpc_probe_asks_for_its_service(api: Api, agent: Agent) -> None
     )
 
 
-# The environment.
-
-
 async def test_what_starts_late_is_ready_when_it_has_started(api: Api, agent: Agent) -> None:
     probe = {"exec": {"command": ["test", "-e", "/data/up"]}, "periodSeconds": 1}
     late = shell(
@@ -563,6 +332,30 @@ async def test_two_seconds_are_left_to_whoever_is_ended(api: Api, agent: Agent) 
     assert found["status"]["containerStatuses"][0]["lastState"]["terminated"]["exitCode"] == 3
 
 
+# The environment.
+
+
+async def test_whole_config_maps_in_the_environment(api: Api, agent: Agent) -> None:
+    """Every key, also one that is no name to a shell; but none that is no text."""
+    data = {"plain": "1", "with.dot": "2", "with-dash": "a b"}
+    body = {"metadata": {"name": "c"}, "data": data, "binaryData": {"without": "AAAA"}}
+    await api.create(CONFIG_MAPS, body)
+    sources = [{"configMapRef": {"name": "c"}, "prefix": "P_"}, {"configMapRef": {"name": "c"}}]
+    await ended(api, {"command": ["env"], "envFrom": sources})
+    said = (await logs(agent, "p")).splitlines()
+    assert sorted(line for line in said if "plain" in line or "with" in line) == [
+        "P_plain=1",
+        "P_with-dash=a b",
+        "P_with.dot=2",
+        "plain=1",
+        "with-dash=a b",
+        "with.dot=2",
+    ]
+
+
+# What cannot be.
+
+
 @pytest.mark.parametrize(
     "odd",
     [
@@ -587,21 +380,3 @@ async def test_a_pod_that_cannot_be_is_no_matter_to_others(
     await until(api, "odd", lambda found: bool(state_of(found)))
     done = await ended(api, shell("exit 0"))
     assert done["status"]["phase"] == "Succeeded"
-
-
-async def test_whole_config_maps_in_the_environment(api: Api, agent: Agent) -> None:
-    """Every key, also one that is no name to a shell; but none that is no text."""
-    data = {"plain": "1", "with.dot": "2", "with-dash": "a b"}
-    body = {"metadata": {"name": "c"}, "data": data, "binaryData": {"without": "AAAA"}}
-    await api.create(CONFIG_MAPS, body)
-    sources = [{"configMapRef": {"name": "c"}, "prefix": "P_"}, {"configMapRef": {"name": "c"}}]
-    await ended(api, {"command": ["env"], "envFrom": sources})
-    said = (await logs(agent, "p")).splitlines()
-    assert sorted(line for line in said if "plain" in line or "with" in line) == [
-        "P_plain=1",
-        "P_with-dash=a b",
-        "P_with.dot=2",
-        "plain=1",
-        "with-dash=a b",
-        "with.dot=2",
-    ]
