@@ -75,9 +75,17 @@ class PlaneOperations:
         yield Outgoing("DELETE", f"{self.path}/checkpoints/{quote(name, safe='')}")
 
     @operation
-    def restore(self, checkpoint: str = "", *, resource_version: str = "") -> Steps[int]:
-        """Have the objects of an earlier state again; how many changes that took."""
-        body = {"checkpoint": checkpoint, "resourceVersion": resource_version}
+    def restore(
+        self, checkpoint: str = "", *, resource_version: str = "", seed: int | None = None
+    ) -> Steps[int]:
+        """Have the objects of an earlier state again; how many changes that took.
+
+        On a virtual clock the same actions then lead to the same again, unless another `seed`
+        is given.
+        """
+        body: dict[str, Any] = {"checkpoint": checkpoint, "resourceVersion": resource_version}
+        if seed is not None:
+            body["seed"] = seed
         done = yield Outgoing("POST", f"{self.path}/restore", body=body)
         return int(done["changes"])
 

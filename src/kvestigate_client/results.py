@@ -61,9 +61,17 @@ class Snapshot:
         for key in sorted(self.resources):
             hashed.update(repr(key).encode())
             for item in self.resources[key]:
-                meta = {k: v for k, v in item["metadata"].items() if k != "resourceVersion"}
-                hashed.update(json.dumps({**item, "metadata": meta}, sort_keys=True).encode())
+                hashed.update(json.dumps(without_revisions(item), sort_keys=True).encode())
         return hashed.hexdigest()
+
+
+def without_revisions(obj: Object) -> Object:
+    """What an object says, but not when: revisions also count what was undone since."""
+    parts = {key: obj[key] for key in ("metadata", "involvedObject") if key in obj}
+    return obj | {
+        key: {name: value for name, value in part.items() if name != "resourceVersion"}
+        for key, part in parts.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from kvestigate_client import Plane, PlaneClient
+from kvestigate_client.failures import Invalid
 
 REPEATS = int(os.environ.get("KVESTIGATE_REPEATS", "5"))
 
@@ -66,6 +67,44 @@ def test_forks_of_one_start_do_not_differ_either(client: PlaneClient) -> None:
     for plane in (one, other):
         _act(plane)
     assert _hash(one) == _hash(other)
+
+
+def test_after_a_restore_the_same_actions_lead_to_the_same_again(client: PlaneClient) -> None:
+    plane = client.create("alpha", clock="virtual", seed=7)
+    plane.step(60)
+    plane.checkpoint("start")
+    (copy,) = plane.fork("copy", 1, checkpoint="start")
+    _act(copy)
+    worlds = [copy.snapshot().digest()]
+    for _ in range(3):
+        plane.restore("start")
+        _act(plane)
+        worlds.append(plane.snapshot().digest())
+
+    assert set(worlds) == {worlds[0]}
+
+
+def test_a_restore_can_bring_another_seed(client: PlaneClient) -> None:
+    plane = client.create("alpha", clock="virtual", seed=1)
+    plane.checkpoint("start")
+    worlds = []
+    for seed in (None, 1, 2, 2, None):
+        plane.restore("start", seed=seed)
+        _act(plane)
+        worlds.append(plane.snapshot().digest())
+
+    first, same, other, again, back = worlds
+    assert (first, other) == (same, again)
+    assert first != other
+    assert back == first
+
+
+def test_chance_on_the_wall_clock_has_no_seed(client: PlaneClient) -> None:
+    plane = client.create("alpha")
+    plane.checkpoint("start")
+
+    with pytest.raises(Invalid, match="runs on the wall clock"):
+        plane.restore("start", seed=1)
 
 
 def test_another_seed_leads_elsewhere(client: PlaneClient) -> None:

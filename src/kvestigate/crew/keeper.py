@@ -13,6 +13,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
 from kvestigate import errors
 from kvestigate.aio.clock import WALL, Clock, Timer
 from kvestigate.crew.crew import Crew, CrewShape, Doors
@@ -125,7 +127,7 @@ class Crews:
             del self._planes.times.moving[plane.name]
         now = crew.loop.time()
         if now != before.now:
-            await plane.write(timing.put(plane.tip, Timing(before.seed, now)), ACTOR)
+            await plane.write(timing.put(plane.tip, replace(before, now=now)), ACTOR)
         reached = plane.state.revision
         return StepResult(now, reached, reached - revision, step.idle)
 

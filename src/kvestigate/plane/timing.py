@@ -2,7 +2,8 @@
 
 Both are an object of the plane's state that no API serves, so a snapshot, a fork, a checkpoint
 and a restore carry them, and a restart finds them. What is drawn depends on nothing but the
-seed and the revision: the same actions draw the same uids and names again.
+seed and the number of changes so far: the same actions draw the same uids and names again,
+after a restore too.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class Timing(msgspec.Struct, frozen=True, gc=False):
     seed: int = 0
     now: float = START
     """Unix seconds, moved by steps only."""
+    since: int = 0
+    """Revisions that do not count: those that were undone, and those that undid them."""
 
 
 class _Stored(msgspec.Struct):
@@ -66,9 +69,23 @@ def put(state: PlaneState, timing: Timing) -> Put:
     return Put(CLOCKS, "", _NAME, _UID, body, expect)
 
 
+def resumed(past: PlaneState, tip: PlaneState, seed: int | None) -> Put | None:
+    """What has a plane that was put back to `past` draw the same again, or from another seed.
+
+    None if it will anyway.
+    """
+    timing = timing_of(past)
+    if timing is None:
+        return None
+    seed = timing.seed if seed is None else seed
+    if tip.revision == past.revision and seed == timing.seed:
+        return None
+    return put(tip, Timing(seed, timing.now, timing.since + tip.revision + 1 - past.revision))
+
+
 def chance(timing: Timing, revision: int) -> Random:
     """The source of uids and names for the write that follows `revision`."""
-    return _Chance(f"{timing.seed}/{revision}")
+    return _Chance(f"{timing.seed}/{revision - timing.since}")
 
 
 class _Chance(Random):

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from kvestigate import errors
 from kvestigate.kube.names import subdomain_problems
-from kvestigate.plane import answer
+from kvestigate.plane import answer, timing
 from kvestigate.plane.custom.kind import DEFINITIONS
 from kvestigate.plane.environment import points
 from kvestigate.plane.environment.errand import Errand
@@ -29,6 +29,8 @@ class New(Struct, forbid_unknown_fields=True):
 class Back(Struct, forbid_unknown_fields=True, rename="camel"):
     checkpoint: str = ""
     resource_version: str = ""
+    seed: int | None = None
+    """Of what looks random from now on; that of the state if None."""
 
 
 async def list_checkpoints(errand: Errand) -> Response:
@@ -68,12 +70,16 @@ async def restore(errand: Errand) -> Response:
     if not back.checkpoint and not back.resource_version:
         raise errors.BadRequest("checkpoint or resourceVersion: one of them has to be given")
     state = points.past(plane, back.checkpoint, back.resource_version)
+    if back.seed is not None and timing.timing_of(state) is None:
+        raise errors.BadRequest(f'seed: plane "{plane.name}" runs on the wall clock')
     errand.planes.workforce.dismiss(plane.name)
     changes = await plane.restore(state, errand.user.name, errand.breathe)
     for change in changes:
         if change.resource == DEFINITIONS and change.type is ChangeType.DELETED:
             plural, _, group = change.item.name.partition(".")
             plane.end_watches((group, plural))
+    if (clock := timing.resumed(state, plane.tip, back.seed)) is not None:
+        await plane.write(clock, errand.user.name)
     errand.planes.workforce.adopt(plane)
     told = {"resourceVersion": str(plane.state.revision), "changes": len(changes)}
     return answer.json_value({"cluster": plane.name, **told})
