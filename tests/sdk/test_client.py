@@ -111,6 +111,13 @@ def test_anything_else_can_be_asked(client: PlaneClient) -> None:
     assert [each["metadata"]["name"] for each in listed["items"]] == ["a"]
 
 
+def test_a_watch_ends_in_time_where_time_stands_still(client: PlaneClient) -> None:
+    plane = client.create("alpha", clock="virtual")
+    params = {"watch": True, "timeoutSeconds": 1}
+
+    assert plane.request("GET", "/api/v1/pods", params=params) == ""
+
+
 def test_a_fleet_is_made_scaled_and_ended(client: PlaneClient) -> None:
     fleet = client.fleet("crew")
     fleet.create(3, template={"objects": [config_map("a")]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -68,7 +69,9 @@ async def _stream(
 ) -> AsyncIterator[bytes]:
     framer = _Framer(call, chosen)
     bookmarks = call.asked.flag("allowWatchBookmarks")
-    deadline = call.clock.now() + _duration(call)
+    # Who watches waits in their own time, also where the plane's stands still.
+    time = asyncio.get_running_loop().time
+    deadline = time() + _duration(call)
     with subscription:
         while some := list(islice(initial, framer.at_once)):
             if frames := framer.added(some):
@@ -76,7 +79,7 @@ async def _stream(
             await call.pause()
         if call.asked.flag("sendInitialEvents") and bookmarks:
             yield framer.bookmark(since, {INITIAL_EVENTS_END: "true"})
-        subscription.remind(min(deadline - call.clock.now(), BOOKMARK_SECONDS))
+        subscription.remind(min(deadline - time(), BOOKMARK_SECONDS))
         try:
             async for changes in subscription:
                 if changes:
@@ -86,7 +89,7 @@ async def _stream(
                         if frames := framer.changes(portion):
                             yield frames
                     continue
-                left = deadline - call.clock.now()
+                left = deadline - time()
                 if left <= 0:
                     return
                 subscription.remind(min(left, BOOKMARK_SECONDS))
