@@ -51,7 +51,8 @@ class Connection:
         verify: ssl.SSLContext | bool = True
         if self.ca is not None:
             verify = ssl.create_default_context(cadata=self.ca)
-        headers = {"user-agent": "kvestigate-client"}
+        # A plane that was deleted meanwhile must not come back, empty, by a late request.
+        headers = {"user-agent": "kvestigate-client", "x-plane-must-exist": "true"}
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
         limits = httpx.Limits(max_connections=_CONNECTIONS)

@@ -60,6 +60,19 @@ async def test_the_first_touch_of_a_plane_lists_it(api: Api) -> None:
     assert await ids(api) == ["beta", "root"]
 
 
+async def test_who_wants_a_plane_that_is_there_makes_none(api: Api) -> None:
+    """So one that was deleted does not come back by a request that is late."""
+    late = {"x-plane-must-exist": "true"}
+    inside = Api(api.server, "/clusters/alpha/control-plane")
+
+    answer = await inside.post("/api/v1/namespaces", {"metadata": {"name": "mine"}}, **late)
+    root = await api.get("/version", **late)
+
+    assert (answer.status, answer.body["message"]) == (404, 'clusters "alpha" not found')
+    assert root.status == 200
+    assert await ids(api) == ["root"]
+
+
 async def test_looking_for_a_plane_does_not_make_it(api: Api) -> None:
     assert (await api.get("/clusters/gamma")).status == 404
     assert await ids(api) == ["root"]

@@ -133,6 +133,17 @@ def test_a_fleet_is_made_scaled_and_ended(client: PlaneClient) -> None:
     assert client.fleets() == ["crew"]
 
 
+def test_a_plane_that_was_deleted_does_not_come_back(client: PlaneClient) -> None:
+    """Or a worker that has not heard of it would go on in an empty plane, which nobody ends."""
+    plane = client.create("alpha")
+    client.delete("alpha")
+
+    with pytest.raises(NotFound, match='clusters "alpha" not found'):
+        plane.apply(config_map("a"))
+
+    assert not client.exists("alpha")
+
+
 def test_a_fleet_that_fails_says_why(client: PlaneClient) -> None:
     fleet = client.fleet("crew")
     fleet.create(1, template={"fromPlane": "nowhere"})

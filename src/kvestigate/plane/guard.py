@@ -11,7 +11,12 @@ from kvestigate.plane.authz.interface import Authorizer
 from kvestigate.plane.planes import Planes, missing
 from kvestigate.plane.request import Asked
 from kvestigate.plane.store.plane import Plane
+from kvestigate.plane.tenancy import ROOT
 from kvestigate.wire.message import Request
+
+MUST_EXIST = "x-plane-must-exist"
+"""A header of those who know that they have made the plane: one that was deleted meanwhile must
+not come back empty because somebody has not heard of it."""
 
 
 @dataclass(slots=True)
@@ -42,7 +47,7 @@ class Guard:
     ) -> tuple[Plane, User]:
         """The plane and as whom to act in it; ApiError for whoever may not.
 
-        A plane that is not there is made, or else NotFound.
+        A plane that is not there is made, unless who asks wants none: else NotFound.
         """
         name = visit.plane
         # Strangers must not make us load a plane, nor anybody make one by what they may not do.
@@ -62,7 +67,7 @@ class Guard:
         self._authorizer.authorize(state, user, asked)
         visit.allowed = True
         if plane is None:
-            if not makes:
+            if not makes or (incoming.headers.get(MUST_EXIST) == "true" and name != ROOT):
                 raise missing(name)
             plane = await self._planes.open(name)
         return plane, user
