@@ -61,7 +61,8 @@ class FleetOperations:
             "metadata": {"name": self.name},
             "spec": {key: value for key, value in spec.items() if value is not None},
         }
-        made: Object = yield Outgoing("POST", FLEETS, body=body)
+        strict = {"fieldValidation": "Strict"}  # or what is misspelt would be left out
+        made: Object = yield Outgoing("POST", FLEETS, strict, body)
         return made
 
     @operation

@@ -172,6 +172,8 @@ def test_a_fleet_that_fails_says_why(client: PlaneClient) -> None:
             Invalid,
             "no kind Toy",
         ),
+        (lambda client: client.create("alpha", seed=7), Invalid, "virtual clock"),
+        (lambda client: client.fleet("crew").create(template={"sed": 7}), Invalid, "sed"),
     ],
 )
 def test_refusals_are_exceptions(

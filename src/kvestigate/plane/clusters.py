@@ -68,6 +68,8 @@ async def _create(planes: Planes, body: bytes) -> Response:
     name = new.id
     if problems := label_problems(name):
         raise errors.BadRequest(f'id: "{name}" cannot be the id of a plane: {problems[0]}')
+    if new.seed and new.clock != "virtual":
+        raise errors.BadRequest("seed: only a plane with a virtual clock can have one")
     try:
         await planes.create(name, Timing(new.seed) if new.clock == "virtual" else None)
     except PlaneExists:

@@ -77,6 +77,7 @@ async def test_members_are_named_as_told(
             "spec.template.clock",
             "the clock of the plane they stem from",
         ),
+        ({"template": {"seed": 7}}, "spec.template.seed", "only members with clock: virtual"),
     ],
 )
 async def test_a_fleet_that_cannot_be_is_refused(

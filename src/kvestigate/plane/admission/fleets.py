@@ -19,7 +19,11 @@ def check_fleet(write: Write) -> None:
     if write.operation == "DELETE" or write.asked.subresource == "status":
         return
     name = write.new["metadata"].get("name", "")
-    if found := _problems(name, write.new.get("spec")):
+    spec = write.new.get("spec")
+    found = _problems(name, spec)
+    if write.operation == "CREATE":  # Fleets that have a useless one must not get stuck
+        found += _check_seed(spec)
+    if found:
         resource = write.kind.resource
         raise causes.reject(resource.kind, resource.group, name, found)
 
@@ -37,6 +41,14 @@ def _problems(fleet: str, spec: Any) -> list[Cause]:
         path = _SPEC.child("template", "clock")
         found.append(causes.forbidden(path, "members have the clock of the plane they stem from"))
     return found
+
+
+def _check_seed(spec: Any) -> list[Cause]:
+    template = (spec.get("template") if isinstance(spec, dict) else None) or {}
+    if not template.get("seed") or template.get("clock") == "virtual":
+        return []
+    path = _SPEC.child("template", "seed")
+    return [causes.forbidden(path, "only members with clock: virtual can have one")]
 
 
 def _check_names(listed: list[str], replicas: int) -> list[Cause]:
