@@ -12,6 +12,7 @@ from kvestigate_client.connection import TIMEOUT, Connection
 from kvestigate_client.exchange import Asynchronous, Blocking, Outgoing, Steps, operation
 from kvestigate_client.failures import NotFound
 from kvestigate_client.fleets import FLEETS, AsyncFleet, Fleet
+from kvestigate_client.paths import segment
 from kvestigate_client.planes import AsyncPlane, Plane
 
 Clock = Literal["wall", "virtual"]
@@ -33,7 +34,7 @@ class ServerOperations:
     @operation
     def exists(self, id: str) -> Steps[bool]:
         try:
-            yield Outgoing("GET", f"/clusters/{id}")
+            yield Outgoing("GET", f"/clusters/{segment(id)}")
         except NotFound:
             return False
         return True
@@ -41,7 +42,7 @@ class ServerOperations:
     @operation
     def delete(self, id: str) -> Steps[None]:
         """Remove a plane with everything in it."""
-        yield Outgoing("DELETE", f"/clusters/{id}")
+        yield Outgoing("DELETE", f"/clusters/{segment(id)}")
 
     @operation
     def contract(self) -> Steps[dict[str, Any]]:

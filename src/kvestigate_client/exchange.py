@@ -17,7 +17,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, ove
 
 import httpx
 
-from kvestigate_client.failures import Unreachable, failure
+from kvestigate_client.failures import Invalid, Unreachable, failure
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class Outgoing:
             "timeout": self.timeout or default,
         }
         if self.body is not None:
-            found["content"] = json.dumps(self.body).encode()
+            found["content"] = _encoded(self.body)
             headers["content-type"] = self.media
         return found
 
@@ -163,6 +163,13 @@ class operation(Generic[P, T]):
 
         call.__doc__ = self.__doc__
         return call
+
+
+def _encoded(body: Any) -> bytes:
+    try:
+        return json.dumps(body, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Invalid(f"what was to be sent is no JSON: {error}") from None
 
 
 def _value(response: httpx.Response) -> Any:

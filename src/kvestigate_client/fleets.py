@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 
@@ -17,6 +16,7 @@ from kvestigate_client.exchange import (
     operation,
 )
 from kvestigate_client.failures import PlaneError
+from kvestigate_client.paths import segment
 from kvestigate_client.planes import AsyncPlane, Plane
 from kvestigate_client.results import FleetStatus, Object
 
@@ -32,7 +32,7 @@ class FleetOperations:
 
     @property
     def path(self) -> str:
-        return f"{FLEETS}/{quote(self.name, safe='')}"
+        return f"{FLEETS}/{segment(self.name)}"
 
     @operation
     def create(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 import httpx
 
@@ -18,7 +17,8 @@ from kvestigate_client.exchange import (
     Steps,
     operation,
 )
-from kvestigate_client.failures import Invalid
+from kvestigate_client.failures import Invalid, NotFound
+from kvestigate_client.paths import api_root, segment
 from kvestigate_client.results import (
     Checkpoint,
     Difference,
@@ -41,7 +41,7 @@ class PlaneOperations:
     @property
     def path(self) -> str:
         """Where its API is."""
-        return f"/clusters/{quote(self.id)}/control-plane"
+        return f"/clusters/{segment(self.id)}/control-plane"
 
     @operation
     def request(
@@ -72,7 +72,7 @@ class PlaneOperations:
 
     @operation
     def drop_checkpoint(self, name: str) -> Steps[None]:
-        yield Outgoing("DELETE", f"{self.path}/checkpoints/{quote(name, safe='')}")
+        yield Outgoing("DELETE", f"{self.path}/checkpoints/{segment(name)}")
 
     @operation
     def restore(
@@ -163,22 +163,49 @@ class PlaneOperations:
 
     def _path_of(self, obj: Object) -> Steps[str]:
         """Where an object belongs, by what the plane says of its kind."""
-        version, kind = str(obj.get("apiVersion", "")), str(obj.get("kind", ""))
-        name = obj.get("metadata", {}).get("name")
-        if not version or not kind or not name:
-            raise Invalid("an object needs apiVersion, kind and metadata.name")
-        root = f"{self.path}/apis/{version}" if "/" in version else f"{self.path}/api/{version}"
+        version, kind, name, namespace = _identity(obj)
+        root = self.path + api_root(version)
         if (version, kind) not in self._kinds:
-            for each in (yield Outgoing("GET", root))["resources"]:
+            for each in (yield from _served(root)):
                 if "/" not in each["name"]:
                     self._kinds[version, each["kind"]] = (each["name"], each["namespaced"])
         found = self._kinds.get((version, kind))
         if found is None:
             raise Invalid(f"the plane has no kind {kind} in {version}")
         plural, namespaced = found
-        namespace = obj["metadata"].get("namespace") or "default"
-        scope = f"/namespaces/{quote(namespace, safe='')}" if namespaced else ""
-        return f"{root}{scope}/{plural}/{quote(name, safe='')}"
+        scope = f"/namespaces/{segment(namespace)}" if namespaced else ""
+        return f"{root}{scope}/{plural}/{segment(name)}"
+
+
+def _served(root: str) -> Steps[list[Any]]:
+    """The resources of a version; none if there is no such version."""
+    try:
+        found: list[Any] = (yield Outgoing("GET", root))["resources"]
+    except NotFound as error:
+        if error.reason:  # the plane itself
+            raise
+        return []
+    return found
+
+
+def _identity(obj: Any) -> tuple[str, str, str, str]:
+    """apiVersion, kind, name and namespace of a manifest, whoever wrote it."""
+    metadata = obj.get("metadata") if isinstance(obj, Mapping) else None
+    if not isinstance(metadata, Mapping):
+        raise Invalid("an object needs apiVersion, kind and metadata.name")
+    told = {
+        "apiVersion": obj.get("apiVersion"),
+        "kind": obj.get("kind"),
+        "metadata.name": metadata.get("name"),
+        "metadata.namespace": metadata.get("namespace") or "default",
+    }
+    for field, value in told.items():
+        if not value:
+            raise Invalid("an object needs apiVersion, kind and metadata.name")
+        if not isinstance(value, str):
+            raise Invalid(f"{field}: {value!r} is not a text")
+    version, kind, name, namespace = told.values()
+    return version, kind, name, namespace
 
 
 def _listed(resources: Iterable[str]) -> str | None:

@@ -172,8 +172,19 @@ def test_a_fleet_that_fails_says_why(client: PlaneClient) -> None:
             Invalid,
             "no kind Toy",
         ),
+        (
+            lambda client: client.plane("root").apply(config_map("a") | {"apiVersion": "toys/v1"}),
+            Invalid,
+            "no kind ConfigMap in toys/v1",
+        ),
+        (
+            lambda client: client.plane("root").apply(config_map("a") | {"data": {1, 2}}),
+            Invalid,
+            "is no JSON",
+        ),
         (lambda client: client.create("alpha", seed=7), Invalid, "virtual clock"),
         (lambda client: client.fleet("crew").create(template={"sed": 7}), Invalid, "sed"),
+        (lambda client: client.delete("../root"), Invalid, "is no name"),
     ],
 )
 def test_refusals_are_exceptions(
@@ -181,6 +192,36 @@ def test_refusals_are_exceptions(
 ) -> None:
     with pytest.raises(error, match=message):
         attempt(client)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"apiVersion": "x/../../../../root/control-plane/api/v1"},
+        {"apiVersion": "v1?x="},
+        {"apiVersion": 1},
+        {"kind": ["ConfigMap"]},
+        {"metadata": "a"},
+        {"metadata": {"name": 5}},
+        {"metadata": {"name": ".."}},
+        {"metadata": {"name": "a/status"}},
+        {"metadata": {"name": "a%2fstatus"}},
+        {"metadata": {"name": "\ud800"}},
+        {"metadata": {"name": "a", "namespace": "../../../../../root/control-plane/api/v1"}},
+        {"metadata": {"name": "a", "namespace": ["default"]}},
+    ],
+)
+def test_no_manifest_leads_out_of_its_plane(client: PlaneClient, change: dict[str, Any]) -> None:
+    """Agents write them."""
+    root, plane = client.plane("root"), client.create("alpha")
+    root.apply(config_map("a"))
+    try:
+        for attempt in (plane.apply, plane.merge, plane.delete):
+            with pytest.raises(Invalid):
+                attempt({**config_map("a"), **change})
+        assert root.snapshot(["configmaps"]).find("configmaps", "a", "default") is not None
+    finally:
+        root.delete(config_map("a"))
 
 
 def test_a_server_that_is_not_there_is_named() -> None:

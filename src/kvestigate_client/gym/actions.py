@@ -48,13 +48,19 @@ def parse(text: str) -> Action:
     """What an agent wrote; Invalid if it is no action."""
     try:
         action = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise Invalid(f"an action is JSON: {error}") from None
     if not isinstance(action, dict) or action.get("verb") not in VERBS:
         raise Invalid(f"an action has a verb, one of {', '.join(VERBS)}")
     if action["verb"] != "wait" and not isinstance(action.get("object"), dict):
         raise Invalid(f"{action['verb']}: the object it is about is missing")
+    if action["verb"] == "scale" and not _is_count(action.get("replicas")):
+        raise Invalid("scale: replicas is missing, or is not a number from 0 on")
     return action
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def perform(plane: Plane, action: Action) -> None:
@@ -67,5 +73,5 @@ def perform(plane: Plane, action: Action) -> None:
     elif verb == "patch":
         plane.merge(action["object"])
     elif verb == "scale":
-        spec = {"replicas": action.get("replicas")}
-        plane.merge({**action["object"], "spec": spec})
+        named = {key: action["object"].get(key) for key in ("apiVersion", "kind", "metadata")}
+        plane.merge({**named, "spec": {"replicas": action["replicas"]}})
