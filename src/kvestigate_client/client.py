@@ -69,6 +69,11 @@ class PlaneClient(ServerOperations, Blocking):
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(httpx.Client(**connection.arguments()), connection.timeout)
+        self._connection = connection
+
+    def __reduce__(self) -> tuple[type[PlaneClient], tuple[Connection]]:
+        """In another process it has connections of its own."""
+        return type(self), (self._connection,)
 
     @classmethod
     def from_kubeconfig(cls, path: str | Path, *, timeout: float = TIMEOUT) -> PlaneClient:

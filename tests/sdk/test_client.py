@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,11 @@ def test_a_plane_that_was_deleted_does_not_come_back(client: PlaneClient) -> Non
         plane.apply(config_map("a"))
 
     assert not client.exists("alpha")
+
+
+def test_a_client_goes_to_another_process(client: PlaneClient) -> None:
+    with pickle.loads(pickle.dumps(client)) as other:  # noqa: S301 - nobody else has touched it
+        assert other.planes() == client.planes()
 
 
 def test_a_fleet_that_fails_says_why(client: PlaneClient) -> None:
