@@ -9,18 +9,37 @@ from kvestigate_client.results import Object, Snapshot
 Score = Callable[[Snapshot], float]
 
 
-def available(resource: str, name: str, namespace: str = "default") -> Score:
-    """How much of a Deployment, StatefulSet or ReplicaSet is ready."""
+def available(resource: str, name: str, namespace: str = "default", *, replicas: int = 1) -> Score:
+    """How much of a Deployment, StatefulSet or ReplicaSet is ready, as its spec is now.
+
+    Pods of an earlier spec do not count. `replicas` is how many there have to be: to want fewer
+    makes nothing better.
+    """
 
     def score(snapshot: Snapshot) -> float:
         found = snapshot.find(resource, name, namespace)
         if found is None:
             return 0.0
         wanted = found.get("spec", {}).get("replicas", 1)
-        ready = found.get("status", {}).get("readyReplicas", 0)
-        return min(1.0, ready / wanted) if wanted else 0.0
+        # A ReplicaSet has but one spec.
+        count = _ready(found) if resource.startswith("replicasets") else ready(found)
+        return min(1.0, count / max(wanted, replicas)) if wanted else 0.0
 
     return score
+
+
+def ready(workload: Object) -> int:
+    """How many ready pods of its present spec a Deployment or StatefulSet has."""
+    status = workload.get("status") or {}
+    outdated = status.get("replicas", 0) - status.get("updatedReplicas", 0)
+    return max(0, _ready(workload) - int(outdated))
+
+
+def _ready(workload: Object) -> int:
+    status = workload.get("status") or {}
+    if status.get("observedGeneration", 0) < workload["metadata"].get("generation", 0):
+        return 0  # nobody has looked at the spec yet
+    return int(status.get("readyReplicas", 0))
 
 
 def running(labels: Mapping[str, str], namespace: str = "default", *, at_least: int = 1) -> Score:
