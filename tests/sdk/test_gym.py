@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
+from gymnasium.error import ResetNeeded
+from gymnasium.utils.env_checker import check_env
 
-from kvestigate_client import PlaneClient
+from kvestigate_client import PlaneClient, PlaneError
 from kvestigate_client.gym import TASKS, FleetVectorEnv, PlaneEnv, Task
 from kvestigate_client.gym.actions import WAIT
+from kvestigate_client.gym.environment import Observing
 
 NOTHING = json.dumps(WAIT)
 
@@ -57,6 +61,10 @@ def test_doing_nothing_scores_nothing_and_the_solution_everything(
         ('{"verb": "destroy"}', "one of apply, patch, scale, delete, wait"),
         ('{"verb": "apply"}', "the object it is about is missing"),
         ('{"verb": "delete", "object": {"apiVersion": "v1", "kind": "Pod"}}', "metadata.name"),
+        ('{"verb": "apply", "object": {"metadata": "web"}}', "metadata.name"),
+        ('{"verb": "scale", "object": {}}', "replicas is missing"),
+        ('{"verb": "scale", "object": {}, "replicas": "many"}', "not a number"),
+        ("[" * 100_000, "an action is JSON"),
     ],
 )
 def test_an_action_that_cannot_be_done_costs_the_turn(
@@ -107,6 +115,82 @@ def test_the_same_actions_give_the_same_plane(client: PlaneClient) -> None:
         env.close()
 
     assert len(digests) == 1
+
+
+@pytest.mark.parametrize("observing", ["snapshot", "diff"])
+def test_it_is_what_gymnasium_takes_for_an_environment(
+    client: PlaneClient, observing: Observing
+) -> None:
+    with PlaneEnv(client, TASKS["scale-out"], observing=observing) as env:
+        check_env(env, skip_render_check=True)
+
+
+@pytest.mark.parametrize("observing", ["snapshot", "diff"])
+def test_a_seed_repeats_an_episode(client: PlaneClient, observing: Observing) -> None:
+    solve = json.dumps(TASKS["scale-out"].solution[0])
+
+    def episode(env: PlaneEnv, seed: int | None) -> tuple[str, str]:
+        return env.reset(seed=seed)[0], env.step(solve)[0]
+
+    with PlaneEnv(client, TASKS["scale-out"], seed=1, observing=observing) as env:
+        first, again, other, still = (episode(env, seed) for seed in (1, None, 2, None))
+
+    assert first == again
+    assert first != other
+    assert other == still
+
+
+def test_what_is_drawn_from_the_actions_can_be_done(env: PlaneEnv) -> None:
+    env.reset()
+
+    assert "error" not in env.step(env.action_space.sample())[4]
+
+
+def test_an_episode_begins_with_a_reset(env: PlaneEnv) -> None:
+    with pytest.raises(ResetNeeded):
+        env.step(NOTHING)
+
+
+def test_closing_leaves_nothing_behind_and_can_be_repeated(client: PlaneClient) -> None:
+    env = PlaneEnv(client, TASKS["scale-out"])
+    env.close()
+    env.close()
+
+    assert client.fleets() == []
+
+
+def test_an_environment_that_cannot_begin_leaves_nothing_behind(client: PlaneClient) -> None:
+    task = replace(TASKS["scale-out"], scenario="none")
+
+    with pytest.raises(PlaneError, match='"none"'):
+        PlaneEnv(client, task)
+
+    assert client.fleets() == []
+
+
+def test_an_environment_may_have_its_time(client: PlaneClient) -> None:
+    with PlaneEnv(client, TASKS["scale-out"], ttl_seconds=3600):
+        (name,) = client.fleets()
+        spec = client.plane("root").request("GET", f"/apis/kplane.dev/v1/fleets/{name}")["spec"]
+
+    assert spec["ttlSeconds"] == 3600
+
+
+def test_every_plane_of_many_has_a_seed_of_its_own(client: PlaneClient) -> None:
+    solve = json.dumps(TASKS["scale-out"].solution[0])
+    envs = FleetVectorEnv(client, TASKS["scale-out"], 2, observing="snapshot")
+    ways = []
+    for seed in (1, [1, 2], [2, 1]):
+        envs.reset(seed=seed)
+        ways.append(envs.step([solve] * 2)[0])
+    with pytest.raises(ValueError, match="3 seeds for 2 environments"):
+        envs.reset(seed=[1, 2, 3])
+    with pytest.raises(ValueError, match="1 for 2 environments"):
+        envs.step([solve])
+    envs.close()
+
+    assert ways[0] == ways[1] == ways[2][::-1]
+    assert ways[0][0] != ways[0][1]
 
 
 def test_many_planes_take_their_turns_together(client: PlaneClient) -> None:

@@ -6,6 +6,7 @@ Actions and observations are text, as agents read and write it: an action is the
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,11 +21,12 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 
 from kvestigate_client.client import PlaneClient
-from kvestigate_client.failures import PlaneError
+from kvestigate_client.failures import NotFound, PlaneError, Unreachable
+from kvestigate_client.fleets import Fleet
 from kvestigate_client.gym import actions
 from kvestigate_client.gym.task import Task
 from kvestigate_client.planes import Plane
-from kvestigate_client.results import Snapshot
+from kvestigate_client.results import Snapshot, without_revisions
 
 Observing = Literal["snapshot", "diff"]
 
@@ -40,6 +42,16 @@ def _text() -> gymnasium.spaces.Text:
     return gymnasium.spaces.Text(_SIZE, charset=printable)
 
 
+class ActionSpace(gymnasium.spaces.Text):
+    """Any text; what is drawn from it is one that can be done, which for most texts is not so."""
+
+    def __init__(self) -> None:
+        super().__init__(_SIZE, charset=printable)
+
+    def sample(self, mask: Any = None, probability: Any = None) -> str:
+        return json.dumps(actions.WAIT)
+
+
 @dataclass(slots=True)
 class _Episode:
     """One plane that an agent is at work in."""
@@ -47,8 +59,10 @@ class _Episode:
     plane: Plane
     task: Task
     observing: Observing
+    seed: int
     score: float = 0.0
     turns: int = 0
+    start: Snapshot | None = None
 
     def prepare(self) -> None:
         """Let everything settle, and remember where it starts."""
@@ -56,23 +70,31 @@ class _Episode:
         self.plane.step(_SETTLING)
         self.plane.checkpoint(START, replace=True)
 
-    def reset(self) -> tuple[str, dict[str, Any]]:
-        self.plane.restore(START)
-        snapshot = self.plane.snapshot()
+    def reset(self, seed: int | None = None) -> tuple[str, dict[str, Any]]:
+        """Back to the start; the seed stays as it was if there is none."""
+        self.seed = self.seed if seed is None else seed
+        self.plane.restore(START, seed=self.seed)
+        self.start = snapshot = self.plane.snapshot()
         self.score, self.turns = self.task.score(snapshot), 0
         told = {"instruction": self.task.instruction, "score": self.score}
         return self._observe(snapshot), told
 
     def turn(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         """An action that cannot be done costs the turn, and the agent is told why."""
+        if self.start is None:
+            raise gymnasium.error.ResetNeeded("reset comes before the first step")
         told: dict[str, Any] = {}
         try:
             actions.perform(self.plane, actions.parse(action))
+        except Unreachable:
+            raise  # no fault of the agent's
         except PlaneError as error:
             told["error"] = error.message
         self.plane.step(self.task.seconds)
         snapshot = self.plane.snapshot()
-        before, self.score = self.score, self.task.score(snapshot)
+        if harm := self.task.harm(self.start, snapshot):
+            told["harm"] = harm
+        before, self.score = self.score, 0.0 if harm else self.task.score(snapshot)
         self.turns += 1
         done = self.score >= 1.0
         late = not done and self.turns >= self.task.limit
@@ -81,7 +103,8 @@ class _Episode:
 
     def _observe(self, snapshot: Snapshot) -> str:
         if self.observing == "snapshot":
-            return json.dumps(list(snapshot))
+            # An agent that sent a revision back would be told that the object has changed since.
+            return json.dumps([without_revisions(obj) for obj in snapshot])
         found = self.plane.diff(f"checkpoint:{START}")
         return json.dumps([_line(change) for change in found.changes])
 
@@ -103,15 +126,19 @@ class PlaneEnv(gymnasium.Env[str, str]):
     metadata = {"render_modes": []}  # noqa: RUF012 - as gymnasium declares it
 
     def __init__(
-        self, client: PlaneClient, task: Task, *, seed: int = 0, observing: Observing = "snapshot"
+        self,
+        client: PlaneClient,
+        task: Task,
+        *,
+        seed: int = 0,
+        observing: Observing = "snapshot",
+        ttl_seconds: int | None = None,
     ) -> None:
-        self.action_space = _text()
+        self.action_space = ActionSpace()
         self.observation_space = _text()
         self.task = task
-        self._client = client
         self._fleet = client.fleet(f"gym-{uuid4().hex[:12]}")
-        self._observing: Observing = observing
-        self._episode = self._begin(seed)
+        (self._episode,) = _episodes(self._fleet, task, 1, seed, observing, ttl_seconds)
 
     @property
     def plane(self) -> Plane:
@@ -122,19 +149,13 @@ class PlaneEnv(gymnasium.Env[str, str]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
         super().reset(seed=seed)
-        return self._episode.reset()
+        return self._episode.reset(seed)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         return self._episode.turn(action)
 
     def close(self) -> None:
-        self._fleet.delete()
-
-    def _begin(self, seed: int) -> _Episode:
-        (plane,) = _members(self._fleet, self.task, 1, seed)
-        episode = _Episode(plane, self.task, self._observing)
-        episode.prepare()
-        return episode
+        _end(self._fleet)
 
 
 class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
@@ -150,23 +171,30 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         *,
         seed: int = 0,
         observing: Observing = "diff",
+        ttl_seconds: int | None = None,
     ) -> None:
         self.num_envs = num_envs
-        self.single_action_space = _text()
+        self.single_action_space = ActionSpace()
         self.single_observation_space = _text()
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self._fleet = client.fleet(f"gym-{uuid4().hex[:12]}")
+        self._episodes = _episodes(self._fleet, task, num_envs, seed, observing, ttl_seconds)
         self._threads = ThreadPoolExecutor(min(num_envs, _THREADS))
-        planes = _members(self._fleet, task, num_envs, seed)
-        self._episodes = [_Episode(plane, task, observing) for plane in planes]
         self._over = [False] * num_envs
-        list(self._threads.map(_Episode.prepare, self._episodes))
 
     def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
     ) -> tuple[tuple[str, ...], dict[str, Any]]:
-        found = list(self._threads.map(_Episode.reset, self._episodes))
+        """With one seed, every plane has one of its own: this, the next and so on."""
+        if seed is None or isinstance(seed, int):
+            seed = [None if seed is None else seed + index for index in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise ValueError(f"seed: {len(seed)} seeds for {self.num_envs} environments")
+        found = list(self._threads.map(_Episode.reset, self._episodes, seed))
         self._over = [False] * self.num_envs
         infos: dict[str, Any] = {}
         for index, (_, told) in enumerate(found):
@@ -174,6 +202,8 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         return tuple(observation for observation, _ in found), infos
 
     def step(self, actions: Sequence[str]) -> tuple[tuple[str, ...], Any, Any, Any, dict[str, Any]]:
+        if len(actions) != self.num_envs:
+            raise ValueError(f"actions: {len(actions)} for {self.num_envs} environments")
         found = list(self._threads.map(self._turn, range(self.num_envs), actions))
         infos: dict[str, Any] = {}
         for index, each in enumerate(found):
@@ -196,11 +226,25 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
     def close_extras(self, **_: Any) -> None:
         self._threads.shutdown()
-        self._fleet.delete()
+        _end(self._fleet)
 
 
-def _members(fleet: Any, task: Task, count: int, seed: int) -> Sequence[Plane]:
-    fleet.create(count, template=task.template(seed))
-    fleet.wait()
-    planes: Sequence[Plane] = fleet.planes()
-    return planes
+def _episodes(
+    fleet: Fleet, task: Task, count: int, seed: int, observing: Observing, ttl: int | None
+) -> list[_Episode]:
+    """The members of a new Fleet, which is there with all of them or not at all."""
+    fleet.create(count, template=task.template(seed), ttl_seconds=ttl)
+    try:
+        fleet.wait()
+        made = [_Episode(plane, task, observing, seed) for plane in fleet.planes()]
+        with ThreadPoolExecutor(min(count, _THREADS)) as threads:
+            list(threads.map(_Episode.prepare, made))
+    except BaseException:
+        _end(fleet)
+        raise
+    return made
+
+
+def _end(fleet: Fleet) -> None:
+    with contextlib.suppress(NotFound):  # its time was up, or somebody was faster
+        fleet.delete()

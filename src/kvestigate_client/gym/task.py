@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kvestigate_client.guards import STANDARD, Guard
 from kvestigate_client.gym.actions import Action
-from kvestigate_client.results import Object
+from kvestigate_client.results import Object, Snapshot
 from kvestigate_client.scores import Score
 
 
@@ -30,6 +31,12 @@ class Task:
     """Virtual time that passes with each turn."""
     scenario: str = ""
     """A scenario that comes before the objects."""
+    guards: Sequence[Guard] = STANDARD
+    """What has to stay as it was: as long as something is harmed, the score is 0."""
+
+    def harm(self, start: Snapshot, now: Snapshot) -> str:
+        """What has been harmed since the start; nothing if it is empty."""
+        return next(filter(None, (guard(start, now) for guard in self.guards)), "")
 
     def template(self, seed: int) -> dict[str, Any]:
         """Of a Fleet whose members start where the task does."""

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+from kvestigate_client.guards import STANDARD, only
 from kvestigate_client.gym import actions
 from kvestigate_client.gym.task import Task
 from kvestigate_client.gym.tasks.manifests import gpu_deployment, named, node
-from kvestigate_client.scores import available
+from kvestigate_client.gym.tasks.reading import CONTAINER, containers
+from kvestigate_client.results import Object
+from kvestigate_client.scores import all_of, available, holds
+
+_PLACE = ("template.spec.nodeSelector", "template.spec.affinity")
+"""Where pods may go."""
+
+
+def _has_all_gpus(obj: Object) -> bool:
+    limits = (containers(obj)[0].get("resources") or {}).get("limits") or {}
+    return (obj["spec"]["replicas"], limits.get("nvidia.com/gpu")) == (2, "4")
+
+
+def _is_stopped(obj: Object) -> bool:
+    return bool(obj["spec"]["replicas"] == 0)
+
 
 TASKS = (
     Task(
@@ -20,8 +36,14 @@ TASKS = (
             gpu_deployment("right", 1, on="gpu-2"),
             gpu_deployment("train", 4),
         ],
-        available("deployments", "train"),
+        all_of(*(available("deployments", name) for name in ("left", "right", "train"))),
         [actions.apply(gpu_deployment("right", 1, on="gpu-1")), actions.WAIT, actions.WAIT],
+        guards=(
+            *STANDARD,
+            only("deployments", "left", *_PLACE),
+            only("deployments", "right", *_PLACE),
+            only("deployments", "train"),
+        ),
     ),
     Task(
         "gpu-split",
@@ -29,8 +51,12 @@ TASKS = (
         "The Deployment train in the namespace default asks for 8 GPUs in one pod; the two nodes "
         "have 4 each. Let it have all of them as 2 replicas.",
         [node("gpu-1", gpus=4), node("gpu-2", gpus=4), gpu_deployment("train", 8)],
-        available("deployments", "train"),
+        all_of(
+            available("deployments", "train", replicas=2),
+            holds("deployments", "train", "default", _has_all_gpus),
+        ),
         [actions.apply(gpu_deployment("train", 4, replicas=2)), actions.WAIT],
+        guards=(*STANDARD, only("deployments", "train", "replicas", f"{CONTAINER}.resources")),
     ),
     Task(
         "gpu-idle",
@@ -42,11 +68,19 @@ TASKS = (
             gpu_deployment("notebook", 2),
             gpu_deployment("serve", 2),
         ],
-        available("deployments", "serve"),
+        all_of(
+            available("deployments", "serve"),
+            holds("deployments", "notebook", "default", _is_stopped),
+        ),
         [
             actions.scale(named("apps/v1", "Deployment", "notebook", "default"), 0),
             actions.WAIT,
             actions.WAIT,
         ],
+        guards=(
+            *STANDARD,
+            only("deployments", "notebook", "replicas"),
+            only("deployments", "serve"),
+        ),
     ),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from kvestigate_client.results import Object
@@ -83,14 +83,3 @@ def cluster_binding(name: str, role: str, account: str) -> Object:
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
         "subjects": [subject],
     }
-
-
-def template_spec(deployment: Object) -> dict[str, Any]:
-    """The pods of a Deployment, as it describes them."""
-    spec: dict[str, Any] = deployment["spec"]["template"]["spec"]
-    return spec
-
-
-def containers(deployment: Object) -> Sequence[dict[str, Any]]:
-    found: Sequence[dict[str, Any]] = template_spec(deployment)["containers"]
-    return found

@@ -2,46 +2,49 @@
 
 from __future__ import annotations
 
+from kvestigate_client.guards import STANDARD, only
 from kvestigate_client.gym import actions
 from kvestigate_client.gym.task import Task
 from kvestigate_client.gym.tasks.manifests import deployment, named
+from kvestigate_client.gym.tasks.reading import pods_of
 from kvestigate_client.results import Object, Snapshot
-from kvestigate_client.scores import Score, all_of, holds
+from kvestigate_client.scores import Score, all_of, available, holds, ready
 
 
 def grown(name: str, start: int, wanted: int) -> Score:
-    """How far a Deployment has come from `start` ready replicas to `wanted`."""
+    """How far a Deployment has come from `start` ready replicas to `wanted`, and not beyond."""
 
     def score(snapshot: Snapshot) -> float:
         found = snapshot.find("deployments", name, "default")
-        ready = 0 if found is None else found.get("status", {}).get("readyReplicas", 0)
-        return max(0.0, min(1.0, (ready - start) / (wanted - start)))
+        if found is None or found["spec"].get("replicas", 1) > wanted:
+            return 0.0
+        return max(0.0, min(1.0, (ready(found) - start) / (wanted - start)))
 
     return score
 
 
-def gone(name: str) -> Score:
-    """1 when a Deployment is there and has no pods any more."""
+def gone(name: str, kept: str) -> Score:
+    """1 when a Deployment wants no pods, and there are only those of the one that is kept."""
 
     def score(snapshot: Snapshot) -> float:
         found = snapshot.find("deployments", name, "default")
-        pods = [
-            pod
-            for pod in snapshot.items("pods", "default")
-            if (pod["metadata"].get("labels") or {}).get("app") == name
-        ]
-        return float(found is not None and found["spec"].get("replicas") == 0 and not pods)
+        others = len(snapshot.items("pods", "default")) - len(pods_of(snapshot, kept))
+        return float(found is not None and found["spec"].get("replicas") == 0 and not others)
 
     return score
 
 
 def _scales(obj: Object) -> bool:
     spec = obj["spec"]
-    target = spec["scaleTargetRef"]
+    wanted = _AUTOSCALER["spec"]
     return (
-        (target["kind"], target["name"]) == ("Deployment", "web")
-        and spec.get("minReplicas") == 2
-        and spec["maxReplicas"] == 6
+        spec["scaleTargetRef"] == wanted["scaleTargetRef"]
+        and (spec.get("minReplicas"), spec["maxReplicas"]) == (2, 6)
+        and spec.get("metrics") == wanted["metrics"]
+        and not any(
+            rules.get("selectPolicy") == "Disabled"
+            for rules in (spec.get("behavior") or {}).values()
+        )
     )
 
 
@@ -70,6 +73,7 @@ TASKS = (
         [deployment("web", replicas=1)],
         grown("web", 1, 4),
         [actions.scale(named("apps/v1", "Deployment", "web", "default"), 4)],
+        guards=(*STANDARD, only("deployments", "web", "replicas")),
     ),
     Task(
         "scale-to-zero",
@@ -77,8 +81,9 @@ TASKS = (
         "Nobody uses the Deployment idle in the namespace default at night. Stop its pods without "
         "deleting it; leave the Deployment web as it is.",
         [deployment("idle", replicas=3), deployment("web", replicas=1)],
-        all_of(gone("idle"), grown("web", 0, 1)),
+        all_of(gone("idle", kept="web"), available("deployments", "web")),
         [actions.scale(named("apps/v1", "Deployment", "idle", "default"), 0), actions.WAIT],
+        guards=(*STANDARD, only("deployments", "idle", "replicas"), only("deployments", "web")),
     ),
     Task(
         "scale-automatically",
@@ -86,7 +91,11 @@ TASKS = (
         "Have the Deployment web in the namespace default scaled by a HorizontalPodAutoscaler "
         "called web: between 2 and 6 replicas, at 60 % of the CPU that its pods request.",
         [deployment("web", replicas=2, requests={"cpu": "100m"})],
-        holds("horizontalpodautoscalers", "web", "default", _scales),
+        all_of(
+            holds("horizontalpodautoscalers", "web", "default", _scales),
+            available("deployments", "web", replicas=2),
+        ),
         [actions.apply(_AUTOSCALER)],
+        guards=(*STANDARD, only("deployments", "web", "replicas")),
     ),
 )
