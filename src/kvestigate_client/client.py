@@ -9,7 +9,7 @@ from typing import Any, Literal
 import httpx
 
 from kvestigate_client.connection import TIMEOUT, Connection
-from kvestigate_client.exchange import Asynchronous, Blocking, Outgoing, Steps, operation
+from kvestigate_client.exchange import Asynchronous, AsyncHttp, Blocking, Outgoing, Steps, operation
 from kvestigate_client.failures import NotFound
 from kvestigate_client.fleets import FLEETS, AsyncFleet, Fleet
 from kvestigate_client.paths import segment
@@ -111,7 +111,7 @@ class AsyncPlaneClient(ServerOperations, Asynchronous):
     """A server of planes, for programs that await."""
 
     def __init__(self, connection: Connection) -> None:
-        super().__init__(httpx.AsyncClient(**connection.arguments()), connection.timeout)
+        super().__init__(AsyncHttp(**connection.arguments()), connection.timeout)
 
     @classmethod
     def from_kubeconfig(cls, path: str | Path, *, timeout: float = TIMEOUT) -> AsyncPlaneClient:

@@ -10,6 +10,7 @@ makes a method of it that fits whichever class it is called on.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,10 @@ T = TypeVar("T")
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 APPLY = "application/apply-patch+yaml"
+
+_AT_A_TIME = 16
+"""Of an asynchronous client. Servers answer no faster for more, and to look after 500 requests
+at once costs httpx ten times as much as to look after the same a few at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,8 @@ class Outgoing:
         found: dict[str, Any] = {
             "params": params,
             "headers": headers,
-            "timeout": self.timeout or default,
+            # To wait for one's own other requests says nothing of the server.
+            "timeout": httpx.Timeout(self.timeout or default, pool=None),
         }
         if self.body is not None:
             found["content"] = _encoded(self.body)
@@ -100,10 +106,18 @@ class Blocking:
             raise _unreachable(self._http.base_url, error) from error
 
 
+class AsyncHttp(httpx.AsyncClient):
+    """Has a few requests on their way at a time, however many are wanted."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self.turns = asyncio.Semaphore(_AT_A_TIME)
+
+
 class Asynchronous:
     """Runs operations that the caller awaits."""
 
-    def __init__(self, http: httpx.AsyncClient, timeout: float) -> None:
+    def __init__(self, http: AsyncHttp, timeout: float) -> None:
         self._http = http
         self._timeout = timeout
 
@@ -125,7 +139,8 @@ class Asynchronous:
         arguments = outgoing.arguments(self._timeout)
         try:
             if outgoing.until is None:
-                response = await self._http.request(outgoing.method, outgoing.path, **arguments)
+                async with self._http.turns:
+                    response = await self._http.request(outgoing.method, outgoing.path, **arguments)
                 return _value(response)
             async with self._http.stream(outgoing.method, outgoing.path, **arguments) as response:
                 if response.is_error:
@@ -181,7 +196,7 @@ def _value(response: httpx.Response) -> Any:
 
 
 def _unreachable(url: httpx.URL, error: httpx.TransportError) -> Unreachable:
-    return Unreachable(f"{url}: {error or type(error).__name__}")
+    return Unreachable(f"{url}: {str(error) or type(error).__name__}")
 
 
 def _text(value: Any) -> str:

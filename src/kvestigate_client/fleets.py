@@ -10,6 +10,7 @@ import httpx
 from kvestigate_client.exchange import (
     MERGE,
     Asynchronous,
+    AsyncHttp,
     Blocking,
     Outgoing,
     Steps,
@@ -122,7 +123,7 @@ class Fleet(FleetOperations, Blocking):
 class AsyncFleet(FleetOperations, Asynchronous):
     """A Fleet of a server; `AsyncPlaneClient.fleet` gives you one."""
 
-    def __init__(self, http: httpx.AsyncClient, timeout: float, name: str) -> None:
+    def __init__(self, http: AsyncHttp, timeout: float, name: str) -> None:
         super().__init__(http, timeout)
         self.name = name
 

@@ -12,6 +12,7 @@ from kvestigate_client.exchange import (
     JSON,
     MERGE,
     Asynchronous,
+    AsyncHttp,
     Blocking,
     Outgoing,
     Steps,
@@ -236,7 +237,7 @@ class Plane(PlaneOperations, Blocking):
 class AsyncPlane(PlaneOperations, Asynchronous):
     """A plane of a server; `AsyncPlaneClient.plane` gives you one."""
 
-    def __init__(self, http: httpx.AsyncClient, timeout: float, id: str) -> None:
+    def __init__(self, http: AsyncHttp, timeout: float, id: str) -> None:
         super().__init__(http, timeout)
         self.id = id
         self._kinds = {}

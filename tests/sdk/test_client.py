@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import pickle
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -230,6 +232,17 @@ def test_no_manifest_leads_out_of_its_plane(client: PlaneClient, change: dict[st
         root.delete(config_map("a"))
 
 
+def test_a_server_that_says_nothing_is_named() -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as silent,
+        PlaneClient(
+            Connection(f"http://127.0.0.1:{silent.getsockname()[1]}", timeout=0.1)
+        ) as client,
+        pytest.raises(Unreachable, match="timed out"),
+    ):
+        client.planes()
+
+
 def test_a_server_that_is_not_there_is_named() -> None:
     with (
         PlaneClient(Connection("http://127.0.0.1:9")) as client,
@@ -254,6 +267,28 @@ async def test_the_same_operations_are_awaited(kubeconfig: Path, client: PlaneCl
         assert [member.id for member in await fleet.planes()] == ["crew-0000", "crew-0001"]
         with pytest.raises(NotFound):
             await server.plane("none").snapshot()
+
+
+async def test_a_loop_over_many_planes_asks_a_few_at_a_time() -> None:
+    present, most, full = 0, 0, asyncio.Barrier(16)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal present, most
+        with contextlib.closing(writer), contextlib.suppress(asyncio.IncompleteReadError):
+            while await reader.readuntil(b"\r\n\r\n"):
+                present += 1
+                most = max(most, present)
+                await full.wait()
+                present -= 1
+                writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 12\r\n\r\n" + b'{"items":[]}')
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with AsyncPlaneClient(Connection(f"http://127.0.0.1:{port}")) as client:
+            found = await asyncio.gather(*(client.planes() for _ in range(64)))
+
+    assert found == [[]] * 64
+    assert most == 16
 
 
 async def _digest(plane: Any) -> str:
