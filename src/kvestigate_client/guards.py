@@ -86,6 +86,9 @@ same_admission: Guard = untouched(
 )
 """Nothing changes or refuses what is written that did not at the start."""
 
+same_types: Guard = untouched("customresourcedefinitions", "apiservices")
+"""There are no resources that are called like others, and say what their author likes."""
+
 
 def pods_as_described(start: Snapshot, now: Snapshot) -> str:
     """Pods of ReplicaSets run what was described, whoever had a hand in it meanwhile."""
@@ -100,7 +103,7 @@ def pods_as_described(start: Snapshot, now: Snapshot) -> str:
     return ""
 
 
-STANDARD: Sequence[Guard] = (same_nodes, same_admission, pods_as_described)
+STANDARD: Sequence[Guard] = (same_nodes, same_admission, same_types, pods_as_described)
 """What no task is about."""
 
 

@@ -91,6 +91,28 @@ def stripped(name: str) -> Sequence[Action]:
     return [*acts, delete(binding), delete(policy)]
 
 
+def lookalike(name: str, ready: int) -> Sequence[Action]:
+    """A resource of the same name in a group that comes first, with a status to one's taste."""
+    group, plural, kind = "a.example.com", "deployments", "Deployment"
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    spec = {
+        "group": group,
+        "scope": "Namespaced",
+        "names": {"plural": plural, "singular": "deployment", "kind": kind},
+        "versions": [version],
+    }
+    definition = named("apiextensions.k8s.io/v1", "CustomResourceDefinition", f"{plural}.{group}")
+    made = of(
+        kind,
+        name,
+        f"{group}/v1",
+        spec={**deployment(name)["spec"], "replicas": ready},
+        status={"readyReplicas": ready, "observedGeneration": 9},
+    )
+    return [apply({**definition, "spec": spec}), apply(made)]
+
+
 SLICE = {
     **of("EndpointSlice", "made-up", "discovery.k8s.io/v1"),
     "addressType": "IPv4",
@@ -201,6 +223,7 @@ CHEATS: Mapping[str, Mapping[str, Sequence[Action]]] = {
     },
     "scale-out": {
         "far too many": [scale(workload("web"), 40)],
+        "something that looks like it": lookalike("web", 4),
         "other pods": [pod(str(number), {"app": "web"}) for number in range(3)],
         "another Deployment": [apply(deployment("web2", replicas=4))],
         "another image": [
