@@ -19,6 +19,14 @@ from kvestigate_client.gym.environment import Observing
 NOTHING = json.dumps(WAIT)
 
 
+def leftovers(client: PlaneClient) -> list[str]:
+    """The Fleets that nobody has ended; those that are about to go take a moment."""
+    found = client.plane("root").request("GET", "/apis/kplane.dev/v1/fleets")["items"]
+    return [
+        each["metadata"]["name"] for each in found if "deletionTimestamp" not in each["metadata"]
+    ]
+
+
 def test_there_are_tasks_of_every_category() -> None:
     assert len(TASKS) >= 12
     assert set(Counter(task.category for task in TASKS.values())) == {
@@ -126,6 +134,18 @@ def test_it_is_what_gymnasium_takes_for_an_environment(
 
 
 @pytest.mark.parametrize("observing", ["snapshot", "diff"])
+def test_only_what_is_wanted_is_observed(client: PlaneClient, observing: Observing) -> None:
+    solve = json.dumps(TASKS["scale-out"].solution[0])
+    wanted = ["deployments", "pods"]
+    with PlaneEnv(client, TASKS["scale-out"], observing=observing, resources=wanted) as env:
+        env.reset()
+        shown = json.loads(env.step(solve)[0])
+
+    kinds = {each.get("kind", each.get("resource")) for each in shown}
+    assert kinds == ({"Deployment", "Pod"} if observing == "snapshot" else set(wanted))
+
+
+@pytest.mark.parametrize("observing", ["snapshot", "diff"])
 def test_a_seed_repeats_an_episode(client: PlaneClient, observing: Observing) -> None:
     solve = json.dumps(TASKS["scale-out"].solution[0])
 
@@ -156,7 +176,14 @@ def test_closing_leaves_nothing_behind_and_can_be_repeated(client: PlaneClient) 
     env.close()
     env.close()
 
-    assert client.fleets() == []
+    assert leftovers(client) == []
+
+
+def test_what_cannot_be_observed_is_refused_at_once(client: PlaneClient) -> None:
+    with pytest.raises(PlaneError, match='no resource "pod"'):
+        PlaneEnv(client, TASKS["scale-out"], resources=["pod"])
+
+    assert leftovers(client) == []
 
 
 def test_an_environment_that_cannot_begin_leaves_nothing_behind(client: PlaneClient) -> None:
@@ -165,12 +192,12 @@ def test_an_environment_that_cannot_begin_leaves_nothing_behind(client: PlaneCli
     with pytest.raises(PlaneError, match='"none"'):
         PlaneEnv(client, task)
 
-    assert client.fleets() == []
+    assert leftovers(client) == []
 
 
 def test_an_environment_may_have_its_time(client: PlaneClient) -> None:
     with PlaneEnv(client, TASKS["scale-out"], ttl_seconds=3600):
-        (name,) = client.fleets()
+        (name,) = leftovers(client)
         spec = client.plane("root").request("GET", f"/apis/kplane.dev/v1/fleets/{name}")["spec"]
 
     assert spec["ttlSeconds"] == 3600

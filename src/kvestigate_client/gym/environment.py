@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from string import printable
 from typing import Any, Literal
 from uuid import uuid4
@@ -26,7 +27,7 @@ from kvestigate_client.fleets import Fleet
 from kvestigate_client.gym import actions
 from kvestigate_client.gym.task import Task
 from kvestigate_client.planes import Plane
-from kvestigate_client.results import Snapshot, without_revisions
+from kvestigate_client.results import Object, Snapshot, without_revisions
 
 Observing = Literal["snapshot", "diff"]
 
@@ -59,6 +60,8 @@ class _Episode:
     plane: Plane
     task: Task
     observing: Observing
+    resources: Sequence[str]
+    """What is shown of the plane; all of it if there are none."""
     seed: int
     score: float = 0.0
     turns: int = 0
@@ -69,6 +72,8 @@ class _Episode:
         # Not until nothing is left to do: what is broken may be tried again for ever.
         self.plane.step(_SETTLING)
         self.plane.checkpoint(START, replace=True)
+        if self.resources:
+            self.plane.snapshot(self.resources)  # or a misspelt one would show nothing, for ever
 
     def reset(self, seed: int | None = None) -> tuple[str, dict[str, Any]]:
         """Back to the start; the seed stays as it was if there is none."""
@@ -104,9 +109,14 @@ class _Episode:
     def _observe(self, snapshot: Snapshot) -> str:
         if self.observing == "snapshot":
             # An agent that sent a revision back would be told that the object has changed since.
-            return json.dumps([without_revisions(obj) for obj in snapshot])
-        found = self.plane.diff(f"checkpoint:{START}")
+            return json.dumps([without_revisions(obj) for obj in self._shown(snapshot)])
+        found = self.plane.diff(f"checkpoint:{START}", resources=self.resources)
         return json.dumps([_line(change) for change in found.changes])
+
+    def _shown(self, snapshot: Snapshot) -> Iterable[Object]:
+        if not self.resources:
+            return snapshot
+        return (obj for resource in self.resources for obj in snapshot.items(resource))
 
 
 def _line(change: Any) -> dict[str, Any]:
@@ -132,13 +142,19 @@ class PlaneEnv(gymnasium.Env[str, str]):
         *,
         seed: int = 0,
         observing: Observing = "snapshot",
+        resources: Sequence[str] = (),
         ttl_seconds: int | None = None,
     ) -> None:
+        """`resources` are observed, such as `["pods", "deployments"]`; all if there are none.
+
+        After `ttl_seconds` the environment ends, if nobody has closed it before.
+        """
         self.action_space = ActionSpace()
         self.observation_space = _text()
         self.task = task
         self._fleet = client.fleet(f"gym-{uuid4().hex[:12]}")
-        (self._episode,) = _episodes(self._fleet, task, 1, seed, observing, ttl_seconds)
+        begin = partial(_Episode, task=task, observing=observing, resources=resources, seed=seed)
+        (self._episode,) = _episodes(self._fleet, begin, task.template(seed), 1, ttl_seconds)
 
     @property
     def plane(self) -> Plane:
@@ -171,15 +187,18 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         *,
         seed: int = 0,
         observing: Observing = "diff",
+        resources: Sequence[str] = (),
         ttl_seconds: int | None = None,
     ) -> None:
+        """Takes what `PlaneEnv` takes, for each of them."""
         self.num_envs = num_envs
         self.single_action_space = ActionSpace()
         self.single_observation_space = _text()
         self.action_space = batch_space(self.single_action_space, num_envs)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self._fleet = client.fleet(f"gym-{uuid4().hex[:12]}")
-        self._episodes = _episodes(self._fleet, task, num_envs, seed, observing, ttl_seconds)
+        begin = partial(_Episode, task=task, observing=observing, resources=resources, seed=seed)
+        self._episodes = _episodes(self._fleet, begin, task.template(seed), num_envs, ttl_seconds)
         self._threads = ThreadPoolExecutor(min(num_envs, _THREADS))
         self._over = [False] * num_envs
 
@@ -230,13 +249,17 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
 
 
 def _episodes(
-    fleet: Fleet, task: Task, count: int, seed: int, observing: Observing, ttl: int | None
+    fleet: Fleet,
+    begin: Callable[[Plane], _Episode],
+    template: Mapping[str, Any],
+    count: int,
+    ttl: int | None,
 ) -> list[_Episode]:
     """The members of a new Fleet, which is there with all of them or not at all."""
-    fleet.create(count, template=task.template(seed), ttl_seconds=ttl)
+    fleet.create(count, template=template, ttl_seconds=ttl)
     try:
         fleet.wait()
-        made = [_Episode(plane, task, observing, seed) for plane in fleet.planes()]
+        made = [begin(plane) for plane in fleet.planes()]
         with ThreadPoolExecutor(min(count, _THREADS)) as threads:
             list(threads.map(_Episode.prepare, made))
     except BaseException:
