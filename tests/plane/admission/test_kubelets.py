@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.plane.conftest import Api
+from tests.plane.conftest import MERGE, Api
 
 CORE = "/api/v1/namespaces/default"
 KUBELET = {"impersonate_user": "system:node:n", "impersonate_group": "system:nodes"}
@@ -126,15 +126,47 @@ async def test_tokens_are_for_whom_the_pod_has_them(
     assert answer.status == status, answer.body
 
 
-async def test_a_user_of_the_group_who_names_no_node_writes_nothing(guarded: Api) -> None:
+async def let_kubelets_do_anything(api: Api) -> None:
     group = "rbac.authorization.k8s.io"
-    nobody = {"impersonate_user": "system:node:", "impersonate_group": "system:nodes"}
     binding = {
         "metadata": {"name": "b"},
         "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "cluster-admin"},
         "subjects": [{"apiGroup": group, "kind": "Group", "name": "system:nodes"}],
     }
-    await guarded.post(f"/apis/{group}/v1/clusterrolebindings", binding)
+    await api.post(f"/apis/{group}/v1/clusterrolebindings", binding)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "why"),
+    [
+        ("POST", f"{CORE}/pods/p/binding", 'unexpected pod subresource "binding"'),
+        ("PATCH", f"{CORE}/pods/p/resize", 'unexpected pod subresource "resize"'),
+        ("PATCH", f"{CORE}/pods/p", 'unexpected operation "UPDATE"'),
+        ("DELETE", f"{CORE}/pods/p", 'node "n" can only delete pods'),
+        ("DELETE", f"{CORE}/pods", 'node "n" can only delete pods'),
+    ],
+)
+async def test_no_role_lets_a_kubelet_write_beyond_its_node(
+    guarded: Api, method: str, path: str, why: str
+) -> None:
+    await let_kubelets_do_anything(guarded)
+    await guarded.post(f"{CORE}/serviceaccounts", {"metadata": {"name": "default"}})
+    pod = {"nodeName": "o", "containers": [{"name": "c", "image": "i"}]}
+    made = await guarded.post(f"{CORE}/pods", {"metadata": {"name": "p"}, "spec": pod})
+    assert made.status == 201
+    body = {"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}}
+    sent = {"POST": body, "PATCH": {"spec": {"activeDeadlineSeconds": 9}}}.get(method)
+    media = {"PATCH": {"content_type": MERGE}}.get(method, {})
+
+    answer = await guarded.call(method, path, sent, **KUBELET, **media)
+
+    assert answer.status == 403, answer.body
+    assert why in answer.body["message"]
+
+
+async def test_a_user_of_the_group_who_names_no_node_writes_nothing(guarded: Api) -> None:
+    nobody = {"impersonate_user": "system:node:", "impersonate_group": "system:nodes"}
+    await let_kubelets_do_anything(guarded)
 
     answer = await guarded.post("/api/v1/nodes", {"metadata": {"name": "n"}}, **nobody)
 

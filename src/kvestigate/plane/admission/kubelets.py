@@ -50,7 +50,8 @@ def restrict_kubelet(write: Write) -> None:
         return
     if not node:
         raise _refuse(write, f'could not determine node from user "{write.scene.user.name}"')
-    for why in _RULES[write.asked.group, write.asked.resource](write, node):
+    rule = _RULES.get((write.asked.group, write.asked.resource))
+    for why in rule(write, node) if rule is not None else ():
         raise _refuse(write, why)
 
 

@@ -26,6 +26,7 @@ from kvestigate.plane.policies.evaluation import judge
 from kvestigate.plane.store.model import ResourceKey
 
 CHANGING: dict[ResourceKey, tuple[Rule, ...]] = {
+    ("", "bindings"): (restrict_kubelet,),
     ("", "nodes"): (restrict_kubelet, taint_new_node),
     ("", "persistentvolumeclaims"): (restrict_kubelet, protect_in_use, give_storage_class),
     ("", "persistentvolumes"): (protect_in_use,),
