@@ -106,3 +106,13 @@ def test_init_containers_count_where_they_need_more() -> None:
     }
     it = view(ResourceQuota, "q", spec={"hard": {"cpu": "10"}})
     assert decide(it, Usage(pods=[pod("a", spec=spec)])).used == {"cpu": "2600m"}
+
+
+def test_what_a_pod_asks_for_as_a_whole_replaces_what_its_containers_do() -> None:
+    whole = {"resources": {"requests": {"cpu": "3"}, "limits": {"memory": "2Gi"}}}
+    usage = Usage(pods=[asking("a", spec=whole, **BIG), asking("b", spec=whole)])
+    hard = {"requests.cpu": "10", "requests.memory": "9Gi", "limits.memory": "9Gi"}
+    status = decide(view(ResourceQuota, "q", spec={"hard": hard}), usage)
+    assert status.used == {"requests.cpu": "6", "requests.memory": "1Gi", "limits.memory": "4Gi"}
+    scoped = {"hard": {"pods": "10"}, "scopes": ["NotBestEffort"]}
+    assert decide(view(ResourceQuota, "q", spec=scoped), usage).used == {"pods": "2"}

@@ -12,14 +12,26 @@ _Read = Callable[[Container], Mapping[str, str]]
 
 
 def requests(pod: Pod) -> Amounts:
-    return _total(pod, lambda it: it.resources.requests)
+    whole = {} if pod.spec.resources is None else pod.spec.resources.requests
+    return _total(pod, lambda it: it.resources.requests, whole)
 
 
 def limits(pod: Pod) -> Amounts:
-    return _total(pod, lambda it: it.resources.limits)
+    whole = {} if pod.spec.resources is None else pod.spec.resources.limits
+    return _total(pod, lambda it: it.resources.limits, whole)
 
 
-def _total(pod: Pod, read: _Read) -> Amounts:
+def states_requests(pod: Pod) -> bool:
+    """Whether a pod says what it asks for as a whole."""
+    return pod.spec.resources is not None and any(map(_is_shared, pod.spec.resources.requests))
+
+
+def _is_shared(resource: str) -> bool:
+    """Whether the containers of a pod can have it from one pool."""
+    return resource in ("cpu", "memory") or resource.startswith("hugepages-")
+
+
+def _total(pod: Pod, read: _Read, stated: Mapping[str, str]) -> Amounts:
     running: Amounts = {}
     for container in pod.spec.containers:
         running = added(running, read(container))
@@ -34,6 +46,7 @@ def _total(pod: Pod, read: _Read) -> Amounts:
         peak = {name: max(peak.get(name, ZERO), now.get(name, ZERO)) for name in {*peak, *now}}
     whole = _sum(running, sidecars)
     whole = {name: max(whole.get(name, ZERO), peak.get(name, ZERO)) for name in {*whole, *peak}}
+    whole |= {name: parse(value) for name, value in stated.items() if _is_shared(name)}
     return added(whole, pod.spec.overhead)
 
 
