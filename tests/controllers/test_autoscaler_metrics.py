@@ -7,16 +7,23 @@ from typing import Any
 import msgspec
 import pytest
 
-from kvestigate.controllers.autoscaler_metrics import Proposal, propose
-from kvestigate.controllers.views import Metric
+from kvestigate.controllers.autoscaler_metrics import Looked, Proposal, Tolerance, propose
+from kvestigate.controllers.views import Behavior, Metric
 from kvestigate.kube.quantities import parse
 from kvestigate.kube.views.pods import Pod
-from tests.controllers.builders import pod
+from tests.controllers.builders import NOW, at, pod
 
 
-def worker(name: str, **more: Any) -> Pod:
-    resources = {"requests": {"cpu": "100m", "memory": "64Mi"}}
-    return pod(name, spec={"containers": [{"name": "main", "resources": resources}]}, **more)
+def worker(name: str, *, cpu: str = "100m", started: float = -1000, **more: Any) -> Pod:
+    resources = {"requests": {"cpu": cpu, "memory": "64Mi"}}
+    spec = {"containers": [{"name": "main", "resources": resources}]}
+    return pod(name, spec=more.pop("spec", spec), startTime=at(started), **more)
+
+
+def of(*metrics: Metric, pods: list[Pod], main: str, current: int = 0) -> Proposal:
+    """With pods whose only container uses so much of the CPU."""
+    usage = {each.metadata.name: {"main": {"cpu": parse(main)}} for each in pods}
+    return propose(metrics, Looked(NOW, current or len(pods), pods, usage))
 
 
 def metric(resource: str = "cpu", **target: Any) -> Metric:
@@ -38,14 +45,14 @@ def proposed(
     """With so many pods that use what is given, and others."""
     pods = [worker(f"p{n}") for n in range(len(cpu))]
     pods += [worker(f"silent{n}") for n in range(silent)]
-    pods += [worker(f"unready{n}", ready=False) for n in range(unready)]
+    pods += [worker(f"unready{n}", ready=False, started=-100) for n in range(unready)]
     used = {f"p{n}": amount for n, amount in enumerate(cpu)}
     used |= {f"unready{n}": "900m" for n in range(unready)}
     usage = {
         name: {"main": {"cpu": parse(amount), "memory": parse(memory)}}
         for name, amount in used.items()
     }
-    return propose(metrics, len(pods), pods, usage)
+    return propose(metrics, Looked(NOW, len(pods), pods, usage))
 
 
 @pytest.mark.parametrize(
@@ -53,6 +60,10 @@ def proposed(
     [
         (HALF, ["100m", "100m"], {}, 4),
         (HALF, ["52m", "53m"], {}, 2),
+        (HALF, ["55m"] * 20, {}, 20),
+        (HALF, ["45m"] * 20, {}, 20),
+        (HALF, ["56m"] * 20, {}, 23),
+        (HALF, ["50m"] * 2, {"silent": 2}, 4),
         (HALF, ["10m"] * 4, {}, 1),
         (HALF, ["75m"] * 3, {}, 5),
         (HALF, ["10m"] * 2, {"silent": 2}, 4),
@@ -94,7 +105,8 @@ def test_a_whole_core_is_shown_as_one() -> None:
 
 def test_a_containers_metric_counts_that_one_alone() -> None:
     usage = {"p": {"main": {"cpu": parse("30m")}, "proxy": {"cpu": parse("500m")}}}
-    found = propose([of_container("main", averageUtilization=50)], 1, [worker("p")], usage)
+    looked = Looked(NOW, 1, [worker("p")], usage)
+    found = propose([of_container("main", averageUtilization=50)], looked)
     assert msgspec.to_builtins(found.metrics) == (
         {
             "type": "ContainerResource",
@@ -162,8 +174,43 @@ def test_what_is_unknown_says_why(metric: Metric, cpu: list[str], reason: str, w
 
 
 def test_pods_that_ask_for_nothing_have_no_utilisation() -> None:
-    bare = pod("p", spec={"containers": [{"name": "main"}]})
-    found = propose([HALF], 1, [bare], {"p": {"main": {"cpu": parse("1")}}})
-    assert [str(one) for one in found.unread] == [
+    bare = worker("p", spec={"containers": [{"name": "main"}]})
+    assert [str(one) for one in of(HALF, pods=[bare], main="1").unread] == [
         "failed to get cpu utilization: missing request for cpu in container main of Pod p"
     ]
+    zero = worker("p", cpu="0")
+    assert [str(one) for one in of(HALF, pods=[zero], main="1").unread] == [
+        "failed to get cpu utilization: no metrics returned matched known pods"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("started", "since", "size"),
+    [(-100, -50, 4), (-1000, -990, 4), (-1000, -500, 8)],
+    ids=["it starts", "it was never ready", "the load is too much for it"],
+)
+def test_a_pod_that_was_ready_once_counts(started: float, since: float, size: int) -> None:
+    pods = [worker("a"), worker("b", ready=False, started=started, since=since)]
+    assert of(HALF, pods=pods, main="200m").replicas == size
+
+
+def test_what_a_pod_asks_for_as_a_whole_is_what_counts() -> None:
+    whole = {"containers": [{"name": "main"}], "resources": {"requests": {"cpu": "200m"}}}
+    assert of(HALF, pods=[worker("p", spec=whole)], main="200m").replicas == 2
+
+
+def test_a_pod_of_which_a_container_tells_nothing_does_not_answer() -> None:
+    usage = {"p": {"main": {"cpu": parse("1")}, "proxy": {}}}
+    found = propose([HALF], Looked(NOW, 1, [worker("p")], usage))
+    assert found.replicas is None
+
+
+def test_an_autoscaler_may_say_what_it_tolerates() -> None:
+    rules = {"scaleUp": {"tolerance": "50m"}, "scaleDown": {"tolerance": "0.4"}}
+    tolerance = Tolerance.of(msgspec.convert(rules, Behavior))
+    sizes = []
+    for used in ("54m", "31m"):
+        usage = {f"p{n}": {"main": {"cpu": parse(used)}} for n in range(10)}
+        looked = Looked(NOW, 10, [worker(f"p{n}") for n in range(10)], usage)
+        sizes.append(propose([HALF], looked, tolerance).replicas)
+    assert sizes == [11, 10]

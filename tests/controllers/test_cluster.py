@@ -377,6 +377,34 @@ async def test_an_autoscaler_keeps_to_its_bounds_without_metrics(bed: Bed) -> No
         await bed.until("horizontalpodautoscalers", rescaled)
 
 
+async def test_an_autoscaler_that_may_not_resize_says_so(embedded: Bed) -> None:
+    rule = {"apiGroups": ["apps"], "apiVersions": ["v1"], "operations": ["UPDATE"]}
+    policy = {
+        "matchConstraints": {"resourceRules": [{**rule, "resources": ["deployments/scale"]}]},
+        "validations": [{"expression": "false", "message": "as it is"}],
+    }
+    name = {"metadata": {"name": "p"}}
+    await embedded.create("validatingadmissionpolicies", {**name, "spec": policy})
+    bound = {"policyName": "p", "validationActions": ["Deny"]}
+    await embedded.create("validatingadmissionpolicybindings", {**name, "spec": bound})
+    async with running(embedded, "horizontal-pod-autoscaler-controller"):
+        await embedded.create("deployments", deployment(replicas=3))
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        spec = {"scaleTargetRef": target, "maxReplicas": 2}
+        await embedded.create(
+            "horizontalpodautoscalers", {"metadata": {"name": "web"}, "spec": spec}
+        )
+
+        def says(found: Objects) -> bool:
+            conditions = found["web"].get("status", {}).get("conditions", ())
+            return any(
+                it["reason"] == "FailedUpdateScale" and it["message"].endswith("as it is")
+                for it in conditions
+            )
+
+        await embedded.until("horizontalpodautoscalers", says)
+
+
 async def test_an_autoscaler_without_metrics_says_so(bed: Bed) -> None:
     names = ("horizontal-pod-autoscaler-controller", "deployment-controller")
     async with running(bed, *names):

@@ -10,7 +10,14 @@ from kvestigate import errors
 from kvestigate.client.call import Selection
 from kvestigate.client.recorder import WARNING
 from kvestigate.controllers import conditions, owners
-from kvestigate.controllers.autoscaler_metrics import DEFAULT, Proposal, Usage, propose
+from kvestigate.controllers.autoscaler_metrics import (
+    DEFAULT,
+    Looked,
+    Proposal,
+    Tolerance,
+    Usage,
+    propose,
+)
 from kvestigate.controllers.cache import Change, Key
 from kvestigate.controllers.context import Context
 from kvestigate.controllers.kinds import AUTOSCALERS, PODS
@@ -90,13 +97,13 @@ class AutoscalerController:
         current = int(scale["spec"].get("replicas") or 0)
         message = "the HPA controller was able to get the target's current scale"
         status = self._noted(scaler, "AbleToScale", "True", "SucceededGetScale", message)
-        status = msgspec.structs.replace(status, current_replicas=current)
+        status = msgspec.structs.replace(status, current_replicas=current, current_metrics=())
         past = self._past.setdefault(key, Past([(self._context.now(), current)]))
         spec = scaler.spec
         if current == 0:
             message = "scaling is disabled since the replica count of the target is zero"
             status = self._put(status, "ScalingActive", "False", "ScalingDisabled", message)
-            return msgspec.structs.replace(status, desired_replicas=0, current_metrics=())
+            return msgspec.structs.replace(status, desired_replicas=0)
         if current > spec.max_replicas:
             wanted, why = spec.max_replicas, "Current number of replicas above Spec.MaxReplicas"
         elif current < spec.min_replicas:
@@ -161,19 +168,24 @@ class AutoscalerController:
         past: Past,
         status: HorizontalPodAutoscalerStatus,
     ) -> HorizontalPodAutoscalerStatus:
-        status = msgspec.structs.replace(status, desired_replicas=size)
         if size == current:
-            return status
+            return msgspec.structs.replace(status, desired_replicas=size)
         now = self._context.now()
         name = scaler.spec.scale_target_ref.name
-        await self._context.api(key.plane).scale(resource, name, size, namespace=key.namespace)
+        try:
+            await self._context.api(key.plane).scale(resource, name, size, namespace=key.namespace)
+        except errors.ApiError as error:
+            told = f"New size: {size}; reason: {why}; error: {error.message}"
+            self._warn(key, scaler, "FailedRescale", told)
+            message = f"the HPA controller was unable to update the target scale: {error.message}"
+            return self._put(status, "AbleToScale", "False", "FailedUpdateScale", message)
         past.steps = [each for each in past.steps if each[0] > now - 1800]
         past.steps.append((now, size - current))
         message = f"New size: {size}; reason: {why}"
         self._context.tell(key.plane, AUTOSCALERS, scaler, "SuccessfulRescale", message)
         message = f"the HPA controller was able to update the target scale to {size}"
         status = self._put(status, "AbleToScale", "True", "SucceededRescale", message)
-        return msgspec.structs.replace(status, last_scale_time=stamp(now))
+        return msgspec.structs.replace(status, desired_replicas=size, last_scale_time=stamp(now))
 
     async def _proposal(
         self, key: Key, scaler: HorizontalPodAutoscaler, scale: dict[str, Any], current: int
@@ -186,7 +198,9 @@ class AutoscalerController:
             for pod in self._pods.find(owners.NAMESPACE, key.plane, key.namespace)
             if labels and selector.matches(pod.metadata.labels)
         ]
-        return propose(scaler.spec.metrics or (DEFAULT,), current, pods, usage)
+        looked = Looked(self._context.now(), current, pods, usage)
+        tolerance = Tolerance.of(scaler.spec.behavior)
+        return propose(scaler.spec.metrics or (DEFAULT,), looked, tolerance)
 
     async def _usage(self, key: Key, labels: str) -> Usage:
         try:

@@ -10,8 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from kvestigate.controllers.pods import is_leaving, is_ready
+from kvestigate.controllers.podrequests import requests, states_requests
+from kvestigate.controllers.pods import condition, is_leaving
+from kvestigate.controllers.times import seconds
 from kvestigate.controllers.views import (
+    Behavior,
     ContainerMetricStatus,
     Metric,
     MetricStatus,
@@ -19,12 +22,14 @@ from kvestigate.controllers.views import (
     MetricValue,
     ResourceMetric,
     ResourceMetricStatus,
+    ScalingRules,
 )
 from kvestigate.kube.quantities import Notation, Quantity, parse
 from kvestigate.kube.views.pods import Container, Pod
 
-TOLERANCE = 0.1
-"""A ratio this close to 1 is left alone: chasing noise costs more than it gains."""
+INITIALISING, SETTLING = 300.0, 30.0
+"""Seconds from the start of a pod: as long it may take to become ready, and who is unready since
+that soon has never been ready."""
 _MILLI = 1_000_000
 """Nanos in a thousandth."""
 
@@ -34,6 +39,43 @@ Amounts = dict[str, int]
 """Pod name -> thousandths."""
 
 DEFAULT = Metric("Resource", ResourceMetric("cpu", MetricTarget("Utilization", 80)))
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """Ratios this close to 1 are left alone: chasing noise costs more than it gains."""
+
+    down: float = 0.1
+    up: float = 0.1
+
+    @classmethod
+    def of(cls, behavior: Behavior | None) -> Tolerance:
+        if behavior is None:
+            return USUAL
+        return cls(_told(behavior.scale_down, USUAL.down), _told(behavior.scale_up, USUAL.up))
+
+    def covers(self, ratio: float) -> bool:
+        return 1 - self.down <= ratio <= 1 + self.up
+
+
+USUAL = Tolerance()
+
+
+def _told(rules: ScalingRules | None, usual: float) -> float:
+    if rules is None or rules.tolerance is None:
+        return usual
+    return parse(rules.tolerance).nanos / 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What is to be seen of the pods of an autoscaler."""
+
+    now: float
+    current: int
+    """How many there should be."""
+    pods: Sequence[Pod]
+    usage: Usage
 
 
 class Unread(Exception):
@@ -85,7 +127,7 @@ class _Source:
         return Unread(f"FailedGet{kind}Metric", attempt, told)
 
 
-def propose(metrics: Sequence[Metric], current: int, pods: Sequence[Pod], usage: Usage) -> Proposal:
+def propose(metrics: Sequence[Metric], looked: Looked, tolerance: Tolerance = USUAL) -> Proposal:
     """The largest size that any metric asks for.
 
     Not a smaller one while some metric is unknown: it might ask for more.
@@ -96,7 +138,7 @@ def propose(metrics: Sequence[Metric], current: int, pods: Sequence[Pod], usage:
     for metric in metrics:
         try:
             source = _source(metric)
-            size, value = _by_metric(source, current, pods, usage)
+            size, value = _by_metric(source, looked, tolerance)
         except Unread as failure:
             unread.append(failure)
             shown.append(MetricStatus(""))
@@ -104,7 +146,7 @@ def propose(metrics: Sequence[Metric], current: int, pods: Sequence[Pod], usage:
             sizes.append((size, source.name))
             shown.append(_status(source, value))
     size, because = max(sizes, key=lambda it: it[0], default=(0, ""))
-    known = bool(sizes) and not (unread and size < current)
+    known = bool(sizes) and not (unread and size < looked.current)
     return Proposal(size if known else None, because, tuple(shown), tuple(unread))
 
 
@@ -129,10 +171,9 @@ def _status(source: _Source, value: MetricValue) -> MetricStatus:
     return MetricStatus("Resource", ResourceMetricStatus(source.resource, value))
 
 
-def _by_metric(
-    source: _Source, current: int, pods: Sequence[Pod], usage: Usage
-) -> tuple[int, MetricValue]:
-    used = _used(source, usage)
+def _by_metric(source: _Source, looked: Looked, tolerance: Tolerance) -> tuple[int, MetricValue]:
+    current, pods = looked.current, looked.pods
+    used = _used(source, looked.usage)
     if not used:
         raise source.failure(
             f"unable to get metrics for resource {source.resource}: "
@@ -140,7 +181,7 @@ def _by_metric(
         )
     if not pods:
         raise source.failure("no pods returned by selector while calculating replica count")
-    counted, unready, missing = _sorted_out(source, pods, used)
+    counted, unready, missing = _sorted_out(source, looked, used)
     if not counted:
         raise source.failure("did not receive metrics for targeted pods (pods might be unready)")
     scale = _Scale(source, pods)
@@ -149,38 +190,37 @@ def _by_metric(
     value = MetricValue(percent, _shown(source.resource, average))
     up = unready if ratio > 1 else []
     if not up and not missing:
-        near = abs(ratio - 1) <= TOLERANCE
-        return (current if near else _rounded(ratio * len(counted))), value
-    supposed = dict.fromkeys(up, 0) | scale.supposed(missing, ratio)
-    everybody = counted | supposed
+        return (current if tolerance.covers(ratio) else ceil(ratio * len(counted))), value
+    everybody = counted | dict.fromkeys(up, 0) | scale.supposed(missing, ratio)
     again, _ = scale.ratio(everybody)
-    if abs(again - 1) <= TOLERANCE or (ratio < 1 < again) or (again < 1 < ratio):
+    if tolerance.covers(again) or (ratio < 1 < again) or (again < 1 < ratio):
         return current, value
-    size = _rounded(again * len(everybody))
+    size = ceil(again * len(everybody))
     wrong_way = (again < 1 and size > current) or (again > 1 and size < current)
     return (current if wrong_way else size), value
 
 
 def _used(source: _Source, usage: Usage) -> Amounts:
+    """Of the pods all of whose containers, as far as they matter, tell it."""
     found: Amounts = {}
     for pod, containers in usage.items():
         amounts = [
-            resources[source.resource].millis
+            resources.get(source.resource)
             for name, resources in containers.items()
-            if source.container in ("", name) and source.resource in resources
+            if source.container in ("", name)
         ]
-        if amounts:
-            found[pod] = sum(amounts)
+        if amounts and None not in amounts:
+            found[pod] = sum(amount.millis for amount in amounts if amount is not None)
     return found
 
 
 def _sorted_out(
-    source: _Source, pods: Sequence[Pod], used: Amounts
+    source: _Source, looked: Looked, used: Amounts
 ) -> tuple[Amounts, list[str], list[str]]:
     """What counts, who is not ready to be counted, and who does not answer."""
     counted: Amounts = {}
     unready, missing = [], []
-    for pod in pods:
+    for pod in looked.pods:
         name = pod.metadata.name
         if is_leaving(pod) or pod.status.phase == "Failed":
             continue
@@ -188,17 +228,31 @@ def _sorted_out(
             unready.append(name)
         elif name not in used:
             missing.append(name)
-        elif source.resource == "cpu" and not is_ready(pod):
+        elif source.resource == "cpu" and _is_starting(pod, looked.now):
             unready.append(name)  # what starting up takes says nothing of the load
         else:
             counted[name] = used[name]
     return counted, unready, missing
 
 
+def _is_starting(pod: Pod, now: float) -> bool:
+    """Not ready, and not because of the load: one that was ready before still counts."""
+    ready = condition(pod, "Ready")
+    if ready is None or pod.status.start_time is None:
+        return True
+    if ready.status != "False":
+        return False
+    started = seconds(pod.status.start_time)
+    return now < started + INITIALISING or (
+        seconds(ready.last_transition_time) < started + SETTLING
+    )
+
+
 class _Scale:
     """How usage compares to the target of a metric."""
 
     def __init__(self, source: _Source, pods: Sequence[Pod]) -> None:
+        self._source = source
         self._percent = source.target.average_utilization
         self._amount = 0
         self._requests: Amounts = {}
@@ -216,11 +270,15 @@ class _Scale:
         if self._percent is None:
             return (total // len(used)) / self._amount, None
         asked = sum(self._requests[name] for name in used)
-        percent = total * 100 // max(1, asked)
+        if not asked:
+            raise self._source.failure("no metrics returned matched known pods")
+        percent = total * 100 // asked
         return percent / self._percent, percent
 
     def supposed(self, missing: Sequence[str], ratio: float) -> Amounts:
-        """What those who do not answer may use."""
+        """What those who do not answer may use; where nothing has to move, they do not count."""
+        if ratio == 1:
+            return {}
         if ratio > 1:
             return dict.fromkeys(missing, 0)
         if self._percent is None:
@@ -230,6 +288,12 @@ class _Scale:
 
 
 def _request(source: _Source, pod: Pod) -> int:
+    if not source.container and states_requests(pod):
+        whole = requests(pod).get(source.resource)
+        if whole is None:
+            why = f"missing pod-level request for {source.resource} in Pod {pod.metadata.name}"
+            raise source.failure(why)
+        return whole.millis
     sidecars = [one for one in pod.spec.init_containers if one.restart_policy == "Always"]
     wanted = [
         one for one in (*pod.spec.containers, *sidecars) if source.container in ("", one.name)
@@ -247,10 +311,6 @@ def _asked(source: _Source, pod: Pod, container: Container) -> int:
             f"of Pod {pod.metadata.name}"
         )
     return parse(amount).millis
-
-
-def _rounded(size: float) -> int:
-    return ceil(size - 1e-9)
 
 
 def _shown(resource: str, millis: int) -> str:

@@ -5,9 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import ceil
 
-from kvestigate.controllers.views import HorizontalPodAutoscaler, ScalingPolicy, ScalingRules
+from kvestigate.controllers.views import (
+    HorizontalPodAutoscaler,
+    HorizontalPodAutoscalerSpec,
+    ScalingPolicy,
+    ScalingRules,
+)
 
 DOWN_WINDOW = 300
+_ALWAYS_REACHED = 4
+"""Pods that there may be after one step, however few there were."""
 
 _UP = ScalingRules(
     stabilization_window_seconds=0,
@@ -42,34 +49,43 @@ class Verdict:
 def limited(
     scaler: HorizontalPodAutoscaler, current: int, wished: int, past: Past, now: float
 ) -> Verdict:
-    """The size within windows, policies and bounds."""
-    spec = scaler.spec
-    up = spec.behavior.scale_up or _UP
-    down = spec.behavior.scale_down or _DOWN
-    steady = _stabilised(current, wished, up, down, past, now)
+    """The size within windows, policies and bounds; `current` is within the bounds."""
+    behavior = scaler.spec.behavior
+    up = _UP if behavior is None else behavior.scale_up or _UP
+    down = _DOWN if behavior is None else behavior.scale_down or _DOWN
+    lowest, highest = _recent(wished, up, down, past, now)
+    if behavior is None:
+        # Who says nothing of the pace is held to one that needs no memory.
+        steady, most, least = highest, max(2 * current, _ALWAYS_REACHED), 0
+    else:
+        steady = min(max(current, lowest), highest)
+        most = _reach(up, current, past, now, up=True)
+        least = _reach(down, current, past, now, up=False)
     stabilised = ""
     if steady != wished:
         stabilised = "ScaleDownStabilized" if wished < steady else "ScaleUpStabilized"
-    reason = ""
-    if steady > current:
-        most = _reach(up, current, past, now, up=True)
-        if steady > most:
-            steady, reason = most, "ScaleUpLimit"
-    elif steady < current:
-        least = _reach(down, current, past, now, up=False)
-        if steady < least:
-            steady, reason = least, "ScaleDownLimit"
-    if steady > spec.max_replicas:
-        return Verdict(spec.max_replicas, "TooManyReplicas", stabilised)
-    if steady < spec.min_replicas:
-        return Verdict(spec.min_replicas, "TooFewReplicas", stabilised)
-    return Verdict(steady, reason, stabilised)
+    size, limit = _bounded(scaler.spec, current, steady, most, least)
+    return Verdict(size, limit, stabilised)
 
 
-def _stabilised(
-    current: int, wished: int, up: ScalingRules, down: ScalingRules, past: Past, now: float
-) -> int:
-    """The lowest wish of the window on the way up, the highest on the way down."""
+def _bounded(
+    spec: HorizontalPodAutoscalerSpec, current: int, wished: int, most: int, least: int
+) -> tuple[int, str]:
+    if wished > current and wished > min(most, spec.max_replicas):
+        if most < spec.max_replicas:
+            return most, "ScaleUpLimit"
+        return spec.max_replicas, "TooManyReplicas"
+    if wished < current and wished < max(least, spec.min_replicas):
+        if least > spec.min_replicas:
+            return least, "ScaleDownLimit"
+        return spec.min_replicas, "TooFewReplicas"
+    return wished, ""
+
+
+def _recent(
+    wished: int, up: ScalingRules, down: ScalingRules, past: Past, now: float
+) -> tuple[int, int]:
+    """The lowest wish of the window on the way up, the highest of that on the way down."""
     past.wished.append((now, wished))
     up_window = up.stabilization_window_seconds or 0
     down_window = down.stabilization_window_seconds
@@ -78,7 +94,7 @@ def _stabilised(
     past.wished[:] = [each for each in past.wished if each[0] >= oldest]
     lowest = min(size for at, size in past.wished if at >= now - up_window)
     highest = max(size for at, size in past.wished if at >= now - down_window)
-    return min(max(current, lowest), highest)
+    return lowest, highest
 
 
 def _reach(rules: ScalingRules, current: int, past: Past, now: float, *, up: bool) -> int:
@@ -88,12 +104,9 @@ def _reach(rules: ScalingRules, current: int, past: Past, now: float, *, up: boo
     policies = rules.policies or (_UP if up else _DOWN).policies
     found = []
     for policy in policies:
-        recent = sum(
-            change
-            for at, change in past.steps
-            if at > now - policy.period_seconds and (change > 0) == up
+        start = current - sum(
+            change for at, change in past.steps if at > now - policy.period_seconds
         )
-        start = current - recent
         if policy.type == "Pods":
             found.append(start + policy.value if up else start - policy.value)
         elif up:

@@ -343,6 +343,7 @@ class ScalingRules(View, frozen=True):
     stabilization_window_seconds: int | None = None
     select_policy: str = "Max"
     policies: tuple[ScalingPolicy, ...] = ()
+    tolerance: str | None = None
 
 
 class Behavior(View, frozen=True):
@@ -355,7 +356,7 @@ class HorizontalPodAutoscalerSpec(View, frozen=True):
     min_replicas: int = 1
     max_replicas: int = 1
     metrics: tuple[Metric, ...] = ()
-    behavior: Behavior = Behavior()
+    behavior: Behavior | None = None
 
 
 class MetricValue(View, frozen=True):
