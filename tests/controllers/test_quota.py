@@ -108,11 +108,14 @@ def test_init_containers_count_where_they_need_more() -> None:
     assert decide(it, Usage(pods=[pod("a", spec=spec)])).used == {"cpu": "2600m"}
 
 
-def test_what_a_pod_asks_for_as_a_whole_replaces_what_its_containers_do() -> None:
+def test_what_is_said_of_a_pod_as_a_whole() -> None:
     whole = {"resources": {"requests": {"cpu": "3"}, "limits": {"memory": "2Gi"}}}
     usage = Usage(pods=[asking("a", spec=whole, **BIG), asking("b", spec=whole)])
     hard = {"requests.cpu": "10", "requests.memory": "9Gi", "limits.memory": "9Gi"}
     status = decide(view(ResourceQuota, "q", spec={"hard": hard}), usage)
     assert status.used == {"requests.cpu": "6", "requests.memory": "1Gi", "limits.memory": "4Gi"}
+    overhead = Usage(pods=[asking("a", spec={"overhead": {"cpu": "1", "memory": "1Gi"}}, **BIG)])
+    status = decide(view(ResourceQuota, "q", spec={"hard": hard}), overhead)
+    assert status.used == {"requests.cpu": "2500m", "requests.memory": "2Gi", "limits.memory": "0"}
     scoped = {"hard": {"pods": "10"}, "scopes": ["NotBestEffort"]}
     assert decide(view(ResourceQuota, "q", spec=scoped), usage).used == {"pods": "2"}

@@ -13,12 +13,14 @@ _Read = Callable[[Container], Mapping[str, str]]
 
 def requests(pod: Pod) -> Amounts:
     whole = {} if pod.spec.resources is None else pod.spec.resources.requests
-    return _total(pod, lambda it: it.resources.requests, whole)
+    return added(_total(pod, lambda it: it.resources.requests, whole), pod.spec.overhead)
 
 
 def limits(pod: Pod) -> Amounts:
     whole = {} if pod.spec.resources is None else pod.spec.resources.limits
-    return _total(pod, lambda it: it.resources.limits, whole)
+    total = _total(pod, lambda it: it.resources.limits, whole)
+    # A pod without a limit stays without one.
+    return added(total, {name: it for name, it in pod.spec.overhead.items() if name in total})
 
 
 def states_requests(pod: Pod) -> bool:
@@ -46,8 +48,7 @@ def _total(pod: Pod, read: _Read, stated: Mapping[str, str]) -> Amounts:
         peak = {name: max(peak.get(name, ZERO), now.get(name, ZERO)) for name in {*peak, *now}}
     whole = _sum(running, sidecars)
     whole = {name: max(whole.get(name, ZERO), peak.get(name, ZERO)) for name in {*whole, *peak}}
-    whole |= {name: parse(value) for name, value in stated.items() if _is_shared(name)}
-    return added(whole, pod.spec.overhead)
+    return whole | {name: parse(value) for name, value in stated.items() if _is_shared(name)}
 
 
 def added(amounts: Amounts, more: Mapping[str, str]) -> Amounts:
