@@ -122,3 +122,26 @@ async def test_it_lasts_as_long_as_was_asked_for(api: Api) -> None:
     ends = answer.body["status"]["expirationTimestamp"]
     lasts = datetime.fromisoformat(ends) - datetime.fromisoformat(made)
     assert lasts == timedelta(seconds=7200)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "audiences", "kept"),
+    [(3607, [], True), (3608, [], False), (3607, ["vault"], False)],
+)
+async def test_the_token_that_every_pod_has_may_be_kept_for_a_year(
+    guarded: Api, issuer: TokenIssuer, seconds: int, audiences: list[str], kept: bool
+) -> None:
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    await guarded.post(f"{NAMESPACE}/pods", pod)
+    reference = {"kind": "Pod", "apiVersion": "v1", "name": "p"}
+    spec = {"expirationSeconds": seconds, "boundObjectRef": reference, "audiences": audiences}
+
+    answer = await guarded.post(TOKENS, {"spec": spec})
+
+    ends = datetime.fromisoformat(answer.body["status"]["expirationTimestamp"])
+    made = datetime.fromisoformat(answer.body["metadata"]["creationTimestamp"])
+    assert ends - made == timedelta(seconds=seconds)
+    claims = issuer.key.verify(answer.body["status"]["token"])
+    assert claims["exp"] - claims["iat"] == (365 * 24 * 3600 if kept else seconds)
+    warned = claims["iat"] + seconds if kept else None
+    assert claims["kubernetes.io"].get("warnafter") == warned

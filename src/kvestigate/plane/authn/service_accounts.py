@@ -84,7 +84,9 @@ class TokenIssuer:
         seconds: int,
         bound: Sequence[Bound],
         random: Random,
+        good_for: int = 0,
     ) -> str:
+        """A token; `good_for` as many seconds, if that is more than its user should count on."""
         about: dict[str, Any] = {
             "namespace": account.namespace,
             "serviceaccount": {"name": account.name, "uid": account.uid},
@@ -93,10 +95,12 @@ class TokenIssuer:
             about[each.claim] = {"name": each.name, "uid": each.uid}
             if not each.uid:
                 del about[each.claim]["uid"]
+        if good_for:
+            about["warnafter"] = int(now) + seconds
         return self.key.sign(
             {
                 "aud": list(audiences) or [self.issuer(plane)],
-                "exp": int(now) + seconds,
+                "exp": int(now) + (good_for or seconds),
                 "iat": int(now),
                 "iss": self.issuer(plane),
                 "jti": str(UUID(int=random.getrandbits(128), version=4)),

@@ -8,6 +8,7 @@ from kvestigate.errors import BadRequest, Conflict, NotFound
 from kvestigate.kube import causes
 from kvestigate.kube.resources import Resource
 from kvestigate.plane import body, forms, metadata, writing
+from kvestigate.plane.admission.service_accounts import TOKEN_SECONDS
 from kvestigate.plane.authn.service_accounts import Bound
 from kvestigate.plane.authz.reach import bound_to
 from kvestigate.plane.call import Call
@@ -20,6 +21,9 @@ TOKEN_REQUEST = Kind(Resource(_GROUP, "v1", "tokenrequests", "TokenRequest"))
 _UNANSWERED: Object = {"token": "", "expirationTimestamp": None}
 _SHORTEST, _LONGEST, _USUAL = 600, 1 << 32, 3600
 _BINDABLE = {"Pod": ("pods", "pod"), "Secret": ("secrets", "secret"), "Node": ("nodes", "node")}
+_EXTENDED = 365 * 24 * 3600
+"""Seconds that the tokens which every pod has are good for: there are programs that read theirs
+only once."""
 _ACCOUNT_OF_POD = 4
 """Where the name of the service account is among the fields of a pod."""
 
@@ -39,6 +43,7 @@ async def create_token(call: Call) -> Response:
         seconds=seconds,
         bound=bound,
         random=call.random,
+        good_for=_EXTENDED if _may_be_kept(call, spec) else 0,
     )
     given = {"uid": account.uid, "creationTimestamp": metadata.timestamp(now)}
     expires = metadata.timestamp(int(now) + seconds)
@@ -80,6 +85,15 @@ async def _admitted(call: Call, request: Object) -> tuple[Object, Item]:
 
     await writing.pass_admission(call, write, check)
     return write.new, found[0]
+
+
+def _may_be_kept(call: Call, spec: Object) -> bool:
+    """Whether this is the token that admission gave to a pod, for this server alone."""
+    return (
+        spec["expirationSeconds"] == TOKEN_SECONDS
+        and (spec["boundObjectRef"] or {}).get("kind") == "Pod"
+        and set(spec["audiences"]) == {call.issuer.issuer(call.plane.name)}
+    )
 
 
 def _account(call: Call, meta: Object) -> Item:
