@@ -90,6 +90,10 @@ REFUSED = {
     "huge length": (post(b"Content-Length: 99999999999999999999999"), 400),
     "two codings": (post(CHUNKED, CHUNKED, body=b"0\r\n\r\n"), 400),
     "stacked codings": (post(b"Transfer-Encoding: gzip, chunked", body=b"0\r\n\r\n"), 501),
+    "stacked codings in two fields": (
+        post(b"Transfer-Encoding: gzip", CHUNKED, body=b"0\r\n\r\n"),
+        501,
+    ),
     "chunked not last": (post(b"Transfer-Encoding: chunked, gzip", body=b"0\r\n\r\n"), 400),
     "misspelt coding": (post(b"Transfer-Encoding: xchunked", body=b"0\r\n\r\n"), 501),
     "coding in HTTP/1.0": (

@@ -181,7 +181,8 @@ class Intake:
         elif name == "content-length":
             self._length = int(value)
         elif name == "transfer-encoding":
-            self._coding = value.lower()
+            before = f"{self._coding}, " if self._coding else ""
+            self._coding = before + value.lower()
         else:
             self._expect = value.lower()
 
