@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kvestigate.controllers.autoscaler_metrics import Looked, Proposal, Tolerance, propose
+from kvestigate.controllers.autoscaler_metrics import Proposal, Seen, Tolerance, propose
 from kvestigate.controllers.views import Behavior, Metric
 from kvestigate.kube.quantities import parse
 from kvestigate.kube.views.pods import Pod
@@ -23,7 +23,7 @@ def worker(name: str, *, cpu: str = "100m", started: float = -1000, **more: Any)
 def of(*metrics: Metric, pods: list[Pod], main: str, current: int = 0) -> Proposal:
     """With pods whose only container uses so much of the CPU."""
     usage = {each.metadata.name: {"main": {"cpu": parse(main)}} for each in pods}
-    return propose(metrics, Looked(NOW, current or len(pods), pods, usage))
+    return propose(metrics, Seen(NOW, current or len(pods), pods, usage))
 
 
 def metric(resource: str = "cpu", **target: Any) -> Metric:
@@ -52,7 +52,7 @@ def proposed(
         name: {"main": {"cpu": parse(amount), "memory": parse(memory)}}
         for name, amount in used.items()
     }
-    return propose(metrics, Looked(NOW, len(pods), pods, usage))
+    return propose(metrics, Seen(NOW, len(pods), pods, usage))
 
 
 @pytest.mark.parametrize(
@@ -105,8 +105,8 @@ def test_a_whole_core_is_shown_as_one() -> None:
 
 def test_a_containers_metric_counts_that_one_alone() -> None:
     usage = {"p": {"main": {"cpu": parse("30m")}, "proxy": {"cpu": parse("500m")}}}
-    looked = Looked(NOW, 1, [worker("p")], usage)
-    found = propose([of_container("main", averageUtilization=50)], looked)
+    seen = Seen(NOW, 1, [worker("p")], usage)
+    found = propose([of_container("main", averageUtilization=50)], seen)
     assert msgspec.to_builtins(found.metrics) == (
         {
             "type": "ContainerResource",
@@ -201,7 +201,7 @@ def test_what_a_pod_asks_for_as_a_whole_is_what_counts() -> None:
 
 def test_a_pod_of_which_a_container_tells_nothing_does_not_answer() -> None:
     usage = {"p": {"main": {"cpu": parse("1")}, "proxy": {}}}
-    found = propose([HALF], Looked(NOW, 1, [worker("p")], usage))
+    found = propose([HALF], Seen(NOW, 1, [worker("p")], usage))
     assert found.replicas is None
 
 
@@ -211,6 +211,6 @@ def test_an_autoscaler_may_say_what_it_tolerates() -> None:
     sizes = []
     for used in ("54m", "31m"):
         usage = {f"p{n}": {"main": {"cpu": parse(used)}} for n in range(10)}
-        looked = Looked(NOW, 10, [worker(f"p{n}") for n in range(10)], usage)
-        sizes.append(propose([HALF], looked, tolerance).replicas)
+        seen = Seen(NOW, 10, [worker(f"p{n}") for n in range(10)], usage)
+        sizes.append(propose([HALF], seen, tolerance).replicas)
     assert sizes == [11, 10]

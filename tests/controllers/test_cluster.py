@@ -416,6 +416,12 @@ async def test_an_autoscaler_without_metrics_says_so(bed: Bed) -> None:
 
         def says(found: Objects) -> bool:
             conditions = found["web"].get("status", {}).get("conditions", ())
-            return ("ScalingActive", "False") in [(it["type"], it["status"]) for it in conditions]
+            told = [it["message"] for it in conditions if it["type"] == "ScalingActive"]
+            return told == [
+                "the HPA was unable to compute the replica count: failed to get cpu utilization: "
+                "unable to get metrics for resource cpu: unable to fetch metrics from resource "
+                "metrics API: the server could not find the requested resource (get "
+                "pods.metrics.k8s.io)"
+            ]
 
         await bed.until("horizontalpodautoscalers", says)

@@ -12,8 +12,9 @@ from kvestigate.client.recorder import WARNING
 from kvestigate.controllers import conditions, owners
 from kvestigate.controllers.autoscaler_metrics import (
     DEFAULT,
-    Looked,
+    NONE_TOLD,
     Proposal,
+    Seen,
     Tolerance,
     Usage,
     propose,
@@ -43,6 +44,7 @@ _ABLE = {
     "ScaleUpStabilized": "recent recommendations were lower than current one, "
     "applying the lowest recent recommendation",
 }
+_NO_METRICS = "the server could not find the requested resource (get pods.metrics.k8s.io)"
 _LIMITS = {
     "ScaleUpLimit": "the desired replica count is increasing faster than the maximum scale rate",
     "ScaleDownLimit": "the desired replica count is decreasing faster than the maximum scale rate",
@@ -191,31 +193,34 @@ class AutoscalerController:
         self, key: Key, scaler: HorizontalPodAutoscaler, scale: dict[str, Any], current: int
     ) -> Proposal:
         labels = (scale.get("status") or {}).get("selector") or ""
-        usage = await self._usage(key, labels)
+        usage, silence = await self._usage(key, labels)
         selector = parse_labels(labels)
         pods = [
             pod
             for pod in self._pods.find(owners.NAMESPACE, key.plane, key.namespace)
             if labels and selector.matches(pod.metadata.labels)
         ]
-        looked = Looked(self._context.now(), current, pods, usage)
+        seen = Seen(self._context.now(), current, pods, usage, silence)
         tolerance = Tolerance.of(scaler.spec.behavior)
-        return propose(scaler.spec.metrics or (DEFAULT,), looked, tolerance)
+        return propose(scaler.spec.metrics or (DEFAULT,), seen, tolerance)
 
-    async def _usage(self, key: Key, labels: str) -> Usage:
+    async def _usage(self, key: Key, labels: str) -> tuple[Usage, str]:
+        """What pods use, and why it would not be known."""
         try:
             page = await self._context.api(key.plane).list(
                 builtins.POD_METRICS, Selection(key.namespace, labels=labels), type=PodMetrics
             )
-        except errors.ApiError:
-            return {}  # there is no metrics server, or it does not answer
-        return {
+        except errors.ApiError as error:
+            why = _NO_METRICS if isinstance(error, errors.NotFound) else error.message
+            return {}, f"unable to fetch metrics from resource metrics API: {why}"
+        usage = {
             metrics.metadata.name: {
                 container.name: {name: parse(amount) for name, amount in container.usage.items()}
                 for container in metrics.containers
             }
             for metrics in page.items
         }
+        return usage, NONE_TOLD
 
     def _warn(self, key: Key, scaler: HorizontalPodAutoscaler, reason: str, message: str) -> None:
         self._context.tell(key.plane, AUTOSCALERS, scaler, reason, message, WARNING)

@@ -38,6 +38,7 @@ Usage = Mapping[str, Mapping[str, Mapping[str, Quantity]]]
 Amounts = dict[str, int]
 """Pod name -> thousandths."""
 
+NONE_TOLD = "no metrics returned from resource metrics API"
 DEFAULT = Metric("Resource", ResourceMetric("cpu", MetricTarget("Utilization", 80)))
 
 
@@ -68,7 +69,7 @@ def _told(rules: ScalingRules | None, usual: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class Seen:
     """What is to be seen of the pods of an autoscaler."""
 
     now: float
@@ -76,6 +77,8 @@ class Looked:
     """How many there should be."""
     pods: Sequence[Pod]
     usage: Usage
+    silence: str = NONE_TOLD
+    """Why the usage of no pod is known, if it is not."""
 
 
 class Unread(Exception):
@@ -127,7 +130,7 @@ class _Source:
         return Unread(f"FailedGet{kind}Metric", attempt, told)
 
 
-def propose(metrics: Sequence[Metric], looked: Looked, tolerance: Tolerance = USUAL) -> Proposal:
+def propose(metrics: Sequence[Metric], seen: Seen, tolerance: Tolerance = USUAL) -> Proposal:
     """The largest size that any metric asks for.
 
     Not a smaller one while some metric is unknown: it might ask for more.
@@ -138,7 +141,7 @@ def propose(metrics: Sequence[Metric], looked: Looked, tolerance: Tolerance = US
     for metric in metrics:
         try:
             source = _source(metric)
-            size, value = _by_metric(source, looked, tolerance)
+            size, value = _by_metric(source, seen, tolerance)
         except Unread as failure:
             unread.append(failure)
             shown.append(MetricStatus(""))
@@ -146,7 +149,7 @@ def propose(metrics: Sequence[Metric], looked: Looked, tolerance: Tolerance = US
             sizes.append((size, source.name))
             shown.append(_status(source, value))
     size, because = max(sizes, key=lambda it: it[0], default=(0, ""))
-    known = bool(sizes) and not (unread and size < looked.current)
+    known = bool(sizes) and not (unread and size < seen.current)
     return Proposal(size if known else None, because, tuple(shown), tuple(unread))
 
 
@@ -171,17 +174,16 @@ def _status(source: _Source, value: MetricValue) -> MetricStatus:
     return MetricStatus("Resource", ResourceMetricStatus(source.resource, value))
 
 
-def _by_metric(source: _Source, looked: Looked, tolerance: Tolerance) -> tuple[int, MetricValue]:
-    current, pods = looked.current, looked.pods
-    used = _used(source, looked.usage)
+def _by_metric(source: _Source, seen: Seen, tolerance: Tolerance) -> tuple[int, MetricValue]:
+    current, pods = seen.current, seen.pods
+    used = _used(source, seen.usage)
     if not used:
         raise source.failure(
-            f"unable to get metrics for resource {source.resource}: "
-            "no metrics returned from resource metrics API"
+            f"unable to get metrics for resource {source.resource}: {seen.silence}"
         )
     if not pods:
         raise source.failure("no pods returned by selector while calculating replica count")
-    counted, unready, missing = _sorted_out(source, looked, used)
+    counted, unready, missing = _sorted_out(source, seen, used)
     if not counted:
         raise source.failure("did not receive metrics for targeted pods (pods might be unready)")
     scale = _Scale(source, pods)
@@ -214,13 +216,11 @@ def _used(source: _Source, usage: Usage) -> Amounts:
     return found
 
 
-def _sorted_out(
-    source: _Source, looked: Looked, used: Amounts
-) -> tuple[Amounts, list[str], list[str]]:
+def _sorted_out(source: _Source, seen: Seen, used: Amounts) -> tuple[Amounts, list[str], list[str]]:
     """What counts, who is not ready to be counted, and who does not answer."""
     counted: Amounts = {}
     unready, missing = [], []
-    for pod in looked.pods:
+    for pod in seen.pods:
         name = pod.metadata.name
         if is_leaving(pod) or pod.status.phase == "Failed":
             continue
@@ -228,7 +228,7 @@ def _sorted_out(
             unready.append(name)
         elif name not in used:
             missing.append(name)
-        elif source.resource == "cpu" and _is_starting(pod, looked.now):
+        elif source.resource == "cpu" and _is_starting(pod, seen.now):
             unready.append(name)  # what starting up takes says nothing of the load
         else:
             counted[name] = used[name]
