@@ -351,6 +351,16 @@ _GO_SCALARS = {
     Type.OBJECT: "runtime.RawExtension",
     Type.ANY: "interface {}",
 }
+_GO_STRINGS = {
+    ("Capabilities", "add"): "v1.Capability",
+    ("Capabilities", "drop"): "v1.Capability",
+    ("NetworkPolicySpec", "policyTypes"): "v1.PolicyType",
+    ("PersistentVolumeClaimSpec", "accessModes"): "v1.PersistentVolumeAccessMode",
+    ("PersistentVolumeSpec", "accessModes"): "v1.PersistentVolumeAccessMode",
+    ("ResourceQuotaSpec", "scopes"): "v1.ResourceQuotaScope",
+    ("ServiceSpec", "ipFamilies"): "v1.IPFamily",
+}
+"""Lists of strings that have a type of their own, of those that people give a single string."""
 _NUMBERS = (Type.INT32, Type.INT64, Type.INT_OR_STRING)
 
 
@@ -359,7 +369,10 @@ def _unmarshal(value: Any, field: Field, place: _Place) -> str:
     if source == "number" and field.type in _NUMBERS:
         source = f"number {value!r}"
     into = f"Go struct field {place.struct}.{place.go_path}" if place.struct else "Go value"
-    return f"json: cannot unmarshal {source} into {into} of type {_go_type(field)}"
+    kind = _go_type(field)
+    if named := _GO_STRINGS.get((place.struct, place.go_path.rpartition(".")[2])):
+        kind = kind.replace("string", named)
+    return f"json: cannot unmarshal {source} into {into} of type {kind}"
 
 
 def _json_type(value: Any) -> str:

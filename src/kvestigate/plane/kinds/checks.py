@@ -185,6 +185,15 @@ def shown_selector(selector: Mapping[str, Any]) -> dict[str, Any]:
     return shown
 
 
+def immutable_selector(new: Mapping[str, Any], old: Mapping[str, Any]) -> Causes:
+    """That of a workload, given its specs."""
+    selector, before = new.get("selector"), old.get("selector")
+    if selector == before:
+        return ()
+    shown = [each and shown_selector(each) for each in (selector, before)]
+    return immutable("spec.selector", *shown)
+
+
 def label_selector(path: str, selector: Mapping[str, Any] | None) -> Causes:
     """A LabelSelector; None is one that was not given."""
     if selector is None:

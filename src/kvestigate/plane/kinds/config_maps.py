@@ -29,6 +29,9 @@ class ConfigMapKind(Kind):
             found.append(causes.too_long("[]", SIZE_LIMIT))
         return found
 
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return self.validate_update(new, old, scene) + self.validate(new, scene)
+
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return sealed(new, old, "data", "binaryData")
 

@@ -60,8 +60,7 @@ class DaemonSetKind(workloads.Workload):
         return self.validate_update(new, old, scene) + self.validate(new, scene)
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        selectors = new["spec"].get("selector"), old["spec"].get("selector")
-        return list(checks.immutable("spec.selector", *selectors))
+        return list(checks.immutable_selector(new["spec"], old["spec"]))
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return [

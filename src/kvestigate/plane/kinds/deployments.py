@@ -51,8 +51,7 @@ class DeploymentKind(workloads.Replicated):
         return [*_spec(new["spec"], old["spec"]), *self.validate_update(new, old, scene)]
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        selectors = new["spec"].get("selector"), old["spec"].get("selector")
-        return list(checks.immutable("spec.selector", *selectors))
+        return list(checks.immutable_selector(new["spec"], old["spec"]))
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         status = new["status"]

@@ -256,7 +256,7 @@ def _restarts(path: str, spec: Object) -> Causes:
 def _changes(new: Object, old: Object) -> Causes:
     spec, before = new["spec"], old["spec"]
     yield from _completions(spec, before)
-    yield from checks.immutable("spec.selector", spec.get("selector"), before.get("selector"))
+    yield from checks.immutable_selector(spec, before)
     yield from _template_changes(new, old)
     for name, show in _FIXED.items():
         yield from checks.immutable(f"spec.{name}", show(spec.get(name)), show(before.get(name)))

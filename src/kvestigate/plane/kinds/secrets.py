@@ -66,6 +66,9 @@ class SecretKind(Kind):
             return _required(key for key in ("tls.crt", "tls.key") if key not in data)
         return []
 
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return self.validate_update(new, old, scene) + self.validate(new, scene)
+
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         found = []
         if new["type"] != old.get("type", ""):
