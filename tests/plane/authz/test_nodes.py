@@ -85,3 +85,27 @@ async def test_a_claim_of_devices_is_known_once_it_was_made(guarded: Api) -> Non
     await guarded.patch(f"{CORE}/pods/p/status", {"status": status})
 
     assert (await guarded.get(f"{claims}/made", **KUBELET)).status == 404
+
+
+async def test_what_a_pod_of_one_plane_gives_is_nothing_in_another(guarded: Api) -> None:
+    other = Api(guarded.server, "/clusters/other/control-plane")
+    await bind(guarded, "n", imagePullSecrets=[{"name": "x"}])
+    await bind(other, "n")
+    path = f"{CORE}/secrets/x"
+
+    seen = [(await api.get(path, **KUBELET)).status for api in (guarded, other, guarded)]
+
+    assert seen == [404, 403, 404]
+
+
+async def test_a_mirror_pod_gives_nothing(guarded: Api) -> None:
+    source = [{"configMapRef": {"name": "x"}}]
+    containers = [{"name": "c", "image": "i", "envFrom": source}]
+    mirror = {"name": "p", "annotations": {"kubernetes.io/config.mirror": "h"}}
+    spec = {"nodeName": "n", "containers": containers}
+
+    made = await guarded.post(f"{CORE}/pods", {"metadata": mirror, "spec": spec})
+
+    assert made.status == 201
+    assert (await guarded.get(f"{CORE}/pods/p", **KUBELET)).status == 200
+    assert (await guarded.get(f"{CORE}/configmaps/x", **KUBELET)).status == 403
