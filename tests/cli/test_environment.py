@@ -93,6 +93,22 @@ def test_the_changes_are_told_with_their_actors(
     assert second["object"]["data"] == {"password": "<hidden>"}
 
 
+def test_another_chance_is_taken_from_where_a_plane_was_put_back_to(
+    invoke: Invoke, client: PlaneClient, data: tuple[str, str]
+) -> None:
+    plane = client.create("alpha", clock="virtual", seed=7)
+    plane.checkpoint("start")
+    uids = []
+    for seed in ((), (), ("--seed", "8")):
+        back = invoke("plane", "restore", "alpha", "--checkpoint", "start", *seed, *data, *MEANT)
+        assert back.code == 0
+        plane.apply(config_map("a"))
+        found = plane.snapshot(["configmaps"]).find("configmaps", "a")
+        assert found is not None
+        uids.append(found["metadata"]["uid"])
+    assert [uids[0] == other for other in uids[1:]] == [True, False]
+
+
 def test_virtual_time_passes_in_steps(
     invoke: Invoke, client: PlaneClient, data: tuple[str, str]
 ) -> None:

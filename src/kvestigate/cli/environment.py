@@ -10,7 +10,7 @@ from kvestigate.cli.confirm import Confirmation, Consequence, writes
 from kvestigate.cli.group import command
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
-from kvestigate.cli.parameters import duration, whole_number
+from kvestigate.cli.parameters import SEED, duration, whole_number
 from kvestigate.cli.plane import data_option, plane, server_access
 from kvestigate.errors import UsageError
 
@@ -137,11 +137,19 @@ async def checkpoint(
         "--i-understand-this-modifies-cluster",
         "kvestigate plane restore alpha --revision 1042 --apply "
         "--i-understand-this-modifies-cluster",
+        "kvestigate plane restore alpha --checkpoint start --seed 8 --apply "
+        "--i-understand-this-modifies-cluster",
     ),
 )
 @click.argument("id")
 @click.option("--checkpoint", default="", help="The state to go back to.")
 @click.option("--revision", default="", help="The revision to go back to, if it is retained.")
+@click.option(
+    "--seed",
+    metavar="N",
+    type=SEED,
+    help="Seed of all that looks random in virtual time from then on; as it was by default.",
+)
 @data_option
 @writes(Consequence.MODIFIES_CLUSTER)
 async def restore(
@@ -149,6 +157,7 @@ async def restore(
     id: str,
     checkpoint: str,
     revision: str,
+    seed: int | None,
     data: Path | None,
     confirmation: Confirmation,
 ) -> None:
@@ -168,7 +177,7 @@ async def restore(
     access = server_access(options, data)
     click.echo(f"put plane {id} at {access.server} back to {checkpoint or revision}", err=True)
     confirmation.require()
-    done = await put_back(access, RestoreOptions(id, checkpoint, revision))
+    done = await put_back(access, RestoreOptions(id, checkpoint, revision, seed))
     emit(options, done, restored_blocks)
 
 

@@ -61,3 +61,7 @@ def whole_number(lowest: int, highest: int) -> Callable[[str], int]:
         return count
 
     return number
+
+
+SEED = whole_number(-(2**63), 2**63 - 1)
+"""The type of what chance begins with."""

@@ -14,7 +14,7 @@ from kvestigate.cli.confirm import Confirmation, Consequence, writes
 from kvestigate.cli.group import command, group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
-from kvestigate.cli.parameters import whole_number
+from kvestigate.cli.parameters import SEED, whole_number
 from kvestigate.errors import NoCluster, UsageError
 from kvestigate.render.human import counted
 
@@ -54,7 +54,7 @@ def clock_options(function: F) -> F:
     seed: Any = click.option(
         "--seed",
         metavar="N",
-        type=whole_number(-(2**63), 2**63 - 1),
+        type=SEED,
         default=0,
         help="Seed of all that looks random in virtual time.",
     )

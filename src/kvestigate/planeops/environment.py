@@ -47,6 +47,8 @@ class RestoreOptions:
     id: str
     checkpoint: str = ""
     revision: str = ""
+    seed: int | None = None
+    """None: as it was then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,11 @@ async def checkpoint(access: Access, options: CheckpointOptions) -> Checkpoint:
 
 
 async def restore(access: Access, options: RestoreOptions) -> Restored:
-    body = {"checkpoint": options.checkpoint, "resourceVersion": options.revision}
+    body = {
+        "checkpoint": options.checkpoint,
+        "resourceVersion": options.revision,
+        "seed": options.seed,
+    }
     return await _post(access, options.id, "restore", body, Restored)
 
 
