@@ -292,14 +292,15 @@ class _Parser:
 
     def _set(self) -> set[str]:
         self._expect("(", "'('")
-        values = set()
+        values, wanted = set(), "',', ')' or identifier"
         while True:
             # Nothing between two commas or parentheses is the empty value: `(,a)`, `()`.
             is_word = self._tokens[self._next][2]
             values.add(self._word("identifier") if is_word else "")
             if self._accept(")"):
                 return values
-            self._expect(",", "',' or ')'")
+            self._expect(",", "',' or ')'" if is_word else wanted)
+            wanted = "',', or identifier"
 
     def _at_end(self) -> bool:
         return self._next == len(self._tokens) - 1
