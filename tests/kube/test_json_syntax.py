@@ -32,6 +32,8 @@ from kvestigate.kube.json_syntax import complaint
         ("1.x", "invalid character 'x' after decimal point in numeric literal"),
         ("1ex", "invalid character 'x' in exponent of numeric literal"),
         ("'", r"invalid character '\'' looking for beginning of value"),
+        ("\x7f", r"invalid character '\x7f' looking for beginning of value"),
+        ("\x8e", r"invalid character '\u008e' looking for beginning of value"),
         ("[" * 10_000, "unexpected end of JSON input"),
         ("[" * 10_001, "invalid character '[' exceeded max depth"),
         ('{"a":' * 10_001, "invalid character '{' exceeded max depth"),

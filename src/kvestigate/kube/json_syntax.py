@@ -203,4 +203,6 @@ def _quoted(char: str) -> str:
         return r"'\''"
     if char == '"':
         return "'\"'"
-    return repr(char) if char.isprintable() or char in "\t\r\n" else f"'\\x{ord(char):02x}'"
+    if char.isprintable() or char in "\t\r\n":
+        return repr(char)
+    return f"'\\x{ord(char):02x}'" if char <= "\x7f" else f"'\\u{ord(char):04x}'"
