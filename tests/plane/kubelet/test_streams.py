@@ -10,7 +10,7 @@ from kvestigate.wire.message import Headers, Request, WebSocket
 from kvestigate.wire.pool import HttpClient, UpgradeRefused
 from kvestigate.wire.server import Server
 from tests.plane.conftest import TOKEN, Api
-from tests.plane.kubelet.conftest import PODS, Kubelet, ask
+from tests.plane.kubelet.conftest import NODE, PODS, Kubelet, ask
 
 V5, V4 = "v5.channel.k8s.io", "v4.channel.k8s.io"
 TUNNEL = "SPDY/3.1+portforward.k8s.io"
@@ -86,10 +86,46 @@ async def test_the_kubelets_refusal_is_the_answer(front: Server, kubelet: Kubele
 
 
 @pytest.mark.parametrize(
+    ("path", "target"),
+    [
+        ("web/exec?command=ls", "/exec/default/web/main?command=ls"),
+        ("web/portforward", "/portForward/default/web"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ((400, "Upgrade request required"), "Upgrade request required"),
+        ((404, 'container not found ("main")'), 'container not found ("main")'),
+        ((200, "one"), "Upgrade request required"),
+    ],
+)
+async def test_whoever_asks_for_no_websocket_is_told_what_the_kubelet_finds_wrong(
+    api: Api, kubelet: Kubelet, path: str, target: str, said: tuple[int, str], message: str
+) -> None:
+    """kubectl asks again, for SPDY, when its WebSocket was refused, and shows the second answer."""
+    kubelet.status, kubelet.text = said
+
+    spdy = {"connection": "Upgrade", "upgrade": "SPDY/3.1"}
+    found = await ask(api, f"{PODS}/{path}", "POST", **spdy)
+
+    assert found == (404 if kubelet.status == 404 else 400, message)
+    assert kubelet.target == target
+
+
+async def test_whoever_asks_for_no_websocket_is_told_that_the_kubelet_is_away(api: Api) -> None:
+    nowhere = {"daemonEndpoints": {"kubeletEndpoint": {"Port": 1}}}
+    await api.patch(f"/api/v1/nodes/{NODE}/status", {"status": nowhere})
+
+    status, message = await ask(api, f"{PODS}/web/exec?command=ls", "POST")
+
+    assert status == 500
+    assert message.startswith("error dialing backend: ")
+
+
+@pytest.mark.parametrize(
     ("path", "status", "message"),
     [
-        ("web/exec?command=ls", 400, "Upgrade request required"),
-        ("web/portforward", 400, "Upgrade request required"),
         ("missing/exec?command=ls", 404, 'pods "missing" not found'),
         ("waiting/exec?command=ls", 400, "pod waiting does not have a host assigned"),
         ("waiting/portforward", 400, "pod waiting does not have a host assigned"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kvestigate.errors import ApiError, BadRequest, KvestigateError, ServiceUnavailable, from_status
+from kvestigate.errors import ApiError, BadRequest, KvestigateError, from_status
 from kvestigate.plane.kubelet.locate import Address, PodPort
 from kvestigate.plane.kubelet.reach import Backends
 from kvestigate.wire import handshake
@@ -74,10 +74,25 @@ async def upgrade(
     except UpgradeRefused as refusal:
         return Response(refusal.status, passed_on(refusal.headers), refusal.body)
     except KvestigateError as failure:
-        raise ServiceUnavailable(
-            f"error dialing backend: {failure.message}", details={"retryAfterSeconds": 1}
-        ) from failure
+        raise _away(failure) from failure
     return Upgrade(lambda front: pipe(front, socket), socket.subprotocol)
+
+
+async def objection(backends: Backends, address: Address | PodPort, request: Request) -> ApiError:
+    """What the backend has against a stream that is asked for without an upgrade."""
+    client = await backends.client(address)
+    try:
+        incoming = await client.send(request, timeout=HEAD_SECONDS)
+    except KvestigateError as failure:
+        raise _away(failure) from failure
+    if incoming.status < 400:
+        await incoming.aclose()
+        return BadRequest("Upgrade request required")
+    return await refusal(incoming)
+
+
+def _away(failure: KvestigateError) -> ApiError:
+    return ApiError(f"error dialing backend: {failure.message}")
 
 
 async def pipe(front: WebSocket, back: WebSocket) -> None:

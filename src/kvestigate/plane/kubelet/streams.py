@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from urllib.parse import parse_qsl, quote, urlencode
 
-from kvestigate.errors import BadRequest
 from kvestigate.plane import objects
 from kvestigate.plane.call import Call
 from kvestigate.plane.kubelet import relay
 from kvestigate.plane.kubelet.locate import container_of, kubelet_of, node_of
 from kvestigate.wire import handshake
-from kvestigate.wire.message import Request, Response, Upgrade
+from kvestigate.wire.message import Headers, Request, Response, Upgrade
 
 # What the API calls a stream, and what the kubelet does.
 _STREAMS = {"stdin": "input", "stdout": "output", "stderr": "error", "tty": "tty"}
@@ -52,7 +51,9 @@ async def _in_container(call: Call, what: str, *passed: str) -> Response | Upgra
 async def _through(call: Call, node: str, path: str, query: str) -> Response | Upgrade:
     address = kubelet_of(call.plane.state, node, as_kind="pods")
     if not handshake.wants_websocket(call.request):
-        raise BadRequest("Upgrade request required")
+        # kubectl asks again, for SPDY, when its WebSocket was refused, and shows the answer to
+        # that: the kubelet finds what else is wrong before it misses the upgrade.
+        raise await relay.objection(call.backends, address, Request("GET", path, query, Headers()))
     request = Request("GET", path, query, call.request.headers)
     return await relay.upgrade(call.backends, address, request)
 
