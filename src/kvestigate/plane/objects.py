@@ -58,7 +58,7 @@ def put(obj: Object, kind: Kind, expect: int) -> Put:
 def fields_of(item: Item, kind: Kind) -> Mapping[str, Any]:
     """What field selectors see of a stored object, without parsing it if possible."""
     known = {"metadata.name": item.name, "metadata.namespace": item.namespace}
-    fields = item.fields if kind.indexes_fields else kind.fields(read(item))
+    fields = item.fields if kind.indexes_fields else kind.fields(kind.from_stored(read(item)))
     known.update(zip(kind.field_names, fields, strict=False))
     return known
 

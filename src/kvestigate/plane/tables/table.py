@@ -9,6 +9,7 @@ from kvestigate.errors import BadRequest
 from kvestigate.kube import normal
 from kvestigate.kube.causes import invalid
 from kvestigate.plane import objects
+from kvestigate.plane.custom.kind import CustomKind
 from kvestigate.plane.kinds.kind import Kind, Object
 from kvestigate.plane.store.model import Item
 from kvestigate.plane.tables.columns import Columns
@@ -46,7 +47,7 @@ def rows(
 ) -> list[dict[str, Any]]:
     """The rows of some of a Table's objects."""
     columns = columns_of(kind)
-    return [_row(kind, columns, objects.read(item), now, include, api_version) for item in items]
+    return [_row(kind, columns, _read(kind, item), now, include, api_version) for item in items]
 
 
 def blank(kind: Kind, metadata: Object, api_version: str, *, headers: bool) -> dict[str, Any]:
@@ -70,6 +71,12 @@ def blank(kind: Kind, metadata: Object, api_version: str, *, headers: bool) -> d
 
 def _definitions(columns: Columns) -> list[dict[str, Any]]:
     return [column.definition() for column in columns.columns]
+
+
+def _read(kind: Kind, item: Item) -> Object:
+    """What cells are made from: the stored form, or that of a definition's version."""
+    obj = objects.read(item)
+    return kind.from_stored(obj) if isinstance(kind, CustomKind) else obj
 
 
 def _row(
