@@ -9,6 +9,7 @@ from kvestigate.errors import ApiError
 from kvestigate.plane import objects
 from kvestigate.plane.admission.interface import Write
 from kvestigate.plane.kinds.kind import Object
+from kvestigate.plane.kinds.priority_classes import SYSTEM
 from kvestigate.plane.store.model import Item
 from kvestigate.plane.store.state import Collection
 
@@ -78,6 +79,11 @@ def allow_one_default_priority(write: Write) -> None:
         if objects.read(item).get("globalDefault"):
             why = f"PriorityClass {item.name} is already marked as default. Only one default"
             raise write.forbidden(f"{why} can exist")
+
+
+def keep_system_priorities(write: Write) -> None:
+    if write.operation == "DELETE" and write.asked.name in SYSTEM:
+        raise write.forbidden("this is a system priority class and cannot be deleted")
 
 
 def tolerate_trouble(write: Write) -> None:

@@ -16,6 +16,7 @@ from kvestigate.plane.admission.pods import (
     apply_runtime_class,
     check_overhead,
     give_priority,
+    keep_system_priorities,
     tolerate_trouble,
 )
 from kvestigate.plane.admission.quotas import charge_quotas
@@ -44,6 +45,7 @@ CHANGING: dict[ResourceKey, tuple[Rule, ...]] = {
     ("networking.k8s.io", "ingresses"): (give_ingress_class,),
     ("policy", "evictions"): (restrict_kubelet,),
     ("resource.k8s.io", "resourceslices"): (restrict_kubelet,),
+    ("scheduling.k8s.io", "priorityclasses"): (keep_system_priorities,),
     ("storage.k8s.io", "csinodes"): (restrict_kubelet,),
     **{
         (RBAC, plural): (forbid_escalation,)
