@@ -49,7 +49,8 @@ async def test_protocols_of_one_port_share_their_node_port(api: Api) -> None:
     ("spec", "field", "why"),
     [
         ({"clusterIP": "10.0.0.1"}, "spec.clusterIPs", "provided IP is already allocated"),
-        ({"clusterIP": "192.0.2.1"}, "spec.clusterIPs", "is not in the valid range"),
+        ({"clusterIP": "192.0.2.1"}, "spec.clusterIPs", "does not match the current range"),
+        ({"clusterIP": "10.0.0.0"}, "spec.clusterIPs", "is not in the valid range"),
         (
             {"type": "NodePort", "ports": [{"port": 80, "nodePort": 80}]},
             "spec.ports[0].nodePort",

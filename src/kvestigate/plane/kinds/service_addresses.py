@@ -101,7 +101,9 @@ def take_address(spec: Object, state: PlaneState, uid: str) -> list[Cause]:
         spec["clusterIP"] = _free_address(taken, uid)
         spec["clusterIPs"] = [spec["clusterIP"]]
         return []
-    if address(wanted) not in ADDRESSES or _edge(wanted):
+    if address(wanted) not in ADDRESSES:
+        why = "the provided network does not match the current range"
+    elif _edge(wanted):
         where = f"The range of valid IPs is {ADDRESSES}"
         why = f"the provided IP ({wanted}) is not in the valid range. {where}"
     elif wanted in taken:
