@@ -27,10 +27,12 @@ def trusting(data: Path) -> ssl.SSLContext:
     return client_context(ca=DataDirectory(data).authority(now).pair.certificate)
 
 
-async def ask(started: Serving, data: Path, token: str = "", method: str = "GET") -> Any:
+async def ask(
+    started: Serving, data: Path, token: str = "", method: str = "GET", padding: int = 0
+) -> Any:
     port = int(started.url.rpartition(":")[2])
     fields = [("authorization", f"Bearer {token}")] if token else []
-    body = b'{"metadata": {"name": "kept"}}' if method == "POST" else b""
+    body = b'{"metadata": {"name": "kept"}}' + b" " * padding if method == "POST" else b""
     async with HttpClient(host="127.0.0.1", port=port, tls=trusting(data)) as client:
         request = Request(method, "/api/v1/namespaces", headers=Headers(fields), body=body)
         incoming = await client.send(request, timeout=10)
@@ -88,6 +90,16 @@ async def test_requests_are_noted_where_told(tmp_path: Path) -> None:
     assert {each["user"]["username"] for each in own} == {"system:kplane:fleets"}
     assert (event["requestURI"], event["responseStatus"]["code"]) == ("/api/v1/namespaces", 401)
     assert event["sourceIPs"] == ["127.0.0.1"]
+
+
+async def test_a_request_that_is_too_large_is_told_the_limit(tmp_path: Path) -> None:
+    options = ServeOptions(tmp_path, ANY_PORT, memory=True, auth=Auth.NONE)
+    async with serving(options) as started:
+        status, body = await ask(started, tmp_path, method="POST", padding=3 * 1024 * 1024)
+
+    assert status == 413
+    assert (body["kind"], body["reason"]) == ("Status", "RequestEntityTooLarge")
+    assert body["message"] == "Request entity too large: limit is 3145728"
 
 
 async def test_without_authentication_everyone_does(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ from typing import TypeAlias
 
 from kvestigate.aio.clock import WALL
 from kvestigate.aio.loops import fast_loop, told_to_stop
-from kvestigate.errors import UsageError
-from kvestigate.plane import types
+from kvestigate.errors import RequestEntityTooLarge, UsageError
+from kvestigate.plane import answer, types
 from kvestigate.plane.aggregation import Aggregation
 from kvestigate.plane.allocator import collect_seldom, keep_large_blocks
 from kvestigate.plane.audit import AuditLog
@@ -48,7 +48,8 @@ from kvestigate.plane.store.interface import Backend
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.certificates import CertificateAuthority
-from kvestigate.wire.message import Handler, Request
+from kvestigate.wire.limits import Limits
+from kvestigate.wire.message import Handler, Request, Response
 from kvestigate.wire.server import Server, serve
 from kvestigate.wire.tls import client_context, server_context
 
@@ -60,6 +61,8 @@ _IN_CLUSTER = (
     "kubernetes.default.svc.cluster.local",
 )
 """What pods call the server: the Service that every plane starts with."""
+
+_LIMITS = Limits()
 
 
 class Auth(enum.Enum):
@@ -235,12 +238,22 @@ async def _until_stopped(options: ServeOptions, announce: Callable[[Serving], No
 
 async def _listening(handler: Handler, listen: Listen, tls: ssl.SSLContext) -> Server:
     try:
-        return await serve(handler, host=listen.host, port=listen.port, tls=tls)
+        return await serve(
+            handler, host=listen.host, port=listen.port, limits=_LIMITS, tls=tls, refusal=_refusal
+        )
     except OSError as error:
         raise UsageError(
             f"--listen: cannot listen on {listen.host}:{listen.port}: {_reason(error)}",
             hint="another server may have it: choose another port, or 0 for one that is free",
         ) from error
+
+
+def _refusal(status: int, reason: str) -> Response:
+    """The answer to what never became a request; the API has words for one that is too large."""
+    if status != RequestEntityTooLarge.code:
+        return answer.plain(reason, status)
+    limit = f"limit is {_LIMITS.body_bytes}"
+    return answer.failure(RequestEntityTooLarge(f"Request entity too large: {limit}"))
 
 
 def _reason(error: OSError) -> str:
