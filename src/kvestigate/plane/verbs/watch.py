@@ -19,6 +19,8 @@ from kvestigate.plane.store.watch import Subscription
 from kvestigate.wire.message import Response
 
 BOOKMARK_SECONDS = 60.0
+_FAREWELL_SECONDS = 2.0
+"""A last bookmark comes so long before the end, so that whoever watches on begins from there."""
 DEFAULT_SECONDS = (1800, 3600)
 """A watch that sets no limit ends somewhere in between, so that not all end together."""
 
@@ -79,7 +81,7 @@ async def _stream(
             await call.pause()
         if call.asked.flag("sendInitialEvents") and bookmarks:
             yield framer.bookmark(since, {INITIAL_EVENTS_END: "true"})
-        subscription.remind(min(deadline - time(), BOOKMARK_SECONDS))
+        subscription.remind(_until_bookmark(deadline - time()))
         try:
             async for changes in subscription:
                 if changes:
@@ -92,7 +94,7 @@ async def _stream(
                 left = deadline - time()
                 if left <= 0:
                     return
-                subscription.remind(min(left, BOOKMARK_SECONDS))
+                subscription.remind(_until_bookmark(left))
                 if bookmarks:
                     yield framer.bookmark(subscription.progress, {})
         except StoreError as error:
@@ -102,6 +104,12 @@ async def _stream(
 def _duration(call: Call) -> float:
     asked = call.asked.integer("timeoutSeconds")
     return float(asked) if asked else call.random.uniform(*DEFAULT_SECONDS)
+
+
+def _until_bookmark(left: float) -> float:
+    """Seconds to the next bookmark of a watch that has `left` to go, or to its end."""
+    last = left - _FAREWELL_SECONDS
+    return min(last if last > 0 else left, BOOKMARK_SECONDS)
 
 
 class _Framer:
