@@ -85,6 +85,8 @@ def _object(schema: Schema, *, root: bool, path: str) -> Type | None:
         made = type_of(each, path=f"{path}.{name}")
         if made is not None and (written := escaped(name)):
             fields[written] = Field(name, made)
+            if name in _RESERVED:  # of fields, too, as they are: no rule could mean anything else
+                fields[name] = fields[written]
     return Type(path, (), _Fields(fields))
 
 
