@@ -13,10 +13,14 @@ _STEP = re.compile(
     r"""\.?\[\?\(\s*@(?P<left>(?:\.[\w-]+)*)\s*(?:(?P<op>==|!=|>=|<=|>|<)\s*(?P<right>[^)]+?)\s*)?\)\]
     | \.?\[(?:'(?P<single>[^']*)'|"(?P<double>[^"]*)")\]
     | \.?\[(?P<index>-?\d+)\]
+    | \.?\[(?P<start>-?\d+)?:(?P<end>-?\d+)?(?::(?P<step>[1-9]\d*)?)?\]
     | \.?(?P<all>\[\*\]|(?<=\.)\*)
     | \.(?P<name>(?:\\.|[^.\[\]\\*])+)""",
     re.VERBOSE,
 )
+
+
+_SLICE = ("start", "end", "step")
 
 
 class Unreadable(ValueError):
@@ -60,6 +64,8 @@ def _step(match: re.Match[str]) -> Step:
         return _index(int(match["index"]))
     if match["all"] is not None:
         return _all
+    if match["left"] is None:
+        return _slice(*(None if text is None else int(text) for text in match.group(*_SLICE)))
     return _filter(match["left"], match["op"], match["right"])
 
 
@@ -74,6 +80,20 @@ def _index(position: int) -> Step:
         return [value[position]]
 
     return step
+
+
+def _slice(start: int | None, end: int | None, step: int | None) -> Step:
+    """As Go's are: one that reaches beyond the list is nothing."""
+
+    def cut(value: Any) -> Iterable[Any]:
+        if not isinstance(value, list):
+            return []
+        size = len(value)
+        first = 0 if start is None else start + size * (start < 0)
+        last = size if end is None else end + size * (end < 0)
+        return value[first:last:step] if 0 <= first <= last <= size else []
+
+    return cut
 
 
 def _all(value: Any) -> Iterable[Any]:

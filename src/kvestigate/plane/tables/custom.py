@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any
 
@@ -21,7 +21,7 @@ Cell = Callable[[Any, float], Any]
 @lru_cache(maxsize=4096)
 def columns_for(kind: CustomKind) -> Columns:
     """Name and what the definition lists; age if it lists nothing."""
-    listed = kind.columns or [_AGE]
+    listed = list(_readable(kind.columns or [_AGE]))
     readers = [(jsonpath.parse(each["jsonPath"]), _CELLS[each["type"]]) for each in listed]
 
     def cells(obj: Object, now: float) -> Cells:
@@ -32,6 +32,16 @@ def columns_for(kind: CustomKind) -> Columns:
         return made
 
     return Columns((NAME, *map(_column, listed)), cells)
+
+
+def _readable(listed: list[Object]) -> Iterator[Object]:
+    """The columns before the first whose path nobody can read: definitions may have such."""
+    for each in listed:
+        try:
+            jsonpath.parse(each["jsonPath"])
+        except jsonpath.Unreadable:
+            return
+        yield each
 
 
 def _column(listed: Object) -> Column:
