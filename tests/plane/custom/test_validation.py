@@ -59,7 +59,7 @@ SCHEMA: dict[str, Any] = {
         "req": {
             "type": "object",
             "required": ["x", "y"],
-            "properties": {"x": {"type": "string"}, "y": {"type": "string"}},
+            "properties": {"x": {"type": "string"}, "y": {"type": "string", "maxLength": 1}},
         },
         "list": {
             "type": "array",
@@ -247,6 +247,11 @@ async def probes(api: Api) -> Api:
         ),
         pytest.param(
             {"req": {}}, "[spec.req.x: Required value, spec.req.y: Required value]", id="req"
+        ),
+        pytest.param(
+            {"req": {"y": "abc"}},
+            "[spec.req.y: Too long: may not be more than 1 bytes, spec.req.x: Required value]",
+            id="req2",
         ),
         pytest.param({"list": [{}, {"k": "a"}]}, "spec.list[0].k: Required value", id="list"),
         pytest.param(

@@ -292,9 +292,6 @@ def _object(schema: Schema) -> Check | None:
         if most is not None and len(value) > most:
             found.append(causes.too_many(path, len(value), most))
         prefix = f"{path}." if path else ""
-        for name in required:
-            if name not in value:
-                found.append(causes.required(prefix + name))
         for name, inner in value.items():
             field = fields.get(name)
             if field is None:
@@ -302,6 +299,9 @@ def _object(schema: Schema) -> Check | None:
                 field = other if each is None else fields.setdefault(name, _field(each))
             if field is not None and type(inner) is not field[0]:
                 field[1](inner, prefix + name, found)
+        for name in required:
+            if name not in value:
+                found.append(causes.required(prefix + name))
 
     return check
 
