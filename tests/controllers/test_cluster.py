@@ -375,6 +375,10 @@ async def test_an_autoscaler_keeps_to_its_bounds_without_metrics(bed: Bed) -> No
             return reasons.get("AbleToScale") == "SucceededRescale"
 
         await bed.until("horizontalpodautoscalers", rescaled)
+        tellers = {"horizontal-pod-autoscaler", "deployment-controller"}
+        await bed.until(
+            "events", lambda it: tellers == {e["reportingComponent"] for e in it.values()}
+        )
 
 
 async def test_an_autoscaler_that_may_not_resize_says_so(embedded: Bed) -> None:

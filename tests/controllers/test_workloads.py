@@ -350,6 +350,8 @@ class TestStatefulSet:
             }
             volumes = pods["db-1"]["spec"]["volumes"]
             assert volumes[0]["persistentVolumeClaim"]["claimName"] == "data-db-1"
+            told = "Create Pod db-0 in StatefulSet db successful"
+            await bed.until("events", lambda it: told in {e["message"] for e in it.values()})
 
     async def test_an_update_and_its_history(self, bed: Bed) -> None:
         async with running(bed, self.NAME):

@@ -25,6 +25,14 @@ T = TypeVar("T")
 ROUTINE = frozenset({"node-lifecycle-controller"})
 """Controllers whose timers are no work to come: they watch over what renews itself."""
 
+_TELLERS = {
+    "horizontal-pod-autoscaler-controller": "horizontal-pod-autoscaler",
+    "node-lifecycle-controller": "node-controller",
+    "persistentvolume-binder-controller": "persistentvolume-controller",
+    "persistentvolumeclaim-binder-controller": "persistentvolume-controller",
+}
+"""What kube-controller-manager's call themselves in events, where that is not their name."""
+
 Keys = Callable[[Change[V]], Iterable[Key]]
 """Whom a change concerns: the keys that have to be looked at again."""
 
@@ -180,7 +188,8 @@ class Context:
         type: str = NORMAL,
     ) -> None:
         """Record an event about an object."""
-        news = News(_reference(kind, view), self.name, type, reason, message)
+        teller = _TELLERS.get(self.name, self.name)
+        news = News(_reference(kind, view), teller, type, reason, message)
         self._sources.recorder(plane).tell(news)
 
 

@@ -161,7 +161,7 @@ class StatefulSetController:
             await self._pass_claims_on(key, stateful_set, pod)
         for pod in decision.delete:
             if await self._context.delete(PODS, key.plane, pod):
-                message = _told("delete", stateful_set, pod.metadata.name, "successful")
+                message = _told("Delete", stateful_set, pod.metadata.name, "successful")
                 self._tell(key, stateful_set, "SuccessfulDelete", message)
 
     async def _create(self, key: Key, stateful_set: StatefulSet, pod: dict[str, Any]) -> None:
@@ -171,10 +171,10 @@ class StatefulSetController:
         except errors.AlreadyExists:
             raise  # by somebody else's pod, or by ours that the cache has not seen
         except errors.KvestigateError as error:
-            message = _told("create", stateful_set, name, f"failed error: {error.message}")
+            message = _told("Create", stateful_set, name, f"failed error: {error.message}")
             self._tell(key, stateful_set, "FailedCreate", message, WARNING)
             raise
-        message = _told("create", stateful_set, name, "successful")
+        message = _told("Create", stateful_set, name, "successful")
         self._tell(key, stateful_set, "SuccessfulCreate", message)
 
     async def _create_claims(self, key: Key, stateful_set: StatefulSet, ordinal: int) -> None:
