@@ -76,11 +76,11 @@ class DefinitionKind(Kind):
         after, before = new["spec"], old["spec"]
         found: list[Cause] = []
         if _is_established(old):
-            found += immutable("spec.scope", after.get("scope"), before.get("scope"))
-            kinds = after["names"].get("kind"), before["names"].get("kind")
+            found += immutable("spec.scope", after.get("scope", ""), before.get("scope", ""))
+            kinds = after["names"].get("kind", ""), before["names"].get("kind", "")
             found += immutable("spec.names.kind", *kinds)
-        found += immutable("spec.group", after.get("group"), before.get("group"))
-        plurals = after["names"].get("plural"), before["names"].get("plural")
+        found += immutable("spec.group", after.get("group", ""), before.get("group", ""))
+        plurals = after["names"].get("plural", ""), before["names"].get("plural", "")
         return [*found, *immutable("spec.names.plural", *plurals)]
 
     def warnings(self, obj: Object) -> list[str]:
