@@ -13,7 +13,7 @@ from gymnasium.utils.env_checker import check_env
 
 from kvestigate_client import PlaneClient, PlaneError
 from kvestigate_client.gym import TASKS, FleetVectorEnv, PlaneEnv, Task
-from kvestigate_client.gym.actions import WAIT
+from kvestigate_client.gym.actions import VERBS, WAIT, parse
 from kvestigate_client.gym.environment import Observing
 
 NOTHING = json.dumps(WAIT)
@@ -160,10 +160,16 @@ def test_a_seed_repeats_an_episode(client: PlaneClient, observing: Observing) ->
     assert other == still
 
 
-def test_what_is_drawn_from_the_actions_can_be_done(env: PlaneEnv) -> None:
-    env.reset()
+def test_actions_of_every_verb_are_drawn_by_a_seed(env: PlaneEnv) -> None:
+    space = env.action_space
 
-    assert "error" not in env.step(env.action_space.sample())[4]
+    def drawn(seed: int) -> list[str]:
+        space.seed(seed)
+        return [space.sample() for _ in range(50)]
+
+    assert drawn(7) == drawn(7) != drawn(8)
+    assert {parse(each)["verb"] for each in drawn(7)} == set(VERBS)
+    assert all(each in space for each in drawn(7))
 
 
 def test_an_episode_begins_with_a_reset(env: PlaneEnv) -> None:

@@ -15,6 +15,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from numpy.random import Generator
+
 from kvestigate_client.failures import Invalid
 from kvestigate_client.planes import Plane
 from kvestigate_client.results import Object
@@ -22,6 +24,10 @@ from kvestigate_client.results import Object
 Action = Mapping[str, Any]
 
 VERBS = ("apply", "patch", "scale", "delete", "wait")
+
+_KINDS = (("apps/v1", "Deployment"), ("v1", "Pod"), ("v1", "Service"), ("v1", "ConfigMap"))
+_NAMES = ("web", "api", "db", "cache", "worker")
+_REPLICAS = 10
 
 
 def apply(obj: Object) -> Action:
@@ -42,6 +48,19 @@ def delete(obj: Object) -> Action:
 
 
 WAIT: Action = {"verb": "wait"}
+
+
+def draw(random: Generator) -> Action:
+    """Some action; what it is about need not be there, nor be whole."""
+    verb = random.choice(VERBS)
+    if verb == "wait":
+        return WAIT
+    api_version, kind = random.choice(_KINDS)
+    named = {"name": str(random.choice(_NAMES)), "namespace": "default"}
+    obj = {"apiVersion": str(api_version), "kind": str(kind), "metadata": named}
+    if verb == "scale":
+        return scale(obj, int(random.integers(_REPLICAS)))
+    return {"verb": str(verb), "object": obj}
 
 
 def parse(text: str) -> Action:

@@ -44,13 +44,13 @@ def _text() -> gymnasium.spaces.Text:
 
 
 class ActionSpace(gymnasium.spaces.Text):
-    """Any text; what is drawn from it is one that can be done, which for most texts is not so."""
+    """Any text. What is drawn from it is an action by its form, as hardly any text is."""
 
     def __init__(self) -> None:
         super().__init__(_SIZE, charset=printable)
 
     def sample(self, mask: Any = None, probability: Any = None) -> str:
-        return json.dumps(actions.WAIT)
+        return json.dumps(actions.draw(self.np_random))
 
 
 @dataclass(slots=True)
