@@ -20,7 +20,7 @@ class Sleeper:
         self.task = asyncio.create_task(self._sleep())
 
     async def _sleep(self) -> object:
-        self.nap = Nap(asyncio.current_task(), self._ended)  # type: ignore[arg-type]
+        self.nap = Nap(self.task, self._ended)
         return await self.nap.over()
 
     def _ended(self, result: object) -> bool:
