@@ -15,9 +15,9 @@ from bench.frame import BenchFailed
 from bench.load import OBJECT, Job, Outcome
 from bench.rates import Measured, RateResult, Target, compared, drive
 from kvestigate.wire.certificates import CertificateAuthority
+from kvestigate.wire.channel import server_context
 from kvestigate.wire.message import Request, Response
 from kvestigate.wire.server import serve
-from kvestigate.wire.tls import server_context
 
 
 class _Site:

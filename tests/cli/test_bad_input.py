@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import datetime
-import ssl
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ import pytest
 import yaml
 
 from kvestigate.wire.certificates import CertificateAuthority, KeyPair
+from kvestigate.wire.channel import server_context
 from kvestigate.wire.message import Handler, Request, Response
 from tests.cli.conftest import Invoke, Outcome, Start, answering, kubeconfig
 
@@ -99,10 +99,7 @@ STRANGER = CertificateAuthority.create("kubernetes", now=LONG_AGO)
 def asked_over_tls(
     invoke: Invoke, start: Start, home: Path, pair: KeyPair, trusted: CertificateAuthority
 ) -> tuple[Outcome, int]:
-    for name, pem in (("tls.crt", pair.certificate), ("tls.key", pair.key)):
-        (home / name).write_bytes(pem)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(home / "tls.crt", home / "tls.key")
+    context = server_context(certificate=pair.certificate, key=pair.key)
     server = start(answering(200, {}), context)
     authority = base64.b64encode(trusted.pair.certificate).decode()
     write_config(home, kubeconfig(server.url, **{"certificate-authority-data": authority}))

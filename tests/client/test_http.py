@@ -18,9 +18,9 @@ from kvestigate.client.connect import connect
 from kvestigate.client.endpoint import Endpoint
 from kvestigate.client.http import HttpTransport
 from kvestigate.wire.certificates import CertificateAuthority, subject_of
+from kvestigate.wire.channel import server_context
 from kvestigate.wire.message import Handler, Request, Response, Upgrade, WebSocket
 from kvestigate.wire.server import serve
-from kvestigate.wire.tls import server_context
 from tests.client.scripted import Script, answer, forever, pod, status, stream
 
 

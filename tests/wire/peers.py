@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import tempfile
 from collections.abc import Awaitable, Callable
 
+from kvestigate.wire.certificates import KeyPair
 from kvestigate.wire.pool import HttpClient
 
 Script = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+
+
+def standard_tls(pair: KeyPair) -> ssl.SSLContext:
+    """A server's, for peers that speak TLS as the standard library does."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(pair.certificate + pair.key)
+        file.flush()
+        context.load_cert_chain(file.name)
+    return context
 
 
 class RawServer:

@@ -12,18 +12,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from kvestigate import errors
-from kvestigate.wire import dial, tls
+from kvestigate.wire import channel, dial, tls
 from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.message import Request, Response, Upgrade
 from kvestigate.wire.pool import HttpClient
 from kvestigate.wire.server import serve
-from tests.wire.peers import Clients, RawServers
+from tests.wire.peers import Clients, RawServers, standard_tls
 
 SECONDS = 10.0
 NOW = datetime.datetime.now(datetime.UTC)
 CA = CertificateAuthority.create("test CA", now=NOW)
 PAIR = CA.issue_server("server", ["127.0.0.1"], now=NOW)
-SERVER_TLS = tls.server_context(certificate=PAIR.certificate, key=PAIR.key)
+SERVER_TLS = channel.server_context(certificate=PAIR.certificate, key=PAIR.key)
 BASIC = base64.b64encode(b"ann:p@ss").decode()
 
 
@@ -102,7 +102,7 @@ async def proxied(raw_server: RawServers) -> Proxies:
     async def start(scheme: str, *, secret: bool = False, user: str = "") -> tuple[Proxy, str]:
         proxy = Proxy(secret=secret)
         script = proxy.socks if scheme == "socks5" else proxy.http
-        server = await raw_server(script, SERVER_TLS if scheme == "https" else None)
+        server = await raw_server(script, standard_tls(PAIR) if scheme == "https" else None)
         return proxy, f"{scheme}://{user}127.0.0.1:{server.port}"
 
     return start

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from kvestigate.wire import tls
+from kvestigate.wire import channel, tls
 from kvestigate.wire.certificates import CertificateAuthority
 from kvestigate.wire.limits import Limits
 from kvestigate.wire.message import Handler, Request, Response, Upgrade, WebSocket
@@ -50,7 +50,7 @@ def run(request: pytest.FixtureRequest) -> Runs:
 
 
 async def serving(handler: Handler, **limits: Any) -> Server:
-    context = tls.server_context(certificate=PAIR.certificate, key=PAIR.key)
+    context = channel.server_context(certificate=PAIR.certificate, key=PAIR.key)
     return await serve(handler, tls=context, limits=Limits(**limits))
 
 

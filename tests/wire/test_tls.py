@@ -7,17 +7,18 @@ import datetime
 import socket
 import ssl
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
 from kvestigate import errors
-from kvestigate.wire import tls
+from kvestigate.wire import channel, tls
 from kvestigate.wire.certificates import CertificateAuthority, KeyPair, subject_of
 from kvestigate.wire.message import Request, Response
 from kvestigate.wire.server import Server, serve
-from tests.wire.peers import Clients, RawServers
+from tests.wire.peers import Clients, RawServers, standard_tls
 
 SECONDS = 10.0
 NOW = datetime.datetime.now(datetime.UTC)
@@ -34,7 +35,9 @@ async def who(request: Request) -> Response:
 
 
 async def serving(pair: KeyPair, client_ca: bytes | None = None) -> Server:
-    context = tls.server_context(certificate=pair.certificate, key=pair.key, client_ca=client_ca)
+    context = channel.server_context(
+        certificate=pair.certificate, key=pair.key, client_ca=client_ca
+    )
     return await serve(who, tls=context)
 
 
@@ -78,9 +81,8 @@ async def test_a_client_certificate_of_another_ca_is_an_error_that_says_so(
 
 def refuse_in_tls(listener: socket.socket) -> None:
     """Wants a client certificate; its alert may be overtaken by the reset that follows it."""
-    context = tls.server_context(
-        certificate=LOOPBACK.certificate, key=LOOPBACK.key, client_ca=CA.pair.certificate
-    )
+    context = standard_tls(LOOPBACK)
+    context.load_verify_locations(cadata=CA.pair.certificate.decode())
     context.verify_mode = ssl.CERT_REQUIRED
     connection, _ = listener.accept()
     with connection, pytest.raises(ssl.SSLError):
@@ -142,7 +144,7 @@ async def test_tls_to_a_plain_server_says_so(raw_server: RawServers, client_of: 
         await client.send(Request("GET", "/"), timeout=SECONDS)
 
 
-BAD_CLIENTS: dict[str, Callable[[], ssl.SSLContext]] = {
+BAD: dict[str, Callable[[], object]] = {
     "CA is not PEM": lambda: tls.client_context(ca=b"nonsense"),
     "CA is not ASCII": lambda: tls.client_context(ca=b"\xff"),
     "certificate without key": lambda: tls.client_context(
@@ -153,13 +155,21 @@ BAD_CLIENTS: dict[str, Callable[[], ssl.SSLContext]] = {
         insecure=True, certificate=LOOPBACK.certificate, key=CA.pair.key
     ),
     "not PEM": lambda: tls.client_context(insecure=True, certificate=b"a", key=b"b"),
+    "clients' CA is not PEM": lambda: channel.server_context(
+        certificate=LOOPBACK.certificate, key=LOOPBACK.key, client_ca=b"nonsense"
+    ),
+    "server without key": lambda: channel.server_context(certificate=LOOPBACK.certificate, key=b""),
+    "server with another's key": lambda: channel.server_context(
+        certificate=LOOPBACK.certificate, key=CA.pair.key
+    ),
+    "server's is not PEM": lambda: channel.server_context(certificate=b"a", key=b"b"),
 }
 
 
-@pytest.mark.parametrize("name", BAD_CLIENTS)
+@pytest.mark.parametrize("name", BAD)
 def test_unusable_material_is_an_input_error_with_a_hint_or_the_missing_part(name: str) -> None:
     with pytest.raises(errors.InputError) as caught:
-        BAD_CLIENTS[name]()
+        BAD[name]()
     assert caught.value.hint or "missing" in caught.value.message
     assert "_ssl.c" not in caught.value.message
 
@@ -175,8 +185,9 @@ def test_an_encrypted_key_is_an_error_not_a_prompt() -> None:
     key = load_pem_private_key(LOOPBACK.key, None).private_bytes(
         Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
     )
-    with pytest.raises(errors.InputError, match="cannot be used"):
-        tls.client_context(insecure=True, certificate=LOOPBACK.certificate, key=key)
+    for use in (partial(tls.client_context, insecure=True), channel.server_context):
+        with pytest.raises(errors.InputError, match="cannot be used"):
+            use(certificate=LOOPBACK.certificate, key=key)
 
 
 def test_loading_a_key_leaves_nothing_behind(
@@ -184,7 +195,7 @@ def test_loading_a_key_leaves_nothing_behind(
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     before = open_files()
-    tls.server_context(certificate=LOOPBACK.certificate, key=LOOPBACK.key)
+    tls.client_context(insecure=True, certificate=LOOPBACK.certificate, key=LOOPBACK.key)
     assert (list(tmp_path.iterdir()), open_files()) == ([], before)
 
 
@@ -192,12 +203,55 @@ def open_files() -> int:
     return psutil.Process().num_fds()
 
 
-def test_old_tls_is_not_spoken() -> None:
-    contexts = [
-        tls.client_context(insecure=True),
-        tls.server_context(certificate=LOOPBACK.certificate, key=LOOPBACK.key),
-    ]
-    assert {context.minimum_version for context in contexts} == {ssl.TLSVersion.TLSv1_2}
+def test_clients_do_not_speak_old_tls() -> None:
+    assert tls.client_context(insecure=True).minimum_version is ssl.TLSVersion.TLSv1_2
+
+
+@pytest.mark.filterwarnings("ignore:ssl.TLSVersion")
+@pytest.mark.parametrize(
+    ("newest", "agreed"),
+    [
+        (ssl.TLSVersion.TLSv1_1, "TLSV1_ALERT_PROTOCOL_VERSION"),
+        (ssl.TLSVersion.TLSv1_2, "TLSv1.2 ECDHE-ECDSA-AES256-GCM-SHA384 http/1.1"),
+        (ssl.TLSVersion.TLSv1_3, "TLSv1.3 TLS_AES_128_GCM_SHA256 http/1.1"),
+    ],
+)
+async def test_what_the_server_agrees_to(
+    newest: ssl.TLSVersion, agreed: str, server: Server
+) -> None:
+    context = tls.client_context(ca=CA.pair.certificate)
+    context.set_ciphers("ALL:@SECLEVEL=0")  # else a client would not even offer what is old
+    context.minimum_version = ssl.TLSVersion.MINIMUM_SUPPORTED
+    context.maximum_version = newest
+    context.set_alpn_protocols(["h2", "http/1.1"])
+
+    def agree() -> str:
+        plain = socket.create_connection(server.address, timeout=SECONDS)
+        try:
+            with context.wrap_socket(plain, server_hostname="127.0.0.1") as client:
+                cipher = client.cipher()
+                assert cipher is not None
+                return f"{client.version()} {cipher[0]} {client.selected_alpn_protocol()}"
+        except ssl.SSLError as refused:
+            return refused.reason
+
+    assert await asyncio.to_thread(agree) == agreed
+
+
+async def test_who_shows_a_certificate_can_resume_a_session(server: Server) -> None:
+    pair = CA.issue_client("ann", now=NOW)
+    context = tls.client_context(ca=CA.pair.certificate, certificate=pair.certificate, key=pair.key)
+
+    def ask(before: ssl.SSLSession | None) -> ssl.SSLSocket:
+        plain = socket.create_connection(server.address, timeout=SECONDS)
+        client = context.wrap_socket(plain, server_hostname="127.0.0.1", session=before)
+        client.sendall(b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+        assert client.recv(4096).endswith(b"ann of ")
+        return client
+
+    first = await asyncio.to_thread(ask, None)
+    with first, await asyncio.to_thread(ask, first.session) as second:
+        assert second.session_reused
 
 
 def test_a_ca_can_be_kept_and_loaded_again() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -23,10 +22,10 @@ from kvestigate.cybernet.refusals import (
 from kvestigate.cybernet.spec import HttpListen, TlsFiles
 from kvestigate.cybernet.tokens import identify
 from kvestigate.errors import InputError, UsageError
+from kvestigate.wire.channel import ServerContext, server_context
 from kvestigate.wire.limits import Limits
 from kvestigate.wire.message import Headers, Request, Response
 from kvestigate.wire.server import Server, serve
-from kvestigate.wire.tls import server_context
 
 OPERATIONS = "/api/v1/op/"
 MOST_BYTES = 2 * 1024 * 1024 * 1024
@@ -96,7 +95,7 @@ async def listening(gateway: Gateway, listen: HttpListen) -> Server:
         ) from error
 
 
-def _tls(files: TlsFiles) -> ssl.SSLContext:
+def _tls(files: TlsFiles) -> ServerContext:
     found: dict[str, bytes] = {}
     for name, path in (("certificate", files.cert), ("key", files.key)):
         try:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Callable
 from datetime import UTC, datetime
 from types import TracebackType
@@ -41,8 +40,8 @@ from kvestigate.node.presence import Presence
 from kvestigate.node.station import Station
 from kvestigate.node.worker import PodWorker
 from kvestigate.wire.certificates import CertificateAuthority
+from kvestigate.wire.channel import ServerContext, server_context
 from kvestigate.wire.server import Server, serve
-from kvestigate.wire.tls import server_context
 
 _log = logging.getLogger(__name__)
 
@@ -62,7 +61,7 @@ class Agent:
         clock: Clock = WALL,
         feed: Feed | None = None,
         network: ClusterNetwork | None = None,
-        tls: ssl.SSLContext | None = None,
+        tls: ServerContext | None = None,
         found: Node | None = None,
     ) -> None:
         """`feed`, `network` and `tls` are given where many nodes share them; feed and network
@@ -202,7 +201,7 @@ class Agent:
         assert self._server is not None
         return self._server.address
 
-    def _tls(self) -> ssl.SSLContext:
+    def _tls(self) -> ServerContext:
         if self._shared_tls is not None:
             return self._shared_tls
         now = datetime.fromtimestamp(self._clock.now(), UTC)

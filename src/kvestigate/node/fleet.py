@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from kvestigate.node.hosts.interface import Host
 from kvestigate.node.net.network import ClusterNetwork
 from kvestigate.node.net.seccomp import obstacle
 from kvestigate.wire.certificates import CertificateAuthority, KeyPair
-from kvestigate.wire.tls import server_context
+from kvestigate.wire.channel import ServerContext, server_context
 
 _AT_ONCE = 32
 
@@ -102,7 +101,7 @@ def _network(
     return ClusterNetwork(api, feed.services, api_address=real[0].api_address)
 
 
-def _context(serving: KeyPair | None, client_ca: bytes | None, clock: Clock) -> ssl.SSLContext:
+def _context(serving: KeyPair | None, client_ca: bytes | None, clock: Clock) -> ServerContext:
     pair = serving
     if pair is None:
         now = datetime.fromtimestamp(clock.now(), UTC)

@@ -8,7 +8,6 @@ import enum
 import gc
 import ipaddress
 import os
-import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import (
     AbstractAsyncContextManager,
@@ -48,10 +47,11 @@ from kvestigate.plane.store.interface import Backend
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.certificates import CertificateAuthority
+from kvestigate.wire.channel import ServerContext, server_context
 from kvestigate.wire.limits import Limits
 from kvestigate.wire.message import Handler, Request, Response
 from kvestigate.wire.server import Server, serve
-from kvestigate.wire.tls import client_context, server_context
+from kvestigate.wire.tls import client_context
 
 _IN_CLUSTER = (
     "10.0.0.1",
@@ -236,7 +236,7 @@ async def _until_stopped(options: ServeOptions, announce: Callable[[Serving], No
         await stopped.wait()
 
 
-async def _listening(handler: Handler, listen: Listen, tls: ssl.SSLContext) -> Server:
+async def _listening(handler: Handler, listen: Listen, tls: ServerContext) -> Server:
     try:
         return await serve(
             handler, host=listen.host, port=listen.port, limits=_LIMITS, tls=tls, refusal=_refusal

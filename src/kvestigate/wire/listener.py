@@ -8,11 +8,11 @@ import errno
 import logging
 import os
 import socket
-import ssl
 from collections import deque
 from collections.abc import Callable, Sequence
 from typing import cast
 
+from kvestigate.wire.channel import Channel, ServerContext, TlsError, WantRead, WantWrite, new_place
 from kvestigate.wire.rounds import Rounds
 from kvestigate.wire.secure import SecureTransport
 
@@ -36,7 +36,7 @@ class SecureListener:
     def __init__(
         self,
         sockets: Sequence[socket.socket],
-        context: ssl.SSLContext,
+        context: ServerContext,
         protocol: Callable[[], asyncio.Protocol],
         *,
         handshake_timeout: float,
@@ -49,6 +49,7 @@ class SecureListener:
         self._next: deque[_Handshake] = deque()
         """Those that have said something."""
         self.rounds = Rounds()
+        self.place = new_place()
         self._loop = asyncio.get_running_loop()
         self._breathers: dict[socket.socket, asyncio.TimerHandle] = {}
         for listening in sockets:
@@ -127,55 +128,49 @@ class _Handshake:
     def __init__(self, listener: SecureListener, accepted: socket.socket) -> None:
         self._listener = listener
         self._loop = asyncio.get_running_loop()
-        try:
-            self._socket = listener.context.wrap_socket(
-                accepted, server_side=True, do_handshake_on_connect=False
-            )
-        except OSError:  # it has gone again
-            accepted.close()
-            return
+        self._channel = Channel(listener.context, accepted, listener.place)
         listener.newcomers.add(self)
         self._timer = self._loop.call_later(listener.handshake_timeout, self.end)
-        self._loop.add_reader(self._socket.fileno(), self._wait)
+        self._loop.add_reader(self._channel.fileno(), self._wait)
 
     def _wait(self) -> None:
         """For its turn, without being told again that there is something to do."""
-        self._loop.remove_reader(self._socket.fileno())
-        self._loop.remove_writer(self._socket.fileno())
+        self._loop.remove_reader(self._channel.fileno())
+        self._loop.remove_writer(self._channel.fileno())
         self._listener.schedule(self)
 
     def go_on(self) -> None:
         if self not in self._listener.newcomers:
             return  # it took too long, or the server stops
-        descriptor = self._socket.fileno()
+        descriptor = self._channel.fileno()
         try:
-            self._socket.do_handshake()
-        except ssl.SSLWantReadError:
+            self._channel.shake_hands()
+        except WantRead:
             self._loop.add_reader(descriptor, self._wait)
-        except ssl.SSLWantWriteError:
+        except WantWrite:
             self._loop.add_writer(descriptor, self._wait)
         except OSError as failure:
             _log.debug("a TLS handshake failed: %s", failure)
-            if isinstance(failure, ssl.SSLError) and failure.reason == "HTTP_REQUEST":
+            if isinstance(failure, TlsError) and failure.args == ("http request",):
                 self._explain()
             self.end()
         else:
             self._leave()
-            SecureTransport(self._socket, self._listener.protocol(), self._listener.rounds)
+            SecureTransport(self._channel, self._listener.protocol(), self._listener.rounds)
 
     def _explain(self) -> None:
         """Tell a client that speaks plain HTTP so, in plain HTTP."""
         with contextlib.suppress(OSError):
             # What is left unread when a socket is closed takes the answer with it.
-            os.read(self._socket.fileno(), _READ_BYTES)
-            os.write(self._socket.fileno(), _NOT_PLAIN)
+            os.read(self._channel.fileno(), _READ_BYTES)
+            os.write(self._channel.fileno(), _NOT_PLAIN)
 
     def end(self) -> None:
         self._leave()
-        self._socket.close()
+        self._channel.close()
 
     def _leave(self) -> None:
         self._timer.cancel()
-        self._loop.remove_reader(self._socket.fileno())
-        self._loop.remove_writer(self._socket.fileno())
+        self._loop.remove_reader(self._channel.fileno())
+        self._loop.remove_writer(self._channel.fileno())
         self._listener.newcomers.discard(self)

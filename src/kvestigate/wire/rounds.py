@@ -17,8 +17,6 @@ LONGEST = 0.001
 """Seconds that an answer waits for others that could be sent together with it."""
 _FEW = 4
 """Requests for which it is not worth the while that answers wait: one of them may take long."""
-_BUFFER = 16 * 1024
-"""The most that one TLS record holds, and so the most that is read at once."""
 
 
 class Connection(Protocol):
@@ -32,8 +30,6 @@ class Connection(Protocol):
 class Rounds:
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         self._clock = clock
-        self.received = memoryview(bytearray(_BUFFER))
-        """What any connection reads, until it takes it out in the very next step."""
         self._loop = asyncio.get_running_loop()
         self._arrivals: deque[tuple[Connection, bytes]] = deque()
         self._senders: list[Connection] = []

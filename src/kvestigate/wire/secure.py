@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import ssl
 from collections import deque
-from collections.abc import Callable
-from typing import Any, cast
+from typing import cast
 
+from kvestigate.wire.channel import RECORD, Channel, WantRead, WantWrite
 from kvestigate.wire.rounds import Rounds
 
-_RECORD = 16 * 1024
-"""The most that one TLS record holds. Who has more to say fills them."""
 _RECORDS = 16
 """Records taken from one connection before others come to their turn."""
 _HIGH_WATER = 64 * 1024
@@ -29,18 +26,15 @@ _CORK: int = getattr(socket, "TCP_CORK", 0)
 class SecureTransport(asyncio.Transport):
     """A connection whose keys are agreed on."""
 
-    def __init__(
-        self, connected: ssl.SSLSocket, protocol: asyncio.Protocol, rounds: Rounds
-    ) -> None:
-        super().__init__({"ssl_object": connected, "peername": _peer_name(connected)})
+    def __init__(self, channel: Channel, protocol: asyncio.Protocol, rounds: Rounds) -> None:
+        super().__init__({"channel": channel, "peername": channel.peer_address})
         self._loop = asyncio.get_running_loop()
-        self._socket = connected
-        self._read: Callable[[int, object], int] = cast(Any, connected.read)
+        self._channel = channel
         self._protocol = protocol
         self._rounds = rounds
         self._undelivered = 0
         """Pieces that were read and wait to be handled."""
-        self._descriptor = connected.fileno()
+        self._descriptor = channel.fileno()
         self._unsent: deque[bytes | memoryview] = deque()
         self._size = 0
         """Bytes of all that is unsent."""
@@ -78,20 +72,19 @@ class SecureTransport(asyncio.Transport):
     def _receive(self) -> None:
         if self._undelivered:
             return
-        received = self._rounds.received
         for _ in range(_RECORDS):
             try:
-                count = self._read(_RECORD, received)
-            except ssl.SSLWantReadError:
+                data = self._channel.read()
+            except WantRead:
                 return
             except OSError as failure:
                 self._lose(failure)
                 return
             self._undelivered += 1
-            self._rounds.take(self, bytes(received[:count]))
+            self._rounds.take(self, data)
             # What a record did not fill was followed by nothing, most likely; else there will
             # be another call.
-            if count < _RECORD:
+            if len(data) < RECORD:
                 return
 
     def deliver(self, data: bytes) -> None:
@@ -120,7 +113,7 @@ class SecureTransport(asyncio.Transport):
     def write(self, data: bytes | bytearray | memoryview) -> None:
         if self._closing or not data:
             return
-        long = len(data) > _RECORD
+        long = len(data) > RECORD
         if long:
             self._rounds.hurry()
         first = not self._unsent
@@ -142,7 +135,7 @@ class SecureTransport(asyncio.Transport):
         """What the kernel has no room for."""
         try:
             sent = self._send(data)
-        except ssl.SSLWantWriteError:
+        except WantWrite:
             sent = 0
         except OSError as failure:
             self._lose(failure)
@@ -152,14 +145,14 @@ class SecureTransport(asyncio.Transport):
         return data[sent:] if sent else data
 
     def _send(self, data: bytes | bytearray | memoryview) -> int:
-        if len(data) <= _RECORD or not _CORK:
-            return self._socket.write(data)
+        if len(data) <= RECORD or not _CORK:
+            return self._channel.write(data)
         # Records are written one by one, and four of them go over loopback in one packet.
-        self._socket.setsockopt(socket.IPPROTO_TCP, _CORK, 1)
+        self._channel.setsockopt(socket.IPPROTO_TCP, _CORK, 1)
         try:
-            return self._socket.write(data)
+            return self._channel.write(data)
         finally:
-            self._socket.setsockopt(socket.IPPROTO_TCP, _CORK, 0)
+            self._channel.setsockopt(socket.IPPROTO_TCP, _CORK, 0)
 
     def flush(self) -> None:
         while self._unsent:
@@ -167,7 +160,7 @@ class SecureTransport(asyncio.Transport):
             try:
                 # OpenSSL insists on being given again what it could not take before.
                 sent = self._send(part)
-            except ssl.SSLWantWriteError:
+            except WantWrite:
                 self._wait_for_room()
                 break
             except OSError as failure:
@@ -214,25 +207,26 @@ class SecureTransport(asyncio.Transport):
 
     def _take_leave(self) -> None:
         try:
-            self._socket.unwrap()
-        except ssl.SSLWantReadError:
-            # A socket that is closed with something unread takes back what it has sent.
-            self._loop.remove_writer(self._descriptor)
-            self._loop.add_reader(self._descriptor, self._ignore)
-        except ssl.SSLWantWriteError:
+            left = self._channel.say_farewell()
+        except WantWrite:
             self._loop.add_writer(self._descriptor, self._take_leave)
         except OSError:
             self._lose(None)
         else:
-            self._lose(None)
+            if left:
+                self._lose(None)
+            else:
+                # A socket that is closed with something unread takes back what it has sent.
+                self._loop.remove_writer(self._descriptor)
+                self._loop.add_reader(self._descriptor, self._ignore)
 
     def _ignore(self) -> None:
         try:
             for _ in range(_RECORDS):
-                if not self._socket.read(_RECORD):
+                if not self._channel.read():
                     self._lose(None)
                     return
-        except ssl.SSLWantReadError:
+        except WantRead:
             pass
         except OSError:
             self._lose(None)
@@ -250,11 +244,4 @@ class SecureTransport(asyncio.Transport):
         try:
             self._protocol.connection_lost(failure)
         finally:
-            self._socket.close()
-
-
-def _peer_name(connected: socket.socket) -> object:
-    try:
-        return connected.getpeername()
-    except OSError:  # it has gone again
-        return None
+            self._channel.close()

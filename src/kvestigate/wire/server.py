@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import ssl
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from kvestigate.wire import sockets
 from kvestigate.wire.answer import Chunks, Dates
 from kvestigate.wire.limits import Limits
-from kvestigate.wire.listener import SecureListener, bind
 from kvestigate.wire.message import Handler, Response
 from kvestigate.wire.service import Service, plain
+
+if TYPE_CHECKING:
+    from kvestigate.wire.channel import ServerContext
+    from kvestigate.wire.listener import SecureListener
 
 _BACKLOG = 1024
 
@@ -38,13 +41,15 @@ class Server:
         self.address = ("", 0)
         """Host and port of the first listening socket."""
 
-    async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
+    async def listen(self, host: str, port: int, tls: ServerContext | None) -> None:
         if tls is None:
             loop = asyncio.get_running_loop()
             self._listener = await loop.create_server(
                 lambda: Service(self), host, port, backlog=_BACKLOG
             )
         else:
+            from kvestigate.wire.listener import SecureListener, bind
+
             self._listener = SecureListener(
                 await bind(host, port, _BACKLOG),
                 tls,
@@ -91,7 +96,7 @@ async def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 0,
-    tls: ssl.SSLContext | None = None,
+    tls: ServerContext | None = None,
     limits: Limits | None = None,
     refusal: Refusal = plain,
 ) -> Server:

@@ -75,7 +75,7 @@ class Service(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=self._limits.write_buffer)
-        self._tls = transport.get_extra_info("ssl_object") is not None
+        self._tls = transport.get_extra_info("channel") is not None
         self._intake = Intake(self._limits, _peer(self._transport))
         self._deadline = self._loop.time() + self._limits.head_timeout
         self._timer = self._loop.call_later(self._limits.tick, self._tick)
@@ -474,6 +474,5 @@ def plain(status: int, text: str) -> Response:
 def _peer(transport: asyncio.Transport) -> Peer:
     name = transport.get_extra_info("peername")
     address = f"{name[0]}:{name[1]}" if isinstance(name, tuple) else ""
-    ssl_object = transport.get_extra_info("ssl_object")
-    certificate = None if ssl_object is None else ssl_object.getpeercert(binary_form=True)
-    return Peer(address, certificate)
+    channel = transport.get_extra_info("channel")
+    return Peer(address, None if channel is None else channel.peer_certificate)

@@ -1,4 +1,4 @@
-"""TLS contexts from PEM bytes, for clients and servers."""
+"""TLS contexts from PEM bytes, for clients: see `channel` for those of servers."""
 
 from __future__ import annotations
 
@@ -33,21 +33,6 @@ def client_context(
         _trust(context, ca)
     if certificate is not None or key is not None:
         _show(context, certificate, key)
-    return context
-
-
-def server_context(
-    *, certificate: bytes, key: bytes, client_ca: bytes | None = None
-) -> ssl.SSLContext:
-    """What a server shows; with `client_ca` it asks for client certificates, requiring none."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    # Chosen by clients that offer anything; the server speaks nothing else.
-    context.set_alpn_protocols(["http/1.1"])
-    _show(context, certificate, key)
-    if client_ca is not None:
-        _trust(context, client_ca)
-        context.verify_mode = ssl.CERT_OPTIONAL
     return context
 
 

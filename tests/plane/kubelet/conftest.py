@@ -20,10 +20,11 @@ from kvestigate.plane.server import ApiServer
 from kvestigate.plane.store.memory import MemoryBackend
 from kvestigate.plane.store.store import Store
 from kvestigate.wire.certificates import CertificateAuthority, subject_of
+from kvestigate.wire.channel import server_context
 from kvestigate.wire.handshake import offered_subprotocols
 from kvestigate.wire.message import Request, Response, Upgrade, WebSocket
 from kvestigate.wire.server import Server, serve
-from kvestigate.wire.tls import client_context, server_context
+from kvestigate.wire.tls import client_context
 from tests.plane.conftest import ADMIN, TOKEN, Api
 from tests.static_tokens import StaticTokens
 

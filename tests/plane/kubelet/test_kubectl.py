@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kvestigate.wire.certificates import CertificateAuthority
+from kvestigate.wire.channel import server_context
 from kvestigate.wire.handshake import offered_subprotocols
 from kvestigate.wire.message import Request, Response, Upgrade, WebSocket
 from kvestigate.wire.server import serve
 from kvestigate.wire.spdy_session import SpdyStream, accept_streams
-from kvestigate.wire.tls import server_context
 from tests.plane.conftest import TOKEN, Api
 from tests.plane.kubelet.conftest import PODS, Kubelet, now
 from tests.upstream import binaries

@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from kvestigate.wire.certificates import CertificateAuthority
+from kvestigate.wire.channel import server_context
 from kvestigate.wire.message import Request, Response
 from kvestigate.wire.server import serve
-from kvestigate.wire.tls import server_context
 
 Object = dict[str, Any]
 SERVICE_NAME = "front.default.svc"
