@@ -19,6 +19,7 @@ from kvestigate.cli.workspace import described, meant, workspace
 from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.hosts.model import NodeAccess
 from kvestigate.workspace.spec import WorkspaceSpec
+from kvestigate_client.extraction import extract
 
 _IN_MEMORY = 16 << 20
 
@@ -115,7 +116,7 @@ def _unpack(file: IO[bytes], path: str, directory: str) -> str:
         Path(directory).mkdir(parents=True, exist_ok=True)
         with tarfile.open(fileobj=file) as tar:
             names = tar.getnames()
-            tar.extractall(directory, filter="data")
+            extract(tar, directory)
     except tarfile.TarError as error:
         raise KvestigateError(f"{path}: {error}") from None
     except OSError as error:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from kvestigate import errors
+from kvestigate.aio.groups import one_failure
 from kvestigate.client.api import Api
 from kvestigate.kube import builtins
 from kvestigate.kube.decode import decode
@@ -155,11 +156,9 @@ class Discovery:
                     return []
             return list(_listed(group, version, answer.resources))
 
-        try:
+        with one_failure():
             async with asyncio.TaskGroup() as tasks:
                 found = [tasks.create_task(ask(*version)) for version in _versions(root)]
-        except* errors.KvestigateError as group:
-            raise group.exceptions[0] from None
         return [resource for task in found for resource in task.result()]
 
     async def _ask(self, path: str, type: type[S], accept: str = "application/json") -> S:

@@ -9,9 +9,10 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kvestigate.aio.groups import one_failure
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
-from kvestigate.errors import Forbidden, KvestigateError, NotFound
+from kvestigate.errors import Forbidden, NotFound
 from kvestigate.jobs import answers, endpoints, following, log_lines, sessions, volumes
 from kvestigate.jobs.accounts import book, records
 from kvestigate.jobs.accounts.quotas import Quotas
@@ -216,12 +217,10 @@ class InProcess:
             async with gate:
                 await delete_job(self._api, job.metadata.name)
 
-        try:
+        with one_failure():
             async with asyncio.TaskGroup() as tasks:
                 for job in jobs:
                     tasks.create_task(delete(job))
-        except* KvestigateError as failed:
-            raise failed.exceptions[0] from None
         await self._note_stopped(jobs)
 
     async def _note_stopped(self, jobs: Sequence[TaskJob]) -> None:

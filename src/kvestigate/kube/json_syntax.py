@@ -13,12 +13,12 @@ _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 """What stands for itself in a string."""
 _B = r"[ \t\r\n]*+"
 _STRING = r'"[^"\\\x00-\x1f]*+"'
-_SCALAR = (
-    rf"(?:{_STRING}|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?+(?:[eE][-+]?[0-9]++)?+|true|false|null)"
-)
-_MEMBERS = re.compile(rf"(?:{_B}{_STRING}{_B}:{_B}{_SCALAR}{_B},)*+")
-"""Of an object, each with the comma after which another must follow: all that is simple."""
-_ELEMENTS = re.compile(rf"(?:{_B}{_SCALAR}{_B},)*+")
+_SCALAR = rf"(?:{_STRING}|-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?|true|false|null)"
+# No possessive groups, which Python before 3.11.5 gets wrong; so not all at once, either, because
+# it remembers the way back through every one of them.
+_MEMBERS = re.compile(rf"(?:{_B}{_STRING}{_B}:{_B}{_SCALAR}{_B},){{0,1000}}")
+"""Of an object, each with the comma after which another must follow: some that are simple."""
+_ELEMENTS = re.compile(rf"(?:{_B}{_SCALAR}{_B},){{0,1000}}")
 """Of a list, likewise."""
 _DIGITS = "0123456789"
 _DECIMAL = re.compile("[0-9]*")
@@ -189,8 +189,7 @@ class _Search:
         self._skip(_BLANKS)
 
     def _skip(self, pattern: re.Pattern[str]) -> None:
-        match = pattern.match(self._text, self._at)
-        if match is not None:
+        while (match := pattern.match(self._text, self._at)) and match.end() > self._at:
             self._at = match.end()
 
     def _unexpected(self, where: str, back: int = 0) -> _Wrong:

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
 
+from kvestigate.aio.groups import one_failure
 from kvestigate.client.api import Api
-from kvestigate.errors import ApiError, Forbidden, KvestigateError, NotFound, ServiceUnavailable
+from kvestigate.errors import ApiError, Forbidden, NotFound, ServiceUnavailable
 from kvestigate.observe.source import Progress, Source
 
 T = TypeVar("T")
@@ -93,12 +94,10 @@ async def take(
             except ApiError as error:
                 snapshot.gaps[source] = _gap(source, error)
 
-    try:
+    with one_failure():
         async with asyncio.TaskGroup() as tasks:
             for source in dict.fromkeys(sources):
                 tasks.create_task(read(source))
-    except* KvestigateError as failures:
-        raise failures.exceptions[0] from None
     return snapshot
 
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 
 from kvestigate.aio.backoff import Backoff
+from kvestigate.aio.groups import one_failure
 from kvestigate.client.streams import Channel, Session
 from kvestigate.errors import (
     Conflict,
@@ -67,12 +68,10 @@ async def send_parts(
         async with gate:
             await _Sending(launcher, task_id, node, archive, reading, told).run()
 
-    try:
+    with one_failure():
         async with asyncio.TaskGroup() as tasks:
             for node in range(nodes):
                 tasks.create_task(send(node))
-    except* KvestigateError as failed:
-        raise failed.exceptions[0] from None
 
 
 class _Sending:

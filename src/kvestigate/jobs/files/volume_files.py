@@ -6,7 +6,7 @@ import asyncio
 import posixpath
 import tarfile
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -24,6 +24,7 @@ from kvestigate.jobs.volumes import claim_of, pods_with
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim
+from kvestigate_client.extraction import extract
 
 ROOT = "/volume"
 _CONTAINER = "files"
@@ -82,13 +83,15 @@ def _unpack(file: IO[bytes], name: str, target: Path) -> None:
     try:
         into.mkdir(parents=True, exist_ok=True)
         with tarfile.open(fileobj=file) as tar:
-            for member in tar:
-                if rename:
-                    rest = member.name.removeprefix(name)
-                    member.name = rename + rest
-                tar.extract(member, into, filter="data")
+            extract(tar, into, _renamed(tar, name, rename) if rename else None)
     except (OSError, tarfile.TarError) as error:
         raise InputError(f"cannot be written: {error}", where=str(target)) from error
+
+
+def _renamed(tar: tarfile.TarFile, name: str, rename: str) -> Iterator[tarfile.TarInfo]:
+    for member in tar:
+        member.name = rename + member.name.removeprefix(name)
+        yield member
 
 
 def _inside(path: str) -> str:
