@@ -19,7 +19,6 @@ from kvestigate.cli.workspace import described, meant, workspace
 from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.hosts.model import NodeAccess
 from kvestigate.workspace.spec import WorkspaceSpec
-from kvestigate_client.extraction import extract
 
 _IN_MEMORY = 16 << 20
 
@@ -112,6 +111,8 @@ async def fetch(
 
 def _unpack(file: IO[bytes], path: str, directory: str) -> str:
     """The name of what was fetched."""
+    from kvestigate_client.extraction import extract
+
     try:
         Path(directory).mkdir(parents=True, exist_ok=True)
         with tarfile.open(fileobj=file) as tar:
