@@ -297,3 +297,30 @@ def test_who_leaves_before_being_greeted_holds_up_nobody(run: Runs) -> None:
             assert await answers(server)
 
     run(scenario)
+
+
+async def test_a_channel_that_is_closed_reaches_nobody() -> None:
+    context = channel.server_context(certificate=PAIR.certificate, key=PAIR.key)
+    client_context = tls.client_context(ca=CA.pair.certificate)
+    here, there = socket.socketpair()
+
+    def talk() -> None:
+        with client_context.wrap_socket(there, server_hostname="127.0.0.1"):
+            pass
+
+    talking = asyncio.create_task(asyncio.to_thread(talk))
+    server = channel.Channel(context, here, channel.new_place())
+    await asyncio.to_thread(server.shake_hands)
+    number = server.fileno()
+    mine, yours = socket.socketpair()
+    with mine, yours:
+        server.close()
+        os.dup2(mine.fileno(), number)  # another connection gets its number
+        assert server.read() == b""
+        with pytest.raises(OSError, match="shutdown"):
+            server.write(b"secret")
+        yours.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            yours.recv(1)
+        os.close(number)
+    await talking

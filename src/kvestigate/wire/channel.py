@@ -49,7 +49,7 @@ class Channel:
     else goes wrong is an OSError.
     """
 
-    __slots__ = ("_connection", "_place", "_pointer", "_socket", "close", "fileno", "setsockopt")
+    __slots__ = ("_connection", "_place", "_pointer", "_socket", "fileno", "setsockopt")
 
     def __init__(self, context: ServerContext, accepted: socket.socket, place: Place) -> None:
         self._connection = SSL.Connection(context, accepted)
@@ -59,7 +59,6 @@ class Channel:
         self._pointer: Any = self._connection._ssl
         self._place = place
         self._socket = accepted
-        self.close = accepted.close
         self.fileno = accepted.fileno
         self.setsockopt = accepted.setsockopt
 
@@ -120,6 +119,11 @@ class Channel:
             return self._connection.shutdown()
         except SSL.Error as failure:
             self._explain(failure)
+
+    def close(self) -> None:
+        # OpenSSL knows the socket by its number, which may soon be another connection's.
+        self._connection.set_shutdown(SSL.SENT_SHUTDOWN | SSL.RECEIVED_SHUTDOWN)
+        self._socket.close()
 
     @staticmethod
     def _explain(failure: SSL.Error) -> NoReturn:
