@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from itertools import count
 
 import pytest
 
+from kvestigate.aio.loops import fast_loop
 from kvestigate.aio.stepped import SteppedLoop
 from kvestigate.plane.fairness import Fairness
 from tests.plane.conftest import Api
@@ -99,6 +101,31 @@ async def test_long_work_takes_turns_with_the_requests_of_others() -> None:
     assert done.index("b") < 2
     assert done[:6].count("b") == 3
     assert done.count("a") == 9
+
+
+def test_what_comes_for_another_plane_during_work_is_handled_in_the_next_pause() -> None:
+    order: list[str] = []
+
+    async def scenario() -> None:
+        fairness = ticking(0.0)
+        await crowd(fairness, "a", "b")
+        loop = asyncio.get_running_loop()
+        here, there = socket.socketpair()
+        with here, there:
+
+            def read() -> None:  # and handle later, as servers do
+                here.recv(1)
+                loop.call_soon(order.append, "handled")
+
+            loop.add_reader(here, read)
+            there.send(b"?")
+            await fairness.pause("a")
+            order.append("work")
+            loop.remove_reader(here)
+
+    with asyncio.Runner(loop_factory=fast_loop()) as runner:
+        runner.run(scenario())
+    assert order == ["handled", "work"]
 
 
 async def test_work_that_is_alone_only_lets_the_loop_turn() -> None:

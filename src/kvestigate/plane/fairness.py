@@ -46,8 +46,10 @@ class Fairness:
         """Until when another plane than that is expected to have requests; 0: none is."""
         self._share = 1
         """Requests that each plane may begin in a round."""
+        self._open = False
+        """Whether a round is under way."""
         self._began = 0.0
-        """When the round did."""
+        """When it began."""
         self._begun: dict[str, int] = {}
         """In this round, by plane."""
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
@@ -64,20 +66,25 @@ class Fairness:
         loop = asyncio.get_running_loop()
         if isinstance(loop, SteppedLoop):
             return None  # its rounds are of another time, and their order must not depend on ours
-        if not self._begun:
+        if not self._open:
             self._begin_round(loop)
         begun = self._begun.get(plane, 0)
         if begun < self._share and plane not in self._waiting:
             self._begun[plane] = begun + 1
             return None
-        turn = loop.create_future()
-        self._waiting.setdefault(plane, deque()).append(turn)
-        return turn
+        return self._wait(plane, loop)
 
     async def pause(self, plane: str) -> None:
         """In the middle of long work for a plane: let others have their turn."""
-        turn = self.ask(plane)
-        await (asyncio.sleep(0) if turn is None else turn)
+        loop = asyncio.get_running_loop()
+        if isinstance(loop, SteppedLoop) or not (self._competes(plane) or self._waiting):
+            await asyncio.sleep(0)
+        else:
+            # Until the next round, not only for a turn of the loop, in which what has come for
+            # others meanwhile would be read, but not handled.
+            if not self._open:
+                self._begin_round(loop)
+            await self._wait(plane, loop)
         self._resumed = self._clock()
 
     def breathe(self, plane: str) -> Awaitable[None]:
@@ -100,7 +107,13 @@ class Fairness:
             self._until = 0.0
         return bool(self._until)
 
+    def _wait(self, plane: str, loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
+        turn = loop.create_future()
+        self._waiting.setdefault(plane, deque()).append(turn)
+        return turn
+
     def _begin_round(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._open = True
         self._began = self._clock()
         loop.call_soon(self._end_round, loop)
 
@@ -114,6 +127,7 @@ class Fairness:
                 self._begun[plane] = begun
             if not waiting:
                 del self._waiting[plane]
+        self._open = False
         if self._begun:
             self._begin_round(loop)
 

@@ -85,9 +85,8 @@ async def _stream(
         try:
             async for changes in subscription:
                 if changes:
-                    for number, portion in enumerate(framer.portions(changes)):
-                        if number:
-                            await call.breathe()
+                    for portion in framer.portions(changes):
+                        await call.breathe()
                         if frames := framer.changes(portion):
                             yield frames
                     continue
