@@ -299,18 +299,35 @@ def test_who_leaves_before_being_greeted_holds_up_nobody(run: Runs) -> None:
     run(scenario)
 
 
-async def test_a_channel_that_is_closed_reaches_nobody() -> None:
+async def agreed() -> tuple[channel.Channel, ssl.SSLSocket]:
+    """The two ends of a connection that has its keys."""
     context = channel.server_context(certificate=PAIR.certificate, key=PAIR.key)
-    client_context = tls.client_context(ca=CA.pair.certificate)
     here, there = socket.socketpair()
-
-    def talk() -> None:
-        with client_context.wrap_socket(there, server_hostname="127.0.0.1"):
-            pass
-
-    talking = asyncio.create_task(asyncio.to_thread(talk))
     server = channel.Channel(context, here, channel.new_place())
-    await asyncio.to_thread(server.shake_hands)
+    shaking = asyncio.create_task(asyncio.to_thread(server.shake_hands))
+    client = await asyncio.to_thread(
+        tls.client_context(ca=CA.pair.certificate).wrap_socket, there, server_hostname="127.0.0.1"
+    )
+    await shaking
+    here.setblocking(False)
+    return server, client
+
+
+async def test_a_channel_that_has_to_wait_says_so_as_any_other_failure() -> None:
+    server, client = await agreed()
+    with client:
+        for want, act in (
+            (channel.WantRead, server.read),
+            (channel.WantWrite, lambda: server.write(LARGE)),
+        ):
+            with pytest.raises(OSError) as caught:  # noqa: PT011  its kind is asserted below
+                act()
+            assert type(caught.value) is want
+        server.close()
+
+
+async def test_a_channel_that_is_closed_reaches_nobody() -> None:
+    server, client = await agreed()
     number = server.fileno()
     mine, yours = socket.socketpair()
     with mine, yours:
@@ -323,4 +340,4 @@ async def test_a_channel_that_is_closed_reaches_nobody() -> None:
         with pytest.raises(BlockingIOError):
             yours.recv(1)
         os.close(number)
-    await talking
+    client.close()

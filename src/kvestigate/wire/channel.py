@@ -23,8 +23,6 @@ from kvestigate import errors
 RECORD = 16 * 1024
 """The most that one TLS record holds."""
 
-WantRead = SSL.WantReadError
-WantWrite = SSL.WantWriteError
 ServerContext: TypeAlias = SSL.Context
 Place: TypeAlias = Any
 """Memory for one record."""
@@ -42,11 +40,19 @@ class TlsError(OSError):
     """What the client says is not what TLS allows."""
 
 
+class WantRead(BlockingIOError):
+    """Nothing has come that could be gone on with."""
+
+
+class WantWrite(BlockingIOError):
+    """The kernel has no room for what is to be sent."""
+
+
 class Channel:
     """An accepted connection, which does not block.
 
-    Where there is nothing to read, or no room to write, it raises WantRead and WantWrite; what
-    else goes wrong is an OSError.
+    Whatever goes wrong is an OSError, also that there is nothing to read or no room to write. Not
+    only reading may want the one and writing the other: a client can ask for new keys.
     """
 
     __slots__ = ("_connection", "_place", "_pointer", "_socket", "fileno", "setsockopt")
@@ -117,6 +123,8 @@ class Channel:
         """Whether the client has said so, too."""
         try:
             return self._connection.shutdown()
+        except SSL.WantReadError:
+            return False
         except SSL.Error as failure:
             self._explain(failure)
 
@@ -127,8 +135,10 @@ class Channel:
 
     @staticmethod
     def _explain(failure: SSL.Error) -> NoReturn:
-        if isinstance(failure, WantRead | WantWrite):
-            raise failure
+        if isinstance(failure, SSL.WantReadError):
+            raise WantRead from None
+        if isinstance(failure, SSL.WantWriteError):
+            raise WantWrite from None
         if isinstance(failure, SSL.SysCallError) and failure.args[0] != _NO_FAREWELL:
             number = failure.args[0]
             raise OSError(number, os.strerror(number)) from failure
