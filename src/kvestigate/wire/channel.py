@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, load_pem_priv
 from OpenSSL import SSL
 from OpenSSL.crypto import X509
 
-from kvestigate import errors
+from kvestigate.wire.tls import half_a_pair, unusable_ca, unusable_pair
 
 RECORD = 16 * 1024
 """The most that one TLS record holds."""
@@ -188,10 +188,7 @@ _HTTP = b"http/1.1"
 
 def _show(context: ServerContext, certificate: bytes, key: bytes) -> None:
     if not certificate or not key:
-        missing = "certificate" if not certificate else "key"
-        raise errors.InputError(
-            f"a certificate and its key belong together: the {missing} is missing"
-        )
+        raise half_a_pair(certificate)
     try:
         own, *others = x509.load_pem_x509_certificates(certificate)
         context.use_certificate(own)
@@ -202,10 +199,7 @@ def _show(context: ServerContext, certificate: bytes, key: bytes) -> None:
         context.use_privatekey(own_key)
         context.check_privatekey()
     except (SSL.Error, ValueError, TypeError, UnsupportedAlgorithm) as failure:
-        raise errors.InputError(
-            f"the certificate and key cannot be used: {_reason(failure)}",
-            hint="both are PEM, the key is not encrypted and belongs to the certificate",
-        ) from failure
+        raise unusable_pair(_reason(failure)) from failure
 
 
 def _trust(context: ServerContext, ca: bytes) -> None:
@@ -215,10 +209,7 @@ def _trust(context: ServerContext, ca: bytes) -> None:
         for certificate in x509.load_pem_x509_certificates(ca):
             store.add_cert(X509.from_cryptography(certificate))
     except ValueError as failure:
-        raise errors.InputError(
-            "the CA is not a PEM certificate",
-            hint="it starts with -----BEGIN CERTIFICATE-----",
-        ) from failure
+        raise unusable_ca(_reason(failure)) from failure
     context.set_verify(SSL.VERIFY_PEER)
 
 

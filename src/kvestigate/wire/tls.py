@@ -36,31 +36,41 @@ def client_context(
     return context
 
 
+def unusable_ca(reason: str) -> errors.InputError:
+    return errors.InputError(
+        f"the CA is not a PEM certificate: {reason}",
+        hint="it starts with -----BEGIN CERTIFICATE-----",
+    )
+
+
+def half_a_pair(certificate: bytes | None) -> errors.InputError:
+    missing = "key" if certificate else "certificate"
+    return errors.InputError(f"a certificate and its key belong together: the {missing} is missing")
+
+
+def unusable_pair(reason: str) -> errors.InputError:
+    return errors.InputError(
+        f"the certificate and key cannot be used: {reason}",
+        hint="both are PEM, the key is not encrypted and belongs to the certificate",
+    )
+
+
 def _trust(context: ssl.SSLContext, ca: bytes) -> None:
     try:
         context.load_verify_locations(cadata=ca.decode("ascii"))
     except (ssl.SSLError, UnicodeDecodeError) as failure:
-        raise errors.InputError(
-            f"the CA is not a PEM certificate: {_reason(failure)}",
-            hint="it starts with -----BEGIN CERTIFICATE-----",
-        ) from failure
+        raise unusable_ca(_reason(failure)) from failure
 
 
 def _show(context: ssl.SSLContext, certificate: bytes | None, key: bytes | None) -> None:
     if not certificate or not key:
-        missing = "certificate" if not certificate else "key"
-        raise errors.InputError(
-            f"a certificate and its key belong together: the {missing} is missing"
-        )
+        raise half_a_pair(certificate)
     try:
         with _private_file(certificate + b"\n" + key) as path:
             # A password prompt would block forever; an encrypted key fails instead.
             context.load_cert_chain(path, password=_no_password)
     except (ssl.SSLError, ValueError) as failure:
-        raise errors.InputError(
-            f"the certificate and key cannot be used: {_reason(failure)}",
-            hint="both are PEM, the key is not encrypted and belongs to the certificate",
-        ) from failure
+        raise unusable_pair(_reason(failure)) from failure
 
 
 def _no_password() -> str:
