@@ -13,8 +13,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import parse_qs
 
-from kvestigate.wire.message import Request, Response
-from kvestigate.wire.server import serve
+from kvestigate.http.message import Request, Response
+from kvestigate.http.server import serve
 
 _FIRST = 1_000_000
 """All versions have as many digits, so that an event is cut once and filled in ever after."""

@@ -21,19 +21,19 @@ from bench import population
 from kvestigate.aio.loops import fast_loop
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
+from kvestigate.cluster.plane.access.authz.interface import AllowAll
+from kvestigate.cluster.plane.front.server import ApiServer
+from kvestigate.cluster.plane.model.plane_paths import ROOT
+from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
+from kvestigate.cluster.plane.store.body import hollow
+from kvestigate.cluster.plane.store.memory import MemoryBackend
+from kvestigate.cluster.plane.store.model import Item, Put, ResourceKey
+from kvestigate.cluster.plane.store.plane import Plane
+from kvestigate.cluster.plane.store.store import Store
 from kvestigate.files import replace_file
+from kvestigate.http.message import Request
+from kvestigate.http.server import serve
 from kvestigate.kube import builtins
-from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
-from kvestigate.plane.authz.interface import AllowAll
-from kvestigate.plane.server import ApiServer
-from kvestigate.plane.store.body import hollow
-from kvestigate.plane.store.memory import MemoryBackend
-from kvestigate.plane.store.model import Item, Put, ResourceKey
-from kvestigate.plane.store.plane import Plane
-from kvestigate.plane.store.store import Store
-from kvestigate.plane.tenancy import ROOT
-from kvestigate.wire.message import Request
-from kvestigate.wire.server import serve
 from tests.upstream.processes import Process
 
 _TOGETHER = 64

@@ -13,14 +13,14 @@ from kvestigate.aio.clock import Clock
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.client.inprocess import InProcessTransport
+from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authz.interface import AllowAll
+from kvestigate.cluster.plane.front.server import ApiServer
+from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
+from kvestigate.cluster.plane.store.memory import MemoryBackend
+from kvestigate.cluster.plane.store.store import Store
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
-from kvestigate.plane.authn.tokens import digest
-from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
-from kvestigate.plane.authz.interface import AllowAll
-from kvestigate.plane.server import ApiServer
-from kvestigate.plane.store.memory import MemoryBackend
-from kvestigate.plane.store.store import Store
 from tests.static_tokens import StaticTokens
 
 Object = dict[str, Any]

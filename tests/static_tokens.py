@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.model.user import User
 from kvestigate.errors import Unauthorized
-from kvestigate.plane.authn.tokens import digest
-from kvestigate.plane.authn.user import User
-from kvestigate.wire.message import Request
+from kvestigate.http.message import Request
 
 
 class StaticTokens:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the protobuf field numbers of the built-in types, `plane/protobuf/numbers.json`.
+"""Writes the protobuf field numbers of the built-in types, `plane/request/protobuf/numbers.json`.
 
     tools/protobuf_facts.py [--check] [MODULES]    default: $(go env GOMODCACHE)/k8s.io
 
@@ -27,7 +27,7 @@ from zeros import directory, structs
 from kvestigate.kube import facts
 
 ROOT = Path(__file__).parents[1]
-TABLE = ROOT / "src" / "kvestigate" / "plane" / "protobuf" / "numbers.json"
+TABLE = ROOT / "src" / "kvestigate/cluster/plane/request/protobuf/numbers.json"
 
 FIELD = re.compile(r"^\s+(?:\w+\s+)?(\S+)\s+`([^`]*)`", re.M)
 TAG = re.compile(r'(json|protobuf):"([^"]*)"')

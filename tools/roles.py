@@ -1,7 +1,7 @@
 """Distil the roles and bindings that every cluster starts with into a table.
 
     kubectl get clusterroles,clusterrolebindings,roles,rolebindings -A -o json \\
-        | python tools/roles.py > src/kvestigate/plane/default_roles.json
+        | python tools/roles.py > src/kvestigate/cluster/plane/access/authz/default_roles.json
 
 Read from a new kube-apiserver on which no controller has run. The roles of its own
 controllers are left out: ours need none.

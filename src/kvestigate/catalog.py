@@ -10,8 +10,8 @@ from kvestigate.manifests import delete, deploy
 from kvestigate.nodeops import cordon, evict, scale
 from kvestigate.operation import Operation
 from kvestigate.optimize import operations as optimize
-from kvestigate.planeops import environment, fleets
-from kvestigate.planeops import manage as planes
+from kvestigate.planes import environment, fleets
+from kvestigate.planes import manage as planes
 from kvestigate.planning import plan
 from kvestigate.reports import audit
 from kvestigate.reports import run as reports

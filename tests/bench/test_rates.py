@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from bench.frame import BenchFailed
 from bench.load import OBJECT, Job, Outcome
 from bench.rates import Measured, RateResult, Target, compared, drive
-from kvestigate.wire.certificates import CertificateAuthority
-from kvestigate.wire.channel import server_context
-from kvestigate.wire.message import Request, Response
-from kvestigate.wire.server import serve
+from kvestigate.http.certificates import CertificateAuthority
+from kvestigate.http.channel import server_context
+from kvestigate.http.message import Request, Response
+from kvestigate.http.server import serve
 
 
 class _Site:

@@ -19,9 +19,9 @@ import click
 import pytest
 
 from kvestigate.cli.main import KVESTIGATE_PROGRAM, run
-from kvestigate.wire.channel import ServerContext
-from kvestigate.wire.message import Handler, Request, Response
-from kvestigate.wire.server import serve
+from kvestigate.http.channel import ServerContext
+from kvestigate.http.message import Handler, Request, Response
+from kvestigate.http.server import serve
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kvestigate.local import process
-from kvestigate.local.directory import clusters_directory, known
-from kvestigate.wire.message import Request, Response, Upgrade
+from kvestigate.cluster.assembly import process
+from kvestigate.cluster.assembly.directory import clusters_directory, known
+from kvestigate.http.message import Request, Response, Upgrade
 from tests.cli.conftest import Invoke, Start, answering, kubeconfig
 
 

@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 import yaml
 
-from kvestigate.wire.certificates import CertificateAuthority, KeyPair
-from kvestigate.wire.channel import server_context
-from kvestigate.wire.message import Handler, Request, Response
+from kvestigate.http.certificates import CertificateAuthority, KeyPair
+from kvestigate.http.channel import server_context
+from kvestigate.http.message import Handler, Request, Response
 from tests.cli.conftest import Invoke, Outcome, Start, answering, kubeconfig
 
 MISTAKES = Path(__file__).parent / "mistakes"

@@ -25,9 +25,9 @@ from kvestigate.collect import (
     stream_inference_requests,
 )
 from kvestigate.errors import UsageError
+from kvestigate.http.message import Request, Response
 from kvestigate.kube import builtins
 from kvestigate.kube.yaml_documents import load
-from kvestigate.wire.message import Request, Response
 from tests.cli.conftest import Invoke, Served, Start, kubeconfig
 from tests.collect.conftest import deployment
 

@@ -17,7 +17,7 @@ import yaml
 from kvestigate.aio.clock import WallClock
 from kvestigate.catalog import OPERATIONS
 from kvestigate.client.access import AccessOptions, resolve
-from kvestigate.cybernet.audit import AuditLog
+from kvestigate.cybernet.audit_log import AuditLog
 from kvestigate.cybernet.gateway import Gateway
 from kvestigate.cybernet.http import handler
 from kvestigate.cybernet.loading import load_cyberspace

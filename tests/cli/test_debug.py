@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kvestigate.wire.certificates import CertificateAuthority
-from kvestigate.wire.message import Handler, Request, Response, Upgrade, WebSocket
+from kvestigate.http.certificates import CertificateAuthority
+from kvestigate.http.message import Handler, Request, Response, Upgrade, WebSocket
 from tests.cli.conftest import Invoke, Loopback, Start, answering, kubeconfig
 
 POD = {

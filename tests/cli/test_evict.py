@@ -17,10 +17,10 @@ import pytest
 from kvestigate.client.access import AccessOptions, resolve
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
+from kvestigate.cluster.assembly import process
+from kvestigate.cluster.assembly.directory import ClusterDirectory, clusters_directory, known
 from kvestigate.errors import NotFound
 from kvestigate.kube import builtins
-from kvestigate.local import process
-from kvestigate.local.directory import ClusterDirectory, clusters_directory, known
 from kvestigate.nodeops.evict import Evictions, EvictOptions, drain
 from tests.cli.conftest import Invoke
 

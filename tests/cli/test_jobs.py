@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from kvestigate.cli.main import K8S_CLI_PROGRAM
-from kvestigate.local import process
-from kvestigate.local.directory import clusters_directory, known
+from kvestigate.cluster.assembly import process
+from kvestigate.cluster.assembly.directory import clusters_directory, known
 from tests.cli.conftest import Invoke, Outcome
 from tests.upstream.processes import free_ports
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kvestigate.local import process
-from kvestigate.local.clusters import up
-from kvestigate.local.directory import ClusterDirectory, Shape, clusters_directory, known
+from kvestigate.cluster.assembly import process
+from kvestigate.cluster.assembly.clusters import up
+from kvestigate.cluster.assembly.directory import ClusterDirectory, Shape, clusters_directory, known
 from tests.cli.conftest import Invoke
 
 SIMULATED = ("--host", "simulated", "-o", "json")

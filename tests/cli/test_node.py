@@ -12,9 +12,9 @@ import pytest
 
 from kvestigate.client.access import AccessOptions, resolve
 from kvestigate.client.connect import connect
+from kvestigate.cluster.assembly import process
+from kvestigate.cluster.assembly.directory import ClusterDirectory, clusters_directory, known
 from kvestigate.kube import builtins
-from kvestigate.local import process
-from kvestigate.local.directory import ClusterDirectory, clusters_directory, known
 from tests.cli.conftest import Invoke
 
 FLAG = "--i-understand-this-modifies-cluster"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kvestigate.local import process
-from kvestigate.local.directory import clusters_directory, known
+from kvestigate.cluster.assembly import process
+from kvestigate.cluster.assembly.directory import clusters_directory, known
 from tests.cli.conftest import Invoke, Start, answering, kubeconfig
 
 

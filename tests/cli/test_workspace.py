@@ -21,7 +21,7 @@ from kvestigate.client.api import PODS
 from kvestigate.client.connect import connect
 from kvestigate.cybernet.bodies import Answer, Room
 from kvestigate.errors import AlreadyExists, KvestigateError
-from kvestigate.hosts.reach import reach
+from kvestigate.node_access.reach import reach
 from kvestigate.operation import Operation
 from kvestigate.workspace.lifecycle import Creation
 from kvestigate.workspace.operations import CREATE, DESTROY, FETCH, PS, RUN, SYNC

@@ -13,8 +13,8 @@ from kvestigate.client.endpoint import Endpoint
 from kvestigate.client.http import HttpTransport
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.client.transport import Transport
-from kvestigate.wire.message import Handler
-from kvestigate.wire.server import serve
+from kvestigate.http.message import Handler
+from kvestigate.http.server import serve
 from tests.client.scripted import OpenTransport
 
 

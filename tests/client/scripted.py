@@ -13,7 +13,7 @@ from kvestigate.aio.clock import WallClock
 from kvestigate.client.api import Api
 from kvestigate.client.retry import RetryPolicy
 from kvestigate.client.transport import Transport
-from kvestigate.wire.message import Handler, Request, Response, Upgrade
+from kvestigate.http.message import Handler, Request, Response, Upgrade
 
 Answer = Response | Upgrade | Callable[[Request], Awaitable[Response | Upgrade]]
 

@@ -7,8 +7,8 @@ import pytest
 
 from kvestigate import errors
 from kvestigate.client.call import CONTINUE, Call, Selection, failure, parameters, unserved
+from kvestigate.http.message import Request
 from kvestigate.kube.resources import Resource
-from kvestigate.wire.message import Request
 from tests.client.scripted import failure as status
 
 PODS = Resource("", "v1", "pods", "Pod")

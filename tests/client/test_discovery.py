@@ -6,7 +6,7 @@ import pytest
 
 from kvestigate import errors
 from kvestigate.client.discovery import Discovery
-from kvestigate.wire.message import Request, Response
+from kvestigate.http.message import Request, Response
 from tests.client.scripted import OpenTransport, answer, patient, status
 
 WIDGET: dict[str, Any] = {

@@ -17,10 +17,10 @@ from kvestigate.client.auth.static import Anonymous, Static
 from kvestigate.client.connect import connect
 from kvestigate.client.endpoint import Endpoint
 from kvestigate.client.http import HttpTransport
-from kvestigate.wire.certificates import CertificateAuthority, subject_of
-from kvestigate.wire.channel import server_context
-from kvestigate.wire.message import Handler, Request, Response, Upgrade, WebSocket
-from kvestigate.wire.server import serve
+from kvestigate.http.certificates import CertificateAuthority, subject_of
+from kvestigate.http.channel import server_context
+from kvestigate.http.message import Handler, Request, Response, Upgrade, WebSocket
+from kvestigate.http.server import serve
 from tests.client.scripted import Script, answer, forever, pod, status, stream
 
 

@@ -11,8 +11,8 @@ from kvestigate import errors
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import PODS
 from kvestigate.client.informer import Change, Informer, Key, key_of
+from kvestigate.http.message import Response
 from kvestigate.kube.views.meta import PartialObject
-from kvestigate.wire.message import Response
 from tests.client.scripted import (
     OpenTransport,
     Script,

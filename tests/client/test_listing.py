@@ -15,8 +15,8 @@ from kvestigate import errors
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
 from kvestigate.client.listing import early_token
+from kvestigate.http.message import Request, Response
 from kvestigate.kube.views.meta import PartialObject
-from kvestigate.wire.message import Request, Response
 from tests.client.scripted import (
     OpenTransport,
     Script,

@@ -9,7 +9,7 @@ import pytest
 
 from kvestigate.client.recorder import EVENTS, News, Recorder
 from tests.bed import Bed, plane
-from tests.controllers.builders import NOW
+from tests.cluster.controllers.builders import NOW
 from tests.virtual_clock import VirtualClock
 
 ABOUT = (("kind", "Pod"), ("namespace", "default"), ("name", "p"), ("uid", "1"))

@@ -5,7 +5,7 @@ import pytest
 from kvestigate import errors
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.client.retry import retry_after
-from kvestigate.wire.message import Request, Response
+from kvestigate.http.message import Request, Response
 from tests.client.scripted import (
     InstantClock,
     OpenTransport,

@@ -9,7 +9,7 @@ import pytest
 
 from kvestigate import errors
 from kvestigate.client.streams import V4, V5, Channel, Completed, exit_code
-from kvestigate.wire.message import Request, Response, Upgrade, WebSocket
+from kvestigate.http.message import Request, Response, Upgrade, WebSocket
 from tests.client.scripted import OpenTransport, Script, failure, patient, status
 
 SUCCESS = b'{"metadata":{},"status":"Success"}'

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from kvestigate import errors
-from kvestigate.wire.message import Headers, Request, Response, Upgrade, WebSocket
+from kvestigate.http.message import Headers, Request, Response, Upgrade, WebSocket
 from tests.client.scripted import OpenTransport, Script, answer, forever, status, stream
 
 

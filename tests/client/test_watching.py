@@ -16,8 +16,8 @@ from kvestigate.client.call import Call, Selection
 from kvestigate.client.exchange import Exchange
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.client.watching import Event, Watch, opened
+from kvestigate.http.message import Response
 from kvestigate.kube.views.meta import PartialObject
-from kvestigate.wire.message import Response
 from tests.client.scripted import (
     InstantClock,
     OpenTransport,

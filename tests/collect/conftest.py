@@ -13,15 +13,15 @@ import pytest
 
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
+from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authz.interface import AllowAll
+from kvestigate.cluster.plane.front.server import ApiServer
+from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
+from kvestigate.cluster.plane.store.memory import MemoryBackend
+from kvestigate.cluster.plane.store.store import Store
 from kvestigate.errors import ApiError, to_status
+from kvestigate.http.message import Handler, Request, Response, Upgrade
 from kvestigate.kube import builtins
-from kvestigate.plane.authn.tokens import digest
-from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
-from kvestigate.plane.authz.interface import AllowAll
-from kvestigate.plane.server import ApiServer
-from kvestigate.plane.store.memory import MemoryBackend
-from kvestigate.plane.store.store import Store
-from kvestigate.wire.message import Handler, Request, Response, Upgrade
 from tests.static_tokens import StaticTokens
 
 DEPLOYMENTS = builtins.resource("deployments")

@@ -20,8 +20,8 @@ from kvestigate.collect.sinks.files import FileSink
 from kvestigate.collect.sinks.interface import Rejected, Sink, Unavailable
 from kvestigate.collect.sinks.post import PostSink
 from kvestigate.errors import InputError
-from kvestigate.wire.message import Request, Response
-from kvestigate.wire.server import serve
+from kvestigate.http.message import Request, Response
+from kvestigate.http.server import serve
 
 PATIENCE = 20
 

@@ -9,8 +9,8 @@ from typing import TypeAlias
 import msgspec
 import pytest
 
-from kvestigate.plane.store.difference import diff
-from kvestigate.plane.store.errors import (
+from kvestigate.cluster.plane.store.difference import diff
+from kvestigate.cluster.plane.store.errors import (
     Compacted,
     Exists,
     Lagged,
@@ -20,14 +20,21 @@ from kvestigate.plane.store.errors import (
     PlaneExists,
     Refused,
 )
-from kvestigate.plane.store.history import Retention
-from kvestigate.plane.store.interface import Backend
-from kvestigate.plane.store.model import ABSENT, Change, ChangeType, Put, Remove, ResourceKey
-from kvestigate.plane.store.plane import Plane
-from kvestigate.plane.store.state import PlaneState
-from kvestigate.plane.store.store import Store
-from kvestigate.plane.store.transition import assemble
-from kvestigate.plane.store.watch import Subscription
+from kvestigate.cluster.plane.store.history import Retention
+from kvestigate.cluster.plane.store.interface import Backend
+from kvestigate.cluster.plane.store.model import (
+    ABSENT,
+    Change,
+    ChangeType,
+    Put,
+    Remove,
+    ResourceKey,
+)
+from kvestigate.cluster.plane.store.plane import Plane
+from kvestigate.cluster.plane.store.state import PlaneState
+from kvestigate.cluster.plane.store.store import Store
+from kvestigate.cluster.plane.store.transition import assemble
+from kvestigate.cluster.plane.store.watch import Subscription
 
 PODS: ResourceKey = ("", "pods")
 NODES: ResourceKey = ("", "nodes")

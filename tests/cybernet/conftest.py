@@ -18,6 +18,7 @@ import pytest
 
 from kvestigate.catalog import OPERATIONS
 from kvestigate.client.access import Access, AccessOptions, resolve
+from kvestigate.cluster.plane.front.serving import Listen, ServeOptions, serving
 from kvestigate.cybernet.gateway import Gateway
 from kvestigate.cybernet.http import listening
 from kvestigate.cybernet.loading import Loaded
@@ -25,7 +26,6 @@ from kvestigate.cybernet.registry import offered
 from kvestigate.cybernet.serving import gateway
 from kvestigate.cybernet.spec import HttpListen, read_cyberspace
 from kvestigate.cybernet.tokens import digest
-from kvestigate.plane.serving import Listen, ServeOptions, serving
 
 Document = dict[str, Any]
 TOKENS = {"ada": "token-of-ada", "bob": "token-of-bob"}

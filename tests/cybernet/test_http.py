@@ -17,7 +17,7 @@ from kvestigate.cybernet.http import MOST_BYTES, STRANGERS_BYTES, listening
 from kvestigate.cybernet.serving import gateway
 from kvestigate.cybernet.spec import HttpListen
 from kvestigate.errors import UsageError
-from kvestigate.hosts.model import NodeAccess
+from kvestigate.node_access.model import NodeAccess
 from tests.cybernet.conftest import TOKENS, Document, Front, changed, fronted, load, recorded
 
 

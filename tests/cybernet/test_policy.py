@@ -12,8 +12,8 @@ from kvestigate.cybernet.parameters import schema
 from kvestigate.cybernet.refusals import ConstraintViolated, NotAllowed
 from kvestigate.cybernet.registry import exposable
 from kvestigate.cybernet.spec import HostRequirements, read_cyberspace
-from kvestigate.observe.capacity import NodeCapacity
 from kvestigate.operation import Effect
+from kvestigate.snapshot.capacity import NodeCapacity
 from kvestigate.workspace.spec import GpuSpec, SourceSpec, StorageMode, StorageSpec, WorkspaceSpec
 from tests.cybernet.conftest import RESEARCH, changed
 

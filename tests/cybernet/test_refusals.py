@@ -7,7 +7,7 @@ import pytest
 from kvestigate import errors
 from kvestigate.cybernet.refusals import NotAllowed, from_failure
 from kvestigate.errors import KvestigateError
-from kvestigate.hosts.reach import Unreachable
+from kvestigate.node_access.reach import Unreachable
 
 
 @pytest.mark.parametrize(

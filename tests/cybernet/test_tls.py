@@ -16,7 +16,7 @@ from kvestigate.cybernet.http import listening
 from kvestigate.cybernet.serving import gateway
 from kvestigate.cybernet.spec import HttpListen, TlsFiles, read_cyberspace
 from kvestigate.errors import ConnectionFailed, InputError, UsageError
-from kvestigate.wire.certificates import CertificateAuthority, KeyPair
+from kvestigate.http.certificates import CertificateAuthority, KeyPair
 from kvestigate_client import CybernetClient
 from kvestigate_client.gateway import GatewayUnreachable
 from tests.cybernet.conftest import RESEARCH, TOKENS, Document, changed, load

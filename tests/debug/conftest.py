@@ -11,8 +11,8 @@ import pytest
 from kvestigate.client.access import Access
 from kvestigate.client.auth.static import Anonymous
 from kvestigate.client.endpoint import parse_endpoint
-from kvestigate.wire.message import Handler, Response
-from kvestigate.wire.server import serve
+from kvestigate.http.message import Handler, Response
+from kvestigate.http.server import serve
 
 Reach = Callable[[Handler], Awaitable[Access]]
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from kvestigate.debug.api import RequestOptions, collect, indented, near_path
-from kvestigate.debug.views import answer_blocks
+from kvestigate.debug.rendering import answer_blocks
 from kvestigate.errors import Forbidden, InputError
+from kvestigate.http.message import Request, Response
 from kvestigate.render.plain import to_text
-from kvestigate.wire.message import Request, Response
 from tests.debug.conftest import Reach, as_json
 
 

@@ -12,11 +12,11 @@ from kvestigate.client.auth.static import Anonymous
 from kvestigate.client.endpoint import parse_endpoint
 from kvestigate.client.whoami import Identity
 from kvestigate.debug.context import ContextOptions, collect, local_facts, look
-from kvestigate.debug.views import context_blocks
+from kvestigate.debug.rendering import context_blocks
 from kvestigate.errors import ConnectionFailed, Forbidden
+from kvestigate.http.certificates import CertificateAuthority
+from kvestigate.http.message import Request, Response
 from kvestigate.render.plain import to_text
-from kvestigate.wire.certificates import CertificateAuthority
-from kvestigate.wire.message import Request, Response
 from tests.debug.conftest import Reach, as_json
 
 AUTHORITY = CertificateAuthority.create(

@@ -8,10 +8,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from kvestigate.debug.exec_url import ExecUrlOptions, Handshake, collect
-from kvestigate.debug.views import exec_url_blocks
+from kvestigate.debug.rendering import exec_url_blocks
 from kvestigate.errors import NotFound, UsageError
+from kvestigate.http.message import Handler, Request, Response, Upgrade, WebSocket
 from kvestigate.render.plain import to_text
-from kvestigate.wire.message import Handler, Request, Response, Upgrade, WebSocket
 from tests.debug.conftest import Reach, as_json
 
 POD = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
+from kvestigate.debug.rendering import timing_blocks
 from kvestigate.debug.timing import CALLS, TimingOptions, collect
-from kvestigate.debug.views import timing_blocks
+from kvestigate.http.message import Request, Response
 from kvestigate.render.plain import to_text
-from kvestigate.wire.message import Request, Response
 from tests.debug.conftest import Reach, as_json
 
 

@@ -13,16 +13,16 @@ from functools import cache
 from random import Random
 from typing import Protocol
 
-from kvestigate.plane.authn.jwt import SigningKey
-from kvestigate.plane.authn.service_accounts import TokenIssuer
-from kvestigate.plane.authn.tokens import digest
-from kvestigate.plane.authn.union import Credentials
-from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS, User
-from kvestigate.plane.authz.rbac import Rbac
-from kvestigate.plane.server import ApiServer
-from kvestigate.plane.store.memory import MemoryBackend
-from kvestigate.plane.store.store import Store
-from kvestigate.wire.message import Headers, Request, Response
+from kvestigate.cluster.plane.access.authn.jwt import SigningKey
+from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
+from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authn.union import Credentials
+from kvestigate.cluster.plane.access.authz.rbac import Rbac
+from kvestigate.cluster.plane.front.server import ApiServer
+from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
+from kvestigate.cluster.plane.store.memory import MemoryBackend
+from kvestigate.cluster.plane.store.store import Store
+from kvestigate.http.message import Headers, Request, Response
 
 TIMEOUT = 30.0
 QUIET = 10.0

@@ -8,8 +8,8 @@ import pytest
 
 from kvestigate.fanout.execute import Executed
 from kvestigate.fanout.fetch import Fetched
+from kvestigate.fanout.rendering import executed_blocks, fetched_blocks
 from kvestigate.fanout.results import Outcome, Place, Ran, Transferred, cut, progress_line, summary
-from kvestigate.fanout.views import executed_blocks, fetched_blocks
 from kvestigate.render.plain import to_text
 
 

@@ -15,9 +15,9 @@ from kvestigate.fanout.targets import (
     chosen_hosts,
     chosen_pods,
 )
-from kvestigate.hosts.model import NodeAccess
-from kvestigate.hosts.reach import Hosts, sort_out
 from kvestigate.kube.views.pods import Container, Pod, PodSpec
+from kvestigate.node_access.model import NodeAccess
+from kvestigate.node_access.reach import Hosts, sort_out
 from tests.bed import plane
 
 RUNNING: dict[str, Any] = {"running": {}}

@@ -19,10 +19,10 @@ USE = """
 from datetime import UTC, datetime
 import msgspec
 from kvestigate.kube.views.core import Node
-from kvestigate.observe import listings
+from kvestigate.snapshot import listings
 from kvestigate.planning.plan import PlanOptions, demand_of, solved
 from kvestigate.reports.audit import NEEDS, examine
-from kvestigate.observe.snapshot import Snapshot
+from kvestigate.snapshot.snapshot import Snapshot
 
 def node(name, **labels):
     return msgspec.convert({

@@ -9,8 +9,8 @@ import pytest
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.errors import BadRequest
+from kvestigate.http.message import Request, Response
 from kvestigate.inspection.logs import LogsOptions, Source, Stream
-from kvestigate.wire.message import Request, Response
 
 WAITING = {"kind": "Status", "reason": "BadRequest", "code": 400, "message": "waiting to start"}
 

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kvestigate.inspection.status import ready_of, restarted_at, restarts_of, status_of
-from kvestigate.observe.views import Pod
+from kvestigate.snapshot.objects import Pod
 
 RUNNING: Any = {"running": {}}
 

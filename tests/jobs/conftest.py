@@ -10,18 +10,18 @@ import pytest
 
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
+from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authz.interface import AllowAll
+from kvestigate.cluster.plane.front.server import ApiServer
+from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS
+from kvestigate.cluster.plane.model.user import User as PlaneUser
+from kvestigate.cluster.plane.store.memory import MemoryBackend
+from kvestigate.cluster.plane.store.store import Store
 from kvestigate.jobs.interface import Launcher
 from kvestigate.jobs.manage import InProcess
 from kvestigate.jobs.remote.launcher import Remote
 from kvestigate.jobs.server.serve import bound, serving
 from kvestigate.jobs.tasks.identity import User
-from kvestigate.plane.authn.tokens import digest
-from kvestigate.plane.authn.user import AUTHENTICATED, MASTERS
-from kvestigate.plane.authn.user import User as PlaneUser
-from kvestigate.plane.authz.interface import AllowAll
-from kvestigate.plane.server import ApiServer
-from kvestigate.plane.store.memory import MemoryBackend
-from kvestigate.plane.store.store import Store
 from tests.static_tokens import StaticTokens
 
 LauncherOf = Callable[[str], Launcher]

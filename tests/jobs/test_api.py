@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvestigate.errors import UsageError
+from kvestigate.http.message import Headers, Request
+from kvestigate.http.pool import HttpClient
 from kvestigate.jobs.server.serve import bound
-from kvestigate.wire.message import Headers, Request
-from kvestigate.wire.pool import HttpClient
 
 
 async def ask(

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import psutil
 import pytest
 
-from kvestigate.local.directory import clusters_directory, known
+from kvestigate.cluster.assembly.directory import clusters_directory, known
 from tests.upstream import binaries
 from tests.upstream.cluster import UpstreamCluster
 

@@ -12,10 +12,10 @@ from kvestigate.client.access import Access
 from kvestigate.client.auth.static import Anonymous
 from kvestigate.client.endpoint import parse_endpoint
 from kvestigate.errors import InputError
+from kvestigate.http.message import Request, Response
+from kvestigate.http.server import serve
 from kvestigate.manifests.deploy import DeployOptions, deploy
 from kvestigate.manifests.model import Change, Deployment, FieldConflict, Outcome, Source
-from kvestigate.wire.message import Request, Response
-from kvestigate.wire.server import serve
 from tests.upstream.judge import Judge
 
 Json = dict[str, Any]

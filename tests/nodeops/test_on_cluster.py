@@ -10,7 +10,7 @@ import pytest
 
 from tests.command_line import kvestigate
 from tests.conftest import Cluster
-from tests.observe.objects import container, node
+from tests.snapshot.objects import container, node
 from tests.upstream.judge import Judge
 
 FLAGS = ("--apply", "--i-understand-this-disrupts-workloads", "-o", "json")

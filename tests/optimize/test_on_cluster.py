@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.command_line import kvestigate
 from tests.conftest import Cluster
-from tests.observe.objects import container, node
+from tests.snapshot.objects import container, node
 from tests.upstream.judge import Judge
 
 FLAGS = ("--apply", "--i-understand-this-disrupts-workloads", "--grace-period", "0")

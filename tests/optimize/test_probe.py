@@ -14,7 +14,7 @@ from kvestigate.optimize.activity import Verdict
 from kvestigate.optimize.collect import Source
 from kvestigate.optimize.probe import ProbeOptions, probe
 from tests.hosts_cluster import HostsCluster
-from tests.observe.objects import node
+from tests.snapshot.objects import node
 from tests.virtual_clock import VirtualClock
 
 HOUR = 3600.0

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kvestigate.cluster.node.gpu import smi as simulated
+from kvestigate.cluster.node.gpu.model import Gpu, Load, gpu_uuid, instances
 from kvestigate.errors import InputError
-from kvestigate.node.gpu import smi as simulated
-from kvestigate.node.gpu.model import Gpu, Load, gpu_uuid, instances
 from kvestigate.optimize.smi import COMMAND, Reading, readings
 
 

@@ -11,7 +11,7 @@ from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod
 from kvestigate.optimize.consolidation import Move
 from kvestigate.optimize.steps import Place, obstacle, steps
-from tests.observe.objects import container, node
+from tests.snapshot.objects import container, node
 
 MOVE = Move("ml", "web-0", 1, "a", "z")
 OWNED = [{"kind": "StatefulSet", "name": "web", "controller": True}]

@@ -9,7 +9,7 @@ import pytest
 
 from kvestigate.errors import InputError, UsageError
 from kvestigate.planning.plan import Plan, PlanOptions, demand_of, solved
-from tests.observe.objects import Object, as_node, as_pod, container, node, pod
+from tests.snapshot.objects import Object, as_node, as_pod, container, node, pod
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 

@@ -10,7 +10,7 @@ import pytest
 
 from kvestigate.client.auth.interface import wall_now
 from kvestigate.errors import ConnectionFailed
-from kvestigate.wire.certificates import CertificateAuthority
+from kvestigate.http.certificates import CertificateAuthority
 from tests.real.session import connected, whoami
 from tests.real.tunnel import tunnel
 from tests.upstream.cluster import READER_TOKEN, SERVER_NAME, UpstreamCluster

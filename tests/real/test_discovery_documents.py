@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from kvestigate.plane import discovery, types
-from kvestigate.plane.openapi import v3
-from kvestigate.plane.store.state import EMPTY
-from kvestigate.wire.message import Headers, Request, Response
+from kvestigate.cluster.plane.front import discovery
+from kvestigate.cluster.plane.front.openapi import v3
+from kvestigate.cluster.plane.kinds import types
+from kvestigate.cluster.plane.store.state import EMPTY
+from kvestigate.http.message import Headers, Request, Response
 from tests.upstream.cluster import UpstreamCluster
 from tests.upstream.judge import Json
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from kvestigate.cluster.plane.request.protobuf import envelope
 from kvestigate.kube import facts, normal
-from kvestigate.plane.protobuf import envelope
 from tests.upstream import binaries
 from tests.upstream.cluster import UpstreamCluster
 from tests.upstream.judge import Json

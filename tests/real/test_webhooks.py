@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.cluster.plane.admission.policies.judge import Judge, Object, judging, patch
 from tests.differential.server import RealServer, Reply, Server, plane_server
-from tests.plane.policies.judge import Judge, Object, judging, patch
 from tests.upstream.cluster import UpstreamCluster
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"

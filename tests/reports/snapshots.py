@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Cause, Gap, Snapshot
-from kvestigate.observe.source import Listing, Source
 from kvestigate.reports.audit import NEEDS
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.snapshot import Cause, Gap, Snapshot
+from kvestigate.snapshot.source import Listing, Source
 
 Object = dict[str, Any]
 

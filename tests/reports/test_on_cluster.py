@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.command_line import kvestigate
 from tests.conftest import Cluster
-from tests.observe.objects import container, node
+from tests.snapshot.objects import container, node
 from tests.upstream.judge import Judge
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from kvestigate.observe import listings
-from kvestigate.observe.exporters import GpuReading
 from kvestigate.reports.audit import examine
 from kvestigate.reports.page import to_page
-from tests.observe.objects import container, node, pod
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.exporters import GpuReading
 from tests.reports.snapshots import Object, named, snapshot
+from tests.snapshot.objects import container, node, pod
 
 VOID = {"meta", "br", "link", "img"}
 EVIL = '<script>alert("x")</script>'

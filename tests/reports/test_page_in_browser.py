@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from kvestigate.observe import listings
 from kvestigate.reports.audit import examine
 from kvestigate.reports.page import to_page
-from tests.observe.objects import container, node, pod
+from kvestigate.snapshot import listings
 from tests.reports.snapshots import Object, named, snapshot
+from tests.snapshot.objects import container, node, pod
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("chrome")
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from kvestigate.errors import UsageError
-from kvestigate.observe import listings
 from kvestigate.render.encode import to_json
 from kvestigate.render.plain import to_text
 from kvestigate.reports.model import Report
 from kvestigate.reports.registry import REPORTS, find
-from tests.observe.objects import container, node, pod
+from kvestigate.snapshot import listings
 from tests.reports.snapshots import named, snapshot
+from tests.snapshot.objects import container, node, pod
 
 
 def result(name: str, *args: Any, **kwargs: Any) -> Any:

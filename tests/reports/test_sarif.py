@@ -6,14 +6,14 @@ import json
 
 import jsonschema_rs
 
-from kvestigate.observe import listings
 from kvestigate.render.encode import to_json
 from kvestigate.reports.audit import examine
 from kvestigate.reports.findings.registry import RULES
 from kvestigate.reports.sarif import to_sarif
-from tests.observe.objects import container, pod
+from kvestigate.snapshot import listings
 from tests.reports.sarif_schema import SARIF
 from tests.reports.snapshots import snapshot
+from tests.snapshot.objects import container, pod
 
 
 def test_findings_point_at_their_rules_and_objects() -> None:

@@ -20,14 +20,14 @@ from typing import Any
 import pytest
 
 from kvestigate.client.api import Api
+from kvestigate.cluster.assembly.directory import ClusterDirectory
+from kvestigate.cluster.assembly.population import shape_of
+from kvestigate.cluster.scenarios.library import checked, find
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
-from kvestigate.local.directory import ClusterDirectory
-from kvestigate.local.population import shape_of
-from kvestigate.local.scenarios.library import checked, find
+from tests.cluster.assembly.conftest import LONG, Object
+from tests.cluster.assembly.conftest import cluster as running_cluster
 from tests.conftest import Cluster
-from tests.local.conftest import LONG, Object
-from tests.local.conftest import cluster as running_cluster
 from tests.upstream.judge import Judge
 
 # Each scenario is started once, with hundreds of pods, and copied object by object: this has taken

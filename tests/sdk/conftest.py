@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kvestigate.crew.hiring import hiring
-from kvestigate.plane.serving import Listen, ServeOptions, Serving, serving
+from kvestigate.cluster.plane.front.serving import Listen, ServeOptions, Serving, serving
+from kvestigate.cluster.workforce.hiring import hiring
 from kvestigate_client import PlaneClient
 from kvestigate_client.failures import NotFound
 

@@ -13,13 +13,15 @@ import httpx
 import pytest
 import yaml
 
-from kvestigate.plane.environment.routes import ROUTES
-from kvestigate.plane.fleets.definition import schema
+from kvestigate.cluster.plane.tenancy.environment.routes import ROUTES
+from kvestigate.cluster.plane.tenancy.fleets.definition import schema
 from kvestigate_client import Connection, PlaneClient
 from kvestigate_client.exchange import Blocking, Outgoing
 from kvestigate_client.failures import Invalid
 
-SOURCE = files("kvestigate").joinpath("api/openapi/kplane.v1.yaml").read_bytes()
+SOURCE = (
+    files("kvestigate.cluster.plane.tenancy.environment").joinpath("kplane.v1.yaml").read_bytes()
+)
 CONTRACT: dict[str, Any] = yaml.safe_load(SOURCE)
 PLANE = "/clusters/{clusterID}/control-plane"
 METHODS = {"get", "post", "patch", "put", "delete"}

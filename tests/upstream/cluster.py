@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from kvestigate.wire.certificates import CertificateAuthority, KeyPair
+from kvestigate.http.certificates import CertificateAuthority, KeyPair
 from tests.upstream.binaries import Binaries
 from tests.upstream.judge import Judge
 from tests.upstream.processes import PortTaken, Process, free_ports, wait_until

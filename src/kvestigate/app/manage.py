@@ -17,8 +17,8 @@ from kvestigate.app.status import RecordedStatus, status_on, write_status
 from kvestigate.app.target import ResolvedTarget, pick_target
 from kvestigate.client.access import Access
 from kvestigate.errors import Conflict, KvestigateError
-from kvestigate.hosts.model import NodeAccess
 from kvestigate.kube import times
+from kvestigate.node_access.model import NodeAccess
 
 
 @dataclass(frozen=True, slots=True)

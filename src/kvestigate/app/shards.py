@@ -16,7 +16,7 @@ from kvestigate.app.model import Action, Step
 from kvestigate.app.spec import AppSpec, Lifecycle
 from kvestigate.client.access import Access
 from kvestigate.errors import AlreadyExists, Conflict
-from kvestigate.hosts.model import NodeAccess
+from kvestigate.node_access.model import NodeAccess
 from kvestigate.render.human import size
 from kvestigate.workspace.archives import Archive, Directory, Material
 from kvestigate.workspace.lifecycle import WorkspaceView, create, destroy

@@ -11,7 +11,7 @@ import click
 
 from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.parameters import duration, whole_number
-from kvestigate.hosts.model import NodeAccess
+from kvestigate.node_access.model import NodeAccess
 
 
 def _seconds(value: str) -> float:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from kvestigate.app.spec import AppSpec
     from kvestigate.app.status import RecordedStatus
     from kvestigate.cybernet.apps import Gate
-    from kvestigate.hosts.model import NodeAccess
+    from kvestigate.node_access.model import NodeAccess
 
 F = TypeVar("F")
 

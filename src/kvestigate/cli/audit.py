@@ -66,7 +66,7 @@ async def audit(
     from kvestigate.render.severity import at_least
     from kvestigate.reports.aim import aimed
     from kvestigate.reports.audit import AuditOptions, collect
-    from kvestigate.reports.views import audit_blocks
+    from kvestigate.reports.rendering import audit_blocks
 
     with counting() as progress:
         wanted = AuditOptions(logs=not no_logs, namespace=options.namespace)

@@ -43,7 +43,7 @@ _HINT = "give --kubeconfig FILE or set KUBECONFIG, or start a cluster here: kves
 
 def _local_kubeconfig() -> Path | None:
     """Of the one that runs here, or of the default one where several do."""
-    from kvestigate.local.directory import clusters_directory, known
+    from kvestigate.cluster.assembly.directory import clusters_directory, known
 
     running = [it for it in known(clusters_directory(os.environ)) if it.is_running()]
     meant = running if len(running) == 1 else [it for it in running if it.name == "default"]

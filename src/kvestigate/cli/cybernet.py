@@ -19,7 +19,7 @@ from kvestigate.errors import InputError, UsageError
 if TYPE_CHECKING:
     from kvestigate.cybernet.loading import Loaded
     from kvestigate.cybernet.spec import HttpListen
-    from kvestigate.hosts.model import NodeAccess
+    from kvestigate.node_access.model import NodeAccess
 
 _TOKEN = "KVESTIGATE_CYBERNET_TOKEN"
 _TEMPLATES = ("distributed-cpu", "research-agents", "observability", "blank")
@@ -73,10 +73,10 @@ def init(
     force: bool,
 ) -> None:
     """Write the configuration of a new cyberspace, and show its token this once."""
+    from kvestigate.cybernet.rendering import Initialised, initialised_blocks
     from kvestigate.cybernet.spec import listen_address, read_cyberspace
     from kvestigate.cybernet.templates import TEMPLATES, cyberspace
     from kvestigate.cybernet.tokens import digest, new_token
-    from kvestigate.cybernet.views import Initialised, initialised_blocks
     from kvestigate.render.encode import to_yaml
 
     path = target or Path(f"{name}.yaml")
@@ -277,7 +277,7 @@ def emit_helper(
 @_ca_option
 def status(options: GlobalOptions, url: str, ca_file: Path | None) -> None:
     """Ask the cyberspace at URL what it offers and how much of it is taken."""
-    from kvestigate.cybernet.views import info_blocks
+    from kvestigate.cybernet.rendering import info_blocks
 
     emit(options, _info(url, _authorities(ca_file)), info_blocks)
 

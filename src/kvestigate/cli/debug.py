@@ -35,7 +35,7 @@ async def context(options: GlobalOptions, json_path: Path | None) -> None:
     What is known without the server is shown even when it cannot be reached.
     """
     from kvestigate.debug.context import look
-    from kvestigate.debug.views import context_blocks
+    from kvestigate.debug.rendering import context_blocks
 
     report, failure = await look(access_of(options))
     emit(options, report, context_blocks)
@@ -57,7 +57,7 @@ async def context(options: GlobalOptions, json_path: Path | None) -> None:
 async def api(options: GlobalOptions, path: str) -> None:
     """GET a path through our client, with our credentials; /version when none is given."""
     from kvestigate.debug.api import RequestOptions, collect
-    from kvestigate.debug.views import answer_blocks
+    from kvestigate.debug.rendering import answer_blocks
 
     answer = await collect(access_of(options), RequestOptions(path))
     emit(options, answer, answer_blocks)
@@ -88,8 +88,8 @@ async def timing(options: GlobalOptions, samples: int, json_path: Path | None) -
     Each call is made on a kept connection; the first row is a call on a new one, with name
     lookup, TCP, TLS and credentials.
     """
+    from kvestigate.debug.rendering import timing_blocks
     from kvestigate.debug.timing import TimingOptions, collect
-    from kvestigate.debug.views import timing_blocks
 
     report = await collect(access_of(options), TimingOptions(samples))
     emit(options, report, timing_blocks)
@@ -113,7 +113,7 @@ async def exec_url(options: GlobalOptions, pod: str, container: str) -> int:
     Exit code 1 when neither is accepted.
     """
     from kvestigate.debug.exec_url import ExecUrlOptions, collect
-    from kvestigate.debug.views import exec_url_blocks
+    from kvestigate.debug.rendering import exec_url_blocks
 
     report = await collect(access_of(options), ExecUrlOptions(pod, container))
     emit(options, report, exec_url_blocks)

@@ -64,7 +64,7 @@ async def delete(
     from kvestigate.client.api import Propagation
     from kvestigate.manifests.delete import LEAVING, DeleteOptions
     from kvestigate.manifests.delete import delete as collect
-    from kvestigate.manifests.views import deletion_blocks
+    from kvestigate.manifests.rendering import deletion_blocks
 
     kind, name = kind_and_name(kind, name)
     wanted = DeleteOptions(

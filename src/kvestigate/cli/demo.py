@@ -15,8 +15,8 @@ from kvestigate.cli.output import emit
 from kvestigate.cli.progress import counting, waiting
 
 if TYPE_CHECKING:
-    from kvestigate.local.clusters import Started
-    from kvestigate.local.demo import Demonstration
+    from kvestigate.cluster.assembly.clusters import Started
+    from kvestigate.cluster.assembly.demo import Demonstration
     from kvestigate.render.blocks import Block
     from kvestigate.reports.audit import Audit
     from kvestigate.reports.findings.model import Finding
@@ -37,9 +37,9 @@ def demo(options: GlobalOptions) -> Coroutine[Any, Any, None]:
 
     The cluster is called demo and stays up; `kvestigate down --name demo --delete` ends it.
     """
-    from kvestigate.local.clusters import up
-    from kvestigate.local.demo import NAME, SCENARIO
-    from kvestigate.local.scenarios.library import find
+    from kvestigate.cluster.assembly.clusters import up
+    from kvestigate.cluster.assembly.demo import NAME, SCENARIO
+    from kvestigate.cluster.scenarios.library import find
 
     # Before there is a loop: in a thread of it, Ctrl-C would not reach the start.
     with waiting("starting a cluster of 8 nodes") as told:
@@ -50,8 +50,8 @@ def demo(options: GlobalOptions) -> Coroutine[Any, Any, None]:
 async def _show(options: GlobalOptions, started: Started) -> None:
     from kvestigate.cli.cluster import access_of
     from kvestigate.client.connect import connect
-    from kvestigate.local.demo import demonstrate
-    from kvestigate.local.views import demonstration_blocks, started_blocks
+    from kvestigate.cluster.assembly.demo import demonstrate
+    from kvestigate.cluster.assembly.rendering import demonstration_blocks, started_blocks
     from kvestigate.reports.aim import aimed
     from kvestigate.reports.audit import AuditOptions, collect
 
@@ -75,9 +75,9 @@ async def _show(options: GlobalOptions, started: Started) -> None:
 
 
 def _findings_blocks(audit: Audit) -> Sequence[Block]:
-    from kvestigate.local.views import farewell_blocks
+    from kvestigate.cluster.assembly.rendering import farewell_blocks
     from kvestigate.render.blocks import Tone, text
-    from kvestigate.reports.views import finding_blocks
+    from kvestigate.reports.rendering import finding_blocks
 
     head = text("what the audit says of it", Tone.STRONG)
     return [head, *finding_blocks(audit), *farewell_blocks()]

@@ -55,7 +55,7 @@ async def deploy(
     from kvestigate.manifests.deploy import deploy as collect
     from kvestigate.manifests.model import Outcome
     from kvestigate.manifests.read import read
-    from kvestigate.manifests.views import deployment_blocks
+    from kvestigate.manifests.rendering import deployment_blocks
 
     wanted = DeployOptions(
         sources=read(manifests, recursive=recursive),

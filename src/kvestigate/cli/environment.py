@@ -48,9 +48,9 @@ async def snapshot(
 
     With -o json all objects are in it. Values of Secrets are hidden.
     """
-    from kvestigate.planeops.environment import SnapshotOptions
-    from kvestigate.planeops.environment import snapshot as take
-    from kvestigate.planeops.views import snapshot_blocks
+    from kvestigate.planes.environment import SnapshotOptions
+    from kvestigate.planes.environment import snapshot as take
+    from kvestigate.planes.rendering import snapshot_blocks
 
     chosen = SnapshotOptions(id, resources, include_empty)
     emit(options, await take(server_access(options, data), chosen), snapshot_blocks)
@@ -80,9 +80,9 @@ async def fork(
     confirmation: Confirmation,
 ) -> None:
     """Make copies of the plane ID that are independent from then on."""
-    from kvestigate.planeops.environment import ForkOptions
-    from kvestigate.planeops.environment import fork as make
-    from kvestigate.planeops.views import forks_blocks
+    from kvestigate.planes.environment import ForkOptions
+    from kvestigate.planes.environment import fork as make
+    from kvestigate.planes.rendering import forks_blocks
 
     access = server_access(options, data)
     click.echo(
@@ -118,9 +118,9 @@ async def checkpoint(
     confirmation: Confirmation,
 ) -> None:
     """Keep the present state of the plane ID under a name."""
-    from kvestigate.planeops.environment import CheckpointOptions
-    from kvestigate.planeops.environment import checkpoint as keep
-    from kvestigate.planeops.views import checkpoint_blocks
+    from kvestigate.planes.environment import CheckpointOptions
+    from kvestigate.planes.environment import checkpoint as keep
+    from kvestigate.planes.rendering import checkpoint_blocks
 
     access = server_access(options, data)
     click.echo(f"keep the state of plane {id} at {access.server}", err=True)
@@ -165,9 +165,9 @@ async def restore(
 
     What was changed since is changed back; what came since goes.
     """
-    from kvestigate.planeops.environment import RestoreOptions
-    from kvestigate.planeops.environment import restore as put_back
-    from kvestigate.planeops.views import restored_blocks
+    from kvestigate.planes.environment import RestoreOptions
+    from kvestigate.planes.environment import restore as put_back
+    from kvestigate.planes.rendering import restored_blocks
 
     if bool(checkpoint) == bool(revision):
         raise UsageError(
@@ -207,9 +207,9 @@ async def diff(
     FROM and TO are revisions (1042), checkpoint:NAME or plane:OTHER; without TO the present.
     Values of Secrets are hidden.
     """
-    from kvestigate.planeops.environment import DiffOptions
-    from kvestigate.planeops.environment import diff as compare
-    from kvestigate.planeops.views import difference_blocks
+    from kvestigate.planes.environment import DiffOptions
+    from kvestigate.planes.environment import diff as compare
+    from kvestigate.planes.rendering import difference_blocks
 
     chosen = DiffOptions(id, before, after, resources)
     emit(options, await compare(server_access(options, data), chosen), difference_blocks)
@@ -237,9 +237,9 @@ async def events(
     data: Path | None,
 ) -> None:
     """Show every change of the plane ID, with its actor."""
-    from kvestigate.planeops.environment import EventsOptions
-    from kvestigate.planeops.environment import events as read
-    from kvestigate.planeops.views import events_blocks
+    from kvestigate.planes.environment import EventsOptions
+    from kvestigate.planes.environment import events as read
+    from kvestigate.planes.rendering import events_blocks
 
     chosen = EventsOptions(id, since, resources, objects)
     emit(options, await read(server_access(options, data), chosen), events_blocks)
@@ -269,9 +269,9 @@ async def step(
     confirmation: Confirmation,
 ) -> None:
     """Let time pass in the plane ID, if it has a virtual clock."""
-    from kvestigate.planeops.environment import StepOptions
-    from kvestigate.planeops.environment import step as move
-    from kvestigate.planeops.views import stepped_blocks
+    from kvestigate.planes.environment import StepOptions
+    from kvestigate.planes.environment import step as move
+    from kvestigate.planes.rendering import stepped_blocks
 
     access = server_access(options, data)
     length = "until nothing is left to do" if seconds is None else f"for {seconds:g} s"

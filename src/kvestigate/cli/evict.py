@@ -99,7 +99,7 @@ async def report(
 ) -> int:
     """Do it, or show what would be done; the exit code says whether all pods went."""
     from kvestigate.nodeops.evict import BLOCKED, GONE, LEAVING, UNASKED
-    from kvestigate.nodeops.views import evictions_blocks
+    from kvestigate.nodeops.rendering import evictions_blocks
 
     confirmed = confirmation.apply and confirmation.understood
     with counting("waiting for") as progress:

@@ -31,7 +31,7 @@ def _stopped_cluster(message: str) -> str | None:
     """The cluster of this machine that would be where nobody answers."""
     import os
 
-    from kvestigate.local.directory import clusters_directory, known
+    from kvestigate.cluster.assembly.directory import clusters_directory, known
 
     try:
         for cluster in known(clusters_directory(os.environ)):

@@ -41,8 +41,8 @@ def fanout() -> None:
 @json_option
 async def targets(options: GlobalOptions, json_path: Path | None, aim: TargetOptions) -> None:
     """Show which nodes or pods a fan-out would reach; nothing is run."""
+    from kvestigate.fanout.rendering import targets_blocks
     from kvestigate.fanout.resolve import collect
-    from kvestigate.fanout.views import targets_blocks
 
     result = await collect(access_of(options), aim)
     emit(options, result, targets_blocks)
@@ -80,7 +80,7 @@ async def exec_(
     """
     from kvestigate.cli.watching import watching
     from kvestigate.fanout.execute import ExecOptions, execute
-    from kvestigate.fanout.views import executed_blocks
+    from kvestigate.fanout.rendering import executed_blocks
 
     wanted = ExecOptions(aim, words, pace.timeout, pace.max_parallel, full, pace.dry_run)
     async with watching() as watcher:
@@ -121,7 +121,7 @@ async def fetch(
     from kvestigate.cli.watching import watching
     from kvestigate.fanout.fetch import FetchOptions
     from kvestigate.fanout.fetch import fetch as collect
-    from kvestigate.fanout.views import fetched_blocks
+    from kvestigate.fanout.rendering import fetched_blocks
 
     wanted = FetchOptions(aim, path, pace.timeout, pace.max_parallel, pace.dry_run)
     async with watching() as watcher:
@@ -169,7 +169,7 @@ async def push(
     from kvestigate.cli.watching import watching
     from kvestigate.fanout.push import PushOptions
     from kvestigate.fanout.push import push as collect
-    from kvestigate.fanout.views import pushed_blocks
+    from kvestigate.fanout.rendering import pushed_blocks
 
     content, mode = _read(local)
     apply = understood and not pace.dry_run
@@ -193,7 +193,7 @@ def manifest(options: GlobalOptions) -> None:
 
     Its pods are privileged: whoever may exec into them is root on the nodes.
     """
-    from kvestigate.hosts.manifest import manifest as text
+    from kvestigate.node_access.manifest import manifest as text
 
     if options.output != "json":
         click.echo(text(), nl=False)  # with what is to be said about it

@@ -78,9 +78,9 @@ async def create(
     confirmation: Confirmation,
 ) -> None:
     """Declare a fleet of planes called NAME."""
-    from kvestigate.planeops.fleets import NewFleet, settled
-    from kvestigate.planeops.fleets import create as declare
-    from kvestigate.planeops.views import made_fleet_blocks
+    from kvestigate.planes.fleets import NewFleet, settled
+    from kvestigate.planes.fleets import create as declare
+    from kvestigate.planes.rendering import made_fleet_blocks
 
     objects = tuple(obj for path in files for obj in _manifests(path))
     access = server_access(options, data)
@@ -124,9 +124,9 @@ async def scale(
 
     Members beyond that are deleted with everything in them.
     """
-    from kvestigate.planeops.fleets import ScaleOptions, settled
-    from kvestigate.planeops.fleets import scale as change
-    from kvestigate.planeops.views import made_fleet_blocks
+    from kvestigate.planes.fleets import ScaleOptions, settled
+    from kvestigate.planes.fleets import scale as change
+    from kvestigate.planes.rendering import made_fleet_blocks
 
     access = server_access(options, data)
     click.echo(f"scale fleet {name} at {access.server} to {counted(replicas, 'plane')}", err=True)
@@ -146,9 +146,9 @@ async def scale(
 @data_option
 async def status(options: GlobalOptions, name: str, data: Path | None) -> None:
     """Show the members of the fleet NAME and how they are."""
-    from kvestigate.planeops.fleets import FleetOptions
-    from kvestigate.planeops.fleets import status as read
-    from kvestigate.planeops.views import fleet_blocks
+    from kvestigate.planes.fleets import FleetOptions
+    from kvestigate.planes.fleets import status as read
+    from kvestigate.planes.rendering import fleet_blocks
 
     emit(options, await read(server_access(options, data), FleetOptions(name)), fleet_blocks)
 
@@ -165,8 +165,8 @@ async def delete(
     options: GlobalOptions, name: str, data: Path | None, confirmation: Confirmation
 ) -> None:
     """Delete the fleet NAME with all its members."""
-    from kvestigate.planeops.fleets import FleetOptions
-    from kvestigate.planeops.fleets import delete as remove
+    from kvestigate.planes.fleets import FleetOptions
+    from kvestigate.planes.fleets import delete as remove
 
     access = server_access(options, data)
     click.echo(f"delete fleet {name} at {access.server} with all its members", err=True)

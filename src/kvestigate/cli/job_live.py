@@ -46,7 +46,7 @@ async def show_live(options: GlobalOptions, launcher: Launcher, task_id: str) ->
 
 def _print_line(options: GlobalOptions, view: TaskView) -> None:
     """One change a line, for those who read it later."""
-    from kvestigate.jobs.views import live_line
+    from kvestigate.jobs.rendering import live_line
 
     if options.output == "json":
         import msgspec
@@ -62,7 +62,7 @@ class _Screen:
         self._lines = 0
 
     def draw(self, view: TaskView) -> None:
-        from kvestigate.jobs.views import live_blocks
+        from kvestigate.jobs.rendering import live_blocks
         from kvestigate.render.plain import to_text
 
         now = datetime.now(UTC).replace(tzinfo=None)

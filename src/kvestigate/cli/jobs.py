@@ -40,7 +40,7 @@ def all_users_option(function: F) -> F:
 @all_users_option
 async def list_(options: GlobalOptions, details: bool, all_users: bool) -> None:
     """List tasks, newest first."""
-    from kvestigate.jobs.views import task_list_blocks
+    from kvestigate.jobs.rendering import task_list_blocks
 
     async with launcher_of(options) as launcher:
         listed = await launcher.list_tasks(all_users=all_users)
@@ -55,7 +55,7 @@ async def list_(options: GlobalOptions, details: bool, all_users: bool) -> None:
 @all_users_option
 async def queue(options: GlobalOptions, all_users: bool) -> None:
     """Show what waits and what runs, oldest first."""
-    from kvestigate.jobs.views import queue_blocks
+    from kvestigate.jobs.rendering import queue_blocks
     from kvestigate.jobs.waiting import queued
 
     async with launcher_of(options) as launcher:
@@ -72,7 +72,7 @@ async def queue(options: GlobalOptions, all_users: bool) -> None:
 @all_users_option
 async def history(options: GlobalOptions, all_users: bool) -> None:
     """List the tasks that were submitted, also those that are gone."""
-    from kvestigate.jobs.views import history_blocks
+    from kvestigate.jobs.rendering import history_blocks
 
     async with launcher_of(options) as launcher:
         found = await launcher.history(all_users=all_users)
@@ -83,7 +83,7 @@ async def history(options: GlobalOptions, all_users: bool) -> None:
 @click.argument("task_id")
 async def endpoint(options: GlobalOptions, task_id: str) -> None:
     """Show where the ports of a task are reached."""
-    from kvestigate.jobs.views import endpoint_blocks
+    from kvestigate.jobs.rendering import endpoint_blocks
 
     async with launcher_of(options) as launcher:
         emit(options, await launcher.endpoint(task_id), endpoint_blocks)
@@ -99,7 +99,7 @@ async def endpoint(options: GlobalOptions, task_id: str) -> None:
 async def status(options: GlobalOptions, task_id: str, watch: bool) -> None:
     """Show one task and how its nodes fare."""
     from kvestigate.cli.job_live import show_live
-    from kvestigate.jobs.views import task_blocks
+    from kvestigate.jobs.rendering import task_blocks
 
     async with launcher_of(options) as launcher:
         if watch:
@@ -112,7 +112,7 @@ async def status(options: GlobalOptions, task_id: str, watch: bool) -> None:
 @click.argument("task_id")
 async def why(options: GlobalOptions, task_id: str) -> None:
     """Explain why a task waits or has failed, and what would make it run."""
-    from kvestigate.jobs.views import explanation_blocks
+    from kvestigate.jobs.rendering import explanation_blocks
 
     async with launcher_of(options) as launcher:
         emit(options, await launcher.why(task_id), explanation_blocks)

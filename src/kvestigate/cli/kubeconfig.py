@@ -59,7 +59,7 @@ def analyze(
     from datetime import UTC, datetime
 
     from kvestigate.kubeconfigs.analyze import analyze as collect
-    from kvestigate.kubeconfigs.views import analysis_blocks
+    from kvestigate.kubeconfigs.rendering import analysis_blocks
     from kvestigate.render.severity import at_least
 
     result = collect(_paths(options, files), os.environ, datetime.now(UTC))
@@ -93,9 +93,9 @@ async def verify(
     takes us for, and whether its clock agrees. Exits with 3 if a server cannot be reached, 4 if
     it does not let us in, 1 if contexts fail in different ways.
     """
+    from kvestigate.kubeconfigs.rendering import verification_blocks
     from kvestigate.kubeconfigs.verify import VerifyOptions
     from kvestigate.kubeconfigs.verify import verify as collect
-    from kvestigate.kubeconfigs.views import verification_blocks
 
     chosen = contexts or ((options.context,) if options.context else ())
     wanted = VerifyOptions(chosen, timeout)
@@ -161,7 +161,7 @@ async def convert(
 
     from kvestigate.kubeconfigs.convert import ConvertOptions
     from kvestigate.kubeconfigs.convert import convert as collect
-    from kvestigate.kubeconfigs.views import conversion_blocks
+    from kvestigate.kubeconfigs.rendering import conversion_blocks
 
     if strategy != "rename" and (name or new_name):
         given = "--name" if name else "--to"
@@ -195,7 +195,7 @@ def diff(options: GlobalOptions, before: Path, after: Path, json_path: Path | No
     Order and layout do not count, nor whether a certificate is in the file or beside it.
     """
     from kvestigate.kubeconfigs.compare import compare
-    from kvestigate.kubeconfigs.views import difference_blocks
+    from kvestigate.kubeconfigs.rendering import difference_blocks
 
     found = compare(before, after)
     emit(options, found, difference_blocks)

@@ -68,16 +68,16 @@ def up(
     """
     from msgspec import structs
 
+    from kvestigate.cluster.assembly.clusters import up as start
+    from kvestigate.cluster.assembly.directory import ClusterDirectory, Shape, clusters_directory
+    from kvestigate.cluster.assembly.rendering import started_blocks
     from kvestigate.errors import UsageError
-    from kvestigate.local.clusters import up as start
-    from kvestigate.local.directory import ClusterDirectory, Shape, clusters_directory
-    from kvestigate.local.views import started_blocks
 
     told = {"nodes": nodes, "host": host, "gpus": gpus, "gpu_model": gpu_model}
     given = {key: value for key, value in told.items() if value is not None}
     shape = None
     if scenario_name is not None:
-        from kvestigate.local.scenarios.library import find
+        from kvestigate.cluster.scenarios.library import find
 
         if given:
             flags = ", ".join(f"--{key.replace('_', '-')}" for key in given)
@@ -99,8 +99,8 @@ def up(
 @click.option("--delete", is_flag=True, help="Forget the cluster and everything in it.")
 def down(options: GlobalOptions, name: str, delete: bool) -> None:
     """Stop a cluster and its pods; what is in it is kept for the next `up`."""
-    from kvestigate.local.clusters import down as stop
-    from kvestigate.local.views import stopped_blocks
+    from kvestigate.cluster.assembly.clusters import down as stop
+    from kvestigate.cluster.assembly.rendering import stopped_blocks
 
     emit(options, stop(os.environ, name, delete=delete), stopped_blocks)
 
@@ -108,7 +108,7 @@ def down(options: GlobalOptions, name: str, delete: bool) -> None:
 @command("status", examples=("kvestigate status", "kvestigate status -o json"))
 def status(options: GlobalOptions) -> None:
     """List the clusters on this machine."""
-    from kvestigate.local.clusters import status as look
-    from kvestigate.local.views import status_blocks
+    from kvestigate.cluster.assembly.clusters import status as look
+    from kvestigate.cluster.assembly.rendering import status_blocks
 
     emit_list(options, "clusters", look(os.environ), status_blocks)

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from kvestigate.hosts.model import NodeAccess
+from kvestigate.node_access.model import NodeAccess
 
 _USUAL = NodeAccess()
 

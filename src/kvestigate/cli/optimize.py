@@ -20,7 +20,7 @@ from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import duration, number, whole_number
 from kvestigate.cli.progress import counting
 from kvestigate.errors import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK, EXIT_TIMEOUT, InputError
-from kvestigate.hosts.model import NodeAccess
+from kvestigate.node_access.model import NodeAccess
 
 if TYPE_CHECKING:
     from kvestigate.optimize.apply import Application
@@ -136,7 +136,7 @@ async def analyze(
     Every figure is shown with its definition. An audit that was kept needs no cluster.
     """
     from kvestigate.optimize import operations
-    from kvestigate.optimize.views import analysis_blocks
+    from kvestigate.optimize.rendering import analysis_blocks
 
     wanted = operations.AnalyzeOptions(_source(audit, live))
     with counting() as progress:
@@ -173,7 +173,7 @@ async def plan(
     is changed.
     """
     from kvestigate.optimize import operations
-    from kvestigate.optimize.views import plan_blocks
+    from kvestigate.optimize.rendering import plan_blocks
 
     wanted = operations.PlanOptions(_source(audit, live), tunables)
     with counting() as progress:
@@ -305,7 +305,7 @@ async def apply(
     """
     from kvestigate.optimize.apply import ApplyOptions
     from kvestigate.optimize.apply import apply as carry_out
-    from kvestigate.optimize.views import application_blocks
+    from kvestigate.optimize.rendering import application_blocks
 
     wanted = ApplyOptions(
         source=_source(audit, live),

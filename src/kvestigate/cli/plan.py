@@ -80,7 +80,7 @@ async def plan(
     prefers is named and left out. Exit code 1 when not all replicas fit.
     """
     from kvestigate.planning.plan import PlanOptions, collect
-    from kvestigate.planning.views import plan_blocks
+    from kvestigate.planning.rendering import plan_blocks
 
     wanted = PlanOptions(
         gpu=gpu,

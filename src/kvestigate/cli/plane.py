@@ -20,7 +20,7 @@ from kvestigate.render.human import counted
 
 if TYPE_CHECKING:
     from kvestigate.client.access import Access
-    from kvestigate.plane.serving import Listen, Serving
+    from kvestigate.cluster.plane.front.serving import Listen, Serving
 
 F = TypeVar("F")
 
@@ -168,9 +168,9 @@ def serve(
     Without --controllers a plane is an API server alone, and takes the controllers that others
     run. Planes with a virtual clock always have their own, which work when they are stepped.
     """
-    from kvestigate.crew.hiring import hiring
-    from kvestigate.local.scenarios.library import objects_of
-    from kvestigate.plane.serving import Auth, EtcdOptions, ServeOptions, nobody, run
+    from kvestigate.cluster.plane.front.serving import Auth, EtcdOptions, ServeOptions, nobody, run
+    from kvestigate.cluster.scenarios.library import objects_of
+    from kvestigate.cluster.workforce.hiring import hiring
 
     shared = None
     hire = hiring(controllers=controllers, nodes=nodes)
@@ -213,7 +213,7 @@ def announce(serving: Serving) -> None:
 
 
 def parse_listen(text: str) -> Listen:
-    from kvestigate.plane.serving import Listen
+    from kvestigate.cluster.plane.front.serving import Listen
 
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
@@ -241,7 +241,7 @@ def kubeconfig(options: GlobalOptions, id: str, data: Path | None) -> None:
     """
     import yaml
 
-    from kvestigate.planeops.kubeconfig import for_plane
+    from kvestigate.planes.kubeconfig import for_plane
 
     path = Path(options.kubeconfig) if options.kubeconfig else _kubeconfig(data)
     try:
@@ -257,8 +257,8 @@ def kubeconfig(options: GlobalOptions, id: str, data: Path | None) -> None:
 @data_option
 async def list_(options: GlobalOptions, data: Path | None) -> None:
     """List the planes of a running server."""
-    from kvestigate.planeops.manage import Everything, list_planes
-    from kvestigate.planeops.views import planes_blocks
+    from kvestigate.planes.manage import Everything, list_planes
+    from kvestigate.planes.rendering import planes_blocks
 
     emit(options, await list_planes(server_access(options, data), Everything()), planes_blocks)
 
@@ -285,8 +285,8 @@ async def create(
     confirmation: Confirmation,
 ) -> None:
     """Create the plane ID on a running server."""
-    from kvestigate.planeops.manage import NewPlane, create_plane
-    from kvestigate.planeops.views import plane_blocks
+    from kvestigate.planes.manage import NewPlane, create_plane
+    from kvestigate.planes.rendering import plane_blocks
 
     access = server_access(options, data)
     click.echo(f"create plane {id} at {access.server}", err=True)
@@ -306,7 +306,7 @@ async def delete(
     options: GlobalOptions, id: str, data: Path | None, confirmation: Confirmation
 ) -> None:
     """Delete the plane ID with everything in it."""
-    from kvestigate.planeops.manage import PlaneOptions, delete_plane
+    from kvestigate.planes.manage import PlaneOptions, delete_plane
 
     access = server_access(options, data)
     click.echo(f"delete plane {id} at {access.server} with everything in it", err=True)

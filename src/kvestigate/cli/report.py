@@ -22,8 +22,8 @@ def report() -> None:
 @command("list", into=report, examples=("kvestigate report list", "kvestigate report list -o wide"))
 def list_(options: GlobalOptions) -> None:
     """List the reports."""
+    from kvestigate.reports.rendering import names_blocks
     from kvestigate.reports.run import names
-    from kvestigate.reports.views import names_blocks
 
     emit(options, names(), names_blocks)
 
@@ -42,8 +42,8 @@ def list_(options: GlobalOptions) -> None:
 async def run(options: GlobalOptions, name: str, json_path: Path | None) -> None:
     """Run the report NAME: nodes, metrics, gpu, workloads, network or storage."""
     from kvestigate.reports.registry import find
+    from kvestigate.reports.rendering import report_blocks
     from kvestigate.reports.run import RunOptions, collect
-    from kvestigate.reports.views import report_blocks
 
     chosen = RunOptions(find(name).name, options.namespace)  # a mistyped name needs no cluster
     with counting() as progress:

@@ -17,8 +17,8 @@ def scenario() -> None:
 @command("list", into=scenario, examples=("kvestigate scenario list",))
 def list_(options: GlobalOptions) -> None:
     """Show the scenarios that come with kvestigate."""
-    from kvestigate.local.scenarios.library import listed
-    from kvestigate.local.views import scenarios_blocks
+    from kvestigate.cluster.assembly.rendering import scenarios_blocks
+    from kvestigate.cluster.scenarios.library import listed
 
     emit_list(options, "scenarios", listed(), scenarios_blocks)
 
@@ -31,8 +31,8 @@ def list_(options: GlobalOptions) -> None:
 @click.argument("name", metavar="NAME|FILE")
 def show(options: GlobalOptions, name: str) -> None:
     """Check a scenario and print it: a start for one of your own."""
-    from kvestigate.local.scenarios.library import checked, find
-    from kvestigate.local.views import scenario_blocks
+    from kvestigate.cluster.assembly.rendering import scenario_blocks
+    from kvestigate.cluster.scenarios.library import checked, find
 
     source = find(name)
     checked(source)

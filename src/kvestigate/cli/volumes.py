@@ -62,7 +62,7 @@ async def create(
 @all_users_option
 async def list_(options: GlobalOptions, details: bool, all_users: bool) -> None:
     """List volumes, newest first."""
-    from kvestigate.jobs.views import volume_list_blocks
+    from kvestigate.jobs.rendering import volume_list_blocks
 
     async with launcher_of(options) as launcher:
         listed = await launcher.list_volumes(all_users=all_users)
@@ -73,7 +73,7 @@ async def list_(options: GlobalOptions, details: bool, all_users: bool) -> None:
 @click.argument("volume_id")
 async def status(options: GlobalOptions, volume_id: str) -> None:
     """Show one volume."""
-    from kvestigate.jobs.views import volume_blocks
+    from kvestigate.jobs.rendering import volume_blocks
 
     async with launcher_of(options) as launcher:
         emit(options, await launcher.volume(volume_id), volume_blocks)
@@ -97,7 +97,7 @@ async def resize(options: GlobalOptions, volume_id: str, size: str) -> None:
 @click.argument("path", default="/")
 async def ls(options: GlobalOptions, volume_id: str, path: str) -> None:
     """List what is on a volume."""
-    from kvestigate.jobs.views import volume_files_blocks
+    from kvestigate.jobs.rendering import volume_files_blocks
 
     async with launcher_of(options) as launcher:
         emit(options, await launcher.volume_files(volume_id, path), volume_files_blocks)

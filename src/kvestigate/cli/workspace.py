@@ -20,7 +20,7 @@ from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.progress import ticking
-from kvestigate.hosts.model import NodeAccess
+from kvestigate.node_access.model import NodeAccess
 from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec, load_workspace
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ async def status(
     """List the workspaces of all nodes."""
     from kvestigate.workspace.lifecycle import status as collect
     from kvestigate.workspace.options import StatusOptions
-    from kvestigate.workspace.views import status_blocks
+    from kvestigate.workspace.rendering import status_blocks
 
     wanted = StatusOptions(nodes, root)
     with ticking("looking at the hosts"):
@@ -98,7 +98,7 @@ async def gpus(options: GlobalOptions, nodes: tuple[str, ...], root: str, via: N
     """
     from kvestigate.workspace.lifecycle import gpus as collect
     from kvestigate.workspace.options import GpusOptions
-    from kvestigate.workspace.views import gpus_blocks
+    from kvestigate.workspace.rendering import gpus_blocks
 
     wanted = GpusOptions(nodes, root)
     with ticking("looking at the hosts"):
@@ -131,7 +131,7 @@ async def create(
     """
     from kvestigate.workspace.lifecycle import create as collect
     from kvestigate.workspace.options import CreateOptions
-    from kvestigate.workspace.views import creation_blocks
+    from kvestigate.workspace.rendering import creation_blocks
 
     wanted = CreateOptions(spec, apply=meant(confirmation))
     with _ticking("creating", spec, confirmation):
@@ -166,7 +166,7 @@ async def destroy(
     """
     from kvestigate.workspace.lifecycle import destroy as collect
     from kvestigate.workspace.options import DestroyOptions
-    from kvestigate.workspace.views import destruction_blocks
+    from kvestigate.workspace.rendering import destruction_blocks
 
     wanted = DestroyOptions(spec, apply=meant(confirmation))
     with _ticking("removing", spec, confirmation):
@@ -180,7 +180,7 @@ async def destroy(
 async def diff(options: GlobalOptions, spec: WorkspaceSpec, config: str, via: NodeAccess) -> None:
     """Show what `apply` would do, and what it could not."""
     from kvestigate.workspace.applying import compared
-    from kvestigate.workspace.views import comparison_blocks
+    from kvestigate.workspace.rendering import comparison_blocks
 
     with ticking(f"comparing workspace {spec.name}"):
         found = await compared(access_of(options), spec, Path(config).parent, via)
@@ -209,7 +209,7 @@ async def apply(
     Sources are relative to the file. Only what changed is sent; nothing is removed.
     """
     from kvestigate.workspace.applying import applied
-    from kvestigate.workspace.views import application_blocks
+    from kvestigate.workspace.rendering import application_blocks
 
     with _ticking("applying", spec, confirmation):
         done: Application = await applied(

@@ -17,7 +17,7 @@ from kvestigate.cli.output import emit
 from kvestigate.cli.progress import ticking
 from kvestigate.cli.workspace import described, meant, workspace
 from kvestigate.errors import KvestigateError, UsageError
-from kvestigate.hosts.model import NodeAccess
+from kvestigate.node_access.model import NodeAccess
 from kvestigate.workspace.spec import WorkspaceSpec
 
 _IN_MEMORY = 16 << 20
@@ -64,8 +64,8 @@ async def sync(
     """
     from kvestigate.workspace.archives import Directory
     from kvestigate.workspace.names import check_subdir
+    from kvestigate.workspace.rendering import synced_blocks
     from kvestigate.workspace.sync import Wanted, bring
-    from kvestigate.workspace.views import synced_blocks
 
     files = Directory(Path(local), excludes)
     wanted = Wanted(spec, check_subdir(subdir, "--subdir"), files, delete, excludes)

@@ -17,7 +17,7 @@ from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import whole_number
 from kvestigate.cli.workspace import described, meant, workspace
-from kvestigate.hosts.model import NodeAccess
+from kvestigate.node_access.model import NodeAccess
 from kvestigate.workspace.spec import WorkspaceSpec
 
 __all__ = ["workspace", "workspace_files"]
@@ -74,8 +74,8 @@ async def run(
     """
     from kvestigate.workspace.limits import Limits
     from kvestigate.workspace.options import RunOptions
+    from kvestigate.workspace.rendering import launch_blocks
     from kvestigate.workspace.runs import run as collect
-    from kvestigate.workspace.views import launch_blocks
 
     wanted = RunOptions(
         spec,
@@ -99,8 +99,8 @@ async def ps(options: GlobalOptions, spec: WorkspaceSpec, config: str, via: Node
     The exit code is `?` if the node went down before the run had ended.
     """
     from kvestigate.workspace.options import PsOptions
+    from kvestigate.workspace.rendering import runs_blocks
     from kvestigate.workspace.runs import ps as collect
-    from kvestigate.workspace.views import runs_blocks
 
     emit(options, await collect(access_of(options), PsOptions(spec), via), runs_blocks)
 
@@ -134,7 +134,7 @@ async def logs(
     """Show what a run has said."""
     from kvestigate.workspace import runs
     from kvestigate.workspace.options import LogsOptions
-    from kvestigate.workspace.views import log_blocks
+    from kvestigate.workspace.rendering import log_blocks
 
     wanted = LogsOptions(spec, tag, tail)
     if not follow:
@@ -174,8 +174,8 @@ async def kill(
     --apply may be left out.
     """
     from kvestigate.workspace.options import KillOptions
+    from kvestigate.workspace.rendering import killing_blocks
     from kvestigate.workspace.runs import kill as collect
-    from kvestigate.workspace.views import killing_blocks
 
     name = signal.upper().removeprefix("SIG")
     wanted = KillOptions(spec, tag, name, apply=confirmation.understood)

@@ -21,9 +21,9 @@ from kvestigate.client.exchange import TIMEOUT, Exchange
 from kvestigate.client.listing import PAGE_SIZE, pages, whole
 from kvestigate.client.typed import OBJECT, Body, T, decoded, encode
 from kvestigate.errors import InputError
+from kvestigate.http.message import Headers, Request
 from kvestigate.kube.decode import ListPage
 from kvestigate.kube.resources import Resource
-from kvestigate.wire.message import Headers, Request
 
 if TYPE_CHECKING:  # a command that reads a list should not load what follows one
     from kvestigate.client.discovery import Discovery

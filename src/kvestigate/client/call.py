@@ -8,8 +8,8 @@ from urllib.parse import urlencode
 import msgspec
 
 from kvestigate import errors
+from kvestigate.http.message import Headers, Request
 from kvestigate.kube.resources import Resource
-from kvestigate.wire.message import Headers, Request
 
 JSON = "application/json"
 

@@ -10,7 +10,7 @@ from kvestigate import errors
 from kvestigate.client.call import Call, failure
 from kvestigate.client.retry import RetryLater, RetryPolicy, retry_after
 from kvestigate.client.transport import Transport
-from kvestigate.wire.message import Incoming, Request
+from kvestigate.http.message import Incoming, Request
 
 TIMEOUT = 60.0
 

@@ -10,9 +10,9 @@ from kvestigate import __version__, errors
 from kvestigate.client.access import Access
 from kvestigate.client.auth.interface import Credential
 from kvestigate.client.call import failure
-from kvestigate.wire.message import Headers, Incoming, Request, WebSocket
-from kvestigate.wire.pool import HttpClient, UpgradeRefused
-from kvestigate.wire.tls import client_context
+from kvestigate.http.message import Headers, Incoming, Request, WebSocket
+from kvestigate.http.pool import HttpClient, UpgradeRefused
+from kvestigate.http.tls import client_context
 
 A = TypeVar("A")
 

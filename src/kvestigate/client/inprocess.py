@@ -13,15 +13,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from kvestigate import errors
 from kvestigate.aio.turns import Turns
 from kvestigate.client.call import failure
-from kvestigate.wire.message import (
-    Handler,
-    Headers,
-    Peer,
-    Request,
-    Response,
-    Upgrade,
-    WebSocket,
-)
+from kvestigate.http.message import Handler, Headers, Peer, Request, Response, Upgrade, WebSocket
 
 # Messages a side may send ahead of its reader, as a socket's buffers would hold.
 _WINDOW = 16

@@ -18,7 +18,7 @@ from typing import TypeVar
 from kvestigate import errors
 from kvestigate.aio.backoff import Backoff
 from kvestigate.aio.clock import WALL, Clock
-from kvestigate.wire.message import Request
+from kvestigate.http.message import Request
 
 T = TypeVar("T")
 

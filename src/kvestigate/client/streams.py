@@ -19,7 +19,7 @@ import msgspec
 from kvestigate import errors
 from kvestigate.client.call import Call
 from kvestigate.client.exchange import Exchange
-from kvestigate.wire.message import WebSocket
+from kvestigate.http.message import WebSocket
 
 V5 = "v5.channel.k8s.io"
 V4 = "v4.channel.k8s.io"

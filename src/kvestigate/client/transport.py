@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from kvestigate.wire.message import Incoming, Request, WebSocket
+from kvestigate.http.message import Incoming, Request, WebSocket
 
 
 class Transport(Protocol):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kvestigate.collect.collector import Collector
 from kvestigate.collect.lanes import Lane
 from kvestigate.collect.watching import Follower
-from kvestigate.wire.message import Request, Response
+from kvestigate.http.message import Request, Response
 
 _TEXT = [("content-type", "text/plain; version=0.0.4; charset=utf-8")]
 

@@ -8,11 +8,11 @@ from functools import lru_cache
 import msgspec
 
 from kvestigate.collect import devices, sidecars
+from kvestigate.collect.parts import Container, PodSpec, PodTemplate
 from kvestigate.collect.placement import node_type
 from kvestigate.collect.reading import Workload
 from kvestigate.collect.record import ContainerRecord, EventType, Record
 from kvestigate.collect.sidecars import KNOWN, Sidecars
-from kvestigate.collect.views import Container, PodSpec, PodTemplate
 from kvestigate.kube import quantities
 from kvestigate.kube.decode import decode
 from kvestigate.kube.requests import CPU, MEMORY, Amounts, requests_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvestigate.collect.views import PodSpec
+from kvestigate.collect.parts import PodSpec
 from kvestigate.kube.views.placement import NodeSelectorTerm
 
 # The most telling first: what machine it is, then which accelerator, pool, or own word.

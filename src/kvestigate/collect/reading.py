@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from kvestigate.collect.kinds import Shape, WorkloadKind
-from kvestigate.collect.views import CronJob, Identified, Meta, Pod, Templated, TemplatedSpec
+from kvestigate.collect.parts import CronJob, Identified, Meta, Pod, Templated, TemplatedSpec
 from kvestigate.errors import InputError
 from kvestigate.kube.decode import decode
 

@@ -21,7 +21,7 @@ from kvestigate.collect.sinks.interface import Sink
 from kvestigate.collect.sources import sources_of
 from kvestigate.collect.watching import Follower, Following
 from kvestigate.errors import UsageError
-from kvestigate.wire.server import Server, serve
+from kvestigate.http.server import Server, serve
 
 DRAIN = 10.0
 """Seconds that sinks get to take what is on its way when the collector is told to stop."""

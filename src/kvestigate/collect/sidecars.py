@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kvestigate.collect.views import Container, PodSpec
+from kvestigate.collect.parts import Container, PodSpec
 
 NAMES = frozenset(
     (

@@ -15,7 +15,7 @@ from kvestigate.aio.clock import Clock
 from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
 from kvestigate.cybernet import policy
-from kvestigate.cybernet.audit import AuditLog, Record, masked
+from kvestigate.cybernet.audit_log import AuditLog, Record, masked
 from kvestigate.cybernet.bodies import Answer, Room
 from kvestigate.cybernet.inquiries import app_holding, capacity_of, discovery, workspace_on
 from kvestigate.cybernet.ledger import Ledger
@@ -33,9 +33,9 @@ from kvestigate.cybernet.refusals import (
 from kvestigate.cybernet.spec import Cyberspace
 from kvestigate.cybernet.tokens import tags_of
 from kvestigate.errors import KvestigateError
-from kvestigate.hosts.model import NodeAccess
-from kvestigate.hosts.reach import DEFAULT
 from kvestigate.kube.times import micro_text
+from kvestigate.node_access.model import NodeAccess
+from kvestigate.node_access.reach import DEFAULT
 from kvestigate.operation import Operation
 from kvestigate.workspace.lifecycle import Status
 from kvestigate.workspace.operations import through

@@ -22,10 +22,10 @@ from kvestigate.cybernet.refusals import (
 from kvestigate.cybernet.spec import HttpListen, TlsFiles
 from kvestigate.cybernet.tokens import identify
 from kvestigate.errors import InputError, UsageError
-from kvestigate.wire.channel import ServerContext, server_context
-from kvestigate.wire.limits import Limits
-from kvestigate.wire.message import Headers, Request, Response
-from kvestigate.wire.server import Server, serve
+from kvestigate.http.channel import ServerContext, server_context
+from kvestigate.http.limits import Limits
+from kvestigate.http.message import Headers, Request, Response
+from kvestigate.http.server import Server, serve
 
 OPERATIONS = "/api/v1/op/"
 MOST_BYTES = 2 * 1024 * 1024 * 1024

@@ -13,11 +13,11 @@ from kvestigate.cybernet.ledger import Discover, Found
 from kvestigate.cybernet.quotas import Holding, holder_of
 from kvestigate.cybernet.refusals import Unavailable
 from kvestigate.errors import Forbidden, NotFound
-from kvestigate.hosts.model import NodeAccess
-from kvestigate.hosts.reach import reach
-from kvestigate.observe import listings
-from kvestigate.observe.capacity import NodeCapacity, capacities, requested
-from kvestigate.observe.snapshot import take
+from kvestigate.node_access.model import NodeAccess
+from kvestigate.node_access.reach import reach
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.capacity import NodeCapacity, capacities, requested
+from kvestigate.snapshot.snapshot import take
 from kvestigate.workspace import lifecycle
 
 

@@ -14,10 +14,10 @@ from kvestigate.cybernet.spec import (
     WorkspaceConstraintsSpec,
 )
 from kvestigate.kube.requests import CPU, MEMORY
-from kvestigate.observe.capacity import NodeCapacity
-from kvestigate.observe.gpus import gpus_only
 from kvestigate.operation import Effect
 from kvestigate.render.human import cores, size
+from kvestigate.snapshot.capacity import NodeCapacity
+from kvestigate.snapshot.gpus import gpus_only
 from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec
 
 DANGEROUS_OPERATIONS = frozenset(

@@ -7,7 +7,7 @@ from typing import Any
 
 from kvestigate import errors
 from kvestigate.errors import KvestigateError
-from kvestigate.hosts.reach import Unreachable
+from kvestigate.node_access.reach import Unreachable
 
 
 class Refused(KvestigateError):

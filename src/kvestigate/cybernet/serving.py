@@ -8,14 +8,14 @@ from contextlib import asynccontextmanager
 
 from kvestigate.aio.clock import WallClock
 from kvestigate.client.access import Access
-from kvestigate.cybernet.audit import AuditLog
+from kvestigate.cybernet.audit_log import AuditLog
 from kvestigate.cybernet.gateway import Gateway
 from kvestigate.cybernet.http import listening
 from kvestigate.cybernet.loading import Loaded
 from kvestigate.cybernet.mcp import McpSession, Write
 from kvestigate.errors import KvestigateError, UsageError
-from kvestigate.hosts.model import NodeAccess
-from kvestigate.hosts.reach import DEFAULT
+from kvestigate.node_access.model import NodeAccess
+from kvestigate.node_access.reach import DEFAULT
 
 GRACE = 10.0
 """Seconds for what is being carried out when the gateway is told to stop."""

@@ -14,9 +14,9 @@ from kvestigate.client.access import Access
 from kvestigate.client.call import failure
 from kvestigate.client.connect import connect
 from kvestigate.errors import ApiError, DeadlineExceeded, InputError
+from kvestigate.http.message import Headers, Request
 from kvestigate.kube.builtins import registry
 from kvestigate.operation import Effect, Operation
-from kvestigate.wire.message import Headers, Request
 
 OF_INTEREST = (
     "content-type",

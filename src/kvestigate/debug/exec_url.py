@@ -17,10 +17,10 @@ from kvestigate.client.connect import connect
 from kvestigate.client.named import get_named
 from kvestigate.client.streams import V4, V5, Channel
 from kvestigate.errors import KvestigateError
+from kvestigate.http.message import Request, WebSocket
 from kvestigate.kube.containers import container_of
 from kvestigate.kube.views.pods import Pod
 from kvestigate.operation import Effect, Operation
-from kvestigate.wire.message import Request, WebSocket
 
 _PATIENCE = 10.0
 """Seconds for the handshake, and again for the command that follows it."""

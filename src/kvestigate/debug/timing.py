@@ -12,8 +12,8 @@ from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.debug.verdict import Sample, verdict
 from kvestigate.errors import ApiError
+from kvestigate.http.message import Headers, Request
 from kvestigate.operation import Effect, Operation
-from kvestigate.wire.message import Headers, Request
 
 _JSON = "application/json"
 _DISCOVERY = f"{_JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,{_JSON}"

@@ -10,7 +10,7 @@ from kvestigate.fanout.parallel import AT_MOST, SECONDS, Nobody, Watcher, fan_ou
 from kvestigate.fanout.resolve import aimed
 from kvestigate.fanout.results import Outcome, Place, Ran
 from kvestigate.fanout.targets import Target, TargetOptions, Targets
-from kvestigate.hosts.remote import Output, Remote, TookTooLong
+from kvestigate.node_access.remote import Output, Remote, TookTooLong
 from kvestigate.operation import Effect, Operation
 
 _KEPT = 256 * 1024

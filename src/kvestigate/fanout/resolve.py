@@ -21,11 +21,11 @@ from kvestigate.fanout.targets import (
     chosen_hosts,
     chosen_pods,
 )
-from kvestigate.hosts.reach import reach
 from kvestigate.kube import builtins
 from kvestigate.kube.selectors import from_label_selector, parse_labels
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod
+from kvestigate.node_access.reach import reach
 from kvestigate.operation import Effect, Operation
 
 DEPLOYMENTS = builtins.resource("deployments.apps")

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kvestigate.errors import NotFound, UsageError
-from kvestigate.hosts.model import NodeAccess
-from kvestigate.hosts.reach import Hosts
 from kvestigate.kube.containers import container_of
 from kvestigate.kube.views.pods import Pod
+from kvestigate.node_access.model import NodeAccess
+from kvestigate.node_access.reach import Hosts
 
 _OVER = ("Succeeded", "Failed")
 

@@ -17,10 +17,10 @@ from kvestigate.inspection.describing import Description, describe, events_secti
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Event
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Snapshot, take
-from kvestigate.observe.source import Listing, Progress, Source
 from kvestigate.operation import Effect, Operation
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.snapshot import Snapshot, take
+from kvestigate.snapshot.source import Listing, Progress, Source
 
 _EVENTS = builtins.resource("events")
 

@@ -19,12 +19,12 @@ from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Event, Node
 from kvestigate.kube.views.network import Service
 from kvestigate.kube.views.pods import Pod as WholePod
-from kvestigate.observe import listings
-from kvestigate.observe.capacity import requested_by_node
-from kvestigate.observe.snapshot import Snapshot
-from kvestigate.observe.views import Pod
 from kvestigate.render.blocks import Block, Column, Facts, Table, Tone, text
 from kvestigate.render.human import age
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.capacity import requested_by_node
+from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.snapshot import Snapshot
 
 T = TypeVar("T")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kvestigate.kube.views.meta import Condition
-from kvestigate.observe.views import Container, ContainerStatus, Pod
+from kvestigate.snapshot.objects import Container, ContainerStatus, Pod
 
 
 def status_of(pod: Pod) -> str:

@@ -11,8 +11,8 @@ from kvestigate.inspection.status import ready_of, status_of
 from kvestigate.kube.selectors import from_label_selector
 from kvestigate.kube.views.meta import Condition, Metadata, View
 from kvestigate.kube.views.pods import PodTemplate
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Snapshot
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.snapshot import Snapshot
 
 _REPLICAS = {"readyReplicas": "ready", "availableReplicas": "available"}
 

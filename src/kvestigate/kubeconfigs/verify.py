@@ -33,7 +33,7 @@ from kvestigate.errors import (
     Unauthorized,
     UsageError,
 )
-from kvestigate.wire.message import Headers, Request
+from kvestigate.http.message import Headers, Request
 
 _TOGETHER = 16
 """Contexts under way at a time."""

@@ -24,11 +24,11 @@ from kvestigate.nodeops.budgets import held_back
 from kvestigate.nodeops.cordon import set_cordoned
 from kvestigate.nodeops.evict import GONE, Progress, evict_targets
 from kvestigate.nodeops.pods import Target, choose
-from kvestigate.observe.capacity import capacities, requested_by_node
-from kvestigate.observe.views import Pod as ObservedPod
 from kvestigate.optimize.collect import Source, read
 from kvestigate.optimize.consolidation import Consolidation, Tunables, plan
 from kvestigate.optimize.steps import KEPT, Place, Step, steps
+from kvestigate.snapshot.capacity import capacities, requested_by_node
+from kvestigate.snapshot.objects import Pod as ObservedPod
 
 SCHEMA = "kvestigate.optimize.apply/v1"
 P = TypeVar("P")

@@ -13,13 +13,13 @@ import msgspec
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.errors import Forbidden, InputError, NoCluster, UsageError
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Gap, take
-from kvestigate.observe.source import Progress
 from kvestigate.optimize.model import Fleet, fleet_of
 from kvestigate.reports import gpu, nodes
 from kvestigate.reports.audit import Audit
 from kvestigate.reports.difference import parse
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.snapshot import Gap, take
+from kvestigate.snapshot.source import Progress
 
 _NEEDS = tuple(dict.fromkeys((*gpu.REPORT.needs, *nodes.REPORT.needs)))
 _ALL_OF = tuple(listing.name for listing in (listings.NODES, listings.PODS))

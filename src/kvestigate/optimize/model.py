@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from kvestigate.kube.requests import Amounts
-from kvestigate.observe.gpus import Consumer
 from kvestigate.reports.gpu import GpuReport
 from kvestigate.reports.nodes import NodesReport
+from kvestigate.snapshot.gpus import Consumer
 
 
 class Fill(enum.Enum):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kvestigate.client.access import Access
-from kvestigate.observe.source import Progress
 from kvestigate.operation import Effect, Operation
 from kvestigate.optimize import consolidation, fragmentation
 from kvestigate.optimize.apply import Application, ApplyOptions, apply
@@ -13,6 +12,7 @@ from kvestigate.optimize.collect import Source, read
 from kvestigate.optimize.consolidation import Consolidation, Tunables
 from kvestigate.optimize.fragmentation import Fragmentation
 from kvestigate.optimize.probe import Probe, ProbeOptions, probe
+from kvestigate.snapshot.source import Progress
 
 
 @dataclass(frozen=True, slots=True)

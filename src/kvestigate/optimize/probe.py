@@ -11,14 +11,14 @@ from kvestigate.aio.clock import WALL, Clock
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.errors import KvestigateError, UsageError
-from kvestigate.hosts.model import NodeAccess
-from kvestigate.hosts.reach import Host, Hosts, reach
-from kvestigate.observe.source import Progress
+from kvestigate.node_access.model import NodeAccess
+from kvestigate.node_access.reach import Host, Hosts, reach
 from kvestigate.optimize.activity import NodeWindow, node_window
 from kvestigate.optimize.collect import Source, read
 from kvestigate.optimize.model import Fleet
 from kvestigate.optimize.smi import COMMAND, Reading, readings
 from kvestigate.optimize.summary import Summary, summarize
+from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.optimize.probe/v1"
 _TOGETHER = 32

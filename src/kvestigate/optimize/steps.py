@@ -13,8 +13,8 @@ from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod
 from kvestigate.nodeops.evict import UNASKED
 from kvestigate.nodeops.pods import choose
-from kvestigate.observe.capacity import is_ready
 from kvestigate.optimize.consolidation import Move
+from kvestigate.snapshot.capacity import is_ready
 
 KEPT = "kept"
 """The outcome of a move that is not tried."""

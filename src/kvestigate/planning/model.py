@@ -9,7 +9,7 @@ from kvestigate.kube.requests import Amounts
 from kvestigate.kube.selectors import EVERYTHING, LabelSelector
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import PodSpec
-from kvestigate.observe.capacity import NodeCapacity
+from kvestigate.snapshot.capacity import NodeCapacity
 
 GPU = "gpu"
 """Stands for whichever GPU resource a node has, where no manifest names one."""

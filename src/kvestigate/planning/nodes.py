@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 from kvestigate.kube.requests import Amounts
 from kvestigate.kube.views.core import Node
-from kvestigate.observe.capacity import NodeCapacity, capacities, requested_by_node
-from kvestigate.observe.gpus import MIG_PREFIX, SHARED, vendor_of
-from kvestigate.observe.views import Pod
 from kvestigate.planning.constraints import CONSTRAINTS
 from kvestigate.planning.model import GPU, Constraint, Question, Room
 from kvestigate.planning.rules import Rules
+from kvestigate.snapshot.capacity import NodeCapacity, capacities, requested_by_node
+from kvestigate.snapshot.gpus import MIG_PREFIX, SHARED, vendor_of
+from kvestigate.snapshot.objects import Pod
 
 _ORDER = (GPU, "memory", "cpu")
 

@@ -15,11 +15,6 @@ from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
 from kvestigate.kube.selectors import parse_labels
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import PodSpec
-from kvestigate.observe import listings
-from kvestigate.observe.gpus import vendor_of
-from kvestigate.observe.snapshot import Snapshot, take
-from kvestigate.observe.source import Progress
-from kvestigate.observe.views import Pod
 from kvestigate.operation import Effect, Operation
 from kvestigate.planning.explain import problem, ways_out
 from kvestigate.planning.manifest import Workload, read
@@ -28,6 +23,11 @@ from kvestigate.planning.nodes import candidates
 from kvestigate.planning.rules import rules_of, wishes
 from kvestigate.planning.solve import most, place
 from kvestigate.planning.strategies import NAMES, STRATEGIES
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.gpus import vendor_of
+from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.snapshot import Snapshot, take
+from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.plan/v1"
 _NEEDS = (listings.NODES, listings.PODS)

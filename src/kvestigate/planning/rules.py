@@ -14,9 +14,9 @@ from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.meta import LabelSelector
 from kvestigate.kube.views.placement import Affinity, PodAffinityTerm, TopologySpreadConstraint
 from kvestigate.kube.views.pods import PodSpec
-from kvestigate.observe.views import Pod
 from kvestigate.planning.constraints import selected, taints_against
 from kvestigate.planning.model import Demand, Domains
+from kvestigate.snapshot.objects import Pod
 
 _WISH = "ScheduleAnyway"
 

@@ -14,13 +14,13 @@ from kvestigate.client.connect import connect
 from kvestigate.client.logs import LogOptions
 from kvestigate.client.named import require_namespace
 from kvestigate.errors import KvestigateError
-from kvestigate.observe.snapshot import Gap, Snapshot, take
-from kvestigate.observe.source import Progress
 from kvestigate.operation import Effect, Operation
 from kvestigate.reports.findings.model import Finding
 from kvestigate.reports.findings.pods import CRASH_LOOP
 from kvestigate.reports.findings.registry import RULES, findings, skipped
 from kvestigate.reports.registry import REPORTS
+from kvestigate.snapshot.snapshot import Gap, Snapshot, take
+from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.audit/v1"
 

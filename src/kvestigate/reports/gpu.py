@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kvestigate.observe import listings
-from kvestigate.observe.capacity import requested
-from kvestigate.observe.gpus import Consumer, Device, NodeGpus, at_work, devices, ledger
-from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
 from kvestigate.render.human import size
 from kvestigate.reports.model import Report
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.capacity import requested
+from kvestigate.snapshot.gpus import Consumer, Device, NodeGpus, at_work, devices, ledger
+from kvestigate.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from kvestigate.observe.gpus import Device, NodeGpus, at_work, occupied
 from kvestigate.render.human import size
 from kvestigate.reports.gpu import GpuReport
+from kvestigate.snapshot.gpus import Device, NodeGpus, at_work, occupied
 
 _SQUARE = 14
 _LEGEND = (

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from kvestigate.kube.requests import CPU, MEMORY, amounts
 from kvestigate.kube.views.metrics import PodMetrics
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.blocks import Block, Column, Table, Tone, text
 from kvestigate.render.human import cores, size
 from kvestigate.reports.model import Report
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.snapshot import Snapshot
 
 TOP = 15
 """How many of the busiest pods are shown."""

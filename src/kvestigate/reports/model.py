@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kvestigate.observe.snapshot import Cause, Gap, Snapshot
-from kvestigate.observe.source import Source
 from kvestigate.render.blocks import Block
+from kvestigate.snapshot.snapshot import Cause, Gap, Snapshot
+from kvestigate.snapshot.source import Source
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from kvestigate.kube.views.network import (
     Service,
     ServicePort,
 )
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Snapshot
-from kvestigate.observe.views import Pod
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
 from kvestigate.reports.model import Report
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.snapshot import Snapshot
 
 _SERVICE_LABEL = "kubernetes.io/service-name"
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
 from kvestigate.kube.views.core import Node
-from kvestigate.observe import listings
-from kvestigate.observe.capacity import NodeCapacity, capacities, requested
-from kvestigate.observe.gpus import gpus_only
-from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone
 from kvestigate.render.human import cores, size
 from kvestigate.reports.model import Report
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.capacity import NodeCapacity, capacities, requested
+from kvestigate.snapshot.gpus import gpus_only
+from kvestigate.snapshot.snapshot import Snapshot
 
 _TIGHT = 0.9
 """From this share on a resource is shown as nearly used up."""

@@ -16,7 +16,7 @@ from kvestigate.reports.gpu_map import gpu_map
 from kvestigate.reports.model import gap_line
 from kvestigate.reports.nodes import NodeRow, NodesReport, Share
 from kvestigate.reports.registry import REPORTS
-from kvestigate.reports.views import only, section
+from kvestigate.reports.rendering import only, section
 
 _BAR = 100
 """A full bar, in units that the style makes as wide as there is room."""

@@ -9,10 +9,10 @@ from typing import Any
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.client.named import require_namespace
-from kvestigate.observe.snapshot import Gap, take
-from kvestigate.observe.source import Progress
 from kvestigate.operation import Effect, Operation
 from kvestigate.reports.registry import REPORTS, find
+from kvestigate.snapshot.snapshot import Gap, take
+from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.report/v1"
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from kvestigate.kube import quantities
 from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
 from kvestigate.render.human import counted, size
 from kvestigate.reports.model import Report
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.snapshot import Snapshot
 
 _DEFAULT = "storageclass.kubernetes.io/is-default-class"
 

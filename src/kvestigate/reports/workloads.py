@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from kvestigate.kube.views.meta import Metadata
 from kvestigate.kube.views.pods import PodTemplate
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone
 from kvestigate.reports.model import Report
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

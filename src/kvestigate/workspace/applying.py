@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kvestigate.client.access import Access
-from kvestigate.hosts.model import NodeAccess
-from kvestigate.hosts.reach import DEFAULT
+from kvestigate.node_access.model import NodeAccess
+from kvestigate.node_access.reach import DEFAULT
 from kvestigate.workspace.archives import Directory
 from kvestigate.workspace.lifecycle import Creation, Difference, create, diff
 from kvestigate.workspace.options import CreateOptions, DiffOptions

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, KvestigateError
-from kvestigate.hosts.remote import Remote
 from kvestigate.kube.requests import requests_of
 from kvestigate.kube.views.pods import Pod
-from kvestigate.observe.exporters import GpuExporters
+from kvestigate.node_access.remote import Remote
+from kvestigate.snapshot.exporters import GpuExporters
 from kvestigate.workspace import gpus
 from kvestigate.workspace.gpus import Claims, Gpu, Reading
 from kvestigate.workspace.host import ask_each, attempt, complaint, looking

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.errors import RequestEntityTooLarge
-from kvestigate.hosts.model import NodeAccess
-from kvestigate.hosts.reach import DEFAULT, reach
+from kvestigate.node_access.model import NodeAccess
+from kvestigate.node_access.reach import DEFAULT, reach
 from kvestigate.render.human import size
 from kvestigate.workspace.host import looking, perform
 from kvestigate.workspace.lifecycle import existing

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from kvestigate.errors import Conflict, InputError
-from kvestigate.observe.gpus import occupied
+from kvestigate.snapshot.gpus import occupied
 from kvestigate.workspace.marker import GpuId, Marker
 from kvestigate.workspace.spec import GpuSpec
 

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from kvestigate.client.streams import Completed
 from kvestigate.errors import KvestigateError
-from kvestigate.hosts.remote import Remote
+from kvestigate.node_access.remote import Remote
 
 T = TypeVar("T")
 

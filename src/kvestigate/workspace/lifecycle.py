@@ -13,10 +13,10 @@ from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.errors import KvestigateError, NotFound
-from kvestigate.hosts.model import NodeAccess
-from kvestigate.hosts.reach import DEFAULT, Host, Hosts, reach
 from kvestigate.kube import builtins
 from kvestigate.kube.views.core import Node
+from kvestigate.node_access.model import NodeAccess
+from kvestigate.node_access.reach import DEFAULT, Host, Hosts, reach
 from kvestigate.nodeops.cordon import set_cordoned
 from kvestigate.workspace.devices import gpus_of
 from kvestigate.workspace.gpus import Gpu, Use, choose

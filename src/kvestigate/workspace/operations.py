@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from kvestigate.hosts.model import NodeAccess
+from kvestigate.node_access.model import NodeAccess
 from kvestigate.operation import Effect, Operation
 from kvestigate.workspace import fetch, lifecycle, runs, sync
 from kvestigate.workspace.options import (

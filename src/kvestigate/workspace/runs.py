@@ -11,9 +11,9 @@ from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.client.streams import Channel, Completed
 from kvestigate.errors import Conflict, KvestigateError, NotFound
-from kvestigate.hosts.model import NodeAccess
-from kvestigate.hosts.reach import DEFAULT, Host, reach
-from kvestigate.hosts.remote import Output
+from kvestigate.node_access.model import NodeAccess
+from kvestigate.node_access.reach import DEFAULT, Host, reach
+from kvestigate.node_access.remote import Output
 from kvestigate.workspace.devices import gpus_of
 from kvestigate.workspace.gpus import Gpu, choose_for_run
 from kvestigate.workspace.host import attempt, complaint, legible, looking, perform, staying

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kvestigate.hosts.remote import Remote
+from kvestigate.node_access.remote import Remote
 from kvestigate.workspace.host import looking, perform
 from kvestigate.workspace.marker import MARKER, Marker, decode
 from kvestigate.workspace.running import ALIVE, Run, parse_run

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.errors import KvestigateError
-from kvestigate.hosts.model import NodeAccess
-from kvestigate.hosts.reach import DEFAULT, Host, reach
-from kvestigate.hosts.remote import Input
+from kvestigate.node_access.model import NodeAccess
+from kvestigate.node_access.reach import DEFAULT, Host, reach
+from kvestigate.node_access.remote import Input
 from kvestigate.workspace.archives import Archive, Material
 from kvestigate.workspace.host import complaint, legible, looking, perform, staying
 from kvestigate.workspace.lifecycle import existing

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import yaml
 
-from kvestigate.local import process
-from kvestigate.local.directory import clusters_directory, known
+from kvestigate.cluster.assembly import process
+from kvestigate.cluster.assembly.directory import clusters_directory, known
 
 HERE = Path(__file__).parent
 K8S_CLI = Path(sys.executable).with_name("k8s-cli")

@@ -13,9 +13,9 @@ from urllib.parse import urlsplit
 from kvestigate import __version__, errors
 from kvestigate.client.endpoint import parse_endpoint, proxy_from_environment
 from kvestigate.collect.sinks.interface import Rejected, Unavailable
-from kvestigate.wire.message import Headers, Request
-from kvestigate.wire.pool import HttpClient
-from kvestigate.wire.tls import client_context
+from kvestigate.http.message import Headers, Request
+from kvestigate.http.pool import HttpClient
+from kvestigate.http.tls import client_context
 
 TIMEOUT = 30.0
 """Seconds for the whole of an answer."""

@@ -12,6 +12,9 @@ import msgspec
 
 from kvestigate import __version__, errors
 from kvestigate.client.lines import Lines
+from kvestigate.http.message import Headers, Incoming, Request
+from kvestigate.http.pool import HttpClient
+from kvestigate.http.tls import client_context
 from kvestigate.jobs import answers
 from kvestigate.jobs.explain import Explanation
 from kvestigate.jobs.files.pieces import Files
@@ -19,9 +22,6 @@ from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
 from kvestigate.jobs.remote.resuming import unbroken
 from kvestigate.jobs.server.failures import HINT, failure
 from kvestigate.jobs.tasks.identity import User
-from kvestigate.wire.message import Headers, Incoming, Request
-from kvestigate.wire.pool import HttpClient
-from kvestigate.wire.tls import client_context
 
 if TYPE_CHECKING:
     from kvestigate.client.streams import Session

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kvestigate.client.streams import Session
+from kvestigate.http.message import Request, WebSocket
+from kvestigate.http.pool import HttpClient, UpgradeRefused
 from kvestigate.jobs.server.failures import failure
-from kvestigate.wire.message import Request, WebSocket
-from kvestigate.wire.pool import HttpClient, UpgradeRefused
 
 _TIMEOUT = 60.0
 

@@ -11,11 +11,11 @@ import msgspec
 
 from kvestigate import __version__
 from kvestigate.errors import KvestigateError, ServiceUnavailable
+from kvestigate.http.message import Headers, Request
+from kvestigate.http.pool import HttpClient
+from kvestigate.http.tls import client_context
 from kvestigate.jobs.server.jwt import Key, read_keys
 from kvestigate.jobs.server.settings import Oidc
-from kvestigate.wire.message import Headers, Request
-from kvestigate.wire.pool import HttpClient
-from kvestigate.wire.tls import client_context
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 10.0

@@ -7,10 +7,10 @@ import binascii
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.severity import Severity
 from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.snapshot import Snapshot
 
 SOON = timedelta(days=30)
 

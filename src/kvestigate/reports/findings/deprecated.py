@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Snapshot
-from kvestigate.observe.source import Listing
-from kvestigate.observe.views import FieldsManager, WrittenMeta
 from kvestigate.render.severity import Severity
 from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.objects import FieldsManager, WrittenMeta
+from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.source import Listing
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvestigate.kube import quantities
-from kvestigate.observe import listings
-from kvestigate.observe.exporters import GpuReading
-from kvestigate.observe.gpus import asked_for, at_work, occupied
-from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.human import size
 from kvestigate.render.severity import Severity
 from kvestigate.reports import gpu
 from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.reports.findings.pods import owner_of
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.exporters import GpuReading
+from kvestigate.snapshot.gpus import asked_for, at_work, occupied
+from kvestigate.snapshot.snapshot import Snapshot
 
 _IDLE_MILLIS = 10
 """Feeding a GPU takes more CPU than this."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Snapshot
-from kvestigate.observe.views import Pod
 from kvestigate.render.severity import Severity
 from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.reports.findings.pods import how_it_ended
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.snapshot import Snapshot
 
 
 def failed(snapshot: Snapshot) -> Iterator[Finding]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kvestigate.observe.snapshot import Snapshot
-from kvestigate.observe.source import Source
 from kvestigate.render.severity import Severity
+from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.source import Source
 
 
 @dataclass(frozen=True, slots=True)

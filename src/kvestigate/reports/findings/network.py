@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.severity import Severity
 from kvestigate.reports import network
 from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.snapshot import Snapshot
 
 
 def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:

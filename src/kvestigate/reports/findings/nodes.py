@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvestigate.observe import listings
-from kvestigate.observe.capacity import is_ready
-from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.severity import Severity
 from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.capacity import is_ready
+from kvestigate.snapshot.snapshot import Snapshot
 
 _PRESSURES = {
     "MemoryPressure": "it is short of memory and evicts pods",

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 from kvestigate.kube.unschedulable import in_plain_words
 from kvestigate.kube.views.pods import TerminatedState
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Snapshot
-from kvestigate.observe.views import ContainerStatus, Pod
 from kvestigate.render.severity import Severity
 from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.objects import ContainerStatus, Pod
+from kvestigate.snapshot.snapshot import Snapshot
 
 CRASH_LOOP = "crash-loop"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from kvestigate.observe.snapshot import Snapshot
 from kvestigate.reports.findings import (
     certificates,
     deprecated,
@@ -15,6 +14,7 @@ from kvestigate.reports.findings import (
     usage,
 )
 from kvestigate.reports.findings.model import Finding, Rule
+from kvestigate.snapshot.snapshot import Snapshot
 
 RULES: tuple[Rule, ...] = (
     *nodes.RULES,

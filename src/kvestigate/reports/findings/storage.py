@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvestigate.observe import listings
-from kvestigate.observe.snapshot import Snapshot
 from kvestigate.render.human import size
 from kvestigate.render.severity import Severity
 from kvestigate.reports import storage
 from kvestigate.reports.findings.model import Finding, Rule, Subject
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.snapshot import Snapshot
 
 _LATE = "WaitForFirstConsumer"
 

@@ -1,0 +1,154 @@
+"""Puts an embedded cluster together: a plane, controllers, a scheduler and nodes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from random import Random
+
+from msgspec import structs
+
+from kvestigate.aio.clock import WALL
+from kvestigate.aio.turns import Turns
+from kvestigate.client.api import Api
+from kvestigate.client.inprocess import InProcessTransport
+from kvestigate.cluster.assembly.advertising import advertise, own_address
+from kvestigate.cluster.assembly.directory import ClusterDirectory, Shape
+from kvestigate.cluster.assembly.metrics.api import API_SERVICE, AVAILABLE, metrics_group
+from kvestigate.cluster.assembly.metrics.scrape import Scraper
+from kvestigate.cluster.assembly.population import populated
+from kvestigate.cluster.assembly.ports import lasting_port
+from kvestigate.cluster.controllers.registry import CONTROLLERS
+from kvestigate.cluster.controllers.rootca import RootCertificateController
+from kvestigate.cluster.controllers.runtime import Factory, Manager
+from kvestigate.cluster.controllers.volumes import LOCAL_PATH
+from kvestigate.cluster.node.config import NodeConfig
+from kvestigate.cluster.node.fleet import Fleet
+from kvestigate.cluster.node.hosts.choice import best_host
+from kvestigate.cluster.node.hosts.directory import DirectoryHost
+from kvestigate.cluster.node.hosts.interface import Host
+from kvestigate.cluster.node.hosts.namespace import NamespaceHost
+from kvestigate.cluster.node.hosts.simulated import SimulatedHost
+from kvestigate.cluster.plane.front.aggregation import Aggregation
+from kvestigate.cluster.plane.front.serving import Listen, ServeOptions, Serving, serving
+from kvestigate.cluster.scenarios.model import HostKind
+from kvestigate.cluster.scenarios.nodes import NodePlan
+from kvestigate.cluster.scenarios.seeding import seed
+from kvestigate.cluster.scheduler.runtime import Scheduler
+from kvestigate.errors import AlreadyExists
+from kvestigate.kube import builtins
+
+_ADDRESS = "127.0.0.1"
+_KINDS: dict[type[Host], HostKind] = {
+    NamespaceHost: HostKind.NAMESPACE,
+    DirectoryHost: HostKind.DIRECTORY,
+    SimulatedHost: HostKind.SIMULATED,
+}
+_EACH_ROUND = 8
+"""Calls of the cluster's own parts between two looks at what comes in from outside."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A cluster whose nodes are Ready."""
+
+    url: str
+    shape: Shape
+    """With the port that was chosen, so that the next start is at the same place."""
+    host: str
+    """What the nodes are made of: what `auto` has come to."""
+
+
+@asynccontextmanager
+async def embedded_cluster(cluster: ClusterDirectory, shape: Shape) -> AsyncIterator[Running]:
+    """A running cluster for the length of the block."""
+    async with AsyncExitStack() as stack:
+        port = shape.port or lasting_port(_ADDRESS, Random())
+        options = ServeOptions(cluster.plane, Listen(port=port))
+        served = await stack.enter_async_context(serving(options))
+        connect = _connections(served)
+        await _default_storage(connect())
+        await _serve_metrics(connect(), served.aggregation)
+        if (address := own_address()) is not None:
+            await advertise(connect(), address, _port(served))
+        await stack.enter_async_context(Manager(connect(), _controllers(served)))
+        await stack.enter_async_context(Scheduler(connect()))
+        population = populated(cluster, shape)
+        agents = [
+            (plan.config, await _host(cluster, plan)) for plan in population.plans if not plan.lost
+        ]
+        await stack.enter_async_context(_fleet(connect(), served, agents))
+        if population.manifests is not None and not cluster.seeded.exists():
+            await seed(connect(), population.manifests, population.plans, WALL.now())
+            cluster.seeded.touch()
+        kinds = dict.fromkeys(_KINDS[type(host)] for _, host in agents)
+        made = "+".join(kind.value for kind in kinds)
+        yield Running(served.url, structs.replace(shape, port=_port(served)), made)
+
+
+def _port(served: Serving) -> int:
+    return int(served.url.rpartition(":")[2])
+
+
+def _connections(served: Serving) -> Callable[[], Api]:
+    """A connection of its own for each part, as if it were a process of its own."""
+    turns = Turns(_EACH_ROUND)
+    headers = [
+        ("authorization", f"Bearer {served.token}"),
+        ("user-agent", "kvestigate-local"),
+    ]
+    return lambda: Api(InProcessTransport(served.handler, headers=headers, turns=turns))
+
+
+async def _default_storage(api: Api) -> None:
+    """A claim that names no class gets a directory of a node."""
+    try:
+        await api.create(builtins.resource("storageclasses"), LOCAL_PATH, type=bytes)
+    except AlreadyExists:
+        pass
+
+
+async def _serve_metrics(api: Api, aggregation: Aggregation) -> None:
+    """What nodes measure becomes an API group, for `kubectl top` and autoscalers."""
+    services = builtins.resource("apiservices")
+    try:
+        await api.create(services, API_SERVICE, type=bytes)
+    except AlreadyExists:
+        pass
+    status = {"status": {"conditions": [AVAILABLE]}}
+    name = API_SERVICE["metadata"]["name"]
+    await api.patch(services, name, status, subresource="status", type=bytes)
+    aggregation.serve(metrics_group(Scraper(api, WALL)))
+
+
+def _controllers(served: Serving) -> Mapping[str, Factory]:
+    certificate = served.authority.pair.certificate.decode()
+    publish = partial(RootCertificateController, certificate)
+    return {**CONTROLLERS, "root-ca-certificate-publisher-controller": publish}
+
+
+def _fleet(api: Api, served: Serving, agents: Sequence[tuple[NodeConfig, Host]]) -> Fleet:
+    now = datetime.now(UTC)
+    reached = (_ADDRESS, _port(served))
+    return Fleet(
+        api,
+        [(replace(config, api_address=reached), host) for config, host in agents],
+        serving=served.authority.issue_server("system:node", [_ADDRESS], now=now),
+        client_ca=served.authority.pair.certificate,
+    )
+
+
+async def _host(cluster: ClusterDirectory, plan: NodePlan) -> Host:
+    name = plan.config.name
+    directory = cluster.nodes / name
+    if plan.host is HostKind.SIMULATED:
+        return SimulatedHost(WALL)
+    if plan.host is HostKind.DIRECTORY:
+        return DirectoryHost(directory, now=time.time)
+    if plan.host is HostKind.NAMESPACE:
+        return NamespaceHost(directory, name, now=time.time)
+    return await best_host(directory, name, now=time.time)

@@ -1,0 +1,146 @@
+"""Starting, stopping and looking at this user's clusters."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from kvestigate.cluster.assembly import kubeconfig, process
+from kvestigate.cluster.assembly.directory import (
+    ClusterDirectory,
+    Record,
+    Shape,
+    clusters_directory,
+    known,
+)
+from kvestigate.cluster.assembly.population import shape_of
+from kvestigate.cluster.assembly.process import Waiting
+from kvestigate.cluster.scenarios.library import Source, checked
+from kvestigate.errors import UsageError
+from kvestigate.files import replace_file
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What `up` has to tell."""
+
+    name: str
+    url: str
+    context: str
+    """In the user's kubeconfig."""
+    nodes: int
+    host: str
+    seconds: float
+    already: bool
+    """It was running before."""
+    scenario: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    name: str
+    was_running: bool
+    deleted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterStatus:
+    name: str
+    running: bool
+    url: str
+    context: str
+    nodes: int
+    host: str
+    gpus: int
+    """Of one node, or the most that one has."""
+    scenario: str
+
+
+def up(
+    environ: Mapping[str, str],
+    name: str,
+    shape: Shape | None,
+    scenario: Source | None = None,
+    waiting: Waiting | None = None,
+) -> Started:
+    """Start a cluster, as it was when it ran before, in a new shape or from a scenario."""
+    began = time.monotonic()
+    cluster = ClusterDirectory(clusters_directory(environ), name)
+    with cluster.changed_by_us():
+        if scenario is not None:
+            shape = _from_scenario(cluster, scenario)
+        record, already = _started(cluster, shape, waiting)
+        context = kubeconfig.merge(kubeconfig.target(environ), cluster.kubeconfig, name)
+    seconds = time.monotonic() - began
+    made = record.shape
+    host = record.host or made.host
+    return Started(name, record.url, context, made.nodes, host, seconds, already, made.scenario)
+
+
+def _started(
+    cluster: ClusterDirectory, shape: Shape | None, waiting: Waiting | None
+) -> tuple[Record, bool]:
+    """The cluster that runs, and whether it did before."""
+    if not cluster.is_running():
+        wanted = shape or (cluster.read().shape if cluster.exists else Shape())
+        return process.start(cluster, wanted, waiting), False
+    record = cluster.read()
+    if shape is not None and structs.replace(shape, port=record.shape.port) != record.shape:
+        raise UsageError(
+            f'the cluster "{cluster.name}" is running in another shape',
+            hint=f"kvestigate down --name {cluster.name}, then up again",
+        )
+    return record, True
+
+
+def _from_scenario(cluster: ClusterDirectory, scenario: Source) -> Shape:
+    """The shape that the scenario gives a new cluster; one that is there must have it already."""
+    wanted = shape_of(checked(scenario))
+    if not cluster.exists:
+        cluster.make()
+        replace_file(cluster.scenario, scenario.text.encode())
+        return wanted
+    shape = cluster.read().shape
+    same = shape.scenario and cluster.scenario.read_text(encoding="utf-8") == scenario.text
+    if not same:
+        raise UsageError(
+            f'the cluster "{cluster.name}" is there already and was not made from this scenario',
+            hint=f"kvestigate down --name {cluster.name} --delete, or choose another --name",
+        )
+    return shape
+
+
+def down(environ: Mapping[str, str], name: str, *, delete: bool) -> Stopped:
+    """Stop a cluster; with `delete`, forget it and all that is in it."""
+    cluster = ClusterDirectory(clusters_directory(environ), name)
+    with cluster.changed_by_us():
+        cluster.read()  # or say that there is none
+        was_running = process.stop(cluster)
+        if delete:
+            kubeconfig.remove(kubeconfig.target(environ), name)
+            shutil.rmtree(cluster.path)
+    return Stopped(name, was_running, delete)
+
+
+def status(environ: Mapping[str, str]) -> list[ClusterStatus]:
+    """Every cluster of this user."""
+    found = []
+    for cluster in known(clusters_directory(environ)):
+        record, running = cluster.read(), cluster.is_running()
+        found.append(
+            ClusterStatus(
+                cluster.name,
+                running,
+                record.url if running else "",
+                kubeconfig.context_name(cluster.name),
+                record.shape.nodes,
+                record.host or record.shape.host,
+                record.shape.gpus,
+                record.shape.scenario,
+            )
+        )
+    return found

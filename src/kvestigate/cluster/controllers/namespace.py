@@ -1,0 +1,152 @@
+"""Namespaces that are deleted: empty them, then let them go."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kvestigate import errors
+from kvestigate.client.api import Propagation
+from kvestigate.client.call import Selection
+from kvestigate.client.recorder import EVENTS
+from kvestigate.cluster.controllers import conditions, owners
+from kvestigate.cluster.controllers.cache import Change, Key
+from kvestigate.cluster.controllers.context import Context
+from kvestigate.cluster.controllers.kinds import NAMESPACES
+from kvestigate.cluster.controllers.objects import Namespace, NamespaceStatus
+from kvestigate.cluster.controllers.times import stamp
+from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.meta import Condition
+
+FINALIZER = "kubernetes"
+_AGAIN = 5.0
+"""Seconds until the next look at what does not go; its going is noticed at once."""
+
+_FINE = {
+    "NamespaceDeletionDiscoveryFailure": (
+        "ResourcesDiscovered",
+        "All resources successfully discovered",
+    ),
+    "NamespaceDeletionGroupVersionParsingFailure": (
+        "ParsedGroupVersions",
+        "All legacy kube types successfully parsed",
+    ),
+    "NamespaceDeletionContentFailure": (
+        "ContentDeleted",
+        "All content successfully deleted, may be waiting on finalization",
+    ),
+    "NamespaceContentRemaining": ("ContentRemoved", "All content successfully removed"),
+    "NamespaceFinalizersRemaining": (
+        "ContentHasNoFinalizers",
+        "All content-preserving finalizers finished",
+    ),
+}
+"""The conditions of a namespace on its way out, and what they say when all goes well."""
+
+
+def decide(
+    namespace: Namespace,
+    failures: Sequence[str],
+    content: Mapping[Resource, Sequence[Any]],
+    now: float,
+) -> NamespaceStatus:
+    """The status of a namespace in which so much is left."""
+    troubles = _troubles(failures, content)
+    found = namespace.status.conditions
+    for kind, fine in _FINE.items():
+        status = "True" if kind in troubles else "False"
+        reason, message = troubles.get(kind, fine)
+        found = conditions.put(found, Condition(kind, status, reason, message, stamp(now)))
+    return NamespaceStatus(phase="Terminating", conditions=found)
+
+
+def _troubles(
+    failures: Sequence[str], content: Mapping[Resource, Sequence[Any]]
+) -> dict[str, tuple[str, str]]:
+    found: dict[str, tuple[str, str]] = {}
+    if failures:
+        message = f"Failed to delete all resource types: {'; '.join(failures)}"
+        found["NamespaceDeletionContentFailure"] = ("ContentDeletionFailed", message)
+    if content:
+        counts = sorted((resource.qualified, len(items)) for resource, items in content.items())
+        left = ", ".join(f"{name} has {count} resource instances" for name, count in counts)
+        message = f"Some resources are remaining: {left}"
+        found["NamespaceContentRemaining"] = ("SomeResourcesRemain", message)
+    held = Counter(
+        name for items in content.values() for item in items for name in item.metadata.finalizers
+    )
+    if held:
+        left = ", ".join(f"{name} in {held[name]} resource instances" for name in sorted(held))
+        message = f"Some content in the namespace has finalizers remaining: {left}"
+        found["NamespaceFinalizersRemaining"] = ("SomeFinalizersRemain", message)
+    return found
+
+
+class NamespaceController:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._namespaces = context.watch(NAMESPACES, owners.itself)
+        self._inventory = context.inventory()
+        self._inventory.subscribe(self._note)
+
+    def _note(self, resource: Resource, change: Change[Any]) -> None:
+        """What goes from a terminating namespace may be the last of it."""
+        if not resource.namespaced:
+            return
+        key = change.key.cluster_wide(change.key.namespace)
+        namespace = self._namespaces.get(key)
+        if namespace is not None and namespace.metadata.deletion_timestamp is not None:
+            self._context.queue.add(key)
+
+    async def reconcile(self, key: Key) -> float | None:
+        namespace = self._namespaces.get(key)
+        if namespace is None or namespace.metadata.deletion_timestamp is None:
+            return None
+        if FINALIZER not in namespace.spec.finalizers:
+            return None
+        content = self._inventory.in_namespace(key.plane, key.name)
+        failures = await self._empty(key, content)
+        status = decide(namespace, failures, content, self._context.now())
+        await self._context.put_status(NAMESPACES, key.plane, namespace, status)
+        if content or failures:
+            return _AGAIN
+        if left := await self._unseen(key):
+            await self._empty(key, dict.fromkeys(left, ()))
+            return _AGAIN
+        await self._empty(key, [EVENTS])  # the inventory leaves them out
+        await self._finalize(key)
+        return None
+
+    async def _empty(self, key: Key, content: Iterable[Resource]) -> list[str]:
+        failures = []
+        for resource in content:
+            try:
+                await self._context.api(key.plane).delete_collection(
+                    resource, Selection(key.name), propagation=Propagation.BACKGROUND
+                )
+            except errors.NotFound:
+                continue  # no longer served
+            except errors.ApiError as error:
+                failures.append(f"{resource.qualified}: {error.message}")
+        return failures
+
+    async def _unseen(self, key: Key) -> list[Resource]:
+        """What a cache may not have heard of yet: asked once, before it is too late."""
+        found = []
+        for resource in self._inventory.resources:
+            if resource.namespaced:
+                page = await self._context.api(key.plane).list(resource, Selection(key.name))
+                if page.items:
+                    found.append(resource)
+        return found
+
+    async def _finalize(self, key: Key) -> None:
+        api = self._context.api(key.plane)
+        try:
+            whole = await api.get(NAMESPACES.resource, key.name)
+            finalizers = [it for it in whole["spec"].get("finalizers") or [] if it != FINALIZER]
+            whole["spec"]["finalizers"] = finalizers
+            await api.replace(NAMESPACES.resource, key.name, whole, subresource="finalize")
+        except errors.NotFound:
+            pass

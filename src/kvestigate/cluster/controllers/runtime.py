@@ -1,0 +1,268 @@
+"""Runs controllers: shared caches, a queue and a few workers each, one owner for all of it.
+
+    async with Manager(api, CONTROLLERS) as manager: ...
+
+Entering waits until every cache is filled; leaving lets the work in hand finish. Workers come
+when a queue has something for them and go when it is empty, but for one or two who wait for the
+next: so what it costs to be idle is one watch for each resource.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any
+
+from kvestigate import errors
+from kvestigate.aio.clock import WALL, Clock
+from kvestigate.aio.supervisor import Supervisor
+from kvestigate.client.api import Api
+from kvestigate.client.informer import Change as Heard
+from kvestigate.client.informer import Informer, V
+from kvestigate.client.recorder import Recorder
+from kvestigate.cluster.controllers.cache import Cache, Key
+from kvestigate.cluster.controllers.context import Context, Controller
+from kvestigate.cluster.controllers.inventory import Inventory
+from kvestigate.cluster.controllers.kinds import Kind
+from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.meta import PartialObject
+
+_log = logging.getLogger(__name__)
+
+WORKERS = 4
+"""Objects that one controller works on at a time: enough to hide a server's latency."""
+_WAITING = 2
+"""Workers that are kept though there is nothing to do right now."""
+_FAREWELL = 5.0
+"""Seconds that work in hand has to finish."""
+
+Factory = Callable[[Context], Controller]
+Pace = Callable[[int, Callable[[], object]], None]
+"""(rank, begin) -> calls `begin` when it is the turn of controllers of that rank."""
+
+
+class Manager:
+    """The controllers of one API server."""
+
+    def __init__(
+        self,
+        api: Api,
+        controllers: Mapping[str, Factory],
+        *,
+        clock: Clock = WALL,
+        workers: int = WORKERS,
+        pace: Pace | None = None,
+    ) -> None:
+        """`pace` decides when workers begin; without it they do at once.
+
+        The rank of a controller is its place among `controllers`.
+        """
+        self.clock = clock
+        self._recorder = Recorder(api, clock)
+        self._api = api
+        self._workers = workers
+        self.inventory = Inventory(self, api)
+        self._caches: dict[tuple[str, str], Cache[Any]] = {}
+        self._informers: dict[tuple[str, str], Informer[Any]] = {}
+        self._followed: dict[tuple[str, str], Callable[[], None]] = {}
+        self._controllers: dict[str, Controller] = {}
+        self._contexts: list[Context] = []
+        self._working: set[asyncio.Task[None]] = set()
+        self._waiting: list[asyncio.Future[Context]] = []
+        """Workers who have nothing to do, the last one at the end."""
+        self._workers_of: dict[str, int] = {}
+        """How many workers each controller has that will look at its queue again."""
+        self._pace = pace
+        self._ranks = {name: rank for rank, name in enumerate(controllers)}
+        self._called: set[str] = set()
+        """Controllers whose turn `pace` was asked for."""
+        self._open = False
+        """Whether there are workers to be had: not before the caches are filled."""
+        self._supervisor = Supervisor("controllers")
+        self._stack = AsyncExitStack()
+        for name, factory in controllers.items():
+            context = Context(name, self)
+            self._workers_of[name] = 0
+            self._contexts.append(context)
+            self._controllers[name] = factory(context)
+
+    # -- what contexts ask for -------------------------------------------------------------
+
+    def api(self, plane: str) -> Api:
+        """The way to a plane; with one API server there is just one."""
+        return self._api
+
+    def recorder(self, plane: str) -> Recorder:
+        return self._recorder
+
+    def cache(self, kind: Kind[V]) -> Cache[V]:
+        """The cache of a resource, made when it is first asked for."""
+        place = (kind.resource.group, kind.resource.plural)
+        cache = self._caches.get(place)
+        if cache is None:
+            informer = self._api.informer(kind.resource, type=kind.view)
+            cache = self._cached(place, informer)
+        return cache
+
+    async def follow(self, resources: Sequence[Resource]) -> list[Cache[Any]]:
+        """The caches of any resources while the manager runs, of metadata unless some know more."""
+        new: dict[tuple[str, str], Informer[Any]] = {}
+        caches = []
+        for resource in resources:
+            place = (resource.group, resource.plural)
+            if place not in self._caches:
+                informer = self._api.informer(resource, type=PartialObject, metadata_only=True)
+                new[place] = informer
+                self._cached(place, informer)
+            caches.append(self._caches[place])
+        self._followed.update(await self._start_informers(new, patient=True))
+        return caches
+
+    def unfollow(self, resource: Resource) -> None:
+        """The resource is no longer served: forget its objects."""
+        place = (resource.group, resource.plural)
+        stop = self._followed.pop(place, None)
+        if stop is not None:
+            stop()
+            cache = self._caches.pop(place)
+            self._informers.pop(place)
+            for key, view in cache.items():
+                cache.learn_gone(key, view)
+
+    def _cached(self, place: tuple[str, str], informer: Informer[V]) -> Cache[V]:
+        cache: Cache[V] = Cache()
+        self._caches[place] = cache
+        self._informers[place] = informer
+        informer.subscribe(lambda heard: _learn(cache, heard))
+        return cache
+
+    # -- life ------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Manager:
+        await self._stack.enter_async_context(self._supervisor)
+        try:
+            await self._start()
+        except BaseException as error:
+            await self._stack.__aexit__(type(error), error, error.__traceback__)
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._open = False
+        for context in self._contexts:
+            context.queue.close()
+        for waiting in self._waiting:
+            waiting.cancel()
+        if self._working:
+            await asyncio.wait(self._working, timeout=_FAREWELL)
+        await self._stack.__aexit__(kind, error, traceback)
+
+    async def _start(self) -> None:
+        await self._start_informers(self._informers)
+        if self.inventory.wanted:
+            await self._supervisor.start("inventory", self.inventory.run)
+        self._supervisor.spawn("events", self._recorder.run())
+        self._open = True
+        for context in self._contexts:
+            for _ in range(len(context.queue)):
+                self.hire(context)
+
+    async def _start_informers(
+        self, informers: Mapping[tuple[str, str], Informer[Any]], *, patient: bool = False
+    ) -> dict[tuple[str, str], Callable[[], None]]:
+        """The way to stop each."""
+
+        async def start(place: tuple[str, str]) -> Callable[[], None]:
+            name = f"informer of {'.'.join(place)}"
+            return await informers[place].start(self._supervisor, name, patient=patient)
+
+        if any(informer.waits for informer in informers.values()):
+            stops = await asyncio.gather(*map(start, informers))
+        else:
+            stops = [await start(place) for place in informers]
+        return dict(zip(informers, stops, strict=True))
+
+    def hire(self, context: Context) -> None:
+        """A queue has something to do: one more worker, if that is not too many."""
+        if not self._open:
+            return
+        if self._pace is None:
+            self._employ(context)
+        elif context.name not in self._called:
+            self._called.add(context.name)
+            self._pace(self._ranks[context.name], lambda: self._begin(context))
+
+    def _begin(self, context: Context) -> None:
+        """Its turn has come: for as many objects as there are workers, then it asks for another."""
+        self._called.discard(context.name)
+        for _ in range(len(context.queue)):
+            self._employ(context)
+
+    def _employ(self, context: Context) -> None:
+        if self._open and self._workers_of[context.name] < self._workers:
+            self._workers_of[context.name] += 1
+            if self._waiting:
+                self._waiting.pop().set_result(context)
+            else:
+                task = self._supervisor.spawn("worker", self._work_for(context))
+                self._working.add(task)
+                task.add_done_callback(self._working.discard)
+
+    async def _work_for(self, context: Context) -> None:
+        """For one controller, and then for whoever has something to do."""
+        await self._work(context)
+        while self._open and len(self._waiting) < _WAITING:
+            waiting: asyncio.Future[Context] = asyncio.get_running_loop().create_future()
+            self._waiting.append(waiting)
+            await self._work(await waiting)
+
+    async def _work(self, context: Context) -> None:
+        queue, controller = context.queue, self._controllers[context.name]
+        while self._open and (key := queue.get_now()) is not None:
+            try:
+                await _attend(context, controller, key)
+            finally:
+                queue.done(key)
+            if self._pace is not None:
+                break
+            # A server in this process answers without a pause: let others have their turn.
+            await asyncio.sleep(0)
+        self._workers_of[context.name] -= 1
+        if len(queue):
+            self.hire(context)
+
+
+async def _attend(context: Context, controller: Controller, key: Key) -> None:
+    queue = context.queue
+    try:
+        pause = await controller.reconcile(key)
+    except (errors.Conflict, errors.AlreadyExists, errors.NotFound) as error:
+        # Somebody was faster; the cache will tell of it in a moment.
+        _log.debug("%s of %s has to be tried again: %s", context.name, key, error)
+        queue.retry(key)
+    except errors.KvestigateError as error:
+        _log.warning("%s of %s failed, and will be tried again: %s", context.name, key, error)
+        queue.retry(key)
+    except Exception:  # noqa: BLE001 - one broken object must not stop the others
+        _log.exception("%s of %s failed, and will be tried again", context.name, key)
+        queue.retry(key)
+    else:
+        queue.forget(key)
+        if pause is not None:
+            queue.add_after(key, pause)
+
+
+def _learn(cache: Cache[V], heard: Heard[V]) -> None:
+    key = Key("", heard.key.namespace, heard.key.name)
+    if heard.new is not None:
+        cache.learn(key, heard.new)
+    elif heard.old is not None:
+        cache.learn_gone(key, heard.old)

@@ -1,0 +1,57 @@
+"""How one node presents itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvestigate.cluster.node.gpu.model import Gpu
+from kvestigate.http.certificates import KeyPair
+
+SELDOM = 20.0
+"""Seconds between the renewals of nodes that are many: half of what a lease lasts, as those who
+share a process are not lost one by one. Signs of life of a thousand nodes are a load otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeConfig:
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Mapping[str, Any], ...] = ()
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    """Overrides and additions to what the machine has: `{"nvidia.com/gpu": "8"}`."""
+    pods: int = 110
+    address: str = "127.0.0.1"
+    """Where the kubelet API listens, and the node's InternalIP."""
+    port: int = 0
+    """0: the system chooses."""
+    serves: bool = True
+    """Whether there is a kubelet API at all: without one, no logs and no exec."""
+    serving: KeyPair | None = None
+    """The kubelet API's certificate; without one, a new self-signed one is made."""
+    client_ca: bytes | None = None
+    """PEM. Callers of the kubelet API show a certificate of it, or the token."""
+    token: str = ""
+    """With neither CA nor token, anybody who reaches the port may call."""
+    api_address: tuple[str, int] | None = None
+    """Where containers reach the API server."""
+    gpus: tuple[Gpu, ...] = ()
+    missing_images: tuple[str, ...] = ()
+    """Patterns of images that are to be treated as if no registry had them."""
+    workers: int = 8
+    """Pods worked on at once: each spends most of its time waiting for the API or a fork."""
+    lease_seconds: int = 40
+    heartbeat: float = 10.0
+    """Seconds between two renewals of the lease."""
+    report: float = 300.0
+    """Seconds between two reports of an unchanged status."""
+    refresh: float = 60.0
+    """Seconds between two looks at what volumes were made from."""
+    terse: bool = False
+    """Whether to leave out what only says that all is well: the events of containers that start
+    and stop as wanted, and the end of a pod that goes the moment it is told. With thousands of
+    simulated pods they are more than half of all that is written."""
+    keep_pods: bool = False
+    """Whether pods outlive the agent, to be taken over by the next one."""

@@ -1,0 +1,122 @@
+"""Which container was given which GPUs, or instances of one: as a device plugin would, by uuid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from msgspec import structs
+
+from kvestigate.cluster.node.gpu.model import (
+    EXPORTS,
+    MIG_RESOURCE,
+    RESOURCE,
+    VARIABLE,
+    Gpu,
+    Load,
+    Steady,
+)
+from kvestigate.cluster.node.images import is_gpu_exporter
+from kvestigate.cluster.node.pods import Container, Pod
+from kvestigate.kube import quantities
+
+
+class NoDevices(Exception):
+    """More GPUs are asked for than are free: the scheduler should have known."""
+
+
+class Allocation:
+    """The GPUs of one node."""
+
+    def __init__(
+        self, gpus: Iterable[Gpu] = (), *, changed: Callable[[tuple[Gpu, ...]], None] | None = None
+    ) -> None:
+        self._gpus = tuple(gpus)
+        self._devices: dict[str, list[str]] = {}
+        """Resource -> uuids"""
+        for resource, device in _devices(self._gpus):
+            self._devices.setdefault(resource, []).append(device)
+        self._holders: dict[tuple[str, str], tuple[str, ...]] = {}
+        """(pod uid, container) -> uuids"""
+        self._names: dict[str, str] = {}
+        """Pod uid -> `namespace/pod`, of those that hold any."""
+        self._changed = changed
+
+    @property
+    def gpus(self) -> tuple[Gpu, ...]:
+        """With their users; those that nobody has are idle, whatever their scenario says."""
+        users = {
+            each: f"{self._names[uid]}/{container}"
+            for (uid, container), given in self._holders.items()
+            for each in given
+        }
+        return tuple(_used(gpu, users) for gpu in self._gpus)
+
+    def variables(self, pod: Pod, container: Container) -> dict[str, str]:
+        """What the container's environment gets; its GPUs stay its own until `release`."""
+        if self._gpus and is_gpu_exporter(container.image, container.command):
+            return {EXPORTS: "true"}
+        limits = container.resources.limits
+        wanted = {name: quantities.whole(limits[name]) for name in self._devices if name in limits}
+        if not any(wanted.values()):
+            return {}
+        given = self._holders.get((pod.metadata.uid, container.name))
+        if given is None:
+            given = tuple(each for it in wanted.items() for each in self._free(*it))
+            self._give(pod, container.name, given)
+        return {VARIABLE: ",".join(given)}
+
+    def recall(self, pod: Pod, container: str, value: str) -> None:
+        """A container of an earlier agent has these."""
+        known = {each for devices in self._devices.values() for each in devices}
+        given = tuple(each for each in value.split(",") if each in known)
+        if given:
+            self._give(pod, container, given)
+
+    def release(self, pod_uid: str) -> None:
+        held = [key for key in self._holders if key[0] == pod_uid]
+        for key in held:
+            del self._holders[key]
+        self._names.pop(pod_uid, None)
+        if held:
+            self._tell()
+
+    def _free(self, resource: str, count: int) -> list[str]:
+        taken = {each for holding in self._holders.values() for each in holding}
+        free = [each for each in self._devices[resource] if each not in taken]
+        if len(free) < count:
+            raise NoDevices(f"{count} of {resource} asked for, {len(free)} are free")
+        return free[:count]
+
+    def _give(self, pod: Pod, container: str, given: tuple[str, ...]) -> None:
+        meta = pod.metadata
+        self._names[meta.uid] = f"{meta.namespace}/{meta.name}"
+        self._holders[meta.uid, container] = given
+        self._tell()
+
+    def _tell(self) -> None:
+        if self._changed is not None:
+            self._changed(self.gpus)
+
+
+def _devices(gpus: Iterable[Gpu]) -> Iterator[tuple[str, str]]:
+    """What can be given away: (resource, uuid)."""
+    for gpu in gpus:
+        if not gpu.mig:
+            yield RESOURCE, gpu.uuid
+        for instance in gpu.instances:
+            yield f"{MIG_RESOURCE}{instance.profile}", instance.uuid
+
+
+def _used(gpu: Gpu, users: dict[str, str]) -> Gpu:
+    instances = tuple(
+        structs.replace(each, user=users.get(each.uuid, "")) for each in gpu.instances
+    )
+    user = users.get(gpu.uuid, "")
+    if user or gpu.always or any(each.user for each in instances):
+        return structs.replace(gpu, user=user, instances=instances)
+    return structs.replace(gpu, load=Load.IDLE, steady=_resting(gpu), instances=instances)
+
+
+def _resting(gpu: Gpu) -> Steady:
+    """What is told of a GPU at work is not told of it at rest, unless rest is its load."""
+    return gpu.steady if gpu.load is Load.IDLE else Steady()

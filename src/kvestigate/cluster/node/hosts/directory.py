@@ -1,0 +1,347 @@
+"""The directory host: plain processes, for machines that allow nothing better.
+
+Limited, and it says so: containers see the machine's own files, processes and hostname. Volumes
+cannot be mounted, so their mount paths are replaced by where they really are in the command,
+its arguments and the environment, and linked below `$KVESTIGATE_ROOT`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import stat
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from kvestigate.cluster.node.gpu import smi
+from kvestigate.cluster.node.gpu.model import Gpu
+from kvestigate.cluster.node.hosts import machine, ownership, shim
+from kvestigate.cluster.node.hosts.identity import asked, become, unspeakable
+from kvestigate.cluster.node.hosts.interface import (
+    Bind,
+    Ceiling,
+    Facts,
+    Launch,
+    LaunchFailed,
+    Process,
+    Usage,
+)
+from kvestigate.cluster.node.hosts.process import ShimProcess
+from kvestigate.cluster.node.hosts.processes import MARK, cpu_seconds, marked, resident_bytes
+from kvestigate.cluster.node.hosts.session import PipedSession
+from kvestigate.cluster.node.net import files
+from kvestigate.cluster.node.net.seccomp import obstacle
+
+RUNTIME = "kvestigate-directory://1"
+LIMITS = (
+    "containers share the machine's files, processes and hostname; no root file system is "
+    "read-only",
+    "mount paths are replaced in commands and environment, not mounted",
+    "resource limits are not enforced",
+)
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class DirectoryProcess(ShimProcess):
+    """A process group, and whatever left it."""
+
+    def kill(self) -> None:
+        self.signal(signal.SIGKILL)
+        self.sweep()
+
+    def sweep(self) -> None:
+        spared = {self.shim_pid} if not self.ended.done() else set()
+        for pid in self.pids():
+            if pid not in spared:
+                _kill(pid)
+
+    def pids(self) -> list[int]:
+        return marked(MARK, self.kept.env[MARK])
+
+    def command_pid(self) -> int | None:
+        """None once it has ended, as its number may be somebody else's then."""
+        return super().command_pid() if shim.exit_code_of(self.directory) is None else None
+
+
+class DirectoryHost:
+    """One node in one directory of the machine."""
+
+    def __init__(self, directory: Path, *, now: Callable[[], float]) -> None:
+        self._directory = directory
+        self._now = now
+        self._running: dict[str, DirectoryProcess] = {}
+        self._has_users = False
+        """Whether commands can be other users' than this process."""
+
+    @property
+    def volumes_root(self) -> Path:
+        return self._directory / "volumes"
+
+    async def open(self) -> None:
+        for name in ("pods", "volumes", "rootfs"):
+            (self._directory / name).mkdir(parents=True, exist_ok=True, mode=0o711)
+        self._has_users = _may_become() and _all_may_enter(self._directory)
+
+    async def close(self, *, keep: bool) -> None:
+        for process in list(self._running.values()):
+            if keep:
+                process.detach()
+            else:
+                process.kill()
+                await process.ended
+        if not keep:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def facts(self) -> Facts:
+        why = obstacle()
+        network = (f"pods share the machine's network: {why}",) if why else ()
+        users = () if self._has_users else ("containers run as one user",)
+        return machine.facts(RUNTIME, self._directory, (*LIMITS, *users, *network))
+
+    async def start(self, launch: Launch) -> Process:
+        directory = shim.run_directory(self._directory, launch.key)
+        paths = Paths(launch.binds, self._directory / "rootfs")
+        for each in launch.ownerships:
+            path = self._directory / "rootfs" / each.path.lstrip("/")
+            ownership.give(path, each.group, only_on_mismatch=each.only_on_mismatch)
+        root = self._directory / "pods" / launch.key.pod_uid / f"root-{launch.key.container}"
+        paths.link_below(root)
+        own = {name: paths.replaced(value) for name, value in launch.env.items()}
+        env = {
+            "HOME": str(root),
+            **_resolver(launch.binds),
+            **own,
+            "PATH": f"{self._bin}:{own.get('PATH', DEFAULT_PATH)}",
+            "KVESTIGATE_ROOT": str(root),
+            smi.FILE: str(self.volumes_root / smi.STATE),
+            # Not the pod's uid, which a forked plane has as well.
+            MARK: str(directory),
+        }
+        argv = [paths.replaced(word) for word in launch.argv]
+        cwd = self._cwd(paths.replaced(launch.workdir), root)
+        _require_program(argv[0], env, cwd)
+        kept = shim.Kept(
+            launch.key.pod_uid,
+            launch.key.container,
+            launch.key.attempt,
+            started_at=self._now(),
+            env=env,
+            workdir=cwd,
+            tty=launch.tty,
+            stdin=launch.stdin,
+            user=launch.user if self._has_users else None,
+            become=tuple(become(launch)) if self._has_users else (),
+            network=launch.network is not None,
+            extra=paths.kept(),
+        )
+        shim.prepare(directory, kept)
+        return await self._spawn(directory, kept, [*kept.become, *unspeakable(env), *argv], launch)
+
+    def shortfalls(self, launch: Launch) -> list[str]:
+        missed = []
+        if launch.read_only_root:
+            missed.append(
+                "readOnlyRootFilesystem is not enforced: containers share the machine's files"
+            )
+        if launch.host_aliases:
+            missed.append("hostAliases are not seen: containers read the machine's /etc/hosts")
+        if asked(launch) and not self._has_users:
+            missed.append(f"{', '.join(asked(launch))}: containers of this node run as one user")
+        return missed
+
+    async def _spawn(
+        self, directory: Path, kept: shim.Kept, argv: Sequence[str], launch: Launch
+    ) -> DirectoryProcess:
+        if launch.tty:
+            master, slave = os.openpty()
+            try:
+                if kept.user is not None:
+                    os.fchown(slave, kept.user, -1)
+                process = DirectoryProcess(directory, kept, now=self._now, terminal=master)
+                process.spawn(
+                    shim.tty_script(), argv, cwd=kept.workdir, keep=(master,),
+                    leading=(os.ttyname(slave),), network=launch.network,
+                )  # fmt: skip
+            finally:
+                os.close(slave)
+        else:
+            process = DirectoryProcess(directory, kept, now=self._now)
+            program = shim.script(stdin=shim.stdin_mode(launch))
+            process.spawn(program, argv, cwd=kept.workdir, network=launch.network)
+        self._follow(process)
+        await process.begin()
+        return process
+
+    async def adopt(self) -> list[Process]:
+        found: list[Process] = []
+        for directory in shim.run_directories(self._directory):
+            kept = shim.kept_of(directory)
+            if kept is None:
+                continue
+            process = DirectoryProcess(directory, kept, now=self._now)
+            self._follow(process)
+            process.resume()
+            found.append(process)
+        return found
+
+    async def enter(
+        self, process: Process, argv: tuple[str, ...], *, tty: bool, stdin: bool
+    ) -> PipedSession:
+        assert isinstance(process, DirectoryProcess)
+        kept = process.kept
+        words = [replace_paths(word, kept.extra) for word in argv]
+        env = dict(kept.env) | ({"TERM": "xterm"} if tty else {})
+        _require_program(words[0], env, kept.workdir)
+        master = slave = None
+        if tty:
+            master, slave = os.openpty()
+        session = PipedSession(terminal=master)
+        try:
+            session.begin(
+                [*kept.become, *words], env=env, cwd=kept.workdir, stdin=stdin, slave=slave,
+                user=kept.user, preexec=_take_terminal if tty else None, network=process.network,
+            )  # fmt: skip
+        finally:
+            if slave is not None:
+                os.close(slave)
+        return session
+
+    def resize(self, process: Process, ceiling: Ceiling) -> None:
+        pass  # it holds nobody to any
+
+    async def forget(self, pod_uid: str) -> None:
+        for root in ("pods", "volumes"):
+            shutil.rmtree(self._directory / root / pod_uid, ignore_errors=True)
+
+    def usage(self, process: Process) -> Usage:
+        assert isinstance(process, DirectoryProcess)
+        pids = process.pids()
+        return Usage(sum(map(cpu_seconds, pids)), sum(map(resident_bytes, pids)))
+
+    async def install_gpus(self, gpus: Sequence[Gpu]) -> None:
+        program = self._bin / "nvidia-smi"
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(smi.program())
+        program.chmod(0o755)
+        self.show_gpus(gpus)
+
+    def show_gpus(self, gpus: Sequence[Gpu]) -> None:
+        smi.write_state(self.volumes_root / smi.STATE, gpus)
+
+    @property
+    def _bin(self) -> Path:
+        """Programs of the node that the machine has not."""
+        return self._directory / "rootfs" / "usr" / "bin"
+
+    def dial_address(self, process: Process | None) -> str:
+        return "127.0.0.1"
+
+    def _follow(self, process: DirectoryProcess) -> None:
+        self._running[process.key.id] = process
+        process.ended.add_done_callback(lambda _: self._running.pop(process.key.id, None))
+
+    def _cwd(self, workdir: str, root: Path) -> str:
+        if not workdir:
+            return str(root)
+        if Path(workdir).is_dir():
+            return workdir
+        below = root / workdir.lstrip("/")
+        below.mkdir(parents=True, exist_ok=True)
+        return str(below)
+
+
+class Paths:
+    """Where a container's mount paths really are."""
+
+    def __init__(self, binds: Sequence[Bind], node_root: Path) -> None:
+        self._sources: dict[str, str] = {}
+        for bind in binds:
+            source = Path(bind.source)
+            if bind.on_node:
+                source = node_root / bind.source.lstrip("/")
+                _make(source, bind.create)
+            self._sources[bind.target.rstrip("/") or "/"] = str(source)
+
+    def replaced(self, text: str) -> str:
+        return replace_paths(text, self._sources)
+
+    def kept(self) -> dict[str, str]:
+        return dict(self._sources)
+
+    def link_below(self, root: Path) -> None:
+        root.mkdir(parents=True, exist_ok=True, mode=0o755)
+        for target, source in self._sources.items():
+            link = root / target.lstrip("/")
+            link.parent.mkdir(parents=True, exist_ok=True)
+            if not link.is_symlink() and not link.exists():
+                link.symlink_to(source)
+
+
+def replace_paths(text: str, sources: Mapping[str, str]) -> str:
+    """`text` with each mount path replaced where it stands as a path of its own."""
+    targets = sorted((one for one in sources if one != "/"), key=len, reverse=True)
+    if not targets:
+        return text
+    pattern = "|".join(re.escape(target) for target in targets)
+    return re.sub(
+        rf"(?<![\w./-])(?:{pattern})(?![\w.-])", lambda found: sources[found.group()], text
+    )
+
+
+def _make(path: Path, what: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if what == "file":
+        path.touch()
+    elif what and not path.exists():
+        path.mkdir()
+        if what == "shared":
+            path.chmod(0o777)
+
+
+def _require_program(name: str, env: Mapping[str, str], cwd: str) -> None:
+    if "/" in name:
+        path = Path(cwd) / name
+        if not path.exists():
+            raise LaunchFailed(
+                "ContainerCannotRun", f'exec: "{name}": stat {name}: no such file or directory'
+            )
+        if not os.access(path, os.X_OK):
+            raise LaunchFailed("ContainerCannotRun", f'exec: "{name}": permission denied')
+    elif shutil.which(name, path=env.get("PATH", DEFAULT_PATH)) is None:
+        raise LaunchFailed(
+            "ContainerCannotRun", f'exec: "{name}": executable file not found in $PATH'
+        )
+
+
+def _may_become() -> bool:
+    return os.geteuid() == 0 and shutil.which("setpriv") is not None
+
+
+def _all_may_enter(directory: Path) -> bool:
+    """Or else nobody but root would find the volumes, which are not mounted anywhere else."""
+    place = directory.resolve()
+    return all(each.stat().st_mode & stat.S_IXOTH for each in (place, *place.parents))
+
+
+def _resolver(binds: Sequence[Bind]) -> dict[str, str]:
+    """The variables that stand for a `resolv.conf` of the container's own."""
+    for bind in binds:
+        if bind.target == files.RESOLVER:
+            return files.read_resolver(Path(bind.source).read_text()).variables()
+    return {}
+
+
+def _take_terminal() -> None:
+    import fcntl
+    import termios
+
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        pass

@@ -1,0 +1,405 @@
+"""The namespace host: a node is an overlay of the machine in namespaces of its own. Linux.
+
+Isolation for honest workloads, not a security boundary. Pods see their node's files and
+processes, never another node's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kvestigate import errors
+from kvestigate.cluster.node.gpu import smi
+from kvestigate.cluster.node.gpu.model import Gpu
+from kvestigate.cluster.node.hosts import boot, cgroups, machine, sandbox, shim, terminal
+from kvestigate.cluster.node.hosts.endings import on_exit
+from kvestigate.cluster.node.hosts.identity import asked, become, unspeakable
+from kvestigate.cluster.node.hosts.interface import (
+    Bind,
+    Ceiling,
+    Facts,
+    Launch,
+    LaunchFailed,
+    Process,
+    Usage,
+)
+from kvestigate.cluster.node.hosts.namespace_process import NamespaceProcess, kill
+from kvestigate.cluster.node.hosts.processes import (
+    MARK,
+    children,
+    cpu_seconds,
+    descendants,
+    resident_bytes,
+)
+from kvestigate.cluster.node.hosts.session import PipedSession
+from kvestigate.cluster.node.net.seccomp import obstacle
+
+RUNTIME = "kvestigate-namespace://1"
+DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+_BOOT_SECONDS = 30.0
+_CLEAN = {"PATH": DEFAULT_PATH}
+
+
+class NamespaceHost:
+    """One node of the machine.
+
+    `directory` is the node's alone, and its parent holds nothing but nodes: no node sees it.
+    `shared` are directories of the machine that the node sees at the same path.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        *,
+        now: Callable[[], float],
+        shared: Sequence[str] = (),
+    ) -> None:
+        self._directory = directory
+        self._name = name
+        self._now = now
+        self._shared = tuple(shared)
+        self._privileged = machine.can_mount()
+        self._init = 0
+        self._parent: subprocess.Popen[bytes] | None = None
+        """What started the node's first process and waits for it."""
+        self._groups: cgroups.Cgroups | None = None
+        self._running: dict[str, NamespaceProcess] = {}
+        self._sandboxes = sandbox.Sandboxes(directory / "pods")
+
+    @property
+    def volumes_root(self) -> Path:
+        return self._directory / "volumes"
+
+    # The node.
+
+    async def open(self) -> None:
+        """Find the node of an earlier agent, or make one; `HostUnavailable` if the kernel won't."""
+        for name in ("pods", "volumes", "upper"):
+            (self._directory / name).mkdir(parents=True, exist_ok=True, mode=0o755)
+        self._groups = cgroups.find(_unlike_any_other(self._name, self._directory))
+        found = sandbox.recall(self._directory / "init.json")
+        if found is None:
+            found = await self._boot()
+        self._init = found
+
+    async def close(self, *, keep: bool) -> None:
+        if not keep:
+            await self._destroy()
+            return
+        for process in list(self._running.values()):
+            process.detach()
+        if self._parent is not None:
+            self._parent.returncode = 0  # it outlives us: init will reap it
+        self._sandboxes.release()
+
+    async def _destroy(self) -> None:
+        """End the node's first process, and with it all others and every mount."""
+        if not self._init:
+            return
+        gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        on_exit(self._init, lambda: gone.set_result(None))
+        kill(self._init)
+        await gone
+        if self._parent is not None:
+            self._parent.wait()
+        self._sandboxes.reap()
+        for process in list(self._running.values()):
+            await process.ended
+        if self._groups is not None:
+            self._groups.remove()
+        await asyncio.to_thread(remove_tree, self._directory)
+
+    async def _boot(self) -> int:
+        make = boot.boot_as_root if self._privileged else boot.boot_as_user
+        program = make(self._directory, self._name, self._shared)
+        new = ["--mount", "--propagation=private", "--pid", "--uts", "--ipc", "--fork"]
+        if not self._privileged:
+            new = ["--user", "--map-root-user", *new]
+        child = self._spawn_init(["unshare", *new, "/bin/sh", "-c", program])
+        assert child.stdout is not None
+        with child.stdout as pipe:
+            said = await asyncio.wait_for(asyncio.to_thread(pipe.readline), _BOOT_SECONDS)
+        if said.strip() != b"ready":
+            child.wait()
+            why = (self._directory / "boot.log").read_text().strip() or "no reason given"
+            raise HostUnavailable(f"this machine lets us make no node: {why}")
+        self._parent = child
+        (init,) = children(child.pid)
+        sandbox.remember(self._directory / "init.json", init)
+        return init
+
+    def _spawn_init(self, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        with (self._directory / "boot.log").open("wb") as log:
+            return subprocess.Popen(
+                argv,
+                env=_CLEAN,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+                cwd="/",
+            )
+
+    def facts(self) -> Facts:
+        limits = []
+        if obstacle():
+            limits.append(f"pods share the machine's network: {obstacle()}")
+        if self._groups is None:
+            limits.append("resource limits are not enforced")
+        if not self._privileged:
+            limits.append("containers run as one user")
+        return machine.facts(RUNTIME, self._directory, tuple(limits))
+
+    # Containers.
+
+    async def start(self, launch: Launch) -> Process:
+        if not self._privileged:
+            launch = replace(launch, user=None, group=None, groups=())  # it has no others
+        self._require_program(launch)
+        argv = await self._command(launch)
+        joined = self._groups.make(launch.key.id, launch.ceiling) if self._groups else []
+        master = slave = None
+        if launch.tty:
+            master, slave = terminal.open_pair(f"/proc/{self._init}/root/dev/pts/ptmx")
+        directory = shim.run_directory(self._directory, launch.key)
+        kept = self._kept(launch, master)
+        shim.prepare(directory, kept)
+        process = self._process(directory, kept, master)
+        stdin = shim.stdin_mode(launch)
+        program = shim.direct_script(stdin=stdin, tty=launch.tty, groups=[str(p) for p in joined])
+        try:
+            if slave is not None and kept.user is not None:
+                os.fchown(slave, kept.user, -1)
+            process.spawn(
+                program, argv, cwd="/", tty=slave, keep=() if master is None else (master,),
+                network=launch.network,
+            )  # fmt: skip
+        except LaunchFailed:
+            if self._groups is not None:
+                self._groups.remove(launch.key.id)
+            raise
+        finally:
+            if slave is not None:
+                os.close(slave)
+        self._follow(process)
+        await process.begin()
+        return process
+
+    def shortfalls(self, launch: Launch) -> list[str]:
+        if self._privileged or not asked(launch):
+            return []
+        return [f"{', '.join(asked(launch))}: containers of this node run as one user"]
+
+    async def _command(self, launch: Launch) -> list[str]:
+        """Into the node, into namespaces of the container's own, and through its setup."""
+        mounted = {bind.source: await self._on_node(bind) for bind in launch.binds}
+        setup = self._write_setup(launch, mounted)
+        own = ["--mount", "--propagation=unchanged", "--uts", "--fork"]
+        if not launch.host_pid and not launch.shared_pids:
+            own.append("--pid")
+        enter = self._nsenter(self._init)
+        if launch.shared_pids:
+            first = await self._sandboxes.enter(launch.key.pod_uid, enter, _CLEAN)
+            enter = self._nsenter(self._init, f"--pid=/proc/{first}/ns/pid")
+        command = [*unspeakable(launch.env), *launch.argv]
+        return [*enter, "unshare", *own, "/bin/sh", setup, *command]
+
+    def _kept(self, launch: Launch, master: int | None) -> shim.Kept:
+        key = launch.key
+        env = {"PATH": DEFAULT_PATH, "HOME": "/root", **launch.env}
+        if launch.tty:
+            env.setdefault("TERM", "xterm")
+        if launch.shared_pids and self._groups is None:
+            env[MARK] = str(shim.run_directory(self._directory, key))
+        return shim.Kept(
+            key.pod_uid, key.container, key.attempt, started_at=self._now(), env=env,
+            workdir=launch.workdir or "/", tty=launch.tty, stdin=launch.stdin,
+            user=launch.user, become=tuple(become(launch)),
+            network=launch.network is not None,
+            extra={
+                "host_pid": "yes" if launch.host_pid else "",
+                "shared_pids": "yes" if launch.shared_pids else "",
+                "terminal": "" if master is None else str(master),
+            },
+        )  # fmt: skip
+
+    def _process(self, directory: Path, kept: shim.Kept, master: int | None) -> NamespaceProcess:
+        return NamespaceProcess(
+            directory, kept, now=self._now, groups=self._groups, terminal=master
+        )
+
+    def _write_setup(self, launch: Launch, mounted: dict[str, str]) -> str:
+        """A file, as the program would else be what `ps` shows for every container."""
+        key = launch.key
+        below = f"{key.pod_uid}/.setup/{key.container}-{key.attempt}"
+        path = self.volumes_root / below
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(boot.container_setup(launch, mounted))
+        return f"{boot.VOLUMES}/{below}"
+
+    async def adopt(self) -> list[Process]:
+        found: list[Process] = []
+        for directory in shim.run_directories(self._directory):
+            kept = shim.kept_of(directory)
+            if kept is None:
+                continue
+            master = None
+            pid = shim.shim_pid_of(directory)
+            if kept.extra.get("terminal") and pid is not None:
+                master = terminal.descriptor_of(pid, int(kept.extra["terminal"]))
+            process = self._process(directory, kept, master)
+            self._follow(process)
+            process.resume()
+            found.append(process)
+        return found
+
+    async def enter(
+        self, process: Process, argv: tuple[str, ...], *, tty: bool, stdin: bool
+    ) -> PipedSession:
+        assert isinstance(process, NamespaceProcess)
+        first = process.first_pid()
+        if first is None:
+            raise LaunchFailed("ContainerCannotRun", "the container is not running")
+        kept = process.kept
+        words = [*self._nsenter(first), *kept.become]
+        # The working directory is given by name: ours would be one of the machine.
+        change = ["/bin/sh", "-c", 'cd "$0" && exec "$@"', kept.workdir]
+        master = slave = None
+        env = dict(kept.env)
+        if tty:
+            master, slave = terminal.open_pair(f"/proc/{self._init}/root/dev/pts/ptmx")
+            words += ["setsid", "-c", "-w"]
+            env.setdefault("TERM", "xterm")
+        session = PipedSession(terminal=master)
+        try:
+            session.begin(
+                [*words, *change, *unspeakable(env), *argv], env=env, cwd="/", stdin=stdin,
+                slave=slave, user=kept.user, network=process.network, own_files=True,
+            )  # fmt: skip
+        finally:
+            if slave is not None:
+                os.close(slave)
+        return session
+
+    def resize(self, process: Process, ceiling: Ceiling) -> None:
+        if self._groups is not None:
+            self._groups.make(process.key.id, ceiling)
+
+    async def forget(self, pod_uid: str) -> None:
+        await self._sandboxes.end(pod_uid)
+        for where in self._mounts():
+            if where.startswith(f"{boot.VOLUMES}/{pod_uid}/"):
+                await self._in_node("umount", where)
+        for root in ("pods", "volumes"):
+            await asyncio.to_thread(remove_tree, self._directory / root / pod_uid)
+
+    def usage(self, process: Process) -> Usage:
+        assert isinstance(process, NamespaceProcess)
+        if self._groups is not None:
+            measured = self._groups.usage(process.key.id)
+            if measured is not None:
+                return measured
+        pids = descendants(process.shim_pid) if process.shim_pid is not None else []
+        return Usage(sum(map(cpu_seconds, pids)), sum(map(resident_bytes, pids)))
+
+    async def install_gpus(self, gpus: Sequence[Gpu]) -> None:
+        write = "cat >/usr/bin/nvidia-smi && chmod 755 /usr/bin/nvidia-smi"
+        await self._in_node("/bin/sh", "-c", write, input=smi.program().encode())
+        self.show_gpus(gpus)
+
+    def show_gpus(self, gpus: Sequence[Gpu]) -> None:
+        smi.write_state(self.volumes_root / smi.STATE, gpus)
+
+    def dial_address(self, process: Process | None) -> str:
+        return "127.0.0.1"
+
+    # Reaching into the node.
+
+    def _nsenter(self, pid: int, pids: str = "--pid") -> list[str]:
+        user = [] if self._privileged else ["--user", "--preserve-credentials"]
+        return ["nsenter", f"--target={pid}", *user, "--mount", pids, "--uts", "--ipc", "--"]
+
+    async def _in_node(self, *argv: str, input: bytes = b"") -> None:
+        done = await asyncio.create_subprocess_exec(
+            *self._nsenter(self._init), *argv, env=_CLEAN,
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        _, complaint = await done.communicate(input)
+        if done.returncode:
+            said = complaint.decode(errors="replace").strip()
+            raise LaunchFailed("FailedMount", f"{argv[0]}: {said}")
+
+    async def _on_node(self, bind: Bind) -> str:
+        """Where a bind's source is on the node."""
+        if bind.on_node:
+            return boot.on_node(bind.source)
+        source = Path(bind.source)
+        if source.is_relative_to(self.volumes_root):
+            there = f"{boot.VOLUMES}/{source.relative_to(self.volumes_root)}"
+            if bind.memory is not None and there not in self._mounts():
+                size = f",size={bind.memory}" if bind.memory else ""
+                given = self._privileged and bind.group is not None
+                mode = f"mode=2777,gid={bind.group}" if given else "mode=1777"
+                options = f"{mode}{size}"
+                await self._in_node("mount", "-t", "tmpfs", "-o", options, "memory", there)
+            return there
+        if any(source.is_relative_to(path) for path in self._shared):
+            return str(source)
+        raise LaunchFailed("FailedMount", f"{source} of the machine is not shared with this node")
+
+    def _mounts(self) -> list[str]:
+        mounts = Path(f"/proc/{self._init}/mountinfo").read_text()
+        return [line.split()[4] for line in mounts.splitlines()]
+
+    def _require_program(self, launch: Launch) -> None:
+        """A program that is not there is told as such, not as the shell's exit code."""
+        name = launch.argv[0]
+        root = Path(f"/proc/{self._init}/root")
+        if "/" in name:
+            mounted = any(name.startswith(bind.target) for bind in launch.binds)
+            if not mounted and name.startswith("/") and not _lexists(root, name):
+                message = f'exec: "{name}": stat {name}: no such file or directory'
+                raise LaunchFailed("ContainerCannotRun", message)
+            return
+        path = launch.env.get("PATH", DEFAULT_PATH)
+        if not any(_lexists(root, f"{each}/{name}") for each in path.split(":") if each):
+            message = f'exec: "{name}": executable file not found in $PATH'
+            raise LaunchFailed("ContainerCannotRun", message)
+
+    def _follow(self, process: NamespaceProcess) -> None:
+        self._running[process.key.id] = process
+        process.ended.add_done_callback(lambda _: self._running.pop(process.key.id, None))
+
+
+class HostUnavailable(errors.KvestigateError):
+    """This machine does not let us make nodes of this kind."""
+
+
+def _unlike_any_other(name: str, directory: Path) -> str:
+    """Clusters on one machine may each have a node of this name, and forks pods of one uid."""
+    return f"{name}-{zlib.crc32(os.fsencode(directory)):08x}"
+
+
+def remove_tree(path: Path) -> None:
+    """Remove a directory of which overlayfs may have locked parts."""
+    for locked in path.glob("work/**/work"):
+        locked.chmod(0o700)
+    shutil.rmtree(path, ignore_errors=True)
+
+
+def _lexists(root: Path, path: str) -> bool:
+    """Whether there is such a path; links are not followed, as they lead out of `root`."""
+    try:
+        (root / path.lstrip("/")).lstat()
+    except OSError:
+        return False
+    return True

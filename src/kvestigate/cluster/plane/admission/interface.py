@@ -1,0 +1,59 @@
+"""What an admission rule is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
+from kvestigate.cluster.plane.model.request_info import RequestInfo
+from kvestigate.cluster.plane.store.model import Mutation
+from kvestigate.errors import Forbidden
+
+
+class Face(NamedTuple):
+    """What clients see in place of an object: a Scale of a workload, the options of a stream."""
+
+    kind: Kind
+    show: Callable[[Object], Object]
+    take: Callable[[Object, Object], None]
+    """Change an object as what was seen of it was changed."""
+
+
+class Write(msgspec.Struct):
+    """A write that has been defaulted and is about to be validated and stored."""
+
+    operation: str
+    """CREATE, UPDATE, DELETE or CONNECT"""
+    kind: Kind
+    new: Object
+    """Rules may change it; on DELETE it is the object as stored."""
+    old: Object | None
+    info: RequestInfo
+    scene: Scene
+    warnings: list[str]
+    served: Kind
+    """The kind at the version that the client speaks."""
+    creates: bool
+    """Whether this makes a new object; a subresource never does."""
+    dry_run: bool = False
+    face: Face | None = None
+    """What the client sees of the object, if that is something else."""
+    notes: dict[str, str] = msgspec.field(default_factory=dict)
+    """For the audit log."""
+    extra: list[Mutation] = msgspec.field(default_factory=list)
+    """Mutations to commit together with the write: a quota's new usage."""
+
+    def forbidden(self, why: str) -> Forbidden:
+        """The refusal of the object for a reason."""
+        resource, name = self.kind.resource, self.new["metadata"].get("name", "")
+        details = {"name": name, "group": resource.group, "kind": resource.plural}
+        if not resource.group:
+            del details["group"]
+        return Forbidden(f'{resource.qualified} "{name}" is forbidden: {why}', details=details)
+
+
+Rule: TypeAlias = Callable[[Write], None]
+"""Changes the object, raises to refuse it, or does nothing."""

@@ -1,0 +1,247 @@
+"""A write on its way past what users put in it: policies that change it, and webhooks.
+
+Webhooks that change a write are asked one after the other, those that judge it all at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import uuid
+from base64 import b64decode
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from urllib.parse import urlsplit
+
+import msgspec
+
+from kvestigate import errors
+from kvestigate.cluster.plane.admission.interface import Write
+from kvestigate.cluster.plane.admission.policies import hooks, matching, replacing
+from kvestigate.cluster.plane.admission.policies.hooks import (
+    MUTATING,
+    VALIDATING,
+    Answer,
+    CallFailed,
+    Hook,
+)
+from kvestigate.cluster.plane.admission.policies.mutation import BINDINGS, Mutation
+from kvestigate.cluster.plane.admission.policies.review import Review
+from kvestigate.cluster.plane.egress import endpoints
+from kvestigate.cluster.plane.egress.locate import Known, Outside
+from kvestigate.cluster.plane.egress.reach import Backends
+from kvestigate.cluster.plane.model.kind import Kind, Object
+from kvestigate.errors import ApiError, ConnectionFailed, DeadlineExceeded, NotFound
+from kvestigate.http.message import Headers, Incoming, Request
+from kvestigate.kube.patches import json as json_patch
+from kvestigate.kube.patches.json import DoesNotApply
+
+_ANSWER_LIMIT = 3 << 20
+_OK = 200
+_UNKNOWN_AUTHORITY = (18, 19, 20)
+"""What OpenSSL finds wrong with a chain that does not end in a CA it knows."""
+_HEADERS = [
+    ("user-agent", "kube-apiserver-admission"),
+    ("accept", "application/json, */*"),
+    ("content-type", "application/json"),
+]
+
+
+def asking(write: Write, backends: Backends, random: Random) -> Asking | None:
+    """None: the plane has neither webhooks nor policies that change writes."""
+    known = write.scene.state.collections
+    if MUTATING in known or VALIDATING in known or BINDINGS in known:
+        return Asking(write, backends, random)
+    return None
+
+
+class Asking:
+    """One write, on its way past the policies and webhooks of its plane."""
+
+    def __init__(self, write: Write, backends: Backends, random: Random) -> None:
+        self._write = write
+        self._backends = backends
+        self._random = random
+
+    async def mutate(self, rules: Callable[[Write], None]) -> bool:
+        """Let policies and webhooks change the write's object, or refuse it.
+
+        Once one has, `rules` are put to it anew, and so are those that want to be asked again.
+        True if the object may be another one now.
+        """
+        policies = Mutation(self._write)
+        webhooks = [_Asked(hook) for hook in self._chosen(MUTATING)]
+        changed = policies.run()
+        for position, webhook in enumerate(webhooks):
+            webhook.changed = await self._mutate(webhook.hook)
+            if webhook.changed:
+                changed = True
+                for earlier in webhooks[:position]:
+                    earlier.again = True
+        if not changed:
+            return False
+        before = msgspec.json.encode(self._write.new) if webhooks else b""
+        rules(self._write)
+        policies.run(again=True)
+        touched = bool(webhooks) and before != msgspec.json.encode(self._write.new)
+        for webhook in webhooks:
+            if webhook.is_repeated(touched=touched):
+                await self._mutate(webhook.hook)
+        return True
+
+    async def validate(self) -> None:
+        """Let webhooks refuse the write."""
+        chosen = self._chosen(VALIDATING)
+        if not chosen:
+            return
+        review = Review(self._write)
+        targets = [(hook, hooks.concern(hook, review)) for hook in chosen]
+        async with asyncio.TaskGroup() as group:
+            verdicts = [
+                group.create_task(self._judge(hook, review, target))
+                for hook, target in targets
+                if target is not None
+            ]
+        for verdict in verdicts:
+            if (refusal := verdict.result()) is not None:
+                raise refusal
+
+    def _chosen(self, resource: tuple[str, str]) -> tuple[Hook, ...]:
+        known = hooks.hooks(self._write.scene.state, resource)
+        return known if known and not matching.exempt(Review(self._write)) else ()
+
+    async def _judge(self, hook: Hook, review: Review, target: matching.Target) -> ApiError | None:
+        try:
+            answer = await self._ask(hook, review, target, mutates=False)
+        except CallFailed as why:
+            return None if hook.lenient else hooks.failed(hook, why)
+        self._note(hook, answer)
+        return None if answer.allowed else hooks.denial(hook, answer.status)
+
+    def _note(self, hook: Hook, answer: Answer) -> None:
+        self._write.warnings.extend(answer.warnings)
+        for key, value in answer.notes.items():
+            self._write.notes.setdefault(f"{hook.name}/{key}", str(value))
+
+    async def _mutate(self, hook: Hook) -> bool | None:
+        """Whether the object is another one now; None if the webhook was not asked."""
+        review = Review(self._write, early=True)
+        target = hooks.concern(hook, review)
+        if target is None:
+            return None
+        try:
+            answer = await self._ask(hook, review, target, mutates=True)
+        except CallFailed as why:
+            if hook.lenient:
+                return False
+            raise hooks.failed(hook, why) from None
+        self._note(hook, answer)
+        if not answer.allowed:
+            raise hooks.denial(hook, answer.status)
+        return bool(answer.patch) and self._patch(hook, review, target[1], answer)
+
+    def _patch(self, hook: Hook, review: Review, kind: Kind, answer: Answer) -> bool:
+        shown, _ = review.shown(kind)
+        if shown is None:
+            raise hooks.internal(
+                f'admission webhook "{hook.name}" attempted to modify the object, which is not '
+                "supported for this operation"
+            )
+        try:
+            patched = json_patch.attempt(shown, answer.patch)
+        except DoesNotApply as problem:
+            raise hooks.internal(problem.told) from None
+        except ApiError as error:  # what is no patch at all
+            raise hooks.internal(error.message) from None
+        return _replace(self._write, kind, patched)
+
+    async def _ask(
+        self, hook: Hook, review: Review, target: matching.Target, *, mutates: bool
+    ) -> Answer:
+        uid = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        data = hooks.question(hook, review, target, uid)
+        seconds = hook.spec["timeoutSeconds"]
+        config = hook.spec["clientConfig"]
+        url = config.get("url") or _service_url(config["service"])
+        told = f'failed to call webhook: Post "{url}?timeout={seconds}s": '
+        try:
+            whom = self._whom(url, config)
+        except ApiError as error:
+            raise CallFailed(told + error.message) from None
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await self._post(whom, urlsplit(url).path or "/", data, seconds)
+                body = await answer.read(limit=_ANSWER_LIMIT)
+        except (TimeoutError, DeadlineExceeded):
+            raise CallFailed(f"{told}context deadline exceeded") from None
+        except (ConnectionFailed, errors.InputError) as error:
+            raise CallFailed(told + _reason(error, url)) from None
+        if answer.status != _OK:
+            media = answer.headers.get("content-type")
+            why = hooks.complaint(answer.status, media, body)
+            raise CallFailed(f"failed to call webhook: {why}")
+        return hooks.understood(hook, uid, body, mutates=mutates)
+
+    def _whom(self, url: str, config: Object) -> Outside | Known:
+        parts, bundle = urlsplit(url), config.get("caBundle")
+        ca = b64decode(bundle) if bundle else None
+        if "service" not in config:
+            return Outside(parts.hostname or "", parts.port or 443, ca)
+        name, namespace = config["service"]["name"], config["service"]["namespace"]
+        if self._write.scene.state.get(endpoints.SERVICES, namespace, name) is None:
+            raise NotFound(f'service "{name}" not found')
+        at = endpoints.behind(
+            self._write.scene.state,
+            self._random,
+            namespace,
+            name,
+            str(parts.port),
+            tls=True,
+            loopback=self._backends.loopback,
+        )
+        return Known(at, f"{name}.{namespace}.svc", ca)
+
+    async def _post(self, whom: Outside | Known, path: str, data: bytes, seconds: int) -> Incoming:
+        client = await self._backends.client(whom)
+        request = Request("POST", path, f"timeout={seconds}s", Headers(_HEADERS), data)
+        return await client.send(request, timeout=None)
+
+
+@dataclass(slots=True)
+class _Asked:
+    """A webhook that may change a write."""
+
+    hook: Hook
+    changed: bool | None = None
+    """Whether it did; None if it was not asked."""
+    again: bool = False
+    """Whether another one has changed the write since."""
+
+    def is_repeated(self, *, touched: bool) -> bool:
+        wanted = self.hook.spec.get("reinvocationPolicy") == "IfNeeded"
+        return wanted and self.changed is not None and (self.again or touched)
+
+
+def _replace(write: Write, kind: Kind, patched: Object) -> bool:
+    """Take what a webhook made of the object; whether it is another one."""
+    judge = kind if write.face is None else write.face.kind
+    if wrong := judge.problems(patched).mistyped:
+        raise hooks.internal(wrong)
+    return replacing.replace(write, kind, patched)
+
+
+def _service_url(service: Object) -> str:
+    host = f"{service['name']}.{service['namespace']}.svc:{service['port']}"
+    return f"https://{host}/{(service.get('path') or '').lstrip('/')}"
+
+
+def _reason(error: errors.KvestigateError, url: str) -> str:
+    cause = error.__cause__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        unknown = cause.verify_code in _UNKNOWN_AUTHORITY
+        why = "certificate signed by unknown authority" if unknown else cause.verify_message
+        return f"tls: failed to verify certificate: x509: {why}"
+    if isinstance(cause, ConnectionRefusedError):
+        return f"dial tcp {urlsplit(url).netloc}: connect: connection refused"
+    return error.message

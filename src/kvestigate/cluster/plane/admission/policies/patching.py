@@ -1,0 +1,149 @@
+"""What the value of a mutation makes of an object: a configuration merged into it, or a JSON patch.
+
+Raises Unpatchable where a policy is at fault, and InternalError where the outcome is no object of
+the kind, in the words of kube-apiserver. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from kvestigate.cluster.plane.admission.policies.hooks import internal
+from kvestigate.cluster.plane.kinds import policy_native
+from kvestigate.cluster.plane.kinds.policy_native import Inexpressible
+from kvestigate.cluster.plane.model.kind import Kind, Object
+from kvestigate.kube.apply.checking import misfit
+from kvestigate.kube.apply.merging import merge
+from kvestigate.kube.apply.shapes import Shape
+from kvestigate.kube.cel.values import Made, type_name
+from kvestigate.kube.facts import Ownership
+from kvestigate.kube.patches import json as json_patch
+from kvestigate.kube.patches.json import DoesNotApply
+
+_INTEGER = re.compile(r"cannot unmarshal number.* of type (int\d*)$")
+
+
+class Unpatchable(Exception):
+    """A mutation that cannot be made; says why."""
+
+
+def configured(value: Any, shown: Object, kind: Kind | None) -> Object:
+    """With all that an `Object{...}` says, lists merged by their keys; by no kind, nothing is."""
+    if not isinstance(value, Made):
+        told = f"unsupported return type from ApplyConfiguration expression: {type_name(value)}"
+        raise Unpatchable(told)
+    _check_names(value)
+    try:
+        config = policy_native.configuration(value)
+    except Inexpressible:
+        raise Unpatchable("invalid return type: *dynamic.ObjectVal") from None
+    config |= {"kind": shown["kind"], "apiVersion": shown["apiVersion"]}
+    if kind is None:
+        raise _inapplicable(f"{_CONVERTING}no corresponding type for {_type_text(shown)}")
+    shape = kind.shape
+    if wrong := misfit(config, shape):
+        raise _inapplicable(f"{_CONVERTING}{wrong}")
+    if found := list(_atomic(config, shape, "")):
+        told = f"may not mutate atomic arrays, maps or structs: {', '.join(found)}"
+        raise _inapplicable(f"invalid ApplyConfiguration: {told}")
+    merged = merge(shown, config, shape)
+    if kind.type is not None and (wrong := kind.problems(merged).mistyped):
+        raise Unpatchable(f"unable to convert unstructured object to {_misfit(shown, wrong)}")
+    return merged
+
+
+_CONVERTING = "failed to convert patch object to typed object: "
+
+
+def _inapplicable(why: str) -> Unpatchable:
+    return Unpatchable(f"error applying patch: {why}")
+
+
+def _misfit(shown: Object, wrong: str) -> str:
+    integer = _INTEGER.search(wrong)
+    why = f"error decoding from json: {wrong.removeprefix('json: ')}"
+    if integer:
+        why = f"cannot convert float64 to {integer[1]}"
+    return f"{_type_text(shown)}: {why}"
+
+
+def _type_text(shown: Object) -> str:
+    """Group, version and kind as Go shows them: `/v1, Kind=Pod`."""
+    group, _, version = shown["apiVersion"].rpartition("/")
+    return f"{group}/{version}, Kind={shown['kind']}"
+
+
+def _atomic(value: Any, shape: Shape, path: str) -> Iterator[str]:
+    """The paths of what could only be replaced as a whole, and so lose what others put there."""
+    if isinstance(value, dict):
+        if shape.ownership is Ownership.WHOLE:
+            yield path
+        for name, inner in value.items():
+            if (field := shape.fields.get(name)) is not None:
+                yield from _atomic(inner, field, f"{path}.{name}")
+    elif isinstance(value, list):
+        if not shape.is_listed:
+            yield path
+        for index, inner in enumerate(value):
+            if shape.element is not None:
+                yield from _atomic(inner, shape.element, f"{path}[{index}]")
+
+
+def patched(value: Any, shown: Object, kind: Kind) -> Object | None:
+    """With a list of `JSONPatch{...}` applied; None if one of its tests fails."""
+    try:
+        made = json_patch.attempt(shown, [_operation(each) for each in value])
+    except DoesNotApply as problem:
+        if problem.failed_test:
+            return None
+        raise Unpatchable(f"JSON Patch: {problem.told}") from None
+    if not isinstance(made, dict):
+        raise internal("json: cannot unmarshal array into Go value of type map[string]interface {}")
+    head = {"kind": shown["kind"], "apiVersion": shown["apiVersion"]}
+    made = {"metadata": {}, **made}
+    if any(made.get(name, told) != told for name, told in head.items()):
+        raise internal(f"a patch cannot make something else of {_type_text(shown)}")
+    found = kind.problems(made)
+    if found.mistyped:
+        raise internal(found.mistyped)
+    if found.unknown and kind.type is not None:
+        raise internal(f"strict decoding error: {', '.join(sorted(found.warnings))}")
+    return {**made, **head}
+
+
+def _operation(value: Made) -> dict[str, Any]:
+    operation: dict[str, Any] = {"op": value.get("op", ""), "path": value.get("path", "")}
+    if value.get("from"):
+        operation["from"] = value["from"]
+    if "value" in value:
+        held = value["value"]
+        if isinstance(held, Made):
+            _check_names(held)
+        try:
+            operation["value"] = policy_native.json_value(held)
+        except Inexpressible as why:
+            told = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
+            raise Unpatchable(f"{told}: {why}") from None
+    return operation
+
+
+def _check_names(value: Made) -> None:
+    """Objects are to be of the types that are named after the fields they are in."""
+    if wrong := list(_misnamed(value, value.TYPE)):
+        raise Unpatchable("type mismatch: " + "\n".join(wrong))
+
+
+def _misnamed(value: Any, name: str) -> Iterator[str]:
+    if isinstance(value, Made):
+        if name != value.TYPE:
+            yield (
+                f'unexpected type name "{value.TYPE}", expected "{name}", which matches field '
+                "name path from root Object type"
+            )
+        for key, inner in value.items():
+            yield from _misnamed(inner, f"{name}.{key}")
+    elif isinstance(value, list | dict):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _misnamed(inner, name)

@@ -1,0 +1,142 @@
+"""What a server keeps beside the planes themselves: its CA, its keys, the way in for its owner.
+
+    DIR/planes.db           the planes
+    DIR/pki/ca.crt, ca.key  signs the server, the kubelets and client certificates
+    DIR/pki/admin.token     the owner's bearer token
+    DIR/admin.kubeconfig    the way in; written anew at every start, because the port may change
+
+Everything is made once and readable by its owner only.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from kvestigate.cluster.plane.model.user import MASTERS
+from kvestigate.errors import InputError
+from kvestigate.files import replace_file
+from kvestigate.http.certificates import CertificateAuthority, KeyPair
+
+ADMIN = "kvestigate-admin"
+_AUTHORITY = "kvestigate-ca"
+_TOKEN_BYTES = 32
+
+
+class DataDirectory:
+    """A directory that belongs to one server."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._pki = path / "pki"
+
+    def prepare(self) -> None:
+        """Make the directories; InputError if that is not possible."""
+        try:
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._pki.mkdir(mode=0o700, exist_ok=True)
+        except OSError as error:
+            raise _unusable(self.path, error) from error
+
+    @property
+    def database(self) -> Path:
+        return self.path / "planes.db"
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.path / "admin.kubeconfig"
+
+    def authority(self, now: datetime.datetime) -> CertificateAuthority:
+        """The CA, made at the first start."""
+        certificate, key = self._pki / "ca.crt", self._pki / "ca.key"
+        if not key.exists():
+            made = CertificateAuthority.create(_AUTHORITY, now=now)
+            write_private(key, made.pair.key)
+            write_private(certificate, made.pair.certificate)
+            return made
+        try:
+            return CertificateAuthority(KeyPair(_read(certificate), _read(key)))
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                f"the CA cannot be used: {error}",
+                where=str(certificate),
+                hint=f"restore both files in {self._pki} from a backup, or remove both to have a "
+                "new CA made",
+            ) from error
+
+    def admin_token(self) -> str:
+        """The owner's bearer token, made at the first start."""
+        path = self._pki / "admin.token"
+        return self.secret(path.name, lambda: new_token().encode()).decode()
+
+    def secret(self, name: str, make: Callable[[], bytes]) -> bytes:
+        """What the file of that name in `pki` holds; made if there is none."""
+        path = self._pki / name
+        if not path.exists():
+            write_private(path, make())
+        return _read(path)
+
+    def write_kubeconfig(
+        self, url: str, authority: CertificateAuthority, token: str, now: datetime.datetime
+    ) -> None:
+        """The owner's way to the root plane at `url`."""
+        pair = authority.issue_client(ADMIN, [MASTERS], now=now)
+        user = {
+            "client-certificate-data": _base64(pair.certificate),
+            "client-key-data": _base64(pair.key),
+            "token": token,
+        }
+        content = admin_kubeconfig(url, authority.pair.certificate, user)
+        write_private(self.kubeconfig, content)
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(_TOKEN_BYTES)
+
+
+def admin_kubeconfig(url: str, ca: bytes, user: dict[str, str]) -> bytes:
+    """A kubeconfig with one context; it is JSON, which is YAML too."""
+    name = "kvestigate"
+    value = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {"name": name, "cluster": {"server": url, "certificate-authority-data": _base64(ca)}}
+        ],
+        "users": [{"name": ADMIN, "user": user}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": ADMIN}}],
+        "current-context": name,
+    }
+    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace `path` at once by a file that only its owner can read."""
+    try:
+        replace_file(path, content, mode=0o600)
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _unusable(path, error) from error
+
+
+def _unusable(path: Path, error: OSError) -> InputError:
+    return InputError(
+        f"cannot be used: {error.strerror}",
+        where=str(path),
+        hint="give a directory that you may write to with --data DIR",
+    )
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

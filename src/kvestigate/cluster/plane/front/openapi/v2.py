@@ -1,0 +1,163 @@
+"""OpenAPI version 2: one document with everything, made an entry at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, ref
+
+import msgspec
+
+from kvestigate.cluster.plane.front.openapi import operations, schemas, v2_protobuf
+from kvestigate.cluster.plane.front.openapi.operations import Operation
+from kvestigate.cluster.plane.front.openapi.schemas import GVK, V2, Json
+from kvestigate.cluster.plane.kinds.types import Types
+from kvestigate.cluster.plane.model.kind import Kind
+from kvestigate.cluster.plane.request import negotiate
+from kvestigate.cluster.plane.response import answer
+from kvestigate.cluster.plane.response.documents import Document
+from kvestigate.cluster.plane.store.plane import Breathe
+from kvestigate.http.message import Request, Response
+from kvestigate.kube import facts
+
+PATH = "/openapi/v2"
+JSON = "application/json"
+
+_CACHING = "no-cache, private"
+
+
+class OpenApi:
+    """The document about one set of types, in each form made when it is first asked for."""
+
+    def __init__(self, types: Types) -> None:
+        # Whoever keeps this by its types must not have it keep them.
+        self._types = ref(types)
+        self._made: dict[str, Document] = {}
+
+    async def respond(self, request: Request, breathe: Breathe) -> Response:
+        for media, _ in negotiate.alternatives(request.headers.get("accept") or "*/*"):
+            if media in negotiate.JSON:
+                return (await self._document(JSON, breathe)).answer(request, _CACHING)
+            if media in v2_protobuf.ASKED:
+                document = await self._document(v2_protobuf.MEDIA, breathe)
+                return document.answer(request, _CACHING)
+        return Response(406, [("vary", "Accept")])
+
+    async def _document(self, media: str, breathe: Breathe) -> Document:
+        found = self._made.get(media)
+        if found is None:
+            types = self._types()
+            assert types is not None, "asked for by them"
+            if media == JSON:
+                body = answer.encode(await _document(types, _as_json, breathe))
+            else:
+                body = v2_protobuf.encode(await _document(types, _as_protobuf, breathe))
+            found = self._made[media] = Document(body, media)
+        return found
+
+
+_made: WeakKeyDictionary[Types, OpenApi] = WeakKeyDictionary()
+
+
+def of(types: Types) -> OpenApi:
+    found = _made.get(types)
+    if found is None:
+        found = _made[types] = OpenApi(types)
+    return found
+
+
+class _Writing(NamedTuple):
+    """How the long parts of a document are written, an entry at a time."""
+
+    path: Callable[[Json], Any]
+    builtin: Callable[[str], Any]
+    """The schema of a definition of this name."""
+    schema: Callable[[Json], Any]
+    known: dict[Kind, dict[str, Any]]
+    """The paths of built-in kinds, which all documents have in common."""
+
+
+def _raw(value: Json) -> msgspec.Raw:
+    return msgspec.Raw(answer.encode(value))
+
+
+def _protobuf_of_builtin(name: str) -> bytes:
+    return v2_protobuf.schema(schemas.builtin(name, V2))
+
+
+_as_json = _Writing(_raw, lambda name: schemas.builtin_text(name, V2), _raw, {})
+_as_protobuf = _Writing(v2_protobuf.path, cache(_protobuf_of_builtin), v2_protobuf.schema, {})
+
+
+async def _document(types: Types, writing: _Writing, breathe: Breathe) -> Json:
+    paths: dict[str, Any] = {}
+    definitions: dict[str, Any] = {}
+    for name in facts.definition_names():
+        definitions[name] = writing.builtin(name)
+        await breathe()
+    for kind in types:
+        if kind.type is None:
+            name = schemas.custom_name(kind)
+            definitions[name] = writing.schema(schemas.custom(kind, V2))
+            definitions[f"{name}List"] = writing.schema(schemas.custom_list(kind, V2))
+        paths.update(await _paths(kind, writing, breathe))
+    return {
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": facts.release()},
+        "paths": dict(sorted(paths.items())),
+        "definitions": dict(sorted(definitions.items())),
+        "securityDefinitions": {
+            "BearerToken": {"type": "apiKey", "name": "authorization", "in": "header"}
+        },
+        "security": [{"BearerToken": []}],
+    }
+
+
+async def _paths(kind: Kind, writing: _Writing, breathe: Breathe) -> dict[str, Any]:
+    found = writing.known.get(kind)
+    if found is None:
+        found = {}
+        for path, entry in _entries(kind).items():
+            found[path] = writing.path(entry)
+            await breathe()
+        if kind.type is not None:
+            writing.known[kind] = found
+    return found
+
+
+def _entries(kind: Kind) -> dict[str, Json]:
+    """The operations on objects of a kind, by path."""
+    entries: dict[str, Json] = {}
+    for operation in operations.of_kind(kind):
+        entry = entries.setdefault(operation.path, {})
+        entry[operation.method] = _operation(operation)
+        entry.setdefault("parameters", _path_parameters(operation))
+    return entries
+
+
+def _operation(operation: Operation) -> Json:
+    parameters: list[Json] = [
+        {"name": name, "in": "query", "type": operations.parameter_type(name), "uniqueItems": True}
+        for name in operation.parameters
+    ]
+    if operation.sent:
+        schema = V2.reference(operation.sent)
+        parameters.insert(0, {"name": "body", "in": "body", "schema": schema})
+    received = V2.reference(operation.received) if operation.received else {"type": "string"}
+    return {
+        "operationId": operation.id,
+        "consumes": list(operation.consumes),
+        "produces": ["application/json", "application/yaml"],
+        "parameters": parameters,
+        "responses": {"200": {"description": "OK", "schema": received}},
+        "x-kubernetes-action": operation.action,
+        GVK: operation.gvk,
+    }
+
+
+def _path_parameters(operation: Operation) -> list[Json]:
+    return [
+        {"name": name, "in": "path", "type": "string", "required": True, "uniqueItems": True}
+        for name in operation.variables
+    ]

@@ -1,0 +1,163 @@
+"""Nodes: where pods run, as the nodes themselves report."""
+
+from __future__ import annotations
+
+import re
+
+from kvestigate.cluster.plane.kinds import checks, resource_names
+from kvestigate.cluster.plane.kinds.checks import Causes
+from kvestigate.cluster.plane.kinds.podspec.defaults import round_amounts
+from kvestigate.cluster.plane.kinds.podspec.scheduling import EFFECTS
+from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
+from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Cause
+
+_is_feature = re.compile("[A-Z][a-zA-Z0-9]*(?:/[a-zA-Z][a-zA-Z0-9]*)*").fullmatch
+_FEATURE_FORM = (
+    "must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., "
+    "MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes"
+)
+_KEPT = 'except from "" to valid'
+
+
+class NodeKind(Kind):
+    shares_on_update = True
+    keeps_status_on_create = True
+    status_carries_metadata = True
+    selectable = (
+        (
+            "spec.unschedulable",
+            lambda obj: "true" if obj["spec"].get("unschedulable") else "false",
+        ),
+    )
+
+    def default(self, obj: Object) -> None:
+        spec: Object = obj["spec"]
+        status: Object = obj.setdefault("status", {})
+        ranges, first = spec.get("podCIDRs") or [], spec.get("podCIDR")
+        if first and ranges[:1] != [first]:  # what older clients know counts
+            spec["podCIDRs"] = [first]
+        elif ranges:
+            spec["podCIDR"] = ranges[0]
+        if "capacity" in status and "allocatable" not in status:
+            status["allocatable"] = dict(status["capacity"])
+        for field in ("capacity", "allocatable"):
+            round_amounts(status.get(field) or {})
+        # Kubelets no longer take their configuration from a ConfigMap.
+        spec.pop("configSource", None)
+        status.pop("config", None)
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_node(obj))
+
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        # Taints are looked at twice, and so are reported twice.
+        again = validate_taints("metadata.taints", new["spec"].get("taints") or [])
+        return [*_update(new["spec"], old["spec"]), *again]
+
+    def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        status = new["status"]
+        features = _features(status.get("declaredFeatures") or [])
+        return [*_amounts(status), *features, *_addresses(status)]
+
+    def warnings(self, obj: Object) -> list[str]:
+        found = []
+        if "configSource" in obj["spec"]:
+            found.append("spec.configSource: the feature is removed")
+        if "externalID" in obj["spec"]:
+            found.append("spec.externalID: this field is deprecated, and is unused by Kubernetes")
+        return found
+
+
+def _node(obj: Object) -> Causes:
+    spec, status = obj["spec"], obj["status"]
+    # The path is the server's own: taints are in the spec, and said to be in the metadata.
+    yield from validate_taints("metadata.taints", spec.get("taints") or [])
+    yield from _amounts(status)
+    yield from _swap(status)
+    yield from _features(status.get("declaredFeatures") or [])
+    ranges = spec.get("podCIDRs") or []
+    for index, value in enumerate(ranges):
+        yield from checks.cidr(f"spec.podCIDRs[{index}]", value)
+    if len(ranges) > 1:
+        yield from _pair(ranges)
+
+
+def _pair(ranges: list[str]) -> Causes:
+    """A node may have addresses for pods of each IP family, from one range each."""
+    path = "spec.podCIDRs"
+    versions = [getattr(checks.network(value), "version", 0) for value in ranges]
+    if 0 in versions:
+        at = versions.index(0)
+        why = (
+            "invalid PodCIDRs. failed to check with dual stack with error:"
+            f"invalid CIDR[{at}]: <nil> (invalid CIDR address: {ranges[at]})"
+        )
+        yield Cause("InternalError", path, f"Internal error: {why}")
+    if 0 in versions or len(ranges) > 2 or len(set(versions)) < len(ranges):
+        why = "may specify no more than one CIDR for each IP family"
+        yield causes.invalid(path, ranges, why)
+
+
+def validate_taints(path: str, taints: list[Object]) -> Causes:
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(taints):
+        at, key, effect = f"{path}[{index}]", taint["key"], taint["effect"]
+        yield from checks.label_key(f"{at}.key", key)
+        value = taint.get("value", "")
+        if problems := names.label_value_problems(value):
+            yield causes.invalid(f"{at}.value", value, ";".join(problems))
+        yield from checks.one_of(f"{at}.effect", effect, EFFECTS)
+        if (key, effect) in seen:
+            shown = causes.show({"Key": key, "Value": value, "Effect": effect, "TimeAdded": None})
+            why = "taints must be unique by key and effect pair"
+            yield Cause("FieldValueDuplicate", at, f"Duplicate value: {shown}: {why}")
+        seen.add((key, effect))
+
+
+def _amounts(status: Object) -> Causes:
+    for field in ("capacity", "allocatable"):
+        for name, amount in (status.get(field) or {}).items():
+            yield from resource_names.validate_amount(f"status.{field}.{name}", name, amount)
+
+
+def _swap(status: Object) -> Causes:
+    capacity = ((status.get("nodeInfo") or {}).get("swap") or {}).get("capacity", 1)
+    if capacity <= 0:
+        yield causes.invalid("metadata.nodeSwapStatus.capacity", capacity, checks.POSITIVE)
+
+
+def _features(features: list[str]) -> Causes:
+    """Names of what the node's kubelet can do, in order."""
+    for index, feature in enumerate(features):
+        at = f"status.declaredFeatures[{index}]"
+        if index and feature == features[index - 1]:
+            yield causes.duplicate(at, feature)
+        elif index and feature < features[index - 1]:
+            yield causes.invalid(at, feature, "list must be sorted alphabetically")
+        if len(feature) > names.SUBDOMAIN_MAX:
+            why = f"must be no more than {names.SUBDOMAIN_MAX} characters"
+            yield causes.invalid(at, feature, f'invalid feature name "{feature}": {why}')
+        elif not _is_feature(feature):
+            yield causes.invalid(at, feature, f'invalid feature name "{feature}": {_FEATURE_FORM}')
+
+
+def _addresses(status: Object) -> Causes:
+    seen: list[Object] = []
+    for index, address in enumerate(status.get("addresses") or ()):
+        if address in seen:
+            shown = {"Type": address["type"], "Address": address["address"]}
+            yield causes.duplicate(f"status.addresses[{index}]", shown)
+        seen.append(address)
+
+
+def _update(spec: Object, before: Object) -> Causes:
+    ranges = before.get("podCIDRs")
+    if ranges and spec.get("podCIDRs") != ranges:
+        yield causes.forbidden("spec.podCIDRs", f"node updates may not change podCIDR {_KEPT}")
+    provider = before.get("providerID")
+    if provider and spec.get("providerID") != provider:
+        why = f"node updates may not change providerID {_KEPT}"
+        yield causes.forbidden("spec.providerID", why)
+    if spec.get("externalID") != before.get("externalID"):
+        yield causes.forbidden("spec.externalID", "may not be updated")

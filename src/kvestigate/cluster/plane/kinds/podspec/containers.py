@@ -1,0 +1,240 @@
+"""Containers, init containers and ephemeral containers of a pod. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kvestigate.cluster.plane.kinds.checks import Causes, each, label, one_of, port_number
+from kvestigate.cluster.plane.kinds.podspec import env, handlers, mounts, resources, security
+from kvestigate.kube import causes, names
+
+Object = dict[str, Any]
+
+_EPHEMERAL_BARRED = (
+    "ports",
+    "resources",
+    "resizePolicy",
+    "restartPolicy",
+    "restartPolicyRules",
+    "livenessProbe",
+    "readinessProbe",
+    "startupProbe",
+    "lifecycle",
+)
+_NOT_EPHEMERAL = "cannot be set for an Ephemeral Container"
+_SIDECARS_ONLY = "may not be set for init containers without restartPolicy=Always"
+_PROTOCOLS = ("SCTP", "TCP", "UDP")
+_PULL_POLICIES = ("Always", "IfNotPresent", "Never")
+_MESSAGE_POLICIES = ("File", "FallbackToLogsOnError")
+_RESTART_POLICIES = ("Always", "Never", "OnFailure")
+_RESIZE_POLICIES = ("NotRequired", "RestartContainer")
+_RULES_MAX, _EXIT_CODES_MAX = 20, 255
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a container's validity depends on besides itself."""
+
+    volumes: dict[str, Object]
+    """The valid ones by name."""
+    claims: frozenset[str]
+    grace: int
+    restart_policy: str
+    host_users: bool
+
+
+def validate_containers(path: str, containers: list[Object], around: Surroundings) -> Causes:
+    if not containers:
+        yield causes.required(path)
+        return
+    seen: set[str] = set()
+    for index, container in enumerate(containers):
+        at = f"{path}[{index}]"
+        yield from _common(at, container, around)
+        if container["name"] in seen:
+            yield causes.duplicate(f"{at}.name", container["name"])
+        seen.add(container["name"])
+        yield from _hooks(at, container, around)
+        yield from _restarts(at, container)
+    yield from _host_ports(path, containers)
+
+
+def validate_init_containers(
+    path: str, containers: list[Object], others: list[Object], around: Surroundings
+) -> Causes:
+    seen = {container["name"] for container in others}
+    for index, container in enumerate(containers):
+        at = f"{path}[{index}]"
+        yield from _common(at, container, around)
+        yield from _restarts(at, container, inits=True)
+        if container["name"] in seen:
+            yield causes.duplicate(f"{at}.name", container["name"])
+        elif container["name"]:
+            seen.add(container["name"])
+        yield from _host_ports(path, [container])
+        if container.get("restartPolicy") == "Always":
+            yield from _hooks(at, container, around)
+        else:
+            for name in ("lifecycle", "livenessProbe", "readinessProbe", "startupProbe"):
+                if name in container:
+                    yield causes.forbidden(f"{at}.{name}", _SIDECARS_ONLY)
+            yield from _restarting_resizes(at, container.get("resizePolicy") or [])
+
+
+def validate_ephemeral_containers(path: str, spec: Object, around: Surroundings) -> Causes:
+    others = {c["name"] for c in (*(spec["containers"] or ()), *(spec.get("initContainers") or ()))}
+    seen = set(others)
+    for index, container in enumerate(spec.get("ephemeralContainers") or ()):
+        at, name = f"{path}[{index}]", container["name"]
+        yield from _common(at, container, around)
+        yield from validate_image(at, container)
+        if name in seen:
+            yield causes.duplicate(f"{at}.name", name)
+        seen.add(name)
+        target = container.get("targetContainerName", "")
+        if target and target not in others:
+            yield causes.missing(f"{at}.targetContainerName", target)
+        for barred in _EPHEMERAL_BARRED:
+            # Resources are always there, if only to say nothing.
+            if barred in container and (barred != "resources" or container[barred]):
+                yield causes.forbidden(f"{at}.{barred}", _NOT_EPHEMERAL)
+        for position, mount in enumerate(container.get("volumeMounts") or ()):
+            for barred in ("subPath", "subPathExpr"):
+                if mount.get(barred):
+                    place = f"{at}.volumeMounts[{position}].{barred}"
+                    yield causes.forbidden(place, _NOT_EPHEMERAL)
+
+
+def validate_image(path: str, container: Object) -> Causes:
+    """What holds for pods; templates have always been let through."""
+    image = container.get("image", "")
+    if image != image.strip():
+        yield causes.invalid(f"{path}.image", image, "must not have leading or trailing whitespace")
+
+
+def _common(path: str, container: Object, around: Surroundings) -> Causes:
+    if not container["name"]:
+        yield causes.required(f"{path}.name")
+    else:
+        yield from label(f"{path}.name", container["name"])
+    if not container.get("image"):
+        yield causes.required(f"{path}.image")
+    if container["terminationMessagePolicy"] not in _MESSAGE_POLICIES:
+        at, policy = f"{path}.terminationMessagePolicy", container["terminationMessagePolicy"]
+        yield from one_of(at, policy, _MESSAGE_POLICIES)
+    if "ports" in container:
+        yield from _ports(f"{path}.ports", container["ports"])
+    if "env" in container:
+        yield from env.validate_env(f"{path}.env", container["env"])
+    if "envFrom" in container:
+        yield from env.validate_env_from(f"{path}.envFrom", container["envFrom"])
+    if "volumeMounts" in container:
+        yield from mounts.validate_mounts(path, container, around.volumes)
+    if "volumeDevices" in container:
+        yield from mounts.validate_devices(path, container, around.volumes)
+    yield from one_of(f"{path}.imagePullPolicy", container["imagePullPolicy"], _PULL_POLICIES)
+    yield from resources.validate_container_resources(
+        f"{path}.resources", container["resources"], around.claims
+    )
+    if "resizePolicy" in container:
+        policies = container["resizePolicy"]
+        yield from _resizing(f"{path}.resizePolicy", policies, around.restart_policy)
+    if "securityContext" in container:
+        yield from security.validate_container_security(
+            f"{path}.securityContext", container["securityContext"], host_users=around.host_users
+        )
+
+
+def _hooks(path: str, container: Object, around: Surroundings) -> Causes:
+    if "lifecycle" in container:
+        yield from handlers.validate_lifecycle(
+            f"{path}.lifecycle", container["lifecycle"], around.grace
+        )
+    yield from handlers.validate_probes(path, container, around.grace)
+
+
+def _ports(path: str, ports: list[Object]) -> Causes:
+    seen: set[str] = set()
+    for index, port in enumerate(ports):
+        at = f"{path}[{index}]"
+        if name := port.get("name"):
+            problems = names.port_name_problems(name)
+            yield from each(f"{at}.name", name, problems)
+            if not problems and name in seen:
+                yield causes.duplicate(f"{at}.name", name)
+            seen.add(name)
+        if not port["containerPort"]:
+            yield causes.required(f"{at}.containerPort")
+        else:
+            yield from port_number(f"{at}.containerPort", port["containerPort"])
+        if "hostPort" in port:
+            yield from port_number(f"{at}.hostPort", port["hostPort"])
+        if port["protocol"] not in _PROTOCOLS:
+            yield causes.unsupported(f"{at}.protocol", port["protocol"], _PROTOCOLS)
+
+
+def _host_ports(path: str, containers: list[Object]) -> Causes:
+    seen: set[str] = set()
+    for index, container in enumerate(containers):
+        for position, port in enumerate(container.get("ports") or ()):
+            if number := port.get("hostPort"):
+                key = f"{port['protocol']}/{port.get('hostIP', '')}/{number}"
+                if key in seen:
+                    yield causes.duplicate(f"{path}[{index}].ports[{position}].hostPort", key)
+                seen.add(key)
+
+
+def _resizing(path: str, policies: list[Object], restart_policy: str) -> Causes:
+    seen: set[str] = set()
+    for index, policy in enumerate(policies):
+        resource, restart = policy.get("resourceName", ""), policy.get("restartPolicy", "")
+        if resource in seen:
+            yield causes.duplicate(f"{path}[{index}]", resource)
+        seen.add(resource)
+        yield from one_of(path, resource, ("cpu", "memory"))
+        yield from one_of(path, restart, _RESIZE_POLICIES)
+        if restart_policy == "Never" and restart != "NotRequired":
+            why = "must be 'NotRequired' when pod `restartPolicy` is 'Never'"
+            yield causes.invalid(path, restart, why)
+
+
+def _restarting_resizes(path: str, policies: list[Object]) -> Causes:
+    for index, policy in enumerate(policies):
+        restart = policy.get("restartPolicy")
+        if restart == "RestartContainer":
+            why = "must not be set to 'RestartContainer' for non-sidecar initContainers"
+            yield causes.invalid(f"{path}.resizePolicy[{index}].restartPolicy", restart, why)
+
+
+def _restarts(path: str, container: Object, *, inits: bool = False) -> Causes:
+    """A container's own restart policy and the rules that refine it."""
+    policy, rules = container.get("restartPolicy"), container.get("restartPolicyRules") or []
+    if policy is None:
+        if not rules:
+            return
+        why = "must specify restartPolicy when restart rules are used"
+        yield causes.required(f"{path}.restartPolicy", why)
+        if inits:
+            return
+    elif policy not in _RESTART_POLICIES:
+        yield causes.unsupported(f"{path}.restartPolicy", policy, _RESTART_POLICIES)
+    if len(rules) > _RULES_MAX:
+        yield causes.too_many(f"{path}.restartPolicyRules", len(rules), _RULES_MAX)
+    for index, rule in enumerate(rules):
+        yield from _restart_rule(f"{path}.restartPolicyRules[{index}]", rule)
+
+
+def _restart_rule(path: str, rule: Object) -> Causes:
+    actions = ("Restart", "RestartAllContainers")
+    if rule.get("action", "") not in actions:
+        yield causes.unsupported(f"{path}.action", rule.get("action", ""), actions)
+    codes = rule.get("exitCodes")
+    if codes is None:
+        yield causes.required(f"{path}.exitCodes", "must be specified")
+        return
+    operator, values = codes.get("operator", ""), codes.get("values") or []
+    if operator not in ("In", "NotIn"):
+        yield causes.unsupported(f"{path}.exitCodes.operator", operator, ["In", "NotIn"])
+    if len(values) > _EXIT_CODES_MAX:
+        yield causes.too_many(f"{path}.exitCodes.values", len(values), _EXIT_CODES_MAX)

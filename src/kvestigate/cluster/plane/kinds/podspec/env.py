@@ -1,0 +1,91 @@
+"""Environment variables of containers. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvestigate.cluster.plane.kinds.checks import Causes, each, label
+from kvestigate.cluster.plane.kinds.podspec import downward, paths
+from kvestigate.kube import causes, names
+
+Object = dict[str, Any]
+
+
+def validate_env(path: str, variables: list[Object]) -> Causes:
+    for index, variable in enumerate(variables):
+        name = variable["name"]
+        if not name:
+            yield causes.required(f"{path}[{index}].name")
+        elif problems := names.env_name_problems(name):
+            yield from each(f"{path}[{index}].name", name, problems)
+        if "valueFrom" in variable:
+            at = f"{path}[{index}].valueFrom"
+            yield from _source(at, variable["valueFrom"], variable.get("value", ""))
+
+
+def _source(path: str, source: Object, value: str) -> Causes:
+    if "fieldRef" in source:
+        ref = source["fieldRef"]
+        yield from downward.validate_field_ref(f"{path}.fieldRef", ref, downward.ENV_FIELDS)
+    if "resourceFieldRef" in source:
+        ref = source["resourceFieldRef"]
+        yield from downward.validate_resource_ref(f"{path}.resourceFieldRef", ref, volume=False)
+    for name in ("configMapKeyRef", "secretKeyRef"):
+        if name in source:
+            yield from _key(f"{path}.{name}", source[name])
+    if "fileKeyRef" in source:
+        yield from _file(f"{path}.fileKeyRef", source["fileKeyRef"])
+    if not source:
+        yield causes.invalid(
+            path,
+            "",
+            "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, "
+            "`secretKeyRef` or `fileKeyRef`",
+        )
+    elif value:
+        yield causes.invalid(path, "", "may not be specified when `value` is not empty")
+    elif len(source) > 1:
+        yield causes.invalid(path, "", "may not have more than one field specified at a time")
+
+
+def _key(path: str, ref: Object) -> Causes:
+    name, key = ref.get("name", ""), ref.get("key", "")
+    yield from each(f"{path}.name", name, names.subdomain_problems(name))
+    if not key:
+        yield causes.required(f"{path}.key")
+    else:
+        yield from each(f"{path}.key", key, names.config_key_problems(key))
+
+
+def _file(path: str, ref: Object) -> Causes:
+    key, volume, file = ref.get("key", ""), ref.get("volumeName", ""), ref.get("path", "")
+    if not key:
+        yield causes.required(f"{path}.key")
+    else:
+        yield from each(f"{path}.key", key, names.env_name_problems(key))
+    if not volume:
+        yield causes.required(f"{path}.volumeName")
+    else:
+        yield from label(f"{path}.volumeName", volume)
+    if not file:
+        yield causes.required(f"{path}.path")
+    else:
+        yield from paths.no_backsteps(f"{path}.path", file)
+
+
+def validate_env_from(path: str, sources: list[Object]) -> Causes:
+    for index, source in enumerate(sources):
+        at = f"{path}[{index}]"
+        if prefix := source.get("prefix"):
+            yield from each(f"{at}.prefix", prefix, names.env_name_problems(prefix))
+        refs = [name for name in ("configMapRef", "secretRef") if name in source]
+        for ref in refs:
+            name = source[ref].get("name", "")
+            if not name:
+                yield causes.required(f"{at}.{ref}.name")
+            else:
+                yield from each(f"{at}.{ref}.name", name, names.subdomain_problems(name))
+        if not refs:
+            yield causes.invalid(path, "", "must specify one of: `configMapRef` or `secretRef`")
+        elif len(refs) > 1:
+            yield causes.invalid(path, "", "may not have more than one field specified at a time")

@@ -1,0 +1,300 @@
+"""Volumes of a pod: one source each, well formed. Pure.
+
+The order of the sources is the order in which the server looks for them, so that of two the
+same one is told to be too many.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kvestigate.cluster.plane.kinds.checks import Causes, each, label, one_of
+from kvestigate.cluster.plane.kinds.claim_spec import validate_claim_template
+from kvestigate.cluster.plane.kinds.podspec import downward, paths
+from kvestigate.cluster.plane.kinds.podspec.vendors import IN_PODS, Check
+from kvestigate.kube import causes, names, quantities
+
+Object = dict[str, Any]
+
+_HOST_PATH_TYPES = (
+    "",
+    "BlockDevice",
+    "CharDevice",
+    "Directory",
+    "DirectoryOrCreate",
+    "File",
+    "FileOrCreate",
+    "Socket",
+)
+_DRIVER_MAX = 63
+MISSPELT = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
+"""By the server, where one is too many."""
+TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX = 600, 2**32
+
+
+def validate_volumes(
+    path: str, volumes: list[Object], pod: Object | None, found: dict[str, Object]
+) -> Causes:
+    """Fills `found` with the volumes that containers may refer to.
+
+    `pod` is the metadata of the pod, None for a template.
+    """
+    pod_name = "" if pod is None else pod.get("name", "")
+    created = {f"{pod_name}-{it['name']}" for it in volumes if pod_name and "ephemeral" in it}
+    for index, volume in enumerate(volumes):
+        at, name = f"{path}[{index}]", volume["name"]
+        wrong = list(_sources(at, volume, pod))
+        if not name:
+            wrong.append(causes.required(f"{at}.name"))
+        else:
+            wrong += label(f"{at}.name", name)
+        if name in found:
+            wrong.append(causes.duplicate(f"{at}.name", name))
+        if wrong:
+            yield from wrong
+        else:
+            found[name] = volume
+        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName", "")
+        if claim in created:
+            why = "must not reference a PVC that gets created for an ephemeral volume"
+            yield causes.invalid(f"{at}.persistentVolumeClaim.claimName", claim, why)
+
+
+def _sources(path: str, volume: Object, pod: Object | None) -> Causes:
+    present = [source for source in volume if source in _SOURCES]
+    if not present:
+        yield causes.required(path, "must specify a volume type")
+        return
+    if len(present) > 1:
+        present.sort(key=list(_SOURCES).index)
+    first, *others = present
+    if first == "image" and pod is not None and not volume["image"].get("reference"):
+        yield causes.required(f"{path}.image.reference")
+    yield from _SOURCES[first](f"{path}.{first}", volume[first])
+    pod_name = "" if pod is None else pod.get("name", "")
+    if first == "ephemeral" and pod_name and volume["name"]:
+        claim = f"{pod_name}-{volume['name']}"
+        for problem in names.subdomain_problems(claim):
+            why = f'PVC name "{claim}": {problem}'
+            yield causes.invalid(f"{path}.name", volume["name"], why)
+    for source in others:
+        told = MISSPELT.get(source, source)
+        yield causes.forbidden(f"{path}.{told}", "may not specify more than 1 volume type")
+
+
+def _empty_dir(path: str, source: Object) -> Causes:
+    if "sizeLimit" in source and quantities.parse(source["sizeLimit"]).nanos < 0:
+        why = "SizeLimit field must be a valid resource quantity"
+        yield causes.forbidden(f"{path}.sizeLimit", why)
+
+
+def validate_host_path(path: str, source: Object) -> Causes:
+    if not source["path"]:
+        yield causes.required(f"{path}.path")
+        return
+    yield from paths.no_backsteps(f"{path}.path", source["path"])
+    if source.get("type", "") not in _HOST_PATH_TYPES:
+        yield causes.unsupported(f"{path}.type", source["type"], _HOST_PATH_TYPES)
+
+
+def _git_repo(path: str, source: Object) -> Causes:
+    if not source["repository"]:
+        yield causes.required(f"{path}.repository")
+    yield from paths.descending(f"{path}.directory", source.get("directory", ""))
+
+
+def _secret(path: str, source: Object) -> Causes:
+    if not source.get("secretName"):
+        yield causes.required(f"{path}.secretName")
+    yield from _files(path, source)
+
+
+def _config_map(path: str, source: Object) -> Causes:
+    if not source.get("name"):
+        yield causes.required(f"{path}.name")
+    yield from _files(path, source)
+
+
+def _files(path: str, source: Object) -> Causes:
+    yield from paths.mode(f"{path}.defaultMode", source.get("defaultMode"))
+    for index, item in enumerate(source.get("items") or ()):
+        yield from _key_to_path(f"{path}.items[{index}]", item)
+
+
+def _key_to_path(path: str, item: Object) -> Causes:
+    for field in ("key", "path"):
+        if not item.get(field):
+            yield causes.required(f"{path}.{field}")
+    yield from paths.unreserved(f"{path}.path", item.get("path", ""))
+    yield from paths.mode(f"{path}.mode", item.get("mode"))
+
+
+def validate_nfs(path: str, source: Object) -> Causes:
+    for field in ("server", "path"):
+        if not source[field]:
+            yield causes.required(f"{path}.{field}")
+    if not source["path"].startswith("/"):
+        yield causes.invalid(f"{path}.path", source["path"], "must be an absolute path")
+
+
+def _claim(path: str, source: Object) -> Causes:
+    if not source["claimName"]:
+        yield causes.required(f"{path}.claimName")
+
+
+def _downward(path: str, source: Object) -> Causes:
+    yield from paths.mode(f"{path}.defaultMode", source.get("defaultMode"))
+    for item in source.get("items") or ():
+        yield from _downward_file(path, item)
+
+
+def _downward_file(path: str, item: Object) -> Causes:
+    if not item.get("path"):
+        yield causes.required(f"{path}.path")
+    yield from paths.unreserved(f"{path}.path", item.get("path", ""))
+    if "fieldRef" in item:
+        at = f"{path}.fieldRef"
+        yield from downward.validate_field_ref(at, item["fieldRef"], downward.VOLUME_FIELDS)
+        if "resourceFieldRef" in item:
+            why = "fieldRef and resourceFieldRef can not be specified simultaneously"
+            yield causes.invalid(path, "resource", why)
+    elif "resourceFieldRef" in item:
+        ref = item["resourceFieldRef"]
+        yield from downward.validate_resource_ref(f"{path}.resourceFieldRef", ref, volume=True)
+    else:
+        yield causes.required(path, "one of fieldRef and resourceFieldRef is required")
+    yield from paths.mode(f"{path}.mode", item.get("mode"))
+
+
+def _projected(path: str, volume: Object) -> Causes:
+    # Every pod has the same one, for its token.
+    encoded = _encode(volume)
+    if encoded in _valid:
+        return ()
+    found = list(_projected_anew(path, volume))
+    if not found and len(_valid) < _VALID_MAX:
+        _valid.add(encoded)
+    return found
+
+
+_encode = msgspec.json.Encoder().encode
+_valid: set[bytes] = set()
+"""Projected volumes that were found to be valid."""
+_VALID_MAX = 256
+
+
+def _projected_anew(path: str, volume: Object) -> Causes:
+    yield from paths.mode(f"{path}.defaultMode", volume.get("defaultMode"))
+    seen: set[str] = set()
+    for index, source in enumerate(volume.get("sources") or ()):
+        at = f"{path}.sources[{index}]"
+        for name in ("secret", "configMap"):
+            if name in source:
+                yield from _projected_keys(path, f"{at}.{name}", source[name], seen)
+        if "downwardAPI" in source:
+            for item in source["downwardAPI"].get("items") or ():
+                yield from _downward_file(f"{at}.downwardAPI", item)
+                yield from _once(path, item.get("path", ""), item.get("path", ""), seen)
+        if "serviceAccountToken" in source:
+            yield from _token(path, f"{at}.serviceAccountToken", source["serviceAccountToken"])
+        if len(source) > 1:
+            why = "may not specify more than 1 volume type per source"
+            yield causes.forbidden(at, why)
+
+
+def _projected_keys(path: str, at: str, source: Object, seen: set[str]) -> Causes:
+    name = source.get("name", "")
+    if not name:
+        yield causes.required(f"{at}.name")
+    for index, item in enumerate(source.get("items") or ()):
+        yield from _key_to_path(f"{at}.items[{index}]", item)
+        yield from _once(path, item.get("path", ""), name, seen)
+
+
+def _once(path: str, file: str, told: str, seen: set[str]) -> Causes:
+    if file and file in seen:
+        yield causes.invalid(path, told, "conflicting duplicate paths")
+    seen.add(file)
+
+
+def _token(path: str, at: str, source: Object) -> Causes:
+    seconds = source["expirationSeconds"]
+    if seconds < TOKEN_SECONDS_MIN:
+        why = "may not specify a duration less than 10 minutes"
+        yield causes.invalid(f"{at}.expirationSeconds", seconds, why)
+    if seconds > TOKEN_SECONDS_MAX:
+        why = "may not specify a duration larger than 2^32 seconds"
+        yield causes.invalid(f"{at}.expirationSeconds", seconds, why)
+    if not source.get("path"):
+        yield causes.required(f"{path}.path")
+    else:
+        yield from paths.unreserved(f"{path}.path", source["path"])
+
+
+def validate_driver_name(path: str, driver: str) -> Causes:
+    """The name of a CSI driver."""
+    if not driver:
+        yield causes.required(path)
+        return
+    if len(driver) > _DRIVER_MAX:
+        yield causes.too_long(path, _DRIVER_MAX)
+    yield from each(path, driver, names.subdomain_problems(driver.lower()))
+
+
+def _csi(path: str, source: Object) -> Causes:
+    yield from validate_driver_name(f"{path}.driver", source["driver"])
+    if "nodePublishSecretRef" in source:
+        name = source["nodePublishSecretRef"].get("name", "")
+        if not name:
+            yield causes.required(f"{path}.nodePublishSecretRef.name")
+        else:
+            yield from each(f"{path}.name", name, names.subdomain_problems(name))
+
+
+def _ephemeral(path: str, source: Object) -> Causes:
+    at = f"{path}.volumeClaimTemplate"
+    if "volumeClaimTemplate" not in source:
+        yield causes.required(at)
+    else:
+        yield from validate_claim_template(at, source["volumeClaimTemplate"])
+
+
+def _image(path: str, source: Object) -> Causes:
+    allowed = ("Always", "IfNotPresent", "Never")
+    yield from one_of(f"{path}.pullPolicy", source["pullPolicy"], allowed)
+
+
+_SOURCES: dict[str, Check] = {
+    "emptyDir": _empty_dir,
+    "hostPath": validate_host_path,
+    "gitRepo": _git_repo,
+    "gcePersistentDisk": IN_PODS["gcePersistentDisk"],
+    "awsElasticBlockStore": IN_PODS["awsElasticBlockStore"],
+    "secret": _secret,
+    "nfs": validate_nfs,
+    "iscsi": IN_PODS["iscsi"],
+    "glusterfs": IN_PODS["glusterfs"],
+    "flocker": IN_PODS["flocker"],
+    "persistentVolumeClaim": _claim,
+    "rbd": IN_PODS["rbd"],
+    "cinder": IN_PODS["cinder"],
+    "cephfs": IN_PODS["cephfs"],
+    "quobyte": IN_PODS["quobyte"],
+    "downwardAPI": _downward,
+    "fc": IN_PODS["fc"],
+    "flexVolume": IN_PODS["flexVolume"],
+    "configMap": _config_map,
+    "azureFile": IN_PODS["azureFile"],
+    "vsphereVolume": IN_PODS["vsphereVolume"],
+    "photonPersistentDisk": IN_PODS["photonPersistentDisk"],
+    "portworxVolume": IN_PODS["portworxVolume"],
+    "azureDisk": IN_PODS["azureDisk"],
+    "storageos": IN_PODS["storageos"],
+    "projected": _projected,
+    "scaleIO": IN_PODS["scaleIO"],
+    "csi": _csi,
+    "ephemeral": _ephemeral,
+    "image": _image,
+}

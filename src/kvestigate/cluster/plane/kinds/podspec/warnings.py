@@ -1,0 +1,268 @@
+"""Advice about pod specs that work, but not as their author may think. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from kvestigate.cluster.plane.kinds.podspec.overlaps import warn_of_overlaps
+from kvestigate.cluster.plane.kinds.podspec.spec import each_container
+from kvestigate.kube import names, quantities
+
+Object = dict[str, Any]
+
+DEPRECATED_NODE_LABELS = {
+    "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',
+    "beta.kubernetes.io/os": 'deprecated since v1.14; use "kubernetes.io/os" instead',
+    "failure-domain.beta.kubernetes.io/region": (
+        'deprecated since v1.17; use "topology.kubernetes.io/region" instead'
+    ),
+    "failure-domain.beta.kubernetes.io/zone": (
+        'deprecated since v1.17; use "topology.kubernetes.io/zone" instead'
+    ),
+    "beta.kubernetes.io/instance-type": (
+        'deprecated since v1.17; use "node.kubernetes.io/instance-type" instead'
+    ),
+    "app.kubernetes.io/created-by": "deprecated since v1.9",
+    "scheduler.alpha.kubernetes.io/preferAvoidPods": (
+        "deprecated since v1.22; use Taints and Tolerations instead"
+    ),
+    "node-role.kubernetes.io/master": 'use "node-role.kubernetes.io/control-plane" instead',
+}
+_ANNOTATIONS = {
+    "scheduler.alpha.kubernetes.io/critical-pod": (
+        'non-functional in v1.16+; use the "priorityClassName" field instead'
+    ),
+    "security.alpha.kubernetes.io/sysctls": (
+        'non-functional in v1.11+; use the "sysctls" field instead'
+    ),
+    "security.alpha.kubernetes.io/unsafe-sysctls": (
+        'non-functional in v1.11+; use the "sysctls" field instead'
+    ),
+}
+_VOLUMES = {
+    "photonPersistentDisk": "deprecated in v1.11, non-functional in v1.16+",
+    "gitRepo": "deprecated in v1.11, and disabled by default in v1.33+",
+    "scaleIO": "deprecated in v1.16, non-functional in v1.22+",
+    "flocker": "deprecated in v1.22, non-functional in v1.25+",
+    "storageos": "deprecated in v1.22, non-functional in v1.25+",
+    "quobyte": "deprecated in v1.22, non-functional in v1.25+",
+    "glusterfs": "deprecated in v1.25, non-functional in v1.26+",
+    "cephfs": "deprecated in v1.28, non-functional in v1.31+",
+    "rbd": "deprecated in v1.28, non-functional in v1.31+",
+}
+_MAPPED = frozenset({"configMap", "downwardAPI", "projected", "secret"})
+_PLACING = frozenset({"affinity", "nodeSelector", "topologySpreadConstraints"})
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+_NO_SELECTOR = "a null labelSelector results in matching no pod"
+
+
+def warn_of_pod(pod: Object) -> list[str]:
+    return list(_warnings(pod, ""))
+
+
+def warn_of_template(template: Object, path: str) -> list[str]:
+    """Of a workload's template at a path such as `spec.template`."""
+    return list(_warnings(template, f"{path}."))
+
+
+def has_old_annotations(meta: Object) -> bool:
+    return not _ANNOTATIONS.keys().isdisjoint(meta.get("annotations") or ())
+
+
+def hostname_warnings(name: str) -> list[str]:
+    """A pod's name becomes its hostname, which a subdomain is not."""
+    problems = names.label_problems(name) if name else []
+    if not problems:
+        return []
+    return [
+        "metadata.name: this is used in the Pod's hostname, which can result in surprising "
+        f"behavior; a DNS label is recommended: [{' '.join(problems)}]"
+    ]
+
+
+def _warnings(pod: Object, at: str) -> Iterator[str]:
+    spec, meta = pod["spec"], pod.get("metadata") or {}
+    affinity = spec.get("affinity") or {}
+    if not _PLACING.isdisjoint(spec):
+        yield from _placement(spec, affinity, at)
+    if has_old_annotations(meta):
+        for key in [known for known in _ANNOTATIONS if known in meta["annotations"]]:
+            yield f"{at}metadata.annotations[{key}]: {_ANNOTATIONS[key]}"
+    yield from _contents(spec, at)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        why = "must be >= 0; negative values are invalid and will be treated as 1"
+        yield f"{at}spec.terminationGracePeriodSeconds: {why}"
+    for name in ("podAffinity", "podAntiAffinity") if affinity else ():
+        if name in affinity:
+            yield from _pod_affinity(f"{at}spec.affinity.{name}", affinity[name])
+
+
+def _placement(spec: Object, affinity: Object, at: str) -> Iterator[str]:
+    for key in spec.get("nodeSelector") or ():
+        if key in DEPRECATED_NODE_LABELS:
+            yield f"{at}spec.nodeSelector[{key}]: {DEPRECATED_NODE_LABELS[key]}"
+    if "nodeAffinity" in affinity:
+        yield from _node_affinity(f"{at}spec.affinity.nodeAffinity", affinity["nodeAffinity"])
+    if "topologySpreadConstraints" in spec:
+        yield from _spreading(f"{at}spec.topologySpreadConstraints", spec)
+
+
+def _contents(spec: Object, at: str) -> Iterator[str]:
+    if "volumes" in spec:
+        yield from _volumes(f"{at}spec.volumes", spec["volumes"])
+    for field, name in (("hostAliases", "ip"), ("imagePullSecrets", "name")):
+        if field in spec:
+            yield from _repeated(f"{at}spec.{field}", spec[field], name)
+    if "overhead" in spec:
+        yield from _fractional(f"{at}spec.overhead", spec["overhead"])
+    ports = 0
+    for path, container in each_container(spec, f"{at}spec"):
+        if resources := container["resources"]:
+            yield from _fractions(path, resources)
+        if len(container.get("env") or ()) > 1:
+            yield from _hidden(f"{path}.env", container["env"])
+        if "ports" in container:
+            ports += len(container["ports"])
+            yield from _unbound(f"{path}.ports", container["ports"])
+    if ports > 1:
+        yield from _ports(list(each_container(spec, f"{at}spec")))
+
+
+def _unbound(path: str, ports: list[Object]) -> Iterator[str]:
+    for index, port in enumerate(ports):
+        if "hostIP" in port and not port.get("hostPort"):
+            shown = (
+                f"{{Name:{port.get('name', '')} HostPort:0 ContainerPort:{port['containerPort']} "
+                f"Protocol:{port['protocol']} HostIP:{port['hostIP']}}}"
+            )
+            yield f"{path}[{index}]: hostIP set without hostPort: {shown}"
+
+
+def _volumes(path: str, volumes: list[Object]) -> Iterator[str]:
+    for index, volume in enumerate(volumes):
+        if not _VOLUMES.keys().isdisjoint(volume):
+            for source in volume.keys() & _VOLUMES.keys():
+                yield f"{path}[{index}].{source}: {_VOLUMES[source]}"
+    for volume in volumes:
+        if not _MAPPED.isdisjoint(volume):
+            yield from warn_of_overlaps(volume)
+
+
+def _node_affinity(path: str, affinity: Object) -> Iterator[str]:
+    terms = (affinity.get(_REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    for index, term in enumerate(terms):
+        yield from _node_term(f"{path}.{_REQUIRED}.nodeSelectorTerms[{index}]", term)
+    for index, weighted in enumerate(affinity.get(_PREFERRED) or ()):
+        yield from _node_term(f"{path}.{_PREFERRED}[{index}].preference", weighted["preference"])
+
+
+def _node_term(path: str, term: Object) -> Iterator[str]:
+    for index, expression in enumerate(term.get("matchExpressions") or ()):
+        key = expression.get("key", "")
+        if key in DEPRECATED_NODE_LABELS:
+            at = f"{path}.matchExpressions[{index}].key"
+            yield f"{at}: {key} is {DEPRECATED_NODE_LABELS[key]}"
+
+
+def _spreading(path: str, spec: Object) -> Iterator[str]:
+    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or ()):
+        key = constraint["topologyKey"]
+        if key in DEPRECATED_NODE_LABELS:
+            yield f"{path}[{index}].topologyKey: {key} is {DEPRECATED_NODE_LABELS[key]}"
+        if "labelSelector" not in constraint:
+            yield f"{path}[{index}].labelSelector: {_NO_SELECTOR}"
+
+
+def _repeated(path: str, items: Iterable[Object], field: str) -> Iterator[str]:
+    seen: set[str] = set()
+    empty = []
+    for index, item in enumerate(items):
+        value = item.get(field, "")
+        if value in seen:
+            yield f'{path}[{index}].{field}: duplicate {field} "{value}"'
+        seen.add(value)
+        if field == "name" and not value:
+            empty.append(f'{path}[{index}].name: invalid empty name ""')
+    yield from empty
+
+
+def _fractions(path: str, resources: Object) -> Iterator[str]:
+    limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+    for name in ("memory", "ephemeral-storage"):
+        if name not in limits and name not in requests:
+            continue
+        for kind, amounts in (("limits", limits), ("requests", requests)):
+            if name in amounts:
+                yield from _fractional(f"{path}.resources.{kind}", {name: amounts[name]})
+
+
+def _fractional(path: str, amounts: Object) -> Iterator[str]:
+    for name in ("memory", "ephemeral-storage"):
+        amount = amounts.get(name)
+        if amount and amount[-1] == "m" and quantities.millis(amount) % 1000:
+            why = f'fractional byte value "{amount}" is invalid, must be an integer'
+            yield f"{path}[{name}]: {why}"
+
+
+def _hidden(path: str, variables: list[Object]) -> Iterator[str]:
+    seen: set[str] = set()
+    for index, variable in enumerate(variables):
+        name = variable["name"]
+        if name in seen and _hides(variable):
+            yield (
+                f'{path}[{index}]: hides previous definition of "{name}", which may be '
+                "dropped when using apply"
+            )
+        seen.add(name)
+
+
+def _hides(variable: Object) -> bool:
+    """Whether a later variable does not build on the earlier one of its name."""
+    earlier, value = f"$({variable.get('name', '')})", variable.get("value", "")
+    return "valueFrom" in variable or value == earlier or earlier not in value
+
+
+def _ports(containers: list[tuple[str, Object]]) -> Iterator[str]:
+    ports = [
+        (f"{path}.ports[{index}]", port)
+        for path, container in containers
+        for index, port in enumerate(container.get("ports") or ())
+    ]
+    known: dict[tuple[int, str], list[tuple[str, Object]]] = {}
+    for at, port in ports:
+        others = known.setdefault((port["containerPort"], port["protocol"]), [])
+        for other_at, other in others:
+            if clash := _clash(port, other):
+                yield f"{at}: {clash} port definition with {other_at}"
+        others.append((at, port))
+    named: dict[str, str] = {}
+    for at, port in ports:
+        name = port.get("name", "")
+        if name in named:
+            yield (
+                f'{at}: duplicate port name "{name}" with {named[name]}, services and probes that '
+                f"select ports by name will use {named[name]}"
+            )
+        elif name:
+            named[name] = at
+
+
+def _clash(port: Object, other: Object) -> str:
+    here, there = port.get("hostPort", 0), other.get("hostPort", 0)
+    ip, other_ip = port.get("hostIP", ""), other.get("hostIP", "")
+    if (here, ip) == (there, other_ip):
+        return "duplicate"
+    if not here or not there:
+        return "overlapping"
+    return "dangerously ambiguous" if here == there and bool(ip) != bool(other_ip) else ""
+
+
+def _pod_affinity(path: str, affinity: Object) -> Iterator[str]:
+    for index, term in enumerate(affinity.get(_REQUIRED) or ()):
+        if "labelSelector" not in term:
+            yield f"{path}.{_REQUIRED}[{index}].labelSelector: {_NO_SELECTOR}"
+    for index, weighted in enumerate(affinity.get(_PREFERRED) or ()):
+        if "labelSelector" not in weighted["podAffinityTerm"]:
+            yield f"{path}.{_PREFERRED}[{index}].podAffinityTerm.labelSelector: {_NO_SELECTOR}"

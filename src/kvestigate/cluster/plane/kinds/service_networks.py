@@ -1,0 +1,82 @@
+"""The networks and addresses that Services get: ServiceCIDRs and IPAddresses. Pure."""
+
+from __future__ import annotations
+
+from kvestigate.cluster.plane.kinds import checks
+from kvestigate.cluster.plane.kinds.checks import Causes
+from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
+from kvestigate.kube import causes
+from kvestigate.kube.causes import Cause
+
+_ONE_EACH = (
+    "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64"
+)
+
+
+class IPAddressKind(Kind):
+    def name_problems(self, name: str) -> list[str]:
+        problems, address = checks.ip_problems(name), checks.address(name)
+        if problems:
+            return problems
+        return [] if str(address) == name else [f'must be in canonical form ("{address}")']
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_parent(obj["spec"].get("parentRef")))
+
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        parent = new["spec"].get("parentRef")
+        if parent in (None, old["spec"].get("parentRef")):
+            return []
+        names = ("group", "resource", "namespace", "name")
+        shown = {name.title(): parent.get(name, "") for name in names}
+        return [causes.invalid("spec.parentRef", shown, checks.IMMUTABLE)]
+
+
+class ServiceCIDRKind(Kind):
+    judges_whole = False
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_networks(obj["spec"].get("cidrs") or []))
+
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return list(_changes(new["spec"].get("cidrs") or [], old["spec"].get("cidrs") or []))
+
+
+def _parent(parent: Object | None) -> Causes:
+    path = "spec.parentRef"
+    if parent is None:
+        yield causes.required(path)
+        return
+    if parent.get("group"):
+        yield from checks.subdomain(f"{path}.group", parent["group"])
+    for name in ("resource", "name"):
+        yield from checks.path_segment(f"{path}.{name}", parent.get(name, ""))
+    if parent.get("namespace"):
+        yield from checks.path_segment(f"{path}.namespace", parent["namespace"])
+
+
+def _networks(cidrs: list[str]) -> Causes:
+    path = "spec.cidrs"
+    if not cidrs:
+        yield causes.required(path, "at least one CIDR required")
+        return
+    if len(cidrs) > 2:
+        yield causes.invalid(path, {"CIDRs": cidrs}, "may only hold up to 2 values")
+        return
+    for index, cidr in enumerate(cidrs):
+        yield from checks.cidr(f"{path}[{index}]", cidr)
+    families = {network.version for cidr in cidrs if (network := checks.network(cidr))}
+    if len(cidrs) == 2 and len(families) == 1 and all(map(checks.network, cidrs)):
+        yield causes.invalid(path, cidrs, _ONE_EACH)
+
+
+def _changes(new: list[str], old: list[str]) -> Causes:
+    """One family may be added to the other; nothing else may change."""
+    if len(new) == len(old):
+        for index, cidr in enumerate(new):
+            yield from checks.immutable(f"spec.cidrs[{index}]", cidr, old[index])
+    elif len(old) == 1 and len(new) == 2:
+        yield from checks.immutable("spec.cidrs[0]", new[0], old[0])
+        yield from _networks(new)
+    else:
+        yield causes.invalid("spec.cidrs", new, checks.IMMUTABLE)

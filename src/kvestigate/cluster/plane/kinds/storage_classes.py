@@ -1,0 +1,128 @@
+"""StorageClasses and VolumeAttributesClasses. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvestigate.cluster.plane.kinds import checks
+from kvestigate.cluster.plane.kinds.checks import Causes
+from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
+from kvestigate.kube import causes, names
+from kvestigate.kube.causes import Cause
+
+_PARAMETERS_MAX, _PARAMETERS_SIZE = 512, 256 * 1024
+_RECLAIM_POLICIES = ("Delete", "Retain")
+_BINDING_MODES = ("Immediate", "WaitForFirstConsumer")
+_FIXED = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+_DRIVER_MAX = 63
+PROTECTION = "kubernetes.io/vac-protection"
+"""A finalizer: a class stays as long as a volume has it."""
+
+
+class StorageClassKind(Kind):
+    returns_deleted = True
+
+    def default(self, obj: Object) -> None:
+        obj.setdefault("reclaimPolicy", "Delete")
+        obj.setdefault("volumeBindingMode", "Immediate")
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_class(obj))
+
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return [
+            cause
+            for name in _FIXED
+            for cause in checks.immutable(name, new.get(name), old.get(name))
+        ]
+
+
+class VolumeAttributesClassKind(Kind):
+    returns_deleted = True
+
+    def on_create(self, obj: Object, scene: Scene) -> None:
+        finalizers = obj["metadata"].setdefault("finalizers", [])
+        if PROTECTION not in finalizers:
+            finalizers.append(PROTECTION)
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_attributes(obj))
+
+    def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        fixed = ("driverName", "parameters")
+        changed = [name for name in fixed if new.get(name) != old.get(name)]
+        found = [causes.forbidden(it, f"updates to {it} are forbidden.") for it in changed]
+        return found + self.validate(new, scene)
+
+
+def driver_name(path: str, name: str) -> Causes:
+    """The name of a CSI driver."""
+    if not name:
+        yield causes.required(path)
+        return
+    if len(name) > _DRIVER_MAX:
+        yield causes.too_long(path, _DRIVER_MAX)
+    yield from checks.each(path, name, names.subdomain_problems(name.lower()))
+
+
+def _class(obj: Object) -> Causes:
+    yield from _provisioner("provisioner", obj.get("provisioner", ""))
+    yield from _parameters(obj.get("parameters") or {})
+    policy = obj["reclaimPolicy"]
+    if policy and policy not in _RECLAIM_POLICIES:
+        yield causes.unsupported("reclaimPolicy", policy, _RECLAIM_POLICIES)
+    mode = obj["volumeBindingMode"]
+    if mode not in _BINDING_MODES:
+        yield causes.unsupported("volumeBindingMode", mode, _BINDING_MODES)
+    terms = obj.get("allowedTopologies") or []
+    # The server sets out with as many empty terms as there are terms.
+    seen: list[Any] = [[]] * len(terms)
+    for index, term in enumerate(terms):
+        path = f"allowedTopologies[{index}].matchLabelExpressions"
+        requirements = term.get("matchLabelExpressions") or []
+        yield from _topology(path, requirements)
+        for _ in range(seen.count(requirements)):
+            yield causes.duplicate(path, "")
+        seen.append(requirements)
+
+
+def _attributes(obj: Object) -> Causes:
+    yield from _provisioner("driverName", obj.get("driverName", ""))
+    parameters = obj.get("parameters") or {}
+    yield from _parameters(parameters)
+    if not parameters:
+        yield causes.required("parameters", "must contain at least one key/value pair")
+
+
+def _provisioner(path: str, name: str) -> Causes:
+    if name:
+        yield from checks.label_key(path, name.lower())
+    else:
+        yield causes.required(path)
+
+
+def _parameters(parameters: dict[str, str]) -> Causes:
+    if len(parameters) > _PARAMETERS_MAX:
+        yield causes.too_long("parameters", _PARAMETERS_MAX)
+        return
+    if "" in parameters:
+        yield causes.invalid("parameters", "", "field can not be empty.")
+    size = sum(len(key.encode()) + len(value.encode()) for key, value in parameters.items())
+    if size > _PARAMETERS_SIZE:
+        yield causes.too_long("parameters", _PARAMETERS_SIZE)
+
+
+def _topology(path: str, requirements: list[Object]) -> Causes:
+    keys: set[str] = set()
+    for index, requirement in enumerate(requirements):
+        at, key = f"{path}[{index}]", requirement.get("key", "")
+        values = requirement.get("values") or []
+        if not values:
+            yield causes.required(f"{at}.values")
+        for position, value in enumerate(values):
+            if value in values[:position]:
+                yield causes.duplicate(f"{at}.values[{position}]", value)
+        yield from checks.label_key(f"{at}.key", key)
+        if key in keys:
+            yield causes.duplicate(f"{at}.key", key)
+        keys.add(key)

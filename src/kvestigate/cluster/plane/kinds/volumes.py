@@ -1,0 +1,249 @@
+"""PersistentVolumes: pieces of storage, from one source each."""
+
+from __future__ import annotations
+
+from kvestigate.cluster.plane.kinds import checks
+from kvestigate.cluster.plane.kinds.checks import POSITIVE, Causes
+from kvestigate.cluster.plane.kinds.claim_spec import VOLUME_MODES, validate_access_modes
+from kvestigate.cluster.plane.kinds.difference import difference
+from kvestigate.cluster.plane.kinds.podspec import paths
+from kvestigate.cluster.plane.kinds.podspec.defaults import default_volume, round_amounts
+from kvestigate.cluster.plane.kinds.podspec.scheduling import validate_node_selector
+from kvestigate.cluster.plane.kinds.podspec.vendors import PERSISTENT, Check
+from kvestigate.cluster.plane.kinds.podspec.volumes import (
+    MISSPELT,
+    validate_driver_name,
+    validate_host_path,
+    validate_nfs,
+)
+from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
+from kvestigate.cluster.plane.model.metadata import timestamp
+from kvestigate.kube import causes, quantities
+from kvestigate.kube.causes import Cause
+
+RECLAIM_POLICIES = ("Delete", "Recycle", "Retain")
+_RECYCLE = (
+    "The Recycle reclaim policy is deprecated. Instead, the recommended approach is to use "
+    "dynamic provisioning."
+)
+
+
+class VolumeKind(Kind):
+    returns_deleted = True
+    status_carries_metadata = True
+
+    def default(self, obj: Object) -> None:
+        spec = obj["spec"]
+        obj.setdefault("status", {}).setdefault("phase", "Pending")
+        spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
+        spec.setdefault("volumeMode", "Filesystem")
+        round_amounts(spec.get("capacity") or {})
+        default_volume(spec)
+
+    def on_create(self, obj: Object, scene: Scene) -> None:
+        now = timestamp(scene.now)
+        obj["status"] = {"phase": "Pending", "lastPhaseTransitionTime": now}
+
+    def on_update(self, new: Object, old: Object, scene: Scene) -> None:
+        if scene.subresource != "status":
+            return
+        status, before = new["status"], old.get("status") or {}
+        told, last = status.get("lastPhaseTransitionTime"), before.get("lastPhaseTransitionTime")
+        if status["phase"] != before.get("phase"):
+            if told in (None, last):
+                status["lastPhaseTransitionTime"] = timestamp(scene.now)
+        elif told is None and last is not None:
+            status["lastPhaseTransitionTime"] = last
+
+    def validate(self, obj: Object, scene: Scene) -> list[Cause]:
+        return list(_volume(obj["spec"]))
+
+    def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
+        return list(_update(new["spec"], old["spec"]))
+
+    def warnings(self, obj: Object) -> list[str]:
+        if obj["spec"]["persistentVolumeReclaimPolicy"] == "Recycle":
+            return [f"spec.persistentVolumeReclaimPolicy: {_RECYCLE}"]
+        return []
+
+
+def _volume(spec: Object) -> Causes:
+    modes = spec.get("accessModes") or []
+    if not modes:
+        yield causes.required("spec.accessModes")
+    yield from validate_access_modes("spec.accessModes", modes)
+    yield from _capacity(spec.get("capacity") or {})
+    policy = spec["persistentVolumeReclaimPolicy"]
+    if policy not in RECLAIM_POLICIES:
+        path = "spec.persistentVolumeReclaimPolicy"
+        yield causes.unsupported(path, policy, RECLAIM_POLICIES)
+    affinity = (spec.get("nodeAffinity") or {}).get("required")
+    if affinity is not None:
+        yield from validate_node_selector("spec.nodeAffinity.required", affinity)
+    elif "nodeAffinity" in spec:
+        yield causes.required(
+            "spec.nodeAffinity.required", "must specify required node constraints"
+        )
+    yield from _source("spec", spec, placed=affinity is not None)
+    host_path = (spec.get("hostPath") or {}).get("path", "")
+    if host_path and not host_path.strip("/") and policy == "Recycle":
+        why = "may not be 'recycle' for a hostPath mount of '/'"
+        yield causes.forbidden("spec.persistentVolumeReclaimPolicy", why)
+    if "storageClassName" in spec:
+        yield from checks.subdomain("spec.storageClassName", spec["storageClassName"])
+    if spec["volumeMode"] not in VOLUME_MODES:
+        yield causes.unsupported("spec.volumeMode", spec["volumeMode"], VOLUME_MODES)
+    yield from _attributes_class(spec)
+
+
+_INLINE = "in the context of inline volumes"
+
+
+def inline_volume(path: str, spec: Object) -> Causes:
+    """What is attached without a PersistentVolume: a driver's volume and nothing else."""
+    for field in ("claimRef", "capacity"):
+        if spec.get(field):
+            yield causes.forbidden(f"{path}.{field}", f"may not be specified {_INLINE}")
+    if "csi" not in spec:
+        yield causes.required(f"{path}.csi", f"has to be specified {_INLINE}")
+    modes = spec.get("accessModes") or []
+    if not modes:
+        yield causes.required(f"{path}.accessModes")
+    yield from validate_access_modes(f"{path}.accessModes", modes)
+    if spec.get("persistentVolumeReclaimPolicy", "Retain") != "Retain":
+        why = f"may only be Retain {_INLINE}"
+        yield causes.forbidden(f"{path}.persistentVolumeReclaimPolicy", why)
+    if "nodeAffinity" in spec:
+        yield causes.forbidden(f"{path}.nodeAffinity", f"may not be specified {_INLINE}")
+    yield from _source(path, spec, placed=False)
+    if spec.get("storageClassName"):
+        yield causes.forbidden(f"{path}.storageClassName", f"may not be specified {_INLINE}")
+    if spec.get("volumeMode", "Filesystem") != "Filesystem":
+        why = f"may not specify volumeMode other than Filesystem {_INLINE}"
+        yield causes.forbidden(f"{path}.volumeMode", why)
+
+
+def _attributes_class(spec: Object) -> Causes:
+    name, path = spec.get("volumeAttributesClassName"), "spec.volumeAttributesClassName"
+    if name is None:
+        return
+    if not name:
+        yield causes.required(path, "an empty string is disallowed")
+    else:
+        yield from checks.subdomain(path, name)
+    if "csi" not in spec:
+        why = "has to be specified when using volumeAttributesClassName"
+        yield causes.required("spec.csi", why)
+
+
+def _capacity(capacity: dict[str, str]) -> Causes:
+    if not capacity:
+        yield causes.required("spec.capacity")
+    if set(capacity) != {"storage"}:
+        yield causes.unsupported("spec.capacity", capacity or None, ["storage"])
+    for name, amount in capacity.items():
+        path = f"spec.capacity[{name}]"
+        if quantities.whole(amount) < 0:
+            why = "must be a valid resource quantity"
+            yield causes.invalid(path, quantities.whole(amount), why)
+        if quantities.parse(amount).nanos <= 0:
+            yield causes.invalid(path, amount, POSITIVE)
+
+
+def _source(path: str, spec: Object, *, placed: bool) -> Causes:
+    present = [name for name in SOURCES if name in spec]
+    if not present:
+        yield causes.required(path, "must specify a volume type")
+        return
+    first, *others = present
+    yield from SOURCES[first](f"{path}.{first}", spec[first])
+    if first == "local" and not placed:
+        yield causes.required(f"{path}.nodeAffinity", "Local volume requires node affinity")
+    for name in others:
+        if name == "flexVolume":  # the server does not mind
+            yield from SOURCES[name](f"{path}.{name}", spec[name])
+            continue
+        told = MISSPELT.get(name, name)
+        yield causes.forbidden(f"{path}.{told}", "may not specify more than 1 volume type")
+
+
+def _local(path: str, source: Object) -> Causes:
+    if not source["path"]:
+        yield causes.required(f"{path}.path")
+    else:
+        yield from paths.no_backsteps(f"{path}.path", source["path"])
+
+
+def _csi(path: str, source: Object) -> Causes:
+    yield from validate_driver_name(f"{path}.driver", source["driver"])
+    if not source["volumeHandle"]:
+        yield causes.required(f"{path}.volumeHandle")
+    for ref in _SECRETS:
+        if ref in source:
+            yield from _secret(f"{path}.{ref}", source[ref])
+
+
+def _secret(path: str, ref: Object) -> Causes:
+    name, namespace = ref.get("name", ""), ref.get("namespace", "")
+    if not name:
+        yield causes.required(f"{path}.name")
+    else:
+        yield from checks.subdomain(f"{path}.name", name)
+    if not namespace:
+        yield causes.required(f"{path}.namespace")
+    else:
+        yield from checks.label(f"{path}.namespace", namespace)
+
+
+_SECRETS = (
+    "controllerPublishSecretRef",
+    "controllerExpandSecretRef",
+    "nodePublishSecretRef",
+    "nodeExpandSecretRef",
+)
+
+# In the order in which the server looks for them.
+SOURCES: dict[str, Check] = {
+    "hostPath": validate_host_path,
+    "gcePersistentDisk": PERSISTENT["gcePersistentDisk"],
+    "awsElasticBlockStore": PERSISTENT["awsElasticBlockStore"],
+    "glusterfs": PERSISTENT["glusterfs"],
+    "flocker": PERSISTENT["flocker"],
+    "nfs": validate_nfs,
+    "rbd": PERSISTENT["rbd"],
+    "quobyte": PERSISTENT["quobyte"],
+    "cephfs": PERSISTENT["cephfs"],
+    "iscsi": PERSISTENT["iscsi"],
+    "cinder": PERSISTENT["cinder"],
+    "fc": PERSISTENT["fc"],
+    "flexVolume": PERSISTENT["flexVolume"],
+    "azureFile": PERSISTENT["azureFile"],
+    "vsphereVolume": PERSISTENT["vsphereVolume"],
+    "photonPersistentDisk": PERSISTENT["photonPersistentDisk"],
+    "portworxVolume": PERSISTENT["portworxVolume"],
+    "azureDisk": PERSISTENT["azureDisk"],
+    "scaleIO": PERSISTENT["scaleIO"],
+    "local": _local,
+    "storageos": PERSISTENT["storageos"],
+    "csi": _csi,
+}
+
+
+def _update(spec: Object, before: Object) -> Causes:
+    sources = [{name: it[name] for name in SOURCES if name in it} for it in (spec, before)]
+    new, old = sources
+    added = (new.get("csi") or {}).get("controllerExpandSecretRef")
+    if added and "csi" in old and "controllerExpandSecretRef" not in old["csi"]:
+        csi = {key: it for key, it in new["csi"].items() if key != "controllerExpandSecretRef"}
+        new = {**new, "csi": csi}
+    if new != old:
+        why = "spec.persistentvolumesource is immutable after creation"
+        yield causes.forbidden("spec.persistentvolumesource", f"{why}\n{difference(old, new)}")
+    yield from checks.immutable("volumeMode", spec["volumeMode"], before.get("volumeMode"))
+    affinity, was = spec.get("nodeAffinity"), before.get("nodeAffinity")
+    if was is not None and affinity != was:
+        why = f"{checks.IMMUTABLE}, except for updating from beta label to GA"
+        yield causes.invalid("nodeAffinity", affinity, why)
+    if "volumeAttributesClassName" in before and "volumeAttributesClassName" not in spec:
+        why = "update from non-nil value to nil is forbidden"
+        yield causes.forbidden("spec.volumeAttributesClassName", why)

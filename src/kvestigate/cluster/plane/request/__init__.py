@@ -1,0 +1,1 @@
+"""One request being read: its body, its options, the form of the answer, its turn among others."""

@@ -1,0 +1,322 @@
+"""The request body as an object, refused the way kube-apiserver refuses it. Pure."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import msgspec
+
+from kvestigate.cluster.plane.model.kind import Kind, Object
+from kvestigate.cluster.plane.request.call import Call
+from kvestigate.errors import BadRequest, InputError, UnsupportedMediaType
+from kvestigate.kube import causes, duplicates, facts
+from kvestigate.kube.duplicates import ONCE, Repeated
+
+_decode = msgspec.json.Decoder().decode
+
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+ACCEPTED = f"application/json, application/yaml, {PROTOBUF}"
+
+
+def decode(call: Call) -> Object:
+    """The object in the body of a create or update, checked against the path's kind and brought
+    into its stored version."""
+    obj, repeated = read(call.request.body, call.request.headers.get("content-type"), call.served)
+    if call.served.type is None:
+        _check_custom_identity(obj, call)
+    else:
+        check_identity(obj, call.served)
+    if obj.get("metadata") is None:
+        obj["metadata"] = {}
+    return call.served.to_stored(normal_form(obj, call, repeated))
+
+
+def parse(data: bytes, content_type: str, kind: Kind) -> Object:
+    """The object that a body is."""
+    return read(data, content_type, kind)[0]
+
+
+def read(data: bytes, content_type: str, kind: Kind) -> tuple[Object, Repeated]:
+    """The object that a body is, and what it says twice."""
+    media = content_type.partition(";")[0].strip() or "application/json"
+    repeated = ONCE
+    if media == "application/json":
+        value, repeated = _json(data, kind)
+    elif media == "application/yaml":
+        value, repeated = _yaml(data, kind)
+    elif media == PROTOBUF and kind.type is not None:
+        value = _protobuf(data, kind)
+    else:
+        raise UnsupportedMediaType(
+            "the body of the request was in an unknown format - accepted media types include: "
+            f"{ACCEPTED}"
+        )
+    if value is None:
+        return {}, repeated
+    if not isinstance(value, dict):
+        raise _no_json(
+            kind, data, f"json: cannot unmarshal {go_type(value)} into Go value of {_TYPE}"
+        )
+    for field in ("apiVersion", "kind"):
+        if (told := value.get(field)) is not None and not isinstance(told, str):
+            raise _no_json(kind, data, _mistyped(field, told))
+    return value, repeated
+
+
+def _mistyped(field: str, told: Any) -> str:
+    return f"json: cannot unmarshal {go_type(told)} into Go struct field .{field} of type string"
+
+
+class Misfit(Exception):
+    """Why a value is no object of the kind; the verb decides what error that is."""
+
+
+def check_identity(obj: Object, kind: Kind) -> None:
+    """kind and apiVersion may be left out, but not be another's."""
+    try:
+        identify(obj, kind)
+    except Misfit as misfit:
+        told_kind, told_version = obj.get("kind"), obj.get("apiVersion") or ""
+        version = told_version.rpartition("/")[2] or kind.resource.version
+        raise BadRequest(
+            f'{told_kind or kind.resource.kind} in version "{version}" cannot be handled as a '
+            f"{kind.resource.kind}: {misfit}"
+        ) from None
+
+
+def _check_custom_identity(obj: Object, call: Call) -> None:
+    """Of custom resources: both must be said, and be right."""
+    resource = call.served.resource
+    told_kind, told_version = obj.get("kind") or "", obj.get("apiVersion") or ""
+    if not told_kind:
+        shown = call.request.body.decode(errors="replace")
+        raise _unrecognized(
+            call.served, call.request.body, f"Object 'Kind' is missing in '{shown}'"
+        )
+    if told_version != resource.api_version:
+        unknown = [name for name in sorted(obj) if name not in ("apiVersion", "kind", "metadata")]
+        call.warnings.extend(f'unknown field "{name}"' for name in unknown)
+        raise BadRequest(
+            f"the API version in the data ({told_version}) does not match the expected API "
+            f"version ({resource.api_version})"
+        )
+    if told_kind != resource.kind:
+        cause = causes.invalid("kind", told_kind, f"must be {resource.kind}")
+        name = (obj.get("metadata") or {}).get("name") or ""
+        raise causes.reject(told_kind, resource.group, name, [cause])
+
+
+def identify(obj: Object, kind: Kind) -> None:
+    resource = kind.resource
+    told_kind = obj.get("kind") or resource.kind
+    told_version = obj.get("apiVersion") or resource.api_version
+    if told_kind != resource.kind or told_version != resource.api_version:
+        for field, told in (("apiVersion", told_version), ("kind", told_kind)):
+            if not isinstance(told, str):
+                why = _mistyped(field, told)
+                raise Misfit(f"couldn't get version/kind; json parse error: {why}")
+        group, _, version = told_version.rpartition("/")
+        if group == resource.group and told_kind == resource.kind and group:
+            raise BadRequest(
+                f"the API version in the data ({told_version}) does not match the expected API "
+                f"version ({resource.api_version})"
+            )
+        if facts.for_kind(group, version, told_kind) is None:
+            if told_kind == resource.kind and group in _groups():
+                raise BadRequest(
+                    f"the API version in the data ({told_version}) does not match the expected "
+                    f"API version ({resource.api_version})"
+                )
+            raise Misfit(f'no kind "{told_kind}" is registered for version "{told_version}"')
+        raise Misfit(
+            f"converting ({version}.{told_kind}) to ({internal_type(kind)}): unknown conversion"
+        )
+    obj["kind"], obj["apiVersion"] = resource.kind, resource.api_version
+
+
+@cache
+def _groups() -> frozenset[str]:
+    """Those with a name that kube-apiserver has ever served."""
+    return frozenset({group for group, _, _ in facts.kinds().values() if group} | {"extensions"})
+
+
+def internal_type(kind: Kind) -> str:
+    """The type that kube-apiserver itself works with, as its texts name it: `core.Pod`."""
+    if kind.type is None:
+        return "unstructured.Unstructured"
+    package = kind.resource.group.partition(".")[0]
+    return f"{_PACKAGES.get(package, package)}.{kind.resource.kind}"
+
+
+_PACKAGES = {"": "core", "events": "core"}
+
+
+def normal_form(obj: Object, call: Call, repeated: Repeated = ONCE) -> Object:
+    """The object as its type keeps it; misfits are treated as `fieldValidation` asks."""
+    try:
+        return fit(obj, call, repeated)
+    except Misfit as misfit:
+        resource = call.served.resource
+        raise BadRequest(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: {misfit}"
+        ) from None
+
+
+def fit(
+    obj: Object, call: Call, repeated: Repeated = ONCE, *, known: Object | None = None
+) -> Object:
+    """`known` is an object in its normal form: what `obj` shares with it is not looked at."""
+    if known is None or call.served.type is None or not _goes_on(obj, known):
+        return _fit(obj, call, repeated)
+    meta = obj["metadata"]
+    part, part_of_meta = _unshared(obj, known), _unshared(meta, known["metadata"])
+    touched = {**part, "metadata": part_of_meta}
+    fitted = _fit(touched, call, repeated)
+    if fitted is touched:
+        return obj
+    renewed_meta = _renewed(meta, part_of_meta, fitted["metadata"])
+    return {**_renewed(obj, part, fitted), "metadata": renewed_meta}
+
+
+_ABSENT = object()
+
+
+def _unshared(obj: Object, known: Object) -> Object:
+    if obj is known:
+        return {}
+    return {name: value for name, value in obj.items() if known.get(name, _ABSENT) is not value}
+
+
+def _renewed(obj: Object, part: Object, fitted: Object) -> Object:
+    """The object with a part of its fields as they are in `fitted`, or not there."""
+    return {
+        name: fitted[name] if name in part else value
+        for name, value in obj.items()
+        if name not in part or name in fitted
+    }
+
+
+def _goes_on(obj: Object, known: Object) -> bool:
+    """Whether nothing is missing that was there: what that leaves depends on the whole type."""
+    meta = obj["metadata"]
+    return (
+        isinstance(meta, dict)
+        and known.keys() <= obj.keys()
+        and known["metadata"].keys() <= meta.keys()
+    )
+
+
+def _fit(obj: Object, call: Call, repeated: Repeated) -> Object:
+    if repeated is ONCE and (tidy := call.served.tidied(obj)) is not None:
+        return tidy
+    found = call.served.problems(obj)
+    if found.mistyped:
+        raise Misfit(found.mistyped)
+    if found or repeated.warnings:
+        if call.served.type is not None:  # what it does not know it does not read twice
+            repeated = repeated.without(found.warnings)
+        strict = strictness(call)
+        if strict == "Strict":
+            told = (*repeated.complaints, *found.warnings)[: duplicates.MOST_TOLD]
+            raise Misfit(f"strict decoding error: {', '.join(told)}")
+        if strict == "Warn":
+            told = (*repeated.warnings, *found.warnings)[: duplicates.MOST_TOLD]
+            call.warnings.extend(told)
+    fitted = call.served.normalised(obj)
+    if obj["metadata"].get("managedFields") == []:  # says more than nothing: forget them
+        fitted = {**fitted, "metadata": {**fitted["metadata"], "managedFields": []}}
+    return fitted
+
+
+def strictness(call: Call) -> str:
+    return call.info.params.get("fieldValidation", "") or "Warn"
+
+
+def _json(data: bytes, kind: Kind) -> tuple[Any, Repeated]:
+    try:
+        return duplicates.checked(data, _decode(data), merging=kind.type is not None)
+    except UnicodeDecodeError:  # as Go does, replace what is no UTF-8
+        return _json(data.decode("utf-8", "replace").encode(), kind)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise _no_json(kind, data, json_complaint(data, error)) from None
+
+
+def json_complaint(data: bytes, error: Exception) -> str:
+    """What is wrong with bytes that the decoder refused."""
+    from kvestigate.kube.json_syntax import END, complaint
+
+    # Go looks at bytes, and shows each as the character of that number.
+    found = complaint(data[:_EXAMINED].decode("latin-1"))
+    if found == END and len(data) > _EXAMINED and str(error) != _TRUNCATED:
+        return str(error)
+    return found or str(error)
+
+
+_EXAMINED = 16 * 1024
+"""Bytes in which a mistake is looked for: to go through megabytes would hold up everybody."""
+_TRUNCATED = "Input data was truncated"
+"""The decoder's words for a text that ends too early."""
+
+
+def _yaml(data: bytes, kind: Kind) -> tuple[Any, Repeated]:
+    from kvestigate.kube.yaml_documents import complaint, load
+
+    try:
+        documents = load(data.decode(), source="body", lenient=True)
+    except UnicodeDecodeError as error:
+        raise _unrecognized(kind, data, f"yaml: {error}") from None
+    except InputError as error:
+        raise _unrecognized(kind, data, complaint(error)) from None
+    if not documents:
+        return None, ONCE
+    return documents[0].value, duplicates.in_yaml(documents[0].repeated)
+
+
+def _protobuf(data: bytes, kind: Kind) -> Object:
+    from kvestigate.cluster.plane.request.protobuf import envelope
+
+    resource = kind.resource
+    try:
+        return envelope.decode(data, resource.kind, resource.api_version)
+    except envelope.Unrecognized as error:
+        raise _unrecognized(kind, data, str(error)) from None
+    except envelope.Undecodable as error:
+        raise BadRequest(
+            f'{error.kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: {error}"
+        ) from None
+
+
+# The anonymous type into which Go reads an object's identity.
+_TYPE = (
+    'type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; '
+    'Kind string "json:\\"kind,omitempty\\"" }'
+)
+_SHOWN = 30
+"""Bytes of a body that are shown when it is no object."""
+
+
+def go_type(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, dict):
+        return "object"
+    return "array" if isinstance(value, list) else "number"
+
+
+def _no_json(kind: Kind, data: bytes, why: str) -> BadRequest:
+    return _unrecognized(kind, data, f"couldn't get version/kind; json parse error: {why}")
+
+
+def _unrecognized(kind: Kind, data: bytes, why: str) -> BadRequest:
+    shown = data[:_SHOWN].decode(errors="replace") if data[:1] == b"{" else data[:_SHOWN].hex()
+    if len(data) > _SHOWN:
+        shown += " ..."
+    return BadRequest(
+        f"the object provided is unrecognized (must be of type {kind.resource.kind}): {why} "
+        f"({shown or '<empty>'})"
+    )

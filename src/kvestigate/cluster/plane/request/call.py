@@ -1,0 +1,153 @@
+"""One API request on its way through a plane: everything a verb may need."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable
+from random import Random
+
+import msgspec
+from msgspec.structs import replace
+
+from kvestigate.aio.clock import Clock
+from kvestigate.cluster.plane.access.authn.interface import Authenticator
+from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
+from kvestigate.cluster.plane.access.authz.interface import Authorizer
+from kvestigate.cluster.plane.egress.reach import Backends
+from kvestigate.cluster.plane.model.kind import Kind, Scene
+from kvestigate.cluster.plane.model.request_info import RequestInfo
+from kvestigate.cluster.plane.model.user import User
+from kvestigate.cluster.plane.request.fairness import Fairness
+from kvestigate.cluster.plane.request.negotiate import Representation
+from kvestigate.cluster.plane.store.model import Item
+from kvestigate.cluster.plane.store.plane import Plane
+from kvestigate.cluster.plane.store.state import PlaneState
+from kvestigate.errors import AlreadyExists, BadRequest, Conflict, NotFound
+from kvestigate.http.message import Request
+from kvestigate.kube import causes, names
+
+
+class Call(msgspec.Struct, frozen=True):
+    plane: Plane
+    info: RequestInfo
+    served: Kind
+    """The kind at the version that the client speaks."""
+    user: User
+    request: Request
+    form: Representation
+    clock: Clock
+    random: Random
+    """The source of uids and generated names: seeded where runs must repeat."""
+    backends: Backends
+    """The way to kubelets and pods."""
+    issuer: TokenIssuer
+    """Of service-account tokens."""
+    authorizer: Authorizer
+    """Asked again when a request does more than its verb says."""
+    authenticator: Authenticator
+    """Asked whose a token is that somebody else was shown."""
+    warnings: list[str]
+    """Sent along with the answer."""
+    notes: dict[str, str]
+    """Kept in the audit log."""
+    fairness: Fairness
+
+    @property
+    def kind(self) -> Kind:
+        """The kind whose rules the objects follow, at the version in which they are stored."""
+        return self.served.stored
+
+    async def pause(self) -> None:
+        """Let others have their turn: to be called after every half millisecond of work."""
+        await self.fairness.pause(self.plane.name)
+
+    def breathe(self) -> Awaitable[None]:
+        """Between two steps of a request: let others have their turn if the first took long."""
+        return self.fairness.breathe(self.plane.name)
+
+    def require(self, verb: str) -> None:
+        """Forbidden, unless the user may do this too."""
+        info = replace(self.info, verb=verb)
+        self.authorizer.authorize(self.plane.state, self.user, info)
+
+    def scene(self, state: PlaneState) -> Scene:
+        return Scene(state, self.user, self.clock.now(), self.info.subresource)
+
+    @property
+    def namespace(self) -> str:
+        """Of the object; empty for cluster-scoped ones."""
+        return self.info.namespace if self.kind.resource.namespaced else ""
+
+    def find(self, state: PlaneState) -> Item:
+        """The object that the path names, or NotFound."""
+        info, kind = self.info, self.served.stored
+        namespace = info.namespace if kind.resource.namespaced else ""
+        item = state.get(kind.key, namespace, info.name)
+        if item is None:
+            raise self.not_found()
+        return item
+
+    @property
+    def dry_run(self) -> bool:
+        value = self.info.params.get("dryRun")
+        if value is not None and value != "All":
+            cause = causes.unsupported("dryRun", [value], ["All"])
+            raise causes.reject(_OPTIONS[self.info.verb], "meta.k8s.io", "", [cause])
+        return value == "All"
+
+    @property
+    def field_manager(self) -> str:
+        """Who changes fields: as told, else the program before the `/` of the User-Agent."""
+        told = self.info.params.get("fieldManager", "")
+        if told:
+            return told
+        agent = self.request.headers.get("user-agent").partition("/")[0]
+        return agent[:128] or "unknown"
+
+    def not_found(self) -> NotFound:
+        self.check_name()
+        return NotFound(self._say("not found"), details=self._details())
+
+    def check_name(self) -> None:
+        """Refuse names that no object can have, as they would lead elsewhere in a path."""
+        name = self.info.name
+        if problems := names.path_segment_problems(name):
+            told = msgspec.json.encode(name).decode()
+            raise BadRequest(f"Name parameter invalid: {told}: {';'.join(problems)}")
+
+    def already_exists(self, name: str) -> AlreadyExists:
+        resource = self.served.resource
+        return AlreadyExists(
+            f'{resource.qualified} "{name}" already exists', details=self._details(name)
+        )
+
+    def conflict(self, why: str) -> Conflict:
+        return Conflict(
+            f"Operation cannot be fulfilled on {self.served.resource.qualified} "
+            f'"{self.info.name}": {why}',
+            details=self._details(),
+        )
+
+    def modified(self) -> Conflict:
+        return self.conflict(
+            "the object has been modified; please apply your changes to the latest version and "
+            "try again"
+        )
+
+    def _say(self, what: str) -> str:
+        return f'{self.served.resource.qualified} "{self.info.name}" {what}'
+
+    def _details(self, name: str | None = None) -> dict[str, str]:
+        resource = self.served.resource
+        details = {"name": self.info.name if name is None else name}
+        if resource.group:
+            details["group"] = resource.group
+        return {**details, "kind": resource.plural}
+
+
+_OPTIONS = {
+    "create": "CreateOptions",
+    "update": "UpdateOptions",
+    "patch": "PatchOptions",
+    "delete": "DeleteOptions",
+    "deletecollection": "DeleteOptions",
+}

@@ -1,0 +1,93 @@
+"""Label and field selectors of a list or watch, over stored items. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kvestigate.cluster.plane.model import objects
+from kvestigate.cluster.plane.model.kind import Kind
+from kvestigate.cluster.plane.model.request_info import RequestInfo
+from kvestigate.cluster.plane.store.model import Item
+from kvestigate.errors import BadRequest, InputError
+from kvestigate.kube import causes, field_selectors, selectors
+from kvestigate.kube.field_selectors import FieldSelector
+from kvestigate.kube.selectors import LabelSelector
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    kind: Kind
+    namespace: str
+    """Empty: all namespaces."""
+    labels: LabelSelector
+    fields: FieldSelector
+
+    @property
+    def everything(self) -> bool:
+        """Whether every item in the namespace's scope is selected."""
+        return self.labels.selects_everything and self.fields.selects_everything
+
+    def has(self, item: Item) -> bool:
+        if self.namespace and item.namespace != self.namespace:
+            return False
+        if not self.labels.matches(item.labels):
+            return False
+        return self.fields.selects_everything or self.fields.matches(
+            objects.fields_of(item, self.kind)
+        )
+
+
+_BAD_KEY = re.compile(r"label key '(?P<key>.*?)': (?P<why>.*)")
+_NO_INTEGER = re.compile(r"(?P<why>for 'Gt', .* integer), got \['(?P<value>.*)'\]")
+_BETWEEN = ("identifier after ','", "',' or 'end of string'", "!, identifier, or 'end of string'")
+"""What is expected where no requirement is being read."""
+_BAD_VALUE = re.compile(r"value '(?P<value>.*?)' of label '(?P<key>.*?)': (?P<why>.*)")
+
+
+def _labels(text: str) -> LabelSelector:
+    try:
+        return selectors.parse_labels(text)
+    except InputError as error:
+        why = _bare(error).replace(", expected: '('", " expected: '('")
+        if why.endswith(tuple(f"expected: {what}" for what in _BETWEEN)):
+            raise BadRequest(why) from None
+        raise BadRequest(f"unable to parse requirement: {_in_their_words(why)}") from None
+
+
+def _in_their_words(why: str) -> str:
+    """What is wrong with a requirement, as kube-apiserver blames it."""
+    if match := _BAD_VALUE.fullmatch(why):
+        place, told = f"values[0][{match['key']}]", match["value"]
+    elif match := _BAD_KEY.fullmatch(why):
+        place, told = "<nil>", match["key"]
+    elif match := _NO_INTEGER.fullmatch(why):
+        place, told = "values[0]", match["value"]
+    else:
+        return why
+    return str(causes.invalid(place, told, match["why"]))
+
+
+def _fields(text: str) -> FieldSelector:
+    try:
+        return field_selectors.parse_fields(text)
+    except InputError as error:
+        raise BadRequest(f"invalid selector: '{text}'; {_bare(error)}") from None
+
+
+def _bare(error: InputError) -> str:
+    """What is wrong, without where: the API server does not say."""
+    return error.message.removeprefix(f"{error.where}: ")
+
+
+def selection(info: RequestInfo, kind: Kind) -> Selection:
+    labels = _labels(info.params.get("labelSelector", ""))
+    fields = _fields(info.params.get("fieldSelector", ""))
+    for term in fields.terms:
+        if not kind.selects_by(term.path):
+            raise BadRequest(kind.field_refusal(term.path))
+    if info.name:
+        # A watch on one object's path selects it by name.
+        named = field_selectors.FieldTerm("metadata.name", info.name)
+        fields = FieldSelector((*fields.terms, named))
+    return Selection(kind, info.namespace if kind.resource.namespaced else "", labels, fields)

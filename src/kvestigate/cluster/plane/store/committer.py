@@ -1,0 +1,215 @@
+"""Group commit: what is decided in a turn of the loop is committed together, and so is what is
+decided while a commit is on its way to disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from kvestigate.cluster.plane.store.errors import StoreError, StoreFailed
+from kvestigate.cluster.plane.store.interface import NO_REFUSALS, Appended, Backend, Refusals, Step
+
+_COMMITS = 64
+"""Cleaning waits for a pause in the writing, but not for more than this many commits."""
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A step that the writers after it build upon, and that nobody else can see yet."""
+
+    step: Step
+    settle: Callable[[], None]
+    """It is durable: show it."""
+    revert: Callable[[], None]
+    """It never will be: undo it for the writers too."""
+
+
+_Refused: TypeAlias = tuple[Decision, asyncio.Future[None], StoreError]
+
+
+class Committer:
+    """Brings decisions to the backend in order; owns the one task that waits for it."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._queue: list[tuple[Decision, asyncio.Future[None]]] = []
+        self._task: asyncio.Task[None] | None = None
+        self._closing = False
+        self._under_way = 0
+        """How much of the queue the backend has in its hands."""
+        self._home: asyncio.AbstractEventLoop | None = None
+        self._curious: list[asyncio.Future[None]] = []
+
+    def open(self) -> None:
+        """The loop that runs now is the one that waits for the backend.
+
+        Those who decide may run in others on the same thread, which stand still now and then.
+        """
+        self._home = asyncio.get_running_loop()
+
+    def submit(self, decision: Decision) -> asyncio.Future[None] | None:
+        """None: it is settled already; else the future says when, or raises StoreFailed.
+
+        It is the caller's alone: who cancels it stops waiting, not the write.
+        """
+        if self._closing:
+            decision.revert()
+            raise StoreFailed("the store is closed")
+        if not self._backend.durable:
+            decision.settle()
+            return None
+        if self._task is None and not self._queue and self._home is not None:
+            self._home.call_soon(self._begin)
+        return self._enqueue(decision)
+
+    async def settled(self, decision: Decision) -> None:
+        """Submit and wait. Who stops waiting does not stop the write."""
+        done = self.submit(decision)
+        if done is not None:
+            await done
+
+    def note(self, step: Step) -> None:
+        """Pass on a step that changes nothing anybody can see, and that nobody waits for."""
+        if not self._closing:
+            self.submit(Decision(step, _nothing, _nothing))
+
+    def newer(self, plane: str, revision: int) -> Awaitable[bool] | None:
+        """Has another server written to the plane since? It has been reported, then."""
+        return self._backend.newer(plane, revision)
+
+    def abandon(self, plane: str, error: StoreError) -> None:
+        """The plane is gone: what was to be appended to it and is not under way never will be."""
+        _give_up(self._appends_to({plane: error}, self._under_way))
+
+    async def progress(self) -> None:
+        """Wait until something that was decided is settled, if anything is not."""
+        if self._queue:
+            settled = asyncio.get_running_loop().create_future()
+            self._curious.append(settled)
+            await settled
+
+    async def so_far(self) -> None:
+        """Wait until nothing of what is decided now is still to be settled or given up."""
+        if self._queue:
+            last = self._queue[-1]
+            while any(each is last for each in self._queue):
+                await self.progress()
+
+    async def idle(self) -> None:
+        """Wait until everything decided is durable and everything to clean is clean."""
+        self._begin()
+        if self._task is not None:
+            await asyncio.shield(self._task)
+
+    async def close(self) -> None:
+        """Settle what was decided; take nothing more."""
+        self._closing = True
+        self._begin()
+        if self._task is not None:
+            await self._task
+
+    def _enqueue(self, decision: Decision) -> asyncio.Future[None]:
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._queue.append((decision, done))
+        return done
+
+    def _begin(self) -> None:
+        """Commit together what was decided in one turn of the loop."""
+        if self._task is None and self._queue:
+            size = self._under_way = len(self._queue)
+            commit = self._backend.commit([decision.step for decision, _ in self._queue])
+            self._task = asyncio.get_running_loop().create_task(self._run(commit, size))
+
+    async def _run(self, commit: Awaitable[Refusals] | None, size: int) -> None:
+        """Commit until there is nothing left to write and nothing left to clean."""
+        commits = 0
+        try:
+            while True:
+                if commit is not None:
+                    commits += 1
+                    self._under_way = size
+                    await self._outcome(commit, size)
+                    self._under_way = 0
+                # The writers just acknowledged come back in this turn; let them form a group.
+                await asyncio.sleep(0)
+                size = len(self._queue)
+                if size and commits < _COMMITS:
+                    commit = self._backend.commit([decision.step for decision, _ in self._queue])
+                    continue
+                commit, commits = None, 0
+                if (self._closing and not size) or not await self._more_after_tidying():
+                    return
+        finally:
+            self._task = None
+
+    async def _outcome(self, commit: Awaitable[Refusals], size: int) -> None:
+        try:
+            refusals = await commit
+        except StoreFailed as error:
+            self._fail(error)
+        else:
+            self._settle(size, refusals)
+        curious, self._curious = self._curious, []
+        for waiting in curious:
+            if not waiting.done():
+                waiting.set_result(None)
+
+    async def _more_after_tidying(self) -> bool:
+        try:
+            more = await self._backend.tidy()
+        except StoreFailed:
+            more = False  # it is tried again after the next write, which reports the failure
+        return more or bool(self._queue)
+
+    def _settle(self, size: int, refusals: Refusals = NO_REFUSALS) -> None:
+        settled, self._queue = self._queue[:size], self._queue[size:]
+        refused: list[_Refused] = []
+        for place, (decision, done) in enumerate(settled):
+            if place in refusals:
+                refused.append((decision, done, refusals[place]))
+                continue
+            decision.settle()
+            if not done.done():
+                done.set_result(None)
+        if refused:
+            # What was decided on top of appends that did not happen cannot happen either.
+            reasons = {
+                decision.step.plane: error
+                for decision, _, error in refused
+                if isinstance(decision.step, Appended)
+            }
+            _give_up(refused + self._appends_to(reasons, 0))
+
+    def _appends_to(self, reasons: Mapping[str, StoreError], start: int) -> list[_Refused]:
+        """Take the appends to some planes out of the queue, from `start` on."""
+        kept = self._queue[:start]
+        taken: list[_Refused] = []
+        for decision, done in self._queue[start:]:
+            step = decision.step
+            if isinstance(step, Appended) and step.plane in reasons:
+                taken.append((decision, done, reasons[step.plane]))
+            else:
+                kept.append((decision, done))
+        self._queue = kept
+        return taken
+
+    def _fail(self, error: StoreFailed) -> None:
+        """What is queued was decided on top of what failed, so all of it goes, newest first."""
+        failed, self._queue = self._queue, []
+        _give_up([(*each, StoreFailed(error.message, hint=error.hint)) for each in failed])
+
+
+def _give_up(refused: list[_Refused]) -> None:
+    for decision, _, _ in reversed(refused):
+        decision.revert()
+    for _, done, error in refused:
+        if not done.done():
+            done.set_exception(error)
+            done.exception()  # a step that nobody waits for must not warn
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,165 @@
+"""The recent changes of every plane, bounded: what watches resume from.
+
+There is one journal a server, so the bound on memory holds for all planes together, while the
+bound on changes holds for each plane, so that a busy plane forgets its own past first.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kvestigate.cluster.plane.store.errors import Compacted
+from kvestigate.cluster.plane.store.model import Change, total_bytes
+
+if TYPE_CHECKING:
+    from kvestigate.cluster.plane.store.plane import Plane
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How much history is kept. Trimming starts a tenth above, so that it comes in batches."""
+
+    changes: int = 10_000
+    """Of one plane."""
+    seconds: float = 3600.0
+    """Older changes go when the next one is made."""
+    total_bytes: int = 256 * 1024 * 1024
+    """Of all planes in memory."""
+
+
+class History:
+    """The retained changes of one plane, oldest first."""
+
+    __slots__ = ("_changes", "compacted", "plane")
+
+    def __init__(self, plane: str, compacted: int, changes: Sequence[Change] = ()) -> None:
+        self.plane = plane
+        self.compacted = compacted
+        """Changes up to this revision are gone; watching from here still works."""
+        self._changes = list(changes)
+
+    def __len__(self) -> int:
+        return len(self._changes)
+
+    def since(self, revision: int) -> list[Change]:
+        """All changes after `revision`, or Compacted when some of them are gone."""
+        if revision < self.compacted:
+            raise Compacted(revision, self.compacted)
+        return self._changes[self._after(revision) :]
+
+    def extend(self, changes: Sequence[Change]) -> None:
+        self._changes.extend(changes)
+
+    def restart(self, compacted: int, changes: Sequence[Change]) -> None:
+        """Begin anew with what was loaded."""
+        self.compacted = compacted
+        self._changes = list(changes)
+
+    def revision_of(self, index: int) -> int:
+        return self._changes[index].revision
+
+    def drop(self, revision: int) -> int:
+        """Forget the changes up to `revision`; the bytes they held."""
+        end = self._after(revision)
+        freed = total_bytes(self._changes[:end])
+        del self._changes[:end]
+        self.compacted = max(self.compacted, revision)
+        return freed
+
+    def _after(self, revision: int) -> int:
+        return bisect_right(self._changes, revision, key=_revision)
+
+
+def _revision(change: Change) -> int:
+    return change.revision
+
+
+class Journal:
+    """Keeps the histories of all planes within the retention."""
+
+    def __init__(self, retention: Retention, clock: Callable[[], float]) -> None:
+        self._retention = retention
+        self._most = retention.changes + retention.changes // 10
+        self._oldest = retention.seconds * 1.1
+        self._fullest = retention.total_bytes * 1.1
+        self._clock = clock
+        self._arrivals: deque[tuple[float, History, int]] = deque()
+        """(time, history, its last revision then) of each append, so the oldest goes first. The
+        time is ours, as changes may be dated by another."""
+        self._bytes = 0
+        self._count = 0
+        self.listener: Callable[[str], None] | None = None
+        """Called with the name of every plane that has changed."""
+        self.time_of: Callable[[Plane], float | None] = lambda _: None
+        """The time of planes that have one of their own."""
+
+    def date(self, plane: Plane) -> float:
+        """When a change of the plane happens that is made now."""
+        own = self.time_of(plane)
+        return self._clock() if own is None else own
+
+    def append(self, history: History, changes: Sequence[Change]) -> list[History]:
+        """Add the changes; the histories that were trimmed to make room."""
+        if not changes:
+            return []
+        history.extend(changes)
+        now = self._clock()
+        self._admit(history, changes, now)
+        if len(history) <= self._most and not self._is_over(now):
+            return []
+        return self._trim(history, now)
+
+    def adopt(self, history: History) -> None:
+        """Count a history that was loaded with its changes."""
+        if len(history):
+            self._admit(history, history.since(history.compacted), self._clock())
+
+    def forget(self, history: History) -> None:
+        """Its plane is gone."""
+        self._drop(history, history.revision_of(-1) if len(history) else history.compacted)
+
+    def _admit(self, history: History, changes: Sequence[Change], now: float) -> None:
+        self._bytes += total_bytes(changes)
+        self._count += len(changes)
+        self._arrivals.append((now, history, changes[-1].revision))
+
+    def _drop(self, history: History, revision: int) -> None:
+        before = len(history)
+        self._bytes -= history.drop(revision)
+        self._count -= before - len(history)
+        if len(self._arrivals) > 2 * self._count + 1000:
+            # Planes that forget by count leave their arrivals behind.
+            live = (each for each in self._arrivals if each[2] > each[1].compacted)
+            self._arrivals = deque(live)
+
+    def _trim(self, history: History, now: float) -> list[History]:
+        trimmed: dict[str, History] = {}
+        if len(history) > self._most:
+            excess = len(history) - self._retention.changes
+            self._drop(history, history.revision_of(excess - 1))
+            trimmed[history.plane] = history
+        for old in self._expired(now):
+            trimmed[old.plane] = old
+        return list(trimmed.values())
+
+    def _is_over(self, now: float) -> bool:
+        """Whether there are changes that are too old, or too many bytes of them."""
+        if not self._arrivals:
+            return False
+        return now - self._arrivals[0][0] > self._oldest or self._bytes > self._fullest
+
+    def _expired(self, now: float) -> list[History]:
+        age, limit = self._retention.seconds, self._retention.total_bytes
+        dropped: list[History] = []
+        if not self._is_over(now):
+            return dropped
+        while self._arrivals and (now - self._arrivals[0][0] > age or self._bytes > limit):
+            _, history, revision = self._arrivals.popleft()
+            if revision > history.compacted:
+                self._drop(history, revision)
+                dropped.append(history)
+        return dropped

@@ -1,0 +1,210 @@
+"""Everything in a plane at one revision, as a value.
+
+Three levels of persistent maps: resource -> namespace -> name -> Item. A write copies one
+short path and shares the rest, so a snapshot is a reference, a fork is a reference, and two
+states that stem from each other are compared by walking only the namespaces that differ.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from itertools import islice
+from weakref import ref
+
+from immutables import Map
+
+from kvestigate.cluster.plane.store.model import Item, ResourceKey
+
+_DRIFT = 64
+"""Names that may come, go or change before beginning anew is cheaper than patching."""
+
+
+class Bucket:
+    """The objects of one resource in one namespace.
+
+    Lists are ordered by name. The order is computed when first asked for, shared with the
+    buckets that follow while the names stay the same, and patched rather than sorted anew
+    when a few have come or gone. What readers make of the objects is handed on like that, too.
+    """
+
+    __slots__ = ("_drift", "_order", "derived", "items", "touched")
+
+    def __init__(
+        self,
+        items: Map[str, Item],
+        order: tuple[str, ...] | None = None,
+        drift: tuple[str, ...] = (),
+    ) -> None:
+        self.items = items
+        self._order = order
+        self._drift = drift
+        """Names that came or went since `_order` was right."""
+        self.derived: ref[object] | None = None
+        """For whoever makes something of all the objects: where it is, if it is still there, and
+        in `touched` the names that came, went or changed since."""
+        self.touched: tuple[str, ...] = ()
+
+    def put(self, item: Item) -> Bucket:
+        items = self.items.set(item.name, item)
+        if len(items) == len(self.items):
+            return self._followed(Bucket(items, self._order, self._drift), item.name)
+        return self._drifted(items, item.name)
+
+    def remove(self, name: str) -> Bucket:
+        return self._drifted(self.items.delete(name), name)
+
+    def _drifted(self, items: Map[str, Item], name: str) -> Bucket:
+        if self._order is None or len(self._drift) >= _DRIFT:
+            return self._followed(Bucket(items), name)
+        return self._followed(Bucket(items, self._order, (*self._drift, name)), name)
+
+    def _followed(self, bucket: Bucket, name: str) -> Bucket:
+        if self.derived is not None and len(self.touched) < _DRIFT:
+            bucket.derived = self.derived
+            bucket.touched = (*self.touched, name)
+        return bucket
+
+    def names(self) -> tuple[str, ...]:
+        """All names, sorted."""
+        if self._order is None:
+            self._order = tuple(sorted(self.items))
+        elif self._drift:
+            order = list(self._order)
+            for name in set(self._drift):
+                at = bisect_left(order, name)
+                listed = at < len(order) and order[at] == name
+                if listed and name not in self.items:
+                    del order[at]
+                elif not listed and name in self.items:
+                    order.insert(at, name)
+            self._order, self._drift = tuple(order), ()
+        return self._order
+
+    def sorted(self, after: str = "") -> Iterator[Item]:
+        """The items by name, those that come after `after`."""
+        names = self.names()
+        items = self.items
+        start = bisect_right(names, after) if after else 0
+        return (items[name] for name in islice(names, start, None))
+
+
+_NOTHING: Map[str, Item] = Map()
+_EMPTY_BUCKET = Bucket(_NOTHING, ())
+
+
+class Collection:
+    """The objects of one resource, by namespace (`""` when it has none)."""
+
+    __slots__ = ("__weakref__", "_count", "_order", "buckets")
+
+    def __init__(
+        self, buckets: Map[str, Bucket], count: int, order: tuple[str, ...] | None = None
+    ) -> None:
+        self.buckets = buckets
+        self._count = count
+        self._order = order
+
+    def __len__(self) -> int:
+        return self._count
+
+    def get(self, namespace: str, name: str) -> Item | None:
+        bucket = self.buckets.get(namespace)
+        return None if bucket is None else bucket.items.get(name)
+
+    def namespaces(self) -> tuple[str, ...]:
+        """Those that hold an object, sorted."""
+        if self._order is None:
+            self._order = tuple(sorted(self.buckets))
+        return self._order
+
+    def items(
+        self, namespace: str | None = None, after: tuple[str, str] | None = None
+    ) -> Iterator[Item]:
+        """By namespace, then name; of one namespace or all; only those after a given key."""
+        if namespace is not None:
+            name = after[1] if after else ""
+            yield from self.buckets.get(namespace, _EMPTY_BUCKET).sorted(name)
+            return
+        last, name = after or ("", "")
+        namespaces = self.namespaces()
+        for each in islice(namespaces, bisect_left(namespaces, last), None):
+            yield from self.buckets[each].sorted(name if each == last else "")
+
+    def count_after(self, namespace: str | None, after: tuple[str, str]) -> int:
+        """How many come after a key in `items(namespace)`, without walking them."""
+        last, name = after
+        count = 0
+        if namespace is None:
+            later = self.namespaces()[bisect_right(self.namespaces(), last) :]
+            count = sum(len(self.buckets[each].items) for each in later)
+        names = self.buckets.get(last, _EMPTY_BUCKET).names()
+        return count + len(names) - bisect_right(names, name)
+
+    def count(self, namespace: str | None = None) -> int:
+        if namespace is None:
+            return self._count
+        return len(self.buckets.get(namespace, _EMPTY_BUCKET).items)
+
+    def put(self, item: Item) -> Collection:
+        old = self.buckets.get(item.namespace)
+        if old is None:
+            bucket = _EMPTY_BUCKET.put(item)
+            return Collection(self.buckets.set(item.namespace, bucket), self._count + 1)
+        bucket = old.put(item)
+        count = self._count + len(bucket.items) - len(old.items)
+        return Collection(self.buckets.set(item.namespace, bucket), count, self._order)
+
+    def remove(self, namespace: str, name: str) -> Collection:
+        bucket = self.buckets[namespace].remove(name)
+        if not bucket.items:
+            return Collection(self.buckets.delete(namespace), self._count - 1)
+        return Collection(self.buckets.set(namespace, bucket), self._count - 1, self._order)
+
+
+_NO_BUCKETS: Map[str, Bucket] = Map()
+EMPTY_COLLECTION = Collection(_NO_BUCKETS, 0, ())
+_NO_COLLECTIONS: Map[ResourceKey, Collection] = Map()
+
+
+class PlaneState:
+    """A plane at one revision. Holding it keeps it; it never changes."""
+
+    __slots__ = ("__weakref__", "collections", "revision")
+
+    def __init__(
+        self, revision: int = 0, collections: Map[ResourceKey, Collection] = _NO_COLLECTIONS
+    ) -> None:
+        self.revision = revision
+        self.collections = collections
+
+    def collection(self, resource: ResourceKey) -> Collection:
+        return self.collections.get(resource, EMPTY_COLLECTION)
+
+    def get(self, resource: ResourceKey, namespace: str, name: str) -> Item | None:
+        collection = self.collections.get(resource)
+        return None if collection is None else collection.get(namespace, name)
+
+    def __len__(self) -> int:
+        return sum(map(len, self.collections.values()))
+
+    def __iter__(self) -> Iterator[tuple[ResourceKey, Item]]:
+        """Every object, by resource, namespace and name."""
+        for resource in sorted(self.collections):
+            for item in self.collections[resource].items():
+                yield resource, item
+
+    def put(self, resource: ResourceKey, item: Item, revision: int | None = None) -> PlaneState:
+        """The state after this write, at the item's revision unless another is given."""
+        collection = self.collection(resource).put(item)
+        collections = self.collections.set(resource, collection)
+        return PlaneState(item.revision if revision is None else revision, collections)
+
+    def remove(self, resource: ResourceKey, namespace: str, name: str, revision: int) -> PlaneState:
+        collection = self.collections[resource].remove(namespace, name)
+        if not len(collection):
+            return PlaneState(revision, self.collections.delete(resource))
+        return PlaneState(revision, self.collections.set(resource, collection))
+
+
+EMPTY = PlaneState()

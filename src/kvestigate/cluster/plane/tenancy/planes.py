@@ -1,0 +1,72 @@
+"""The planes of a server: opened by name, made on first touch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kvestigate.aio.clock import Clock
+from kvestigate.cluster.plane.store.errors import NoPlane, PlaneExists
+from kvestigate.cluster.plane.store.plane import Plane
+from kvestigate.cluster.plane.store.store import Store
+from kvestigate.cluster.plane.store.transition import apply
+from kvestigate.cluster.plane.tenancy import timing
+from kvestigate.cluster.plane.tenancy.bootstrap import template
+from kvestigate.cluster.plane.tenancy.stepping import Idle, Workforce
+from kvestigate.cluster.plane.tenancy.timing import Times, Timing
+from kvestigate.errors import NotFound
+
+
+class Planes:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self.store = store
+        self.template = template(clock.now())
+        """What a plane is before anything was done to it."""
+        self.times = Times(clock)
+        store.tell_time(self.times.own)
+        self.workforce: Workforce = Idle()
+        """Who moves planes with a virtual clock, and may work on the others."""
+        self.on_delete: list[Callable[[str], None]] = []
+        """Who wants to know the names of planes that are deleted."""
+
+    async def find(self, name: str) -> Plane | None:
+        """The plane of that name, if there is one."""
+        plane = self.store.loaded(name)
+        if plane is not None:
+            return plane
+        try:
+            return await self.store.plane(name)
+        except NoPlane:
+            return None
+
+    async def open(self, name: str) -> Plane:
+        """The plane of that name; a new one is bootstrapped and shares all it starts with."""
+        while (plane := await self.find(name)) is None:
+            try:
+                return await self.create(name)
+            except PlaneExists:
+                continue
+        return plane
+
+    async def create(self, name: str, virtual: Timing | None = None) -> Plane:
+        """A new plane, bootstrapped; PlaneExists if there is one of that name.
+
+        With `virtual` it has its own time, which only steps move, and its own seed.
+        """
+        if virtual is None:
+            return await self.store.create(name, self.template)
+        start = template(virtual.now)
+        _, start = apply(start, [timing.put(start, virtual)], actor="", now=virtual.now)
+        return await self.store.create(name, start)
+
+    async def delete(self, name: str) -> None:
+        """Remove a plane with everything in it; NoPlane if there is none."""
+        self.workforce.dismiss(name)  # or they would write to it, and so make it anew
+        await self.store.delete(name)
+        self.workforce.dismiss(name)
+        for tell in self.on_delete:
+            tell(name)
+
+
+def missing(name: str) -> NotFound:
+    """What whoever asks about a plane is told when there is none."""
+    return NotFound(f'clusters "{name}" not found', details={"name": name, "kind": "clusters"})

@@ -1,0 +1,171 @@
+"""apply: a patch that says what its sender wants of an object, and so owns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kvestigate.cluster.plane.model.kind import Object
+from kvestigate.cluster.plane.request import body
+from kvestigate.cluster.plane.request.call import Call
+from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.store.model import Item
+from kvestigate.cluster.plane.verbs import managed, writing
+from kvestigate.cluster.plane.verbs.update import check_name, check_version
+from kvestigate.errors import AlreadyExists, ApiError, BadRequest, InputError
+from kvestigate.http.message import Response
+from kvestigate.kube import duplicates
+from kvestigate.kube.apply.checking import misfit
+from kvestigate.kube.duplicates import ONCE, Repeated
+from kvestigate.kube.patches import restoring
+from kvestigate.kube.yaml_documents import complaint, load
+
+MEDIA = "application/apply-patch+yaml"
+
+
+def is_asked_for(call: Call) -> bool:
+    """Whether a patch is an apply."""
+    return call.request.headers.get("content-type").partition(";")[0].strip() == MEDIA
+
+
+async def apply(call: Call) -> Response:
+    config = read(call)
+    await call.breathe()
+    if call.info.subresource or not _is_absent(call):
+        return forms.one(call, await _change(call, config))
+    try:
+        return forms.one(call, await _create(call, config), 201)
+    except AlreadyExists:  # by another writer, just now
+        return forms.one(call, await _change(call, config))
+
+
+def read(call: Call) -> Object:
+    """The configuration in the body, checked against the kind that is served."""
+    config = _decode(call)
+    _check_type(config, call)
+    given = config.get("metadata")
+    meta = given if isinstance(given, dict) else {}
+    if meta.get("managedFields") is not None:
+        raise BadRequest("metadata.managedFields must be nil")
+    if wrong := misfit(config, call.served.shape):
+        place = f"{_text(meta, 'namespace')}/{_text(meta, 'name')}"
+        raise ApiError(
+            f"failed to create typed patch object ({place}; {_type_text(config)}): {wrong}"
+        )
+    return {**config, "metadata": meta}
+
+
+async def _change(call: Call, config: Object) -> Item:
+    meta = config["metadata"]
+
+    def alter(current: Object, item: Item) -> Object:
+        changed = applied(call, config, current)
+        check_version(call, changed["metadata"].get("resourceVersion") or "", item)
+        return changed
+
+    pinned = bool(meta.get("resourceVersion"))
+    return await writing.change(call, alter, pinned=pinned, tracked=True)
+
+
+async def _create(call: Call, config: Object) -> Item:
+    if uid := config["metadata"].get("uid"):
+        raise call.conflict(
+            f"uid mismatch: the provided object specified uid {uid}, and no existing object was "
+            "found"
+        )
+    call.check_name()
+    call.require("create")
+    obj = applied(call, config, None)
+    obj["metadata"].pop("resourceVersion", None)
+    new = await writing.prepare_new(call, obj, tracked=True)
+    return await writing.commit_new(call, new)
+
+
+def applied(call: Call, config: Object, live: Object | None, *, speaking: str = "") -> Object:
+    """The stored form of what applying makes of an object; see `managed.apply`."""
+    made = managed.apply(call, config, live, speaking=speaking)
+    try:
+        fitted = body.fit(made, call)
+    except body.Misfit as why:
+        raise _unfit(call, config, made, str(why)) from None
+    check_name(fitted["metadata"].get("name") or "", call.info.name)
+    return call.served.to_stored(fitted)
+
+
+def _unfit(call: Call, config: Object, made: Object, why: str) -> ApiError:
+    """The configuration fits the shapes that are merged, but its values do not fit the types."""
+    if call.served.type is None:
+        resource = call.served.resource
+        return BadRequest(
+            f'{resource.kind} in version "{resource.version}" cannot be handled as a '
+            f"{resource.kind}: {why}"
+        )
+    meta, type_ = config["metadata"], _type_text(config)
+    place = f"{_text(meta, 'namespace')}/{_text(meta, 'name')}"
+    return ApiError(
+        f"failed to convert new object ({place}; {type_}) to proper version: unable to convert "
+        f"unstructured object to {type_}: {restoring.complaint(made, call.served.type) or why}"
+    )
+
+
+def _is_absent(call: Call) -> bool:
+    return call.plane.tip.get(call.kind.key, call.namespace, call.info.name) is None
+
+
+def _decode(call: Call) -> Object:
+    config, repeated = _parse(call.request.body)
+    if repeated.warnings:
+        strictness = body.strictness(call)
+        if strictness == "Strict":
+            why = repeated.complaints[0]
+            raise BadRequest(f"error strict decoding YAML: error converting YAML to JSON: {why}")
+        if strictness == "Warn":
+            call.warnings.extend(repeated.warnings)
+    if config is None:
+        return {}
+    if not isinstance(config, dict):
+        raise BadRequest(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot "
+            f"unmarshal {body.go_type(config)} into Go value of type map[string]interface {{}}"
+        )
+    return config
+
+
+def _parse(data: bytes) -> tuple[Any, Repeated]:
+    try:
+        value = msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        pass  # JSON is the YAML that programs send; this was written by hand
+    else:
+        if duplicates.none_in(data, value):
+            return value, ONCE
+    try:
+        documents = load(data.decode(errors="replace"), source="body", lenient=True)
+    except InputError as error:
+        why = complaint(error)
+        raise BadRequest(f"error decoding YAML: error converting YAML to JSON: {why}") from None
+    if not documents:
+        return None, ONCE
+    return documents[0].value, duplicates.in_yaml(documents[0].repeated)
+
+
+def _check_type(config: Object, call: Call) -> None:
+    resource = call.served.resource
+    told = _text(config, "apiVersion"), _text(config, "kind")
+    if told != (resource.api_version, resource.kind):
+        raise BadRequest(f"invalid object type: {_type_text(config)}")
+
+
+def _type_text(config: Object) -> str:
+    """Group, version and kind as Go shows them: `/v1, Kind=Pod`."""
+    version = _text(config, "apiVersion")
+    group, _, number = version.rpartition("/")
+    grouped = "/" if "/" in group else f"{group}/{number}"
+    kind = "" if "/" in group else _text(config, "kind")
+    return f"{grouped}, Kind={kind}"
+
+
+def _text(value: Object, field: str) -> str:
+    text = value.get(field)
+    return text if isinstance(text, str) else ""

@@ -1,0 +1,225 @@
+"""delete and deletecollection: grace periods, finalizers, propagation, preconditions."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import msgspec
+from msgspec.structs import replace
+
+from kvestigate.cluster.plane.model import metadata, objects
+from kvestigate.cluster.plane.model.kind import Kind, Object
+from kvestigate.cluster.plane.request.body import parse
+from kvestigate.cluster.plane.request.call import Call
+from kvestigate.cluster.plane.request.options import check_dry_run
+from kvestigate.cluster.plane.response import answer, forms
+from kvestigate.cluster.plane.store.errors import Mismatch, Missing
+from kvestigate.cluster.plane.store.model import Item, Mutation, Remove
+from kvestigate.cluster.plane.verbs import paging, writing
+from kvestigate.errors import BadRequest, Conflict, NotFound
+from kvestigate.http.message import Response
+from kvestigate.kube import causes
+from kvestigate.kube.resources import Resource
+
+# Those of custom resources too come in any form that built-in kinds have.
+DELETE_OPTIONS = Kind(Resource("", "v1", "deleteoptions", "DeleteOptions"))
+
+_AT_ONCE = 4
+"""Objects of a collection that are deleted without a pause: what takes half a millisecond."""
+
+ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"
+_POLICY_FINALIZERS = {ORPHAN: "orphan", FOREGROUND: "foregroundDeletion"}
+
+
+class Preconditions(msgspec.Struct):
+    uid: str | None = None
+    resourceVersion: str | None = None
+
+
+class Options(msgspec.Struct):
+    """DeleteOptions, from the body or else the query."""
+
+    gracePeriodSeconds: int | None = None
+    preconditions: Preconditions | None = None
+    orphanDependents: bool | None = None
+    propagationPolicy: str | None = None
+    dryRun: list[str] | None = None
+
+
+async def delete(call: Call) -> Response:
+    options = read_options(call)
+    item, removed = await remove(call, options)
+    if removed and not call.kind.returns_deleted:
+        resource = call.served.resource
+        details = {"name": item.name, "kind": resource.plural, "uid": item.uid}
+        if resource.group:
+            details = {"name": item.name, "group": resource.group, **details}
+        return answer.success(details, warnings=call.warnings)
+    return forms.one(call, item)
+
+
+async def delete_collection(call: Call) -> Response:
+    """Delete what a list with the same query shows, a page at most."""
+    wanted = paging.terms(call)
+    options = read_options(call)
+    try:
+        page = await paging.page(call, wanted)
+    except paging.Stale as stale:
+        return stale.answer()
+    for number, item in enumerate(page.items, start=1):
+        info = replace(call.info, name=item.name, namespace=item.namespace)
+        with suppress(NotFound):
+            await remove(replace(call, info=info), options)
+        if number % _AT_ONCE == 0:
+            await call.pause()
+    return await forms.many(call, page.items, page.metadata)
+
+
+async def remove(call: Call, options: Options) -> tuple[Item, bool]:
+    """Delete one object; its last form, and whether it is gone (else it is on its way)."""
+    for attempt in range(writing.CONFLICT_RETRIES):
+        state = call.plane.tip
+        item = call.find(state)
+        check_preconditions(call, options.preconditions, item)
+        obj = objects.read(item)
+        scene = call.scene(state)
+        write = writing.deletion(call, obj, scene, dry_run=bool(options.dryRun))
+        await writing.pass_admission(call, write)
+        changed = mark(call, obj, options)
+        done = writing.gone(call, obj)
+        if options.dryRun:
+            body = objects.body(obj, call.kind)
+            return writing.dry_item(call, body, item.name, item.revision, item.uid), done
+        if not done and not changed:
+            return item, False
+        mutations: list[Mutation] = []
+        revision = item.revision
+        if not done or (changed and call.kind.deletes_gracefully):
+            # Also before it goes at once: whoever watches sees that its time has come.
+            mutations.append(objects.put(obj, call.kind, revision))
+            revision = state.revision + 1
+        if done:
+            mutations.append(Remove(call.kind.key, item.namespace, item.name, revision))
+        last = len(mutations) - 1
+        mutations += call.kind.takes_along(obj, scene)
+        try:
+            changes = await writing.commit(call, mutations)
+        except Mismatch:
+            if attempt == writing.CONFLICT_RETRIES - 1:
+                raise call.modified() from None
+        except Missing:
+            raise call.not_found() from None
+        else:
+            return changes[last].item, done
+    raise AssertionError("unreachable")
+
+
+def mark(call: Call, obj: Object, options: Options) -> bool:
+    """Give a doomed object its finalizers and its time; whether anything changed."""
+    meta = obj["metadata"]
+    before = (meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds"))
+    finalizers = _finalizers(call, meta.get("finalizers") or [], options)
+    scene = call.scene(call.plane.tip)
+    finalizers += [it for it in call.kind.clings(obj, scene) if it not in finalizers]
+    changed = finalizers != (meta.get("finalizers") or [])
+    if finalizers:
+        meta["finalizers"] = finalizers
+    else:
+        meta.pop("finalizers", None)
+    grace = call.kind.grace_period(obj, options.gracePeriodSeconds)
+    if before[0] is not None:
+        # Already on its way: a second request can only make it go faster.
+        grace = min(grace, before[1] or 0)
+    marked = call.kind.deletes_gracefully or call.kind.held(obj)
+    if marked and (before[0] is None or grace != (before[1] or 0)):
+        meta["deletionTimestamp"] = metadata.timestamp(call.clock.now() + grace)
+        meta["deletionGracePeriodSeconds"] = grace
+        if call.kind.counts_generations and before[0] is None:
+            meta["generation"] = meta.get("generation", 0) + 1
+        call.kind.on_delete(obj, scene)
+        changed = True
+    return changed
+
+
+def _finalizers(call: Call, present: list[str], options: Options) -> list[str]:
+    """The finalizers after the propagation policy has had its say."""
+    policy = options.propagationPolicy
+    if policy is None and options.orphanDependents is not None:
+        policy = ORPHAN if options.orphanDependents else BACKGROUND
+    if policy is None:
+        if any(name in present for name in _POLICY_FINALIZERS.values()):
+            return present
+        policy = ORPHAN if call.kind.orphans_by_default else BACKGROUND
+    kept = [name for name in present if name not in _POLICY_FINALIZERS.values()]
+    added = _POLICY_FINALIZERS.get(policy)
+    return [*kept, added] if added else kept
+
+
+def read_options(call: Call) -> Options:
+    """From the body or else from the query: with a body, the real server looks at no query."""
+    data = call.request.body
+    params = call.info.params
+    if data:
+        value = parse(data, call.request.headers.get("content-type"), DELETE_OPTIONS)
+    else:
+        value = {}
+        if (grace := call.info.integer("gracePeriodSeconds")) is not None:
+            value["gracePeriodSeconds"] = grace
+        if "propagationPolicy" in params:
+            value["propagationPolicy"] = params["propagationPolicy"]
+        if "orphanDependents" in params:
+            value["orphanDependents"] = call.info.flag("orphanDependents")
+        if "dryRun" in params:
+            value["dryRun"] = [params["dryRun"]]
+    if value.get("kind") not in (None, "", "DeleteOptions"):
+        version = value.get("apiVersion") or "v1"
+        raise BadRequest(f'no kind "{value["kind"]}" is registered for version "{version}"')
+    if mistyped := DELETE_OPTIONS.problems(value).mistyped:
+        raise BadRequest(mistyped)
+    options = msgspec.convert(value, Options)
+    check_options(options)
+    undecided = options.propagationPolicy is None and options.orphanDependents is None
+    if undecided and call.kind.orphan_warning:
+        call.warnings.append(call.kind.orphan_warning)
+    return options
+
+
+def check_options(options: Options) -> None:
+    found = []
+    if options.propagationPolicy is not None and options.orphanDependents is not None:
+        found.append(
+            causes.invalid(
+                "propagationPolicy",
+                options.propagationPolicy,
+                "orphanDependents and deletionPropagation cannot be both set",
+            )
+        )
+    if options.propagationPolicy not in (None, ORPHAN, FOREGROUND, BACKGROUND):
+        choices = [FOREGROUND, BACKGROUND, ORPHAN, "nil"]
+        found.append(causes.unsupported("propagationPolicy", options.propagationPolicy, choices))
+    found += check_dry_run(options.dryRun or [])
+    if found:
+        raise causes.reject("DeleteOptions", "meta.k8s.io", "", found)
+
+
+def check_preconditions(call: Call, wanted: Preconditions | None, item: Item) -> None:
+    if wanted is None:
+        return
+    if wanted.uid and wanted.uid != item.uid:
+        raise _unmet(call, "UID", wanted.uid, item.uid, "been deleted and then recreated")
+    if wanted.resourceVersion and wanted.resourceVersion != str(item.revision):
+        raise _unmet(
+            call, "ResourceVersion", wanted.resourceVersion, str(item.revision), "been modified"
+        )
+
+
+def _unmet(call: Call, field: str, told: str, actual: str, guess: str) -> Conflict:
+    resource = call.kind.resource
+    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+    details = {"name": call.info.name, "group": resource.group, "kind": resource.kind}
+    return Conflict(
+        f'Operation cannot be fulfilled on {kind} "{call.info.name}": the {field} in the '
+        f"precondition ({told}) does not match the {field} in record ({actual}). The object "
+        f"might have {guess}",
+        details={key: value for key, value in details.items() if value},
+    )

@@ -1,0 +1,131 @@
+"""patch: JSON patch, merge patch, strategic merge patch and server-side apply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from kvestigate.cluster.plane.model.kind import Object
+from kvestigate.cluster.plane.request import body, options
+from kvestigate.cluster.plane.request.call import Call
+from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.store.model import Item
+from kvestigate.cluster.plane.verbs import apply, writing
+from kvestigate.cluster.plane.verbs.update import check_name, check_version
+from kvestigate.errors import BadRequest, Invalid, UnsupportedMediaType
+from kvestigate.http.message import Response
+from kvestigate.kube import causes, duplicates, patch_schema
+from kvestigate.kube.duplicates import ONCE, Repeated
+from kvestigate.kube.patches import go_text, restoring, strategic
+from kvestigate.kube.patches import json as json_patch
+from kvestigate.kube.patches import merge as merge_patch
+
+JSON = "application/json-patch+json"
+MERGE = "application/merge-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A patch that was read and can be applied, again if another writer was faster."""
+
+    apply: Callable[[Object], Any]
+    names_version: bool
+    """The patch itself sets a resourceVersion, and so insists on one."""
+    repeated: Repeated = ONCE
+    """What the patch says twice."""
+    strategic: Any = None
+    """The patch, if it is a strategic one: its misfits are told in other words."""
+
+
+async def patch(call: Call) -> Response:
+    applies = apply.is_asked_for(call)
+    options.check_write(call.info, applies=applies)
+    if applies:
+        return await apply.apply(call)
+    change = read(call)
+    await call.breathe()
+
+    def alter(current: Object, item: Item) -> Object:
+        altered = patched(call, change, current)
+        check_version(call, altered["metadata"].get("resourceVersion") or "", item)
+        return altered
+
+    item = await writing.change(call, alter, pinned=change.names_version)
+    return forms.one(call, item)
+
+
+def read(call: Call) -> Change:
+    """The patch in the body, for objects of the call's kind."""
+    media = call.request.headers.get("content-type").partition(";")[0].strip()
+    change, repeated = _decode(call, media)
+    return Change(
+        _applier(call, media, change),
+        _names_version(change),
+        repeated,
+        change if media == STRATEGIC else None,
+    )
+
+
+def patched(call: Call, change: Change, current: Object) -> Object:
+    """`current` after the change, which speaks the client's version of the kind."""
+    shown = call.served.from_stored(current)
+    altered = change.apply(shown)
+    if not isinstance(altered, dict):
+        raise BadRequest("the patch leaves no object behind")
+    if altered.get("metadata") is None:
+        altered["metadata"] = {}
+    try:
+        body.identify(altered, call.served)
+        fitted = body.fit(altered, call, change.repeated, known=shown)
+    except body.Misfit as misfit:
+        raise _refusal(call, change, altered, str(misfit)) from None
+    check_name(fitted["metadata"].get("name") or "", call.info.name)
+    return call.served.to_stored(fitted)
+
+
+def _refusal(call: Call, change: Change, altered: Object, why: str) -> Invalid:
+    shown = msgspec.json.encode(altered).decode()
+    if change.strategic is not None and call.served.type is not None:
+        shown = go_text.shown(change.strategic)
+        why = restoring.complaint(altered, call.served.type) or why
+    return causes.reject("", "", "", [causes.invalid("patch", shown, why)])
+
+
+def _decode(call: Call, media: str) -> tuple[Any, Repeated]:
+    if media not in (JSON, MERGE, STRATEGIC):
+        raise UnsupportedMediaType("415: Unsupported Media Type", details={})
+    data = call.request.body
+    try:
+        change, repeated = duplicates.checked(data, msgspec.json.decode(data), merging=False)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        why = body.json_complaint(data, error)
+        raise BadRequest(why if media == STRATEGIC else f"error decoding patch: {why}") from None
+    return change, repeated.prefixed("json patch ") if media == JSON else repeated
+
+
+def _applier(call: Call, media: str, change: Any) -> Callable[[Object], Any]:
+    if media == JSON:
+        return lambda current: json_patch.apply(current, change)
+    if media == MERGE:
+        merge_patch.require_object(change)
+        return lambda current: merge_patch.apply(current, change)
+    resource = call.served.resource
+    schema = patch_schema.for_kind(resource.group, resource.version, resource.kind)
+    if schema is strategic.UNTYPED:
+        raise UnsupportedMediaType(
+            "the body of the request was in an unknown format - accepted media types include: "
+            f"{JSON}, {MERGE}, {apply.MEDIA}"
+        )
+    return lambda current: strategic.apply(current, change, schema)
+
+
+def _names_version(change: Any) -> bool:
+    if isinstance(change, list):
+        return any(
+            isinstance(step, dict) and step.get("path") == "/metadata/resourceVersion"
+            for step in change
+        )
+    metadata = change.get("metadata") if isinstance(change, dict) else None
+    return isinstance(metadata, dict) and bool(metadata.get("resourceVersion"))

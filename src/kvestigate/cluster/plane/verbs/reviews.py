@@ -1,0 +1,223 @@
+"""Reviews: questions about users and permissions, answered and never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from kvestigate.cluster.plane.access.authn.interface import Shown
+from kvestigate.cluster.plane.access.authz import nodes, rbac
+from kvestigate.cluster.plane.access.authz.rules import Rule
+from kvestigate.cluster.plane.admission.policies.review import user_info
+from kvestigate.cluster.plane.model import metadata
+from kvestigate.cluster.plane.model.request_info import RequestInfo
+from kvestigate.cluster.plane.model.user import User
+from kvestigate.cluster.plane.request import body
+from kvestigate.cluster.plane.request.call import Call
+from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.verbs import review_selectors, writing
+from kvestigate.errors import BadRequest, Unauthorized
+from kvestigate.http.message import Headers, Request, Response
+from kvestigate.kube import causes
+
+Spec = dict[str, Any]
+
+
+async def self_subject_review(call: Call) -> Response:
+    """Who am I?"""
+    body.decode(call)
+    review = _review(call, {})
+    review["metadata"]["creationTimestamp"] = metadata.timestamp(call.clock.now())
+    del review["spec"]
+    review["status"] = {"userInfo": user_info(call.user)}
+    return forms.made(call, review)
+
+
+async def self_subject_access_review(call: Call) -> Response:
+    """May I?"""
+    spec, bare = _asked(call)
+    _require(call, [*_target_problems(spec), *bare])
+    return _verdict(call, spec, call.user)
+
+
+async def subject_access_review(call: Call) -> Response:
+    """May they?"""
+    spec, bare = _asked(call)
+    _require(call, [*_target_problems(spec), *_subject_problems(spec), *bare])
+    return _verdict(call, spec, _subject(spec))
+
+
+async def local_subject_access_review(call: Call) -> Response:
+    """May they, here?"""
+    spec, bare = _asked(call)
+    problems = [*_target_problems(spec), *_subject_problems(spec), *bare]
+    _require(call, [*problems, *_place_problems(spec, call.info.namespace)])
+    return _verdict(call, spec, _subject(spec))
+
+
+async def self_subject_rules_review(call: Call) -> Response:
+    """What may I do in a namespace?"""
+    spec = _spec(call)
+    namespace = spec.get("namespace", "")
+    if not namespace:
+        raise BadRequest("no namespace on request")
+    rules = list(rbac.index(call.plane.state).rules(call.user, namespace))
+    kubelet = nodes.node_of(call.user) is not None
+    status = {
+        "resourceRules": [_shown(rule) for rule in rules if not rule.non_resource_urls],
+        "nonResourceRules": [_shown(rule) for rule in rules if rule.non_resource_urls],
+        "incomplete": kubelet,
+    }
+    if kubelet:
+        status["evaluationError"] = "node authorizer does not support user rule resolution"
+    return forms.made(call, {**_review(call, {}), "status": status})
+
+
+async def token_review(call: Call) -> Response:
+    """Whose token is this?"""
+    review = body.decode(call)
+    spec = _spec_of(review)
+    token = spec.get("token", "")
+    if not token:
+        raise BadRequest("token is required for TokenReview in authentication")
+    user: User | None = None
+    audiences: list[str] = []
+    for audience in spec.get("audiences") or [call.issuer.issuer(call.plane.name)]:
+        try:
+            user = _whose(call, token, audience)
+        except Unauthorized:
+            continue
+        audiences.append(audience)
+    status: dict[str, Any] = {"user": {}, "error": "invalid bearer token"}
+    if user is not None:
+        status = {"authenticated": True, "user": user_info(user), "audiences": audiences}
+    review = {**_review(call, spec), "metadata": review["metadata"], "status": status}
+    return forms.made(call, review)
+
+
+def _whose(call: Call, token: str, audience: str) -> User:
+    """Whose token this is, if it is meant for the audience; Unauthorized if it is nobody's."""
+    name, clock = call.plane.name, call.clock
+    shown: Shown
+    if call.issuer.mine(token):
+        shown = call.issuer.recognise(token, name, clock.now(), audience)
+    elif audience == call.issuer.issuer(name):  # handed-out tokens are for this server
+        headers = Headers([("authorization", f"Bearer {token}")])
+        shown = call.authenticator.authenticate(
+            Request("GET", "/", headers=headers), name, clock.now
+        )
+    else:
+        raise Unauthorized("Unauthorized")
+    return shown if isinstance(shown, User) else shown.redeem(call.plane.state)
+
+
+def _spec(call: Call) -> Spec:
+    return _spec_of(body.decode(call))
+
+
+def _spec_of(review: dict[str, Any]) -> Spec:
+    spec = review.get("spec")
+    return spec if isinstance(spec, dict) else {}
+
+
+def _asked(call: Call) -> tuple[Spec, list[causes.Cause]]:
+    """A question about access, and what is wrong with the metadata, of which it has none."""
+    review = body.decode(call)
+    writing.check_namespace(call, review)
+    meta = {name: value for name, value in review["metadata"].items() if value}
+    meta.pop("namespace", None)
+    if not meta:
+        return _spec_of(review), []
+    but = " except for namespace" if call.kind.resource.namespaced else ""
+    return _spec_of(review), [causes.invalid("metadata", meta, f"must be empty{but}")]
+
+
+def _review(call: Call, spec: Spec) -> dict[str, Any]:
+    resource = call.kind.resource
+    return {
+        "kind": resource.kind,
+        "apiVersion": resource.api_version,
+        "metadata": {},
+        "spec": spec,
+    }
+
+
+def _verdict(call: Call, spec: Spec, user: User) -> Response:
+    state, info = call.plane.state, _question(spec)
+    status: dict[str, Any] = {"allowed": rbac.allowed(state, user, info)}
+    if reason := rbac.reason(state, user, info):
+        status["reason"] = reason
+    if ignored := review_selectors.ignored(spec.get("resourceAttributes") or {}):
+        status["evaluationError"] = ignored
+    review = _review(call, spec)
+    if call.info.namespace:
+        review["metadata"]["namespace"] = call.info.namespace
+    return forms.made(call, {**review, "status": status})
+
+
+def _subject(spec: Spec) -> User:
+    groups = tuple(spec.get("groups") or ())
+    extra = {key: tuple(values) for key, values in (spec.get("extra") or {}).items()}
+    return User(spec.get("user", ""), groups, spec.get("uid", ""), extra)
+
+
+def _question(spec: Spec) -> RequestInfo:
+    """The request whose fate is asked for."""
+    if path := spec.get("nonResourceAttributes"):
+        return RequestInfo("GET", path.get("path", ""), path.get("verb", ""))
+    attributes: Spec = spec.get("resourceAttributes") or {}
+    return RequestInfo(
+        "GET",
+        "",
+        attributes.get("verb", ""),
+        attributes.get("group", ""),
+        attributes.get("version", ""),
+        attributes.get("resource", ""),
+        attributes.get("namespace", ""),
+        attributes.get("name", ""),
+        attributes.get("subresource", ""),
+        params={"fieldSelector": review_selectors.fields(attributes)},
+    )
+
+
+def _target_problems(spec: Spec) -> Iterator[causes.Cause]:
+    resource, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if resource is None and path is None:
+        why = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        yield causes.invalid("spec.resourceAttributes", None, why)
+    elif resource is not None and path is not None:
+        yield _path_problem(path, "cannot be specified in combination with resourceAttributes")
+    yield from review_selectors.problems(resource or {})
+
+
+def _place_problems(spec: Spec, namespace: str) -> Iterator[causes.Cause]:
+    told = (spec.get("resourceAttributes") or {"namespace": namespace}).get("namespace", "")
+    if told != namespace:
+        field = "spec.resourceAttributes.namespace"
+        yield causes.invalid(field, told, "must match metadata.namespace")
+    if (path := spec.get("nonResourceAttributes")) is not None:
+        yield _path_problem(path, "disallowed on this kind of request")
+
+
+def _path_problem(path: Spec, why: str) -> causes.Cause:
+    shown = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+    return causes.invalid("spec.nonResourceAttributes", shown, why)
+
+
+def _subject_problems(spec: Spec) -> Iterator[causes.Cause]:
+    if not spec.get("user") and not spec.get("groups"):
+        why = "at least one of user or group must be specified"
+        yield causes.invalid("spec.user", spec.get("user", ""), why)
+
+
+def _require(call: Call, problems: Iterable[causes.Cause]) -> None:
+    if found := list(problems):
+        # The server that clients know leaves out the kind.
+        raise causes.reject("", call.kind.resource.group, "", found)
+
+
+def _shown(rule: Rule) -> dict[str, Any]:
+    shown: dict[str, Any] = msgspec.to_builtins(rule)
+    return shown

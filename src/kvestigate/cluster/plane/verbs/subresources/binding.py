@@ -1,0 +1,94 @@
+"""binding: assign a pod to a node, once."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from kvestigate.cluster.plane.kinds import types
+from kvestigate.cluster.plane.model.kind import Kind, Object
+from kvestigate.cluster.plane.request import body
+from kvestigate.cluster.plane.request.call import Call
+from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.store.model import Item
+from kvestigate.cluster.plane.verbs import writing
+from kvestigate.cluster.plane.verbs.subresources.amend import amend
+from kvestigate.cluster.plane.verbs.subresources.conditions import set_condition
+from kvestigate.cluster.plane.verbs.update import unmet
+from kvestigate.errors import ApiError, BadRequest, Conflict
+from kvestigate.http.message import Response
+from kvestigate.kube import causes
+from kvestigate.kube.resources import Resource
+
+BINDING = Kind(Resource("", "v1", "bindings", "Binding"))
+
+
+async def create_binding(call: Call) -> Response:
+    """POST pods/NAME/binding"""
+    binding = body.decode(replace(call, served=BINDING))
+    if binding["metadata"].get("name") != call.info.name:
+        raise BadRequest("name in URL does not match name in Binding object")
+    return await _bind(call, binding)
+
+
+async def create_legacy_binding(call: Call) -> Response:
+    """POST bindings, where only the object names the pod."""
+    binding = body.decode(call)
+    name = binding["metadata"].get("name")
+    if not name:
+        raise BadRequest("Name parameter required.")
+    pods = types.of(call.plane.state).get("", "v1", "pods")
+    assert pods is not None, "pods are built in"
+    return await _bind(replace(call, served=pods, info=replace(call.info, name=name)), binding)
+
+
+async def _bind(call: Call, binding: Object) -> Response:
+    writing.check_namespace(call, binding)
+    write = writing.part(call, BINDING, binding, dry_run=call.dry_run)
+    await writing.pass_admission(call, write, lambda: _check(binding))
+    await amend(call, lambda pod, item: _assign(call, pod, item, binding))
+    return forms.made(call, CREATED)
+
+
+CREATED = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def _check(binding: Object) -> None:
+    target = binding.get("target") or {}
+    found = []
+    if target.get("kind") not in (None, "", "Node"):
+        found.append(causes.unsupported("target.kind", target["kind"], ["Node", "<empty>"]))
+    if not target.get("name"):
+        found.append(causes.required("target.name"))
+    if found:
+        texts = [str(cause) for cause in found]
+        raise ApiError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+
+
+def _assign(call: Call, pod: Object, item: Item, binding: Object) -> None:
+    meta, told = pod["metadata"], binding["metadata"]
+    for field, wanted, actual in (
+        ("UID", told.get("uid"), item.uid),
+        ("ResourceVersion", told.get("resourceVersion"), str(item.revision)),
+    ):
+        if wanted and wanted != actual:
+            raise unmet(call, field, wanted, actual)
+    if meta.get("deletionTimestamp"):
+        raise _refused(item.name, f"pod {item.name} is being deleted, cannot be assigned to a host")
+    spec = pod["spec"]
+    if spec.get("nodeName"):
+        node = spec["nodeName"]
+        raise _refused(item.name, f'pod {item.name} is already assigned to node "{node}"')
+    if spec.get("schedulingGates"):
+        raise _refused(item.name, f"pod {item.name} has non-empty .spec.schedulingGates")
+    spec["nodeName"] = binding["target"]["name"]
+    for field in ("annotations", "labels"):
+        if told.get(field):
+            meta[field] = {**(meta.get(field) or {}), **told[field]}
+    set_condition(pod, "PodScheduled", "True", call.clock.now())
+
+
+def _refused(name: str, why: str) -> Conflict:
+    return Conflict(
+        f'Operation cannot be fulfilled on pods/binding "{name}": {why}',
+        details={"name": name, "kind": "pods/binding"},
+    )

@@ -1,0 +1,166 @@
+"""eviction: delete a pod if its PodDisruptionBudget can spare it.
+
+The pod's deletion and the budget's new count are one commit, so that two evictions can never
+spend the same disruption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from kvestigate.cluster.plane.kinds import types
+from kvestigate.cluster.plane.model import objects
+from kvestigate.cluster.plane.model.kind import Kind, Object
+from kvestigate.cluster.plane.request import body
+from kvestigate.cluster.plane.request.call import Call
+from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.store.errors import Mismatch, Missing
+from kvestigate.cluster.plane.store.model import Item, Mutation
+from kvestigate.cluster.plane.store.state import PlaneState
+from kvestigate.cluster.plane.verbs import writing
+from kvestigate.cluster.plane.verbs.delete import Options, Preconditions, check_options, mark
+from kvestigate.cluster.plane.verbs.subresources import budget
+from kvestigate.cluster.plane.verbs.subresources.binding import CREATED
+from kvestigate.cluster.plane.verbs.subresources.conditions import set_condition
+from kvestigate.errors import ApiError, BadRequest, Conflict, InputError
+from kvestigate.http.message import Response
+from kvestigate.kube.resources import Resource
+from kvestigate.kube.selectors import from_label_selector
+
+EVICTION = Kind(Resource("policy", "v1", "evictions", "Eviction"))
+BUDGETS = ("policy", "poddisruptionbudgets")
+
+
+async def create_eviction(call: Call) -> Response:
+    """POST pods/NAME/eviction"""
+    eviction = _decode(call)
+    options = _options(call, eviction)
+    write = writing.part(call, EVICTION, eviction, dry_run=bool(options.dryRun))
+    await writing.pass_admission(call, write)
+    for _ in range(writing.CONFLICT_RETRIES):
+        mutations = _decide(call, call.plane.tip, options)
+        if options.dryRun:
+            break
+        try:
+            await call.plane.commit(mutations, call.user.name)
+        except Mismatch:
+            continue
+        except Missing:
+            raise call.not_found() from None
+        break
+    else:
+        raise call.modified()
+    return forms.made(call, CREATED)
+
+
+def _decode(call: Call) -> Object:
+    request = call.request
+    media = request.headers.get("content-type")
+    eviction, repeated = body.read(request.body, media, EVICTION)
+    if eviction.get("apiVersion") == "policy/v1beta1":
+        eviction["apiVersion"] = "policy/v1"  # the same fields
+    body.check_identity(eviction, EVICTION)
+    if not isinstance(eviction.get("metadata"), dict):
+        eviction["metadata"] = {}
+    eviction = body.normal_form(eviction, replace(call, served=EVICTION), repeated)
+    if eviction["metadata"].get("name") != call.info.name:
+        raise BadRequest("name in URL does not match name in Eviction object")
+    writing.check_namespace(call, eviction)
+    return eviction
+
+
+def _options(call: Call, eviction: Object) -> Options:
+    """The DeleteOptions to use; a dry run may be asked for in the query or in them."""
+    told = eviction.get("deleteOptions") or {}
+    try:
+        options = msgspec.convert(told, Options)
+    except msgspec.ValidationError as error:
+        raise BadRequest(f"invalid DeleteOptions: {error}") from None
+    check_options(options)
+    if call.dry_run:
+        options.dryRun = ["All"]
+    return options
+
+
+def _decide(call: Call, state: PlaneState, options: Options) -> list[Mutation]:
+    """What evicting the pod changes; raises when it must stay."""
+    item = call.find(state)
+    pod = objects.read(item)
+    spent = [] if _needs_no_budget(pod) else _spend(call, state, item, pod)
+    _check_preconditions(item, options.preconditions)
+    set_condition(
+        pod,
+        "DisruptionTarget",
+        "True",
+        call.clock.now(),
+        reason="EvictionByEvictionAPI",
+        message="Eviction API: evicting",
+    )
+    changed = mark(call, pod, options)
+    if writing.gone(call, pod):
+        return [objects.removal(pod, call.kind, item.revision), *spent]
+    if changed:
+        return [objects.put(pod, call.kind, item.revision), *spent]
+    return []
+
+
+def _needs_no_budget(pod: Object) -> bool:
+    """Pods that do not run, or run no longer, disrupt nothing by leaving."""
+    phase = (pod.get("status") or {}).get("phase")
+    terminating = pod["metadata"].get("deletionTimestamp")
+    return phase in ("Succeeded", "Failed", "Pending") or bool(terminating)
+
+
+def _spend(call: Call, state: PlaneState, item: Item, pod: Object) -> list[Mutation]:
+    budgets = _budgets(state, item)
+    if len(budgets) > 1:
+        raise ApiError(
+            "This pod has more than one PodDisruptionBudget, which the eviction subresource does "
+            "not support."
+        )
+    if not budgets:
+        return []
+    [(found, pdb)] = budgets
+    if budget.spares_unready(pdb, pod):
+        return []
+    if refusal := budget.refusal(pdb):
+        raise refusal
+    budget.spend(pdb, item.name, call.clock.now())
+    kind = types.of(state).get("policy", "v1", "poddisruptionbudgets")
+    assert kind is not None, "PodDisruptionBudgets are built in"
+    return [objects.put(pdb, kind, found.revision)]
+
+
+def _budgets(state: PlaneState, pod: Item) -> Sequence[tuple[Item, Object]]:
+    found = []
+    for item in state.collection(BUDGETS).items(pod.namespace):
+        pdb = objects.read(item)
+        wanted = (pdb.get("spec") or {}).get("selector")
+        if wanted is None:
+            continue  # guards nothing; an empty one guards every pod
+        try:
+            selector = from_label_selector(wanted)
+        except InputError:
+            continue
+        if selector.matches(pod.labels):
+            found.append((item, pdb))
+    return found
+
+
+def _check_preconditions(item: Item, wanted: Preconditions | None) -> None:
+    if wanted is None:
+        return
+    for told, actual, what, happened in (
+        (wanted.uid, item.uid, "UID", "deleted and then recreated"),
+        (wanted.resourceVersion, str(item.revision), "ResourceVersion", "modified"),
+    ):
+        if told and told != actual:
+            raise Conflict(
+                f'Operation cannot be fulfilled on Pod "{item.name}": the {what} in the '
+                f"precondition ({told}) does not match the {what} in record ({actual}). The "
+                f"object might have been {happened}",
+                details={"name": item.name, "kind": "Pod"},
+            )

@@ -1,0 +1,112 @@
+"""Which subresources answer which verbs. One list, no import side effects."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
+
+from kvestigate.cluster.plane.kinds.custom import jsonpath
+from kvestigate.cluster.plane.kinds.custom.kind import CustomKind
+from kvestigate.cluster.plane.model.kind import Kind
+from kvestigate.cluster.plane.request.call import Call
+from kvestigate.cluster.plane.verbs import reviews
+from kvestigate.cluster.plane.verbs.get import get
+from kvestigate.cluster.plane.verbs.patch import patch
+from kvestigate.cluster.plane.verbs.subresources import scale
+from kvestigate.cluster.plane.verbs.subresources.binding import (
+    create_binding,
+    create_legacy_binding,
+)
+from kvestigate.cluster.plane.verbs.subresources.connecting import admit_connection
+from kvestigate.cluster.plane.verbs.subresources.eviction import create_eviction
+from kvestigate.cluster.plane.verbs.subresources.log import read_log
+from kvestigate.cluster.plane.verbs.subresources.proxy import proxy_node, proxy_pod, proxy_service
+from kvestigate.cluster.plane.verbs.subresources.streams import attach_to, exec_in, forward_ports
+from kvestigate.cluster.plane.verbs.subresources.token import create_token
+from kvestigate.cluster.plane.verbs.update import update
+from kvestigate.http.message import Response, Upgrade
+
+Verb = Callable[[Call], Awaitable[Response | Upgrade]]
+Verbs = Mapping[str, Verb]
+
+
+def _admitted(answer: Verb) -> Verb:
+    async def admitted(call: Call) -> Response | Upgrade:
+        await admit_connection(call)
+        return await answer(call)
+
+    return admitted
+
+
+def _connect(answer: Verb) -> Verbs:
+    """A stream may be asked for with GET or POST."""
+    return dict.fromkeys(("get", "create"), _admitted(answer))
+
+
+def _every(answer: Verb) -> Verbs:
+    return dict.fromkeys(_METHODS, _admitted(answer))
+
+
+PART: Verbs = {"get": get, "update": update, "patch": patch}
+"""The object itself, of which its kind lets only a part be changed this way."""
+
+_AUTHENTICATION, _AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
+_METHODS = ("get", "watch", "create", "update", "patch", "delete", "options")
+
+SUBRESOURCES: dict[tuple[str, str, str], Verbs] = {
+    ("", "namespaces", "finalize"): {"update": update},
+    ("", "nodes", "proxy"): _every(proxy_node),
+    ("", "pods", "attach"): _connect(attach_to),
+    ("", "pods", "binding"): {"create": create_binding},
+    ("", "pods", "ephemeralcontainers"): PART,
+    ("", "pods", "eviction"): {"create": create_eviction},
+    ("", "pods", "exec"): _connect(exec_in),
+    ("", "pods", "log"): {"get": read_log},
+    ("", "pods", "portforward"): _connect(forward_ports),
+    ("", "pods", "proxy"): _every(proxy_pod),
+    ("", "pods", "resize"): PART,
+    ("", "replicationcontrollers", "scale"): scale.verbs(scale.REPLICATION_CONTROLLER),
+    ("", "serviceaccounts", "token"): {"create": create_token},
+    ("", "services", "proxy"): _every(proxy_service),
+    ("apps", "deployments", "scale"): scale.verbs(scale.WORKLOAD),
+    ("apps", "replicasets", "scale"): scale.verbs(scale.WORKLOAD),
+    ("apps", "statefulsets", "scale"): scale.verbs(scale.WORKLOAD),
+    ("certificates.k8s.io", "certificatesigningrequests", "approval"): PART,
+}
+"""(group, plural, subresource) -> verb -> what answers it."""
+
+
+def verbs_of(kind: Kind, subresource: str) -> Verbs:
+    """What the subresource of a kind answers."""
+    if subresource == "scale" and isinstance(kind, CustomKind):
+        return _scale_of(kind)
+    return SUBRESOURCES.get((*kind.key, subresource), {})
+
+
+@lru_cache(maxsize=4096)
+def _scale_of(kind: CustomKind) -> Verbs:
+    """By the paths that the definition names."""
+    selector = jsonpath.names(kind.scale.get("labelSelectorPath") or "")
+    return scale.verbs(
+        scale.Scaling(
+            lambda obj: str(scale.read(obj, selector) or "") if selector else "",
+            jsonpath.names(kind.scale["specReplicasPath"]),
+            jsonpath.names(kind.scale["statusReplicasPath"]),
+            required=kind.scale["specReplicasPath"],
+        )
+    )
+
+
+VIRTUAL: dict[tuple[str, str], Verbs] = {
+    ("", "bindings"): {"create": create_legacy_binding},
+    (_AUTHENTICATION, "selfsubjectreviews"): {"create": reviews.self_subject_review},
+    (_AUTHENTICATION, "tokenreviews"): {"create": reviews.token_review},
+    (_AUTHORIZATION, "localsubjectaccessreviews"): {"create": reviews.local_subject_access_review},
+    (_AUTHORIZATION, "selfsubjectaccessreviews"): {"create": reviews.self_subject_access_review},
+    (_AUTHORIZATION, "selfsubjectrulesreviews"): {"create": reviews.self_subject_rules_review},
+    (_AUTHORIZATION, "subjectaccessreviews"): {"create": reviews.subject_access_review},
+}
+"""(group, plural) of resources that are asked for but never stored."""
+
+PASSED_THROUGH = frozenset({"attach", "exec", "log", "portforward", "proxy"})
+"""Subresources whose answers come from a node or a pod."""

@@ -1,0 +1,59 @@
+"""The nodes of a scenario as Node objects, for planes whose crews simulate the nodes. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kvestigate.cluster.node.gpu.model import gpu_annotations, gpu_capacity, node_labels
+from kvestigate.cluster.scenarios.model import HostKind, Scenario
+from kvestigate.cluster.scenarios.nodes import NodePlan, nodes
+from kvestigate.cluster.workforce.nodes import ANNOTATION, MISSING_IMAGES
+from kvestigate.errors import InputError
+
+_SERVER = {"cpu": "16", "memory": "64Gi", "ephemeral-storage": "100Gi"}
+"""What a node has that the scenario says nothing about."""
+_PROCESSES = (HostKind.NAMESPACE, HostKind.DIRECTORY)
+
+
+def node_objects(scenario: Scenario) -> list[dict[str, Any]]:
+    """InputError if the scenario insists on nodes that run processes, which crews have not."""
+    return [_node(plan, scenario) for plan in nodes(scenario)]
+
+
+def _node(plan: NodePlan, scenario: Scenario) -> dict[str, Any]:
+    config = plan.config
+    if plan.host in _PROCESSES:
+        raise InputError(
+            f"{config.name} is to run processes (host: {plan.host.value}), and the nodes of a "
+            "plane are simulated",
+            where=f"{scenario.name}: spec.nodes",
+            hint=f"kvestigate up --scenario {scenario.name} starts a cluster with such nodes",
+        )
+    annotations = {**gpu_annotations(config.gpus), **config.annotations}
+    if plan.lost:
+        annotations[ANNOTATION] = "false"
+    if config.missing_images:
+        annotations[MISSING_IMAGES] = ",".join(config.missing_images)
+    spec: dict[str, Any] = {}
+    if config.taints:
+        spec["taints"] = [dict(taint) for taint in config.taints]
+    if plan.cordoned:
+        spec["unschedulable"] = True
+    amounts = {
+        **_SERVER,
+        "pods": str(config.pods),
+        **gpu_capacity(config.gpus),
+        **config.capacity,
+    }
+    labels = {
+        "kubernetes.io/hostname": config.name,
+        **node_labels(config.gpus),
+        **config.labels,
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": config.name, "labels": labels, "annotations": annotations},
+        "spec": spec,
+        "status": {"capacity": amounts, "allocatable": amounts},
+    }

@@ -1,0 +1,87 @@
+"""Brings what a scenario says into a cluster whose nodes are there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import groupby, islice
+from typing import Any
+
+from kvestigate.client.api import Api
+from kvestigate.cluster.node.hosts.interface import Facts
+from kvestigate.cluster.node.registration import node_object, node_status
+from kvestigate.cluster.scenarios.nodes import NodePlan
+from kvestigate.cluster.scenarios.objects import resource_of
+from kvestigate.errors import AlreadyExists
+from kvestigate.kube import builtins
+
+_NODES = builtins.resource("nodes")
+_ACCOUNTS = builtins.resource("serviceaccounts")
+_AT_ONCE = 64
+
+Manifest = Mapping[str, Any]
+
+
+async def seed(
+    api: Api, manifests: Iterable[Manifest], plans: Iterable[NodePlan], now: float
+) -> None:
+    """Create everything; what is there already stays as it is."""
+    for plan in plans:
+        if plan.lost:
+            await _lose(api, plan, now)
+        if plan.cordoned:
+            patch = {"spec": {"unschedulable": True}}
+            await api.patch(_NODES, plan.config.name, patch, type=bytes)
+    # What is of one kind in a row does not depend on each other. One by one, each would wait
+    # behind all that controllers do about those before it.
+    for _, alike in groupby(manifests, key=lambda manifest: manifest["kind"]):
+        for some in _batches(alike):
+            await asyncio.gather(*(_create(api, manifest) for manifest in some))
+
+
+def _batches(manifests: Iterable[Manifest]) -> Iterator[list[Manifest]]:
+    source = iter(manifests)
+    while some := list(islice(source, _AT_ONCE)):
+        yield some
+
+
+async def _create(api: Api, manifest: Manifest) -> None:
+    with suppress(AlreadyExists):
+        await api.create(resource_of(manifest), manifest, type=bytes)
+    if manifest["kind"] == "Namespace":
+        # No pod may be created without it; a controller would make it in a while.
+        account = {"metadata": {"name": "default", "namespace": manifest["metadata"]["name"]}}
+        with suppress(AlreadyExists):
+            await api.create(_ACCOUNTS, account, type=bytes)
+
+
+async def _lose(api: Api, plan: NodePlan, now: float) -> None:
+    """A node of which nobody has heard for a while."""
+    try:
+        await api.create(_NODES, node_object(plan.config, _FACTS), type=bytes)
+    except AlreadyExists:
+        return
+    status = node_status(plan.config, _FACTS, port=10250, now=now, since=now)
+    for condition in status["conditions"]:
+        condition |= {
+            "status": "Unknown",
+            "reason": "NodeStatusUnknown",
+            "message": "Kubelet stopped posting node status.",
+        }
+    patch = {"status": status}
+    await api.patch(_NODES, plan.config.name, patch, subresource="status", type=bytes)
+
+
+_FACTS = Facts(
+    os_image="Lost Linux",
+    kernel="6.8.0",
+    architecture="amd64",
+    operating_system="linux",
+    runtime="kvestigate-lost://1",
+    boot_id="00000000-0000-0000-0000-000000000000",
+    machine_id="0" * 32,
+    cpu=32,
+    memory=128 * 1024**3,
+    disk=1024**4,
+)

@@ -1,0 +1,245 @@
+"""Keeps the cluster state and the queue current with what the API server tells."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from kvestigate.client.api import PODS, Api
+from kvestigate.client.informer import Change, Informer, Key
+from kvestigate.cluster.scheduler.decision import Decider
+from kvestigate.cluster.scheduler.pods import PodFacts
+from kvestigate.cluster.scheduler.queue import PodQueue
+from kvestigate.cluster.scheduler.registry import DEFAULT
+from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.cluster.scheduler.storage_objects import Claim, StorageClass
+from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.core import Namespace, Node
+from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.policy import PodDisruptionBudget
+from kvestigate.kube.views.storage import PersistentVolume
+
+NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
+CLASSES = Resource("storage.k8s.io", "v1", "storageclasses", "StorageClass", namespaced=False)
+BUDGETS = Resource("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+
+# Which plugins' rejections a change may undo.
+_POD_GONE = frozenset(
+    (
+        "NodeResourcesFit",
+        "NodePorts",
+        "InterPodAffinity",
+        "PodTopologySpread",
+        "VolumeRestrictions",
+    )
+)
+_POD_CAME = frozenset(("InterPodAffinity", "PodTopologySpread"))
+_NODE_GONE = frozenset(("PodTopologySpread",))
+_STORAGE = frozenset(("VolumeBinding", "VolumeRestrictions", "VolumeZone"))
+_NAMESPACE = frozenset(("InterPodAffinity",))
+_LOCAL = frozenset(plugin.name for plugin in DEFAULT.filters if plugin.local)
+_LABELS = frozenset(
+    ("NodeAffinity", "PodTopologySpread", "InterPodAffinity", "VolumeBinding", "VolumeZone")
+)
+_TAINTS = frozenset(("TaintToleration", "NodeUnschedulable", "PodTopologySpread"))
+_ROOM = frozenset(("NodeResourcesFit",))
+
+
+class Follower:
+    """Informers of all that decisions depend on, and what their news mean."""
+
+    def __init__(
+        self, api: Api, state: ClusterState, queue: PodQueue, decider: Decider, name: str
+    ) -> None:
+        self._decider = decider
+        self._state = state
+        self._queue = queue
+        self._name = name
+        self._claim_news: dict[Key, asyncio.Event] = {}
+        self.informers: dict[str, Informer[Any]] = {}
+        self._follow(api, NODES, Node, self._node)
+        self._follow(api, NAMESPACES, Namespace, self._namespace)
+        self._follow(api, CLAIMS, Claim, self._claim)
+        self._follow(api, VOLUMES, PersistentVolume, self._volume)
+        self._follow(api, CLASSES, StorageClass, self._class)
+        self._follow(api, BUDGETS, PodDisruptionBudget, self._budget)
+        self._follow(api, PODS, Pod, self._pod)
+
+    def _follow(
+        self,
+        api: Api,
+        resource: Resource,
+        view: type[Any],
+        handler: Callable[[Change[Any]], None],
+    ) -> None:
+        informer = api.informer(resource, type=view)
+        informer.subscribe(handler)
+        self.informers[resource.plural] = informer
+
+    def pod(self, key: Key) -> Pod | None:
+        """The pod as the API server last told."""
+        found: Pod | None = self.informers[PODS.plural].get(key)
+        return found
+
+    async def claim_changed(self, key: Key) -> None:
+        """Wait for news of a claim."""
+        await self._claim_news.setdefault(key, asyncio.Event()).wait()
+
+    # -- pods ------------------------------------------------------------------------------------
+
+    def _pod(self, change: Change[Pod]) -> None:
+        old, new = change.old, change.new
+        if old is not None and new is not None and old.metadata.uid != new.metadata.uid:
+            self._pod_gone(old)
+            old = None
+        if new is None:
+            if old is not None:
+                self._pod_gone(old)
+        elif new.status.phase in ("Succeeded", "Failed"):
+            self._pod_gone(new)
+        elif new.spec.node_name:
+            self._pod_placed(old, new)
+        elif new.spec.scheduler_name == self._name:
+            self._pod_waits(old, new)
+
+    def _pod_gone(self, pod: Pod) -> None:
+        uid = pod.metadata.uid
+        self._queue.remove(uid)
+        self._state.withdraw(uid)
+        node = self._state.node_of(uid)
+        if node is not None:
+            self._state.take_away(uid)
+            self._wake(_POD_GONE, node)
+
+    def _pod_placed(self, old: Pod | None, new: Pod) -> None:
+        uid, node = new.metadata.uid, new.spec.node_name
+        known = self._state.pod(uid)
+        self._queue.remove(uid)
+        self._state.withdraw(uid)
+        if known is not None and self._state.node_of(uid) == node:
+            if _same_to_others(known.pod, new):
+                return
+            self._state.place(PodFacts(new), node)
+            self._wake(_POD_GONE, node)  # it may ask for less now
+            return
+        self._state.place(PodFacts(new), node)
+        self._wake(_POD_CAME)
+
+    def _pod_waits(self, old: Pod | None, new: Pod) -> None:
+        uid = new.metadata.uid
+        if self._state.node_of(uid) is not None:
+            return  # it is being bound
+        if new.metadata.deletion_timestamp is not None or new.spec.scheduling_gates:
+            self._queue.remove(uid)
+            self._state.withdraw(uid)
+            return
+        facts = PodFacts(new)
+        if uid in self._queue:
+            asks_anew = (
+                old is None or old.spec != new.spec or old.metadata.labels != new.metadata.labels
+            )
+            self._queue.update(facts, retry=asks_anew)
+        else:
+            self._queue.add(facts)
+        if new.status.nominated_node_name:
+            self._state.nominate(facts, new.status.nominated_node_name)
+
+    # -- the rest ----------------------------------------------------------------------------------
+
+    def _node(self, change: Change[Node]) -> None:
+        old, new = change.old, change.new
+        if new is None:
+            self._state.drop_node(change.key.name)
+            self._wake(_NODE_GONE)
+        elif old is None:
+            self._state.set_node(new)
+            self._wake(None, change.key.name)
+        else:
+            affected = _affected(old, new)
+            if affected:  # a heartbeat changes nothing here
+                self._state.set_node(new)
+                self._wake(affected, change.key.name)
+
+    def _namespace(self, change: Change[Namespace]) -> None:
+        if change.new is None:
+            self._state.namespaces.pop(change.key.name, None)
+        else:
+            self._state.namespaces[change.key.name] = change.new.metadata.labels
+        self._wake(_NAMESPACE)
+
+    def _claim(self, change: Change[Claim]) -> None:
+        _keep(self._state.claims, change.key, change.new)
+        news = self._claim_news.pop(change.key, None)
+        if news is not None:
+            news.set()
+        self._wake(_STORAGE)
+
+    def _volume(self, change: Change[PersistentVolume]) -> None:
+        _keep(self._state.volumes, change.key.name, change.new)
+        self._wake(_STORAGE)
+
+    def _class(self, change: Change[StorageClass]) -> None:
+        _keep(self._state.classes, change.key.name, change.new)
+        self._wake(_STORAGE)
+
+    def _budget(self, change: Change[PodDisruptionBudget]) -> None:
+        _keep(self._state.budgets, change.key, change.new)
+
+    def _wake(self, plugins: frozenset[str] | None, node: str = "") -> None:
+        """Try pods again that one of the plugins rejected, or with None any of them.
+
+        When just one `node` has changed, pods which only plugins have rejected that look at
+        single nodes are tried again if they fit there, whatever kept them from other nodes.
+        """
+        fits: dict[bytes, bool] = {}
+
+        def only_there(rejected_by: frozenset[str]) -> bool:
+            return bool(node) and rejected_by <= _LOCAL
+
+        def concerns(rejected_by: frozenset[str]) -> bool:
+            if only_there(rejected_by):
+                return False
+            return plugins is None or not plugins.isdisjoint(rejected_by)
+
+        def helps(pod: PodFacts) -> bool:
+            known = fits.get(pod.likeness)
+            if known is None:
+                known = self._decider.may_fit(pod, node, self._state)
+                fits[pod.likeness] = known
+            return known
+
+        self._queue.something_changed(only_there, helps)
+        self._queue.something_changed(concerns)
+
+
+def _keep(found: dict[Any, Any], key: Any, new: Any) -> None:
+    if new is None:
+        found.pop(key, None)
+    else:
+        found[key] = new
+
+
+def _same_to_others(known: Pod, new: Pod) -> bool:
+    """Whether the pod still counts for the same; the first news after binding add its node."""
+    return (
+        known.metadata.labels == new.metadata.labels
+        and known.metadata.deletion_timestamp == new.metadata.deletion_timestamp
+        and known.status.start_time == new.status.start_time
+        and known.spec.containers == new.spec.containers
+        and known.spec.resources == new.spec.resources
+    )
+
+
+def _affected(old: Node, new: Node) -> frozenset[str]:
+    affected: frozenset[str] = frozenset()
+    if old.metadata.labels != new.metadata.labels:
+        affected |= _LABELS
+    if (old.spec.taints, old.spec.unschedulable) != (new.spec.taints, new.spec.unschedulable):
+        affected |= _TAINTS
+    if old.status.allocatable != new.status.allocatable:
+        affected |= _ROOM
+    return affected

@@ -1,0 +1,190 @@
+"""Pods spread evenly over zones, hosts or whatever nodes are labelled with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kvestigate.cluster.scheduler.framework import MAX_SCORE, Grade, Judge, Rejection
+from kvestigate.cluster.scheduler.nodes import NodeState
+from kvestigate.cluster.scheduler.pods import PodFacts
+from kvestigate.cluster.scheduler.selection import label_selector, untolerated, with_label_keys
+from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.kube.selectors import LabelSelector
+from kvestigate.kube.views.placement import TopologySpreadConstraint
+
+_HARD = "DoNotSchedule"
+_SOFT = "ScheduleAnyway"
+_NO_MATCH = "node(s) didn't match pod topology spread constraints"
+_HOST = "kubernetes.io/hostname"
+
+
+@dataclass(frozen=True, slots=True)
+class _Constraint:
+    written: TopologySpreadConstraint
+    selector: LabelSelector
+
+    @property
+    def key(self) -> str:
+        return self.written.topology_key
+
+
+class PodTopologySpread:
+    name = "PodTopologySpread"
+    local = False
+    _unlabelled = Rejection(name, (f"{_NO_MATCH} (missing required label)",), resolvable=False)
+    _skewed = Rejection(name, (_NO_MATCH,))
+
+    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
+        constraints = _constraints(pod, _HARD)
+        if not constraints:
+            return None
+        limits = [
+            (constraint.key, *_limit(constraint, counts, pod))
+            for constraint, counts in zip(
+                constraints, _domains(pod, constraints, state), strict=True
+            )
+        ]
+
+        def judge(node: NodeState) -> Rejection | None:
+            for key, most, counts in limits:
+                value = node.labels.get(key)
+                if value is None:
+                    return self._unlabelled
+                if counts.get(value, 0) > most:
+                    return self._skewed
+            return None
+
+        return judge
+
+
+def _constraints(pod: PodFacts, when: str) -> list[_Constraint]:
+    return [
+        _Constraint(
+            item,
+            with_label_keys(label_selector(item.label_selector), pod.labels, item.match_label_keys),
+        )
+        for item in pod.pod.spec.topology_spread_constraints
+        if item.when_unsatisfiable == when
+    ]
+
+
+def _domains(
+    pod: PodFacts, constraints: list[_Constraint], state: ClusterState
+) -> list[dict[str, int]]:
+    """For each constraint the matching pods by domain, over the nodes that count."""
+    namespace = pod.key.namespace
+    matching = [state.placed.by_node(namespace, item.selector.matches) for item in constraints]
+    if _all_count(pod, constraints, state):
+        return [
+            _in_domains(item.key, pods, state)
+            for item, pods in zip(constraints, matching, strict=True)
+        ]
+    found: list[dict[str, int]] = [{} for _ in constraints]
+    keys = [item.key for item in constraints]
+    for node in state.nodes.values():
+        labels = node.labels
+        if any(key not in labels for key in keys):
+            continue
+        for constraint, pods, counts in zip(constraints, matching, found, strict=True):
+            if _counts(constraint.written, pod, node):
+                value = labels[constraint.key]
+                counts[value] = counts.get(value, 0) + pods.get(node.name, 0)
+    return found
+
+
+def _all_count(pod: PodFacts, constraints: list[_Constraint], state: ClusterState) -> bool:
+    """The usual case: every node is labelled, and the pod minds none of them."""
+    return pod.required_nodes is None and all(
+        item.written.node_taints_policy != "Honor" and state.domains(item.key) is not None
+        for item in constraints
+    )
+
+
+def _in_domains(key: str, pods: dict[str, int], state: ClusterState) -> dict[str, int]:
+    counts = dict.fromkeys(state.domains(key) or (), 0)
+    for name, count in pods.items():
+        counts[state.nodes[name].labels[key]] += count
+    return counts
+
+
+def _counts(constraint: TopologySpreadConstraint, pod: PodFacts, node: NodeState) -> bool:
+    if constraint.node_affinity_policy == "Honor":
+        test = pod.required_nodes
+        if test is not None and not test(node.name, node.labels):
+            return False
+    if constraint.node_taints_policy == "Honor" and node.taints:
+        return untolerated(pod.pod.spec.tolerations, node.taints) is None
+    return True
+
+
+def _limit(
+    constraint: _Constraint, counts: dict[str, int], pod: PodFacts
+) -> tuple[int, dict[str, int]]:
+    """How many pods a domain may have before this one comes."""
+    enough = len(counts) >= (constraint.written.min_domains or 1)
+    least = min(counts.values()) if enough else 0
+    itself = constraint.selector.matches(pod.labels)
+    return constraint.written.max_skew + least - itself, counts
+
+
+class EvenSpread:
+    """The scoring half: constraints that may be broken, but better are not."""
+
+    name = "PodTopologySpread"
+    local = False
+
+    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
+        constraints = pod.pod.spec.topology_spread_constraints
+        return any(item.when_unsatisfiable == _SOFT for item in constraints)
+
+    def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
+        constraints = _constraints(pod, _SOFT)
+        if not constraints:
+            return None
+        keys = [item.key for item in constraints]
+        eligible = [node for node in nodes if all(key in node.labels for key in keys)]
+        parts = [
+            (item.key, item.written.max_skew - 1, _weight(item.key, eligible), counts)
+            for item, counts in zip(constraints, _soft_counts(pod, constraints, state), strict=True)
+        ]
+
+        def grade(node: NodeState) -> int:
+            total = 0.0
+            for key, slack, weight, counts in parts:
+                value = node.labels.get(key)
+                if value is None:
+                    return -1
+                total += counts.get(node.name if key == _HOST else value, 0) * weight + slack
+            return _rounded(total)
+
+        return grade
+
+    def scores(self, grades: list[int]) -> list[int]:
+        known = [grade for grade in grades if grade >= 0]
+        least, most = min(known, default=0), max(known, default=0)
+        return [
+            0 if grade < 0 else MAX_SCORE * (most + least - grade) // most if most else MAX_SCORE
+            for grade in grades
+        ]
+
+
+def _soft_counts(
+    pod: PodFacts, constraints: list[_Constraint], state: ClusterState
+) -> list[dict[str, int]]:
+    """By domain, or for hosts by node name, where all pods of the host count."""
+    namespace = pod.key.namespace
+    return [
+        state.placed.by_node(namespace, item.selector.matches) if item.key == _HOST else counts
+        for item, counts in zip(constraints, _domains(pod, constraints, state), strict=True)
+    ]
+
+
+def _weight(key: str, nodes: list[NodeState]) -> float:
+    size = len(nodes) if key == _HOST else len({node.labels[key] for node in nodes})
+    return math.log(size + 2)
+
+
+def _rounded(value: float) -> int:
+    return math.floor(value + 0.5)  # halves go up, where round() would go to the even number

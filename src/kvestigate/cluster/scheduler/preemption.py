@@ -1,0 +1,177 @@
+"""Whom to evict so that a more important pod fits. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from random import Random
+
+from kvestigate.cluster.scheduler.decision import Decider, NoFit, unavailable
+from kvestigate.cluster.scheduler.framework import Rejection
+from kvestigate.cluster.scheduler.nodes import NodeState
+from kvestigate.cluster.scheduler.pods import PodFacts
+from kvestigate.cluster.scheduler.selection import label_selector
+from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.kube.selectors import LabelSelector
+from kvestigate.kube.views.policy import PodDisruptionBudget
+
+_NAME = "DefaultPreemption"
+_FEWEST, _SHARE = 100, 10
+"""How many nodes are tried: this share of them in percent, but at least so many."""
+_NO_VICTIMS = Rejection(_NAME, ("No preemption victims found for incoming pod",), False)
+_NO_HELP = Rejection(_NAME, ("Preemption is not helpful for scheduling",), False)
+_NEVER = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Preemption:
+    """Room can be made."""
+
+    node: str
+    victims: tuple[PodFacts, ...]
+    """The most important first."""
+    broken_budgets: int
+    """Victims that a disruption budget would have protected."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoPreemption:
+    """Room cannot be made."""
+
+    why: str
+    keeps_nomination: bool = False
+
+
+def preempt(
+    pod: PodFacts, refusal: NoFit, state: ClusterState, decider: Decider, random: Random
+) -> Preemption | NoPreemption:
+    if pod.pod.spec.preemption_policy == "Never":
+        return NoPreemption("not eligible due to preemptionPolicy=Never.", True)
+    if _under_way(pod, refusal, state):
+        why = "not eligible due to a terminating pod on the nominated node."
+        return NoPreemption(why, True)
+    candidates, rejections = _candidates(pod, refusal.resolvable(), state, decider, random)
+    if not candidates:
+        why = unavailable(len(state.nodes), None, rejections.values(), _NO_HELP)
+        return NoPreemption(why)
+    return min(candidates, key=_harm)
+
+
+def _under_way(pod: PodFacts, refusal: NoFit, state: ClusterState) -> bool:
+    """Victims of an earlier round are still leaving."""
+    name = pod.pod.status.nominated_node_name
+    node = state.nodes.get(name)
+    if node is None:
+        return False
+    rejection = refusal.everywhere or refusal.nodes.get(name, refusal.elsewhere)
+    if rejection is not None and not rejection.resolvable:
+        return False
+    return any(other.terminating and other.priority < pod.priority for other in node.pods.values())
+
+
+def _candidates(
+    pod: PodFacts, names: list[str], state: ClusterState, decider: Decider, random: Random
+) -> tuple[list[Preemption], dict[str, Rejection]]:
+    harmless: list[Preemption] = []
+    harmful: list[Preemption] = []
+    rejections: dict[str, Rejection] = {}
+    enough = min(len(names), max(_FEWEST, len(names) * _SHARE // 100))
+    start = random.randrange(len(names)) if names else 0
+    for name in names[start:] + names[:start]:
+        found = _on_node(pod, state.nodes[name], state, decider)
+        if isinstance(found, Rejection):
+            rejections[name] = found
+            continue
+        (harmful if found.broken_budgets else harmless).append(found)
+        if harmless and len(harmless) + len(harmful) >= enough:
+            break
+    return harmless + harmful, rejections
+
+
+def _on_node(
+    pod: PodFacts, node: NodeState, state: ClusterState, decider: Decider
+) -> Preemption | Rejection:
+    lesser = [other for other in node.pods.values() if other.priority < pod.priority]
+    if not lesser:
+        return _NO_VICTIMS
+    lesser.sort(key=_importance)
+    gone = {other.uid: other for other in lesser}
+    rejection = _fits_without(gone.values(), pod, node, state, decider)
+    if rejection is not None:
+        return rejection
+    protected, others = _by_protection(lesser, state.budgets.values())
+    broken = 0
+    # Spare as many as possible: those under a budget first, and the more important ones first.
+    for other in (*protected, *others):
+        del gone[other.uid]
+        if _fits_without(gone.values(), pod, node, state, decider) is not None:
+            gone[other.uid] = other
+            broken += other in protected
+    victims = sorted(gone.values(), key=_importance)
+    return Preemption(node.name, tuple(victims), broken)
+
+
+def _fits_without(
+    gone: Iterable[PodFacts],
+    pod: PodFacts,
+    node: NodeState,
+    state: ClusterState,
+    decider: Decider,
+) -> Rejection | None:
+    with state.supposing(node.name, without=gone):
+        return decider.fits(pod, node, state)
+
+
+def _importance(pod: PodFacts) -> tuple[int, datetime, str]:
+    return (-pod.priority, pod.pod.status.start_time or _NEVER, pod.uid)
+
+
+def _harm(found: Preemption) -> tuple[int, int, int, int, float]:
+    """What makes a node the worse choice, the gravest first."""
+    priorities = [victim.priority for victim in found.victims]
+    highest = max(priorities)
+    began = min(
+        (victim.pod.status.start_time or _NEVER).timestamp()
+        for victim in found.victims
+        if victim.priority == highest
+    )
+    total = sum(priority + 2**31 for priority in priorities)
+    return (found.broken_budgets, highest, total, len(priorities), -began)
+
+
+@dataclass(slots=True)
+class _Allowance:
+    """How many more pods of a budget may go."""
+
+    budget: PodDisruptionBudget
+    selector: LabelSelector
+    left: int
+
+    def spend(self, pod: PodFacts) -> bool:
+        """Take one pod; whether that is too many."""
+        metadata = self.budget.metadata
+        if metadata.namespace != pod.key.namespace or self.selector.selects_everything:
+            return False
+        if not self.selector.matches(pod.labels):
+            return False
+        if pod.key.name in self.budget.status.disrupted_pods:
+            return False  # its eviction has been counted already
+        self.left -= 1
+        return self.left < 0
+
+
+def _by_protection(
+    pods: list[PodFacts], budgets: Iterable[PodDisruptionBudget]
+) -> tuple[list[PodFacts], list[PodFacts]]:
+    """Pods whose eviction would break a budget, and the others."""
+    allowances = [
+        _Allowance(budget, label_selector(budget.spec.selector), budget.status.disruptions_allowed)
+        for budget in budgets
+    ]
+    protected: list[PodFacts] = []
+    others: list[PodFacts] = []
+    for pod in pods:
+        broken = [allowance.spend(pod) for allowance in allowances] if pod.labels else []
+        (protected if any(broken) else others).append(pod)
+    return protected, others

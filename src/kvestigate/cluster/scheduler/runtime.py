@@ -1,0 +1,245 @@
+"""Runs the scheduler of one API server.
+
+    async with Scheduler(api): ...
+
+Entering waits until every cache is filled; leaving lets bindings in flight finish. Decisions are
+made one after another on this task's own view of the cluster, in which a pod counts on its node
+from the moment of the decision; writing them down happens beside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from random import Random
+from types import TracebackType
+
+from kvestigate import errors
+from kvestigate.aio.clock import WALL, Clock
+from kvestigate.aio.supervisor import Ready, Supervisor
+from kvestigate.client.api import Api
+from kvestigate.cluster.scheduler.binding import Writer
+from kvestigate.cluster.scheduler.decision import Decider, NoFit, Placement
+from kvestigate.cluster.scheduler.events import News, Recorder
+from kvestigate.cluster.scheduler.following import Follower
+from kvestigate.cluster.scheduler.pods import PodFacts
+from kvestigate.cluster.scheduler.preemption import Preemption
+from kvestigate.cluster.scheduler.queue import PodQueue, Waiting
+from kvestigate.cluster.scheduler.refusal import Refusal, refuse
+from kvestigate.cluster.scheduler.registry import DEFAULT
+from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.cluster.scheduler.volumes import Claims, Plan, claims_of, plan
+
+_log = logging.getLogger(__name__)
+
+NAME = "default-scheduler"
+WRITERS = 32
+"""Writes in flight at a time: enough to hide a server's latency."""
+_FAREWELL = 5.0
+"""Seconds that work in hand has to finish."""
+_SLICE = 16
+"""Decisions after which others on the loop have their turn."""
+
+Write = Callable[[], Awaitable[None]]
+
+
+class Scheduler:
+    """Places the pods whose `schedulerName` is its name."""
+
+    def __init__(
+        self,
+        api: Api,
+        *,
+        clock: Clock = WALL,
+        name: str = NAME,
+        random: Random | None = None,
+        host: str = "",
+    ) -> None:
+        """`host` is where it says it runs; empty: on this machine."""
+        self._name = name
+        self._random = random or Random()
+        self._state = ClusterState()
+        self._queue = PodQueue(clock)
+        self._decider = Decider(DEFAULT, self._random)
+        self._follower = Follower(api, self._state, self._queue, self._decider, name)
+        self._writer = Writer(api, clock, self._follower, self._state)
+        self._recorder = Recorder(api, clock, name, host or socket.gethostname())
+        self._room = asyncio.Semaphore(WRITERS)
+        self._writes: set[asyncio.Task[None]] = set()
+        self._supervisor = Supervisor("scheduler")
+        self._stack = AsyncExitStack()
+        self._deciding: asyncio.Task[None] | None = None
+
+    async def run(self, ready: Ready[None] | None = None) -> None:
+        """Schedule until cancelled."""
+        async with self:
+            if ready is not None:
+                ready(None)
+            await asyncio.Event().wait()
+
+    async def __aenter__(self) -> Scheduler:
+        await self._stack.enter_async_context(self._supervisor)
+        try:
+            starting = [
+                informer.start(self._supervisor, f"informer of {name}")
+                for name, informer in self._follower.informers.items()
+            ]
+            await asyncio.gather(*starting)
+        except BaseException as error:
+            try:
+                await self._stack.__aexit__(type(error), error, error.__traceback__)
+            except BaseExceptionGroup as failures:
+                # An informer that fails cancels us: what it failed of is what has to be known.
+                raise failures.exceptions[0] from None
+            raise
+        self._supervisor.spawn("events", self._recorder.run())
+        self._deciding = self._supervisor.spawn("decisions", self._decide())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._deciding is not None:
+            self._deciding.cancel()
+        try:
+            async with asyncio.timeout(_FAREWELL):
+                while self._writes:
+                    await asyncio.wait(self._writes)
+                await self._recorder.drain()
+        except TimeoutError:
+            _log.warning("not all decisions could be written down before the end")
+        await self._stack.__aexit__(kind, error, traceback)
+
+    # -- deciding --------------------------------------------------------------------------------
+
+    async def _decide(self) -> None:
+        decided = 0
+        while True:
+            waiting = await self._queue.next()
+            write = self._attempt(waiting)
+            if write is not None:
+                await self._room.acquire()
+                task = self._supervisor.spawn("write", self._write(write))
+                self._writes.add(task)
+                task.add_done_callback(self._written)
+            decided += 1
+            if decided % _SLICE == 0:
+                await asyncio.sleep(0)
+
+    def _attempt(self, waiting: Waiting) -> Write | None:
+        pod = waiting.pod
+        try:
+            decision = self._decider.decide(pod, self._state)
+            if isinstance(decision, NoFit):
+                return self._refuse(waiting, decision)
+            return self._assume(waiting, decision)
+        except Exception:  # noqa: BLE001 - one odd pod must not stop the others
+            _log.exception("no decision on %s; it will be tried again", pod.key)
+            self._queue.back_off(waiting)
+            return None
+
+    def _assume(self, waiting: Waiting, placement: Placement) -> Write | None:
+        pod, node = waiting.pod, placement.node
+        volumes = Plan()
+        if pod.claims:
+            claims = claims_of(pod, self._state)
+            if isinstance(claims, Claims):
+                found = plan(claims, self._state.nodes[node], self._state)
+                volumes = found if isinstance(found, Plan) else volumes
+        self._state.withdraw(pod.uid)
+        self._state.place(pod, node)
+        if volumes == Plan():
+            return lambda: self._bind(waiting, node)
+        # Making volumes can take minutes, so it must not keep a writer.
+        self._supervisor.spawn(f"volumes of {pod.key}", self._bind(waiting, node, volumes))
+        return None
+
+    def _refuse(self, waiting: Waiting, found: NoFit) -> Write:
+        pod = waiting.pod
+        refusal = refuse(pod, found, self._state, self._decider, self._random)
+        if refusal.nominated:
+            self._state.nominate(pod, refusal.nominated)
+        elif refusal.nominated is not None:
+            self._state.withdraw(pod.uid)
+        self._queue.park(waiting, found.plugins)
+        return lambda: self._tell_refusal(pod, refusal)
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    async def _write(self, write: Write) -> None:
+        try:
+            await write()
+        except errors.KvestigateError as error:
+            _log.warning("a decision was not written down: %s", error)
+
+    def _written(self, task: asyncio.Task[None]) -> None:
+        self._writes.discard(task)
+        self._room.release()
+
+    async def _bind(self, waiting: Waiting, node: str, volumes: Plan | None = None) -> None:
+        pod = waiting.pod
+        try:
+            if volumes is not None:
+                await self._writer.prepare_volumes(volumes, node)
+            await self._writer.bind(pod, node)
+        except errors.KvestigateError as error:
+            await self._take_back(waiting, node, error)
+            return
+        self._queue.remove(pod.uid)
+        note = f"Successfully assigned {pod.key} to {node}"
+        self._recorder.tell(News(pod.pod, "Normal", "Scheduled", "Binding", note))
+
+    async def _take_back(self, waiting: Waiting, node: str, error: errors.KvestigateError) -> None:
+        pod = waiting.pod
+        told = self._follower.pod(pod.key)
+        if told is not None and told.metadata.uid == pod.uid and told.spec.node_name:
+            return  # it has a node, ours or that of somebody faster
+        self._state.take_away(pod.uid)
+        if told is None or told.metadata.uid != pod.uid:
+            self._queue.remove(pod.uid)
+            return
+        message = f'binding rejected: running Bind plugin "DefaultBinder": {error.message}'
+        _log.warning("%s was not bound to %s: %s", pod.key, node, error)
+        self._queue.back_off(waiting)
+        self._recorder.tell(News(pod.pod, "Warning", "FailedScheduling", "Scheduling", message))
+        await self._patient(self._writer.condition(told, "SchedulerError", message, None))
+
+    async def _tell_refusal(self, pod: PodFacts, refusal: Refusal) -> None:
+        current = self._follower.pod(pod.key) or pod.pod
+        message = refusal.message
+        self._recorder.tell(News(current, "Warning", "FailedScheduling", "Scheduling", message))
+        await self._patient(
+            self._writer.condition(current, "Unschedulable", message, refusal.nominated)
+        )
+        if refusal.preemption is not None:
+            await self._evict(pod, refusal.preemption)
+
+    async def _evict(self, pod: PodFacts, preemption: Preemption) -> None:
+        for victim in preemption.victims:
+            if victim.terminating:
+                continue
+            try:
+                await self._writer.evict(victim, self._name)
+            except errors.NotFound:
+                continue  # it has left by itself
+            note = f"Preempted by pod {pod.uid} on node {preemption.node}"
+            self._recorder.tell(
+                News(victim.pod, "Normal", "Preempted", "Preempting", note, related=pod.pod)
+            )
+        for other in list(self._state.nominated.get(preemption.node, {}).values()):
+            if other.priority < pod.priority:
+                self._state.withdraw(other.uid)
+                await self._patient(self._writer.forget_nomination(other.pod))
+
+    async def _patient(self, write: Awaitable[None]) -> None:
+        """Objects that are gone need no news of themselves."""
+        try:
+            await write
+        except (errors.NotFound, errors.Conflict) as error:
+            _log.debug("too late: %s", error)

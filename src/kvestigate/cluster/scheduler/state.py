@@ -1,0 +1,230 @@
+"""The cluster as the scheduler sees it: nodes with their pods, and what pods refer to. Pure.
+
+It changes pod by pod and node by node, never as a whole, and keeps in which order nodes last
+changed: whoever remembers verdicts only has to look again at those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from kvestigate.client.informer import Key
+from kvestigate.cluster.scheduler.indexes import Families, PodsByLabels, TermsByTopology
+from kvestigate.cluster.scheduler.nodes import NodeState
+from kvestigate.cluster.scheduler.pods import PodFacts
+from kvestigate.cluster.scheduler.selection import Labels, Term
+from kvestigate.cluster.scheduler.storage_objects import Claim, StorageClass
+from kvestigate.kube.views.core import Node
+from kvestigate.kube.views.policy import PodDisruptionBudget
+from kvestigate.kube.views.storage import PersistentVolume
+
+_NO_LABELS: Labels = {}
+_SOFT = "PreferNoSchedule"
+
+
+class ClusterState:
+    """What decisions are made on."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, NodeState] = {}
+        self.claims: dict[Key, Claim] = {}
+        self.volumes: dict[str, PersistentVolume] = {}
+        self.classes: dict[str, StorageClass] = {}
+        self.budgets: dict[Key, PodDisruptionBudget] = {}
+        self.namespaces: dict[str, Labels] = {}
+        """Their labels, by name."""
+        self.nominated: dict[str, dict[str, PodFacts]] = {}
+        """Pods for which room is being made, by node and uid."""
+        self.placed = PodsByLabels()
+        self.families = Families()
+        self.repulsions = TermsByTopology()
+        """Required anti-affinity of placed pods."""
+        self.preferences = TermsByTopology()
+        """What placed pods would like: preferred terms, and required affinity as weight 1."""
+        self.changes: dict[str, int] = {}
+        """Node names in the order of their last change, with its number."""
+        self.epoch = 0
+        """Changes when nodes go: then nothing that was remembered holds."""
+        self.soft_tainted = 0
+        """How many nodes have a taint that pods would rather avoid."""
+        self._where: dict[str, tuple[str, PodFacts]] = {}
+        self._homeless: dict[str, dict[str, PodFacts]] = {}
+        self._users: dict[Key, set[str]] = {}
+        self._change = 0
+        self._domains: dict[str, frozenset[str] | None] = {}
+
+    # -- nodes ---------------------------------------------------------------------------------
+
+    def set_node(self, node: Node) -> None:
+        """A new node, or a new state of one."""
+        name = node.metadata.name
+        known = self.nodes.get(name)
+        if known is None:
+            self.nodes[name] = NodeState(node)
+            self._domains.clear()
+            self.soft_tainted += _softly_tainted(node)
+            for pod in self._homeless.pop(name, {}).values():
+                self._add(pod, name)
+        else:
+            self._renew(known, node)
+        self._changed(name)
+
+    def _renew(self, known: NodeState, node: Node) -> None:
+        self.soft_tainted += _softly_tainted(node) - _softly_tainted(known.node)
+        if known.labels == node.metadata.labels:
+            known.update(node)
+            return
+        self._domains.clear()
+        pods = list(known.pods.values())  # they are counted by the node's labels
+        for pod in pods:
+            self._remove(pod, known.name)
+        known.update(node)
+        for pod in pods:
+            self._add(pod, known.name)
+
+    def drop_node(self, name: str) -> None:
+        known = self.nodes.get(name)
+        if known is None:
+            return
+        pods = list(known.pods.values())
+        for pod in pods:
+            self._remove(pod, name)
+        self._homeless[name] = {pod.uid: pod for pod in pods}
+        self.soft_tainted -= _softly_tainted(known.node)
+        del self.nodes[name]
+        self._domains.clear()
+        self.changes.pop(name, None)
+        self.epoch += 1
+
+    def domains(self, key: str) -> frozenset[str] | None:
+        """The values of a label that all nodes have; None when some do not have it."""
+        if key not in self._domains:
+            values = [node.labels.get(key) for node in self.nodes.values()]
+            known = frozenset(value for value in values if value is not None)
+            self._domains[key] = None if None in values else known
+        return self._domains[key]
+
+    # -- pods ----------------------------------------------------------------------------------
+
+    def place(self, pod: PodFacts, node: str) -> None:
+        """The pod is on the node, or is to be counted as if it were."""
+        self.take_away(pod.uid)
+        self._where[pod.uid] = (node, pod)
+        for claim in pod.claims:
+            self._users.setdefault(Key(pod.key.namespace, claim), set()).add(pod.uid)
+        if node in self.nodes:
+            self._add(pod, node)
+            self._changed(node)
+        else:
+            self._homeless.setdefault(node, {})[pod.uid] = pod
+
+    def take_away(self, uid: str) -> None:
+        """The pod is gone, has ended, or was not placed after all."""
+        where = self._where.pop(uid, None)
+        if where is None:
+            return
+        node, pod = where
+        for claim in pod.claims:
+            users = self._users[Key(pod.key.namespace, claim)]
+            users.discard(uid)
+            if not users:
+                del self._users[Key(pod.key.namespace, claim)]
+        if node in self.nodes:
+            self._remove(pod, node)
+            self._changed(node)
+        else:
+            self._homeless[node].pop(uid, None)
+
+    def node_of(self, uid: str) -> str | None:
+        where = self._where.get(uid)
+        return where[0] if where else None
+
+    def pod(self, uid: str) -> PodFacts | None:
+        """A placed pod."""
+        where = self._where.get(uid)
+        return where[1] if where else None
+
+    def users_of(self, claim: Key) -> Iterator[PodFacts]:
+        """Placed pods that use a claim."""
+        for uid in self._users.get(claim, ()):
+            node, pod = self._where[uid]
+            if node not in self.nodes or uid in self.nodes[node].pods:
+                yield pod
+
+    def nominate(self, pod: PodFacts, node: str) -> None:
+        """Count on the pod coming to the node."""
+        self.withdraw(pod.uid)
+        self.nominated.setdefault(node, {})[pod.uid] = pod
+
+    def withdraw(self, uid: str) -> None:
+        """Count no more on the pod coming to a node."""
+        for name in [name for name, pods in self.nominated.items() if uid in pods]:
+            del self.nominated[name][uid]
+            if not self.nominated[name]:
+                del self.nominated[name]
+
+    def namespace_labels(self, name: str) -> Labels:
+        return self.namespaces.get(name, _NO_LABELS)
+
+    # -- what if -------------------------------------------------------------------------------
+
+    @contextmanager
+    def supposing(
+        self, node: str, *, without: Iterable[PodFacts] = (), along: Iterable[PodFacts] = ()
+    ) -> Iterator[None]:
+        """For the length of the block the node has other pods; nobody may look at `changes`."""
+        removed = list(without)
+        added = list(along)
+        for pod in removed:
+            self._remove(pod, node)
+        for pod in added:
+            self._add(pod, node)
+        try:
+            yield
+        finally:
+            for pod in added:
+                self._remove(pod, node)
+            for pod in removed:
+                self._add(pod, node)
+
+    # -- counting ------------------------------------------------------------------------------
+
+    def _changed(self, name: str) -> None:
+        self._change += 1
+        self.changes.pop(name, None)
+        self.changes[name] = self._change
+
+    def _add(self, pod: PodFacts, name: str) -> None:
+        node = self.nodes[name]
+        node.add(pod)
+        self.placed.add(pod, name)
+        self.families.add(pod, name)
+        if pod.pod.spec.affinity is not None:
+            for term in pod.anti_affinity:
+                self.repulsions.add(term, node.labels)
+            for term in _wishes(pod):
+                self.preferences.add(term, node.labels)
+
+    def _remove(self, pod: PodFacts, name: str) -> None:
+        node = self.nodes[name]
+        node.remove(pod)
+        self.placed.remove(pod, name)
+        self.families.remove(pod, name)
+        if pod.pod.spec.affinity is not None:
+            for term in pod.anti_affinity:
+                self.repulsions.remove(term, node.labels)
+            for term in _wishes(pod):
+                self.preferences.remove(term, node.labels)
+
+
+def _wishes(pod: PodFacts) -> Iterator[Term]:
+    yield from pod.preferences
+    for term in pod.affinity:
+        yield Term(
+            term.topology_key, term.selector, term.namespaces, term.namespace_selector, weight=1
+        )
+
+
+def _softly_tainted(node: Node) -> bool:
+    return any(taint.effect == _SOFT for taint in node.spec.taints)

@@ -1,0 +1,197 @@
+"""Which volumes a pod's claims get on a node: those bound, found, or still to be made. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kvestigate.client.informer import Key, key_of
+from kvestigate.cluster.scheduler.nodes import NodeState
+from kvestigate.cluster.scheduler.pods import PodFacts
+from kvestigate.cluster.scheduler.selection import label_selector, node_selector
+from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.cluster.scheduler.storage_objects import Claim, StorageClass
+from kvestigate.kube import quantities
+from kvestigate.kube.views.storage import PersistentVolume
+
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
+"""The annotation that tells provisioners where a claim's volume is needed."""
+_BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+_NO_PROVISIONER = ("", "kubernetes.io/no-provisioner")
+_LATER = "WaitForFirstConsumer"
+
+ELSEWHERE = "node(s) didn't match PersistentVolume's node affinity"
+NONE_FREE = "node(s) didn't find available persistent volumes to bind"
+LOST = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """The claims of one pod."""
+
+    bound: tuple[Claim, ...]
+    waiting: tuple[Claim, ...]
+    """Those that are bound only when their pod has a node."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is left to do for a pod's claims before it can be bound."""
+
+    found: tuple[tuple[Key, str], ...] = ()
+    """Claims with the names of the volumes that they get."""
+    to_make: tuple[Key, ...] = ()
+    """Claims for which a volume has to be made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    reasons: tuple[str, ...]
+
+
+def claims_of(pod: PodFacts, state: ClusterState) -> Claims | str:
+    """The pod's claims, or why no node will do."""
+    bound: list[Claim] = []
+    waiting: list[Claim] = []
+    immediate = False
+    for name in pod.claims:
+        claim = state.claims.get(Key(pod.key.namespace, name))
+        problem = _problem(pod, name, claim)
+        if claim is None or problem:
+            return problem
+        if _is_bound(claim):
+            bound.append(claim)
+        elif _waits(claim, state):
+            waiting.append(claim)
+        else:
+            immediate = True
+    if immediate:
+        return "pod has unbound immediate PersistentVolumeClaims"
+    return Claims(tuple(bound), tuple(waiting))
+
+
+def _problem(pod: PodFacts, name: str, claim: Claim | None) -> str:
+    made_for_pod = any(
+        volume.ephemeral and f"{pod.key.name}-{volume.name}" == name
+        for volume in pod.pod.spec.volumes
+    )
+    if claim is None:
+        if made_for_pod:
+            return (
+                "waiting for ephemeral volume controller to create the"
+                f' persistentvolumeclaim "{name}"'
+            )
+        return f'persistentvolumeclaim "{name}" not found'
+    if claim.status.phase == "Lost":
+        volume = claim.spec.volume_name
+        return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{volume}"'
+    if claim.metadata.deletion_timestamp is not None:
+        return f'persistentvolumeclaim "{name}" is being deleted'
+    if made_for_pod and not any(owner.uid == pod.uid for owner in claim.metadata.owner_references):
+        where = f"{claim.metadata.namespace}/{name}"
+        return f"PVC {where} was not created for pod {pod.key} (pod is not owner)"
+    return ""
+
+
+def _is_bound(claim: Claim) -> bool:
+    if not claim.spec.volume_name:
+        return False
+    return claim.status.phase == "Bound" or _BIND_COMPLETED in claim.metadata.annotations
+
+
+def _waits(claim: Claim, state: ClusterState) -> bool:
+    kind = state.classes.get(claim.spec.storage_class_name or "")
+    return kind is not None and kind.volume_binding_mode == _LATER and not claim.spec.volume_name
+
+
+def plan(claims: Claims, node: NodeState, state: ClusterState) -> Plan | Trouble:
+    """How the claims could be satisfied on a node."""
+    reasons = _check_bound(claims.bound, node, state)
+    chosen: dict[Key, str] = {}
+    to_make: list[Claim] = []
+    for claim in sorted(claims.waiting, key=_size):
+        selected = claim.metadata.annotations.get(SELECTED_NODE)
+        if selected is not None and selected != node.name:
+            return Trouble((*reasons, NONE_FREE))
+        volume = None if selected else _free_volume(claim, node, state, chosen.values())
+        if volume is None:
+            to_make.append(claim)
+        else:
+            chosen[key_of(claim)] = volume.metadata.name
+    if not all(_can_be_made(claim, node, state) for claim in to_make):
+        reasons.append(NONE_FREE)
+    if reasons:
+        return Trouble(tuple(reasons))
+    return Plan(tuple(chosen.items()), tuple(map(key_of, to_make)))
+
+
+def _check_bound(claims: Iterable[Claim], node: NodeState, state: ClusterState) -> list[str]:
+    for claim in claims:
+        volume = state.volumes.get(claim.spec.volume_name)
+        if volume is None:
+            return [LOST]
+        if not _reachable(volume, node):
+            return [ELSEWHERE]
+    return []
+
+
+def _reachable(volume: PersistentVolume, node: NodeState) -> bool:
+    affinity = volume.spec.node_affinity
+    if affinity is None or affinity.required is None:
+        return True
+    return node_selector(affinity.required)(node.name, node.labels)
+
+
+def _free_volume(
+    claim: Claim, node: NodeState, state: ClusterState, taken: Iterable[str]
+) -> PersistentVolume | None:
+    """The smallest volume that will do."""
+    suitable = [
+        volume
+        for volume in state.volumes.values()
+        if volume.metadata.name not in taken and _suits(volume, claim) and _reachable(volume, node)
+    ]
+    return min(suitable, key=_capacity, default=None)
+
+
+def _suits(volume: PersistentVolume, claim: Claim) -> bool:
+    spec = volume.spec
+    if spec.claim_ref is not None:
+        mine = (claim.metadata.namespace, claim.metadata.name)
+        if (spec.claim_ref.namespace, spec.claim_ref.name) != mine:
+            return False
+        if spec.claim_ref.uid not in ("", claim.metadata.uid):
+            return False
+    wanted = claim.spec.selector
+    if wanted is not None and not label_selector(wanted).matches(volume.metadata.labels):
+        return False
+    return (
+        spec.storage_class_name == (claim.spec.storage_class_name or "")
+        and spec.volume_mode == claim.spec.volume_mode
+        and set(claim.spec.access_modes) <= set(spec.access_modes)
+        and _capacity(volume) >= _size(claim)
+        and volume.metadata.deletion_timestamp is None
+        and (spec.claim_ref is not None or volume.status.phase == "Available")
+    )
+
+
+def _size(claim: Claim) -> int:
+    return quantities.whole(claim.spec.resources.requests.get("storage", "0"))
+
+
+def _capacity(volume: PersistentVolume) -> int:
+    return quantities.whole(volume.spec.capacity.get("storage", "0"))
+
+
+def _can_be_made(claim: Claim, node: NodeState, state: ClusterState) -> bool:
+    kind = state.classes.get(claim.spec.storage_class_name or "")
+    if kind is None or kind.provisioner in _NO_PROVISIONER:
+        return False
+    return _allowed(kind, node)
+
+
+def _allowed(kind: StorageClass, node: NodeState) -> bool:
+    return not kind.allowed_topologies or any(
+        all(node.labels.get(item.key) in item.values for item in term.match_label_expressions)
+        for term in kind.allowed_topologies
+    )

@@ -1,0 +1,249 @@
+"""Everything that changes in one plane, told to all of its crew at once.
+
+A crew would need some ninety watches, each with a task, a stream and a decoder. In the server's
+own process the history of the plane is at hand: it is read from where the crew left off, every
+change is decoded once for all who see it the same way, and there is nothing to wait for, so
+what a crew knows never depends on timing. Only reading is cut short like this. What a crew
+writes goes through the API, as everybody's writes do.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+from typing import Any, cast
+
+from kvestigate import errors
+from kvestigate.aio.supervisor import Ready, Supervisor
+from kvestigate.client.api import EVERYTHING, Api
+from kvestigate.client.call import Call, Selection
+from kvestigate.client.discovery import Discovery
+from kvestigate.client.informer import Informer, Key, V
+from kvestigate.client.typed import T, decoded
+from kvestigate.cluster.plane.kinds import types
+from kvestigate.cluster.plane.kinds.types import Types
+from kvestigate.cluster.plane.model import objects
+from kvestigate.cluster.plane.model.kind import Kind
+from kvestigate.cluster.plane.request import selection
+from kvestigate.cluster.plane.response import answer
+from kvestigate.cluster.plane.store.errors import Compacted
+from kvestigate.cluster.plane.store.model import Change, ChangeType, Item, ResourceKey
+from kvestigate.cluster.plane.store.plane import Plane
+from kvestigate.cluster.workforce.door import Door, NearExchange, Query
+from kvestigate.kube.decode import decode
+from kvestigate.kube.field_selectors import parse_fields
+from kvestigate.kube.resources import Registry, Resource
+from kvestigate.kube.selectors import parse_labels
+
+_ROUTINE: frozenset[ResourceKey] = frozenset(
+    {("coordination.k8s.io", "leases"), ("kvestigate.dev", "clocks")}
+)
+"""Changes of these are signs of life, not of work."""
+
+_Views = dict[type[Any], Any]
+
+
+class Feed:
+    """Reads the history of a plane for the informers of its crew."""
+
+    def __init__(self, plane: Plane) -> None:
+        self.plane = plane
+        self._revision = plane.state.revision
+        self._informers: dict[ResourceKey, list[FedInformer[Any]]] = {}
+        self._decoded: dict[int, tuple[bytes, _Views]] = {}
+        """What answers and the last changes were decoded to, by the identity of the bytes: own
+        writes are answered with, and told of as, what is stored."""
+
+    def views(self, data: bytes) -> _Views:
+        """What these bytes have been decoded to; whoever decodes them again adds to it."""
+        found = self._decoded.get(id(data))
+        if found is None:
+            found = self._decoded[id(data)] = data, {}
+        return found[1]
+
+    def join(self, informer: FedInformer[Any], key: ResourceKey) -> None:
+        """Tell `informer` of what there is, and from now on of all that changes."""
+        self.catch_up()
+        informer.fill(self.plane.state.collection(key).items())
+        others = self._informers.setdefault(key, [])
+        informer.settles = all(other.view is not informer.view for other in others)
+        others.append(informer)
+
+    def leave(self, informer: FedInformer[Any], key: ResourceKey) -> None:
+        self._informers[key].remove(informer)
+
+    def catch_up(self) -> bool:
+        """Tell of all that changed since the last time; whether any of it was work."""
+        if self.plane.state.revision == self._revision:
+            self._decoded.clear()
+            return False
+        try:
+            changes = self.plane.events_since(self._revision)
+        except Compacted:
+            self._start_over()
+            return True
+        self._revision = self.plane.state.revision
+        told: dict[int, tuple[bytes, _Views]] = {}
+        for change in changes:
+            informers = self._informers.get(change.resource)
+            if informers:
+                data = change.item.data
+                views = self.views(data)
+                told[id(data)] = data, views
+                for informer in tuple(informers):
+                    informer.hear(change, views)
+        self._decoded = told
+        return any(change.resource not in _ROUTINE for change in changes)
+
+    def _start_over(self) -> None:
+        state = self.plane.state
+        self._revision = state.revision
+        for key, informers in self._informers.items():
+            for informer in informers:
+                informer.fill(state.collection(key).items())
+
+
+class FedInformer(Informer[V]):
+    """The objects of one resource, as a feed tells of them."""
+
+    waits = False
+
+    def __init__(
+        self, feed: Feed, resource: Resource, chosen: Selection, type: type[V], *, whole: bool
+    ) -> None:
+        super().__init__()
+        self._feed = feed
+        self._resource = resource
+        self._chosen = chosen
+        self.view = type
+        self.settles = True
+        """Whether nobody else looks after the views, which all who have this view share."""
+        self._whole = whole
+        """Whether more than metadata is looked at, which is the same in every version."""
+        self._selection: selection.Selection | None = None
+        self._convert: Kind | None = None
+
+    async def start(
+        self, supervisor: Supervisor, name: str, *, patient: bool = False
+    ) -> Callable[[], None]:
+        kind = types.of(self._feed.plane.state).get(
+            self._resource.group, self._resource.version, self._resource.plural
+        )
+        if kind is None:
+            if patient:
+                return lambda: None
+            raise errors.NotFound(f"the plane has no {self._resource.qualified}")
+        self._convert = kind if self._whole and not kind.shown_as_stored else None
+        chosen = selection.Selection(
+            kind.stored,
+            self._chosen.namespace or "",
+            parse_labels(self._chosen.labels),
+            parse_fields(self._chosen.fields),
+        )
+        if chosen.namespace or not chosen.everything:
+            self._selection = chosen
+        self._feed.join(self, kind.stored.key)
+        if self._synced is not None:
+            self._synced.set()
+        return partial(self._feed.leave, self, kind.stored.key)
+
+    async def run(self, ready: Ready[None] | None = None) -> None:
+        async with Supervisor("feed") as supervisor:
+            await self.start(supervisor, "")
+            if ready is not None:
+                ready(None)
+            await asyncio.get_running_loop().create_future()
+
+    def fill(self, items: Iterable[Item]) -> None:
+        kind = self.view
+        if self._convert is None:
+            found = [_shared(item.data, kind) for item in items if self._selects(item)]
+        else:
+            found = [decode(self._data(item), kind) for item in items if self._selects(item)]
+        self._replace(found)
+
+    def hear(self, change: Change, views: _Views) -> None:
+        """`views` keeps what the change was decoded to, for those who see it the same way."""
+        item = change.item
+        if change.type is ChangeType.DELETED or not self._selects(item):
+            if change.previous is not None and self._selects(change.previous):
+                self._apply("DELETED", self._view(item, views))
+        else:
+            self._apply("MODIFIED", self._view(item, views))
+
+    def _settle(self, key: Key) -> None:
+        if self.settles:
+            super()._settle(key)
+
+    def _selects(self, item: Item) -> bool:
+        return self._selection is None or self._selection.has(item)
+
+    def _view(self, item: Item, views: _Views) -> V:
+        view: V | None = views.get(self.view)
+        if view is None:
+            view = views[self.view] = decode(self._data(item), self.view)
+        return view
+
+    def _data(self, item: Item) -> bytes:
+        if self._convert is None:
+            return item.data
+        return answer.encode(self._convert.from_stored(objects.read(item)))
+
+
+@lru_cache(maxsize=1024)
+def _shared(data: bytes, type: type[V]) -> V:
+    """Planes start with the same objects, and forks with those of their source: decode once."""
+    return decode(data, type)
+
+
+class FedDiscovery(Discovery):
+    """What a plane serves, known without asking."""
+
+    def __init__(self, api: Api, feed: Feed) -> None:
+        super().__init__(api)
+        self._feed = feed
+
+    async def registry(self) -> Registry:
+        return _registry(types.of(self._feed.plane.state))
+
+
+@lru_cache(maxsize=64)
+def _registry(known: Types) -> Registry:
+    return Registry(kind.resource for kind in known)
+
+
+class FedApi(Api):
+    """The API of a plane in this process: what its informers know comes from a feed."""
+
+    def __init__(self, door: Door, feed: Feed) -> None:
+        super().__init__(door)
+        self.exchange: NearExchange = NearExchange(door)
+        self._feed = feed
+
+    def informer(
+        self,
+        resource: Resource,
+        selection: Selection = EVERYTHING,
+        *,
+        type: type[V],
+        metadata_only: bool = False,
+    ) -> Informer[V]:
+        return FedInformer(self._feed, resource, selection, type, whole=not metadata_only)
+
+    def discovery(self) -> Discovery:
+        return FedDiscovery(self, self._feed)
+
+    async def _typed(self, call: Call, type: type[T], query: Query = ()) -> T:
+        body = await self.exchange.ask(call, query)
+        if type is bytes:
+            view = cast(T, body)
+        elif type is dict:  # which may be changed by whom it is given to
+            view = decoded(body, type, where=str(call))
+        else:
+            views = self._feed.views(body)
+            known: T | None = views.get(type)
+            view = decoded(body, type, where=str(call)) if known is None else known
+            views[type] = view
+        await asyncio.sleep(0)  # or who writes a lot would do so in one go, while others wait
+        return view

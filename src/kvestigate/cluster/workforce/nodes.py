@@ -1,0 +1,140 @@
+"""Simulated nodes of a plane: one for every Node object there is, and a few to begin with.
+
+Who creates a Node gets a node: with the capacity its status says, or that of a common server.
+One annotated `kvestigate.dev/simulate: "false"` is nobody's: it is left to whoever made it, or
+to go silent, which is how the loss of a node is rehearsed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from kvestigate.aio.clock import Clock
+from kvestigate.aio.supervisor import Ready, Supervisor
+from kvestigate.client.api import Api
+from kvestigate.client.informer import Change
+from kvestigate.cluster.node.agent import Agent
+from kvestigate.cluster.node.config import SELDOM, NodeConfig
+from kvestigate.cluster.node.container_env import hostname
+from kvestigate.cluster.node.feed import Feed
+from kvestigate.cluster.node.hosts.interface import Ending, Launch, Process, RunKey
+from kvestigate.cluster.node.hosts.simulated import SimulatedHost
+from kvestigate.cluster.node.pods import Pod
+from kvestigate.cluster.node.registration import NODES
+from kvestigate.kube.views.core import Node
+from kvestigate.kube.views.pods import ContainerStatus
+
+ANNOTATION = "kvestigate.dev/simulate"
+_PLAIN = NodeConfig("", serves=False, workers=1, terse=True, heartbeat=SELDOM)
+"""Without a port, with one worker, as nothing it does takes long, and without what would be more
+than half of what a node writes. Its lease is renewed in time, not more often."""
+
+
+class Nodes:
+    """Starts and ends the agents of a plane. Entering returns when the first are registered."""
+
+    def __init__(self, api: Api, clock: Clock, count: int) -> None:
+        self._api = api
+        self._clock = clock
+        self._count = count
+        self._feed = Feed(api)
+        self._nodes = api.informer(NODES, type=Node)
+        self._supervisor = Supervisor("nodes")
+        self._agents: dict[str, asyncio.Task[None]] = {}
+
+    async def __aenter__(self) -> Nodes:
+        await self._supervisor.__aenter__()
+        await self._feed.services.start(self._supervisor, "services")
+        await self._feed.pods.start(self._supervisor, "pods")
+        await self._nodes.start(self._supervisor, "nodes")
+        if not len(self._nodes):
+            for number in range(1, self._count + 1):
+                await self._begin(replace(_PLAIN, name=f"node-{number}"))
+        for node in sorted(self._nodes, key=lambda one: one.metadata.name):
+            await self._found(node)
+        self._nodes.subscribe(self._heard)
+        return self
+
+    async def __aexit__(self, *exc: Any) -> None:
+        await self._supervisor.__aexit__(*exc)
+
+    def _heard(self, change: Change[Node]) -> None:
+        name = change.key.name
+        if change.new is None or not _ours(change.new):
+            agent = self._agents.pop(name, None)
+            if agent is not None:
+                agent.cancel()
+        elif name not in self._agents:
+            self._supervisor.spawn(f"start of {name}", self._found(change.new))
+
+    async def _found(self, node: Node) -> None:
+        if node.metadata.name not in self._agents and _ours(node):
+            await self._begin(_config(node), node)
+
+    async def _begin(self, config: NodeConfig, found: Node | None = None) -> None:
+        host = RecalledHost(self._clock, self._feed, config.name)
+        agent = Agent(self._api, host, config, clock=self._clock, feed=self._feed, found=found)
+        ready: Ready[Agent] = Ready()
+        self._agents[config.name] = self._supervisor.spawn(config.name, agent.run(ready))
+        await ready.told
+
+
+MISSING_IMAGES = "kvestigate.dev/missing-images"
+"""Patterns of images that the node does not find anywhere, with commas between them."""
+
+
+def _ours(node: Node) -> bool:
+    return node.metadata.annotations.get(ANNOTATION) != "false"
+
+
+def _config(node: Node) -> NodeConfig:
+    metadata = node.metadata
+    missing = metadata.annotations.get(MISSING_IMAGES, "")
+    return replace(
+        _PLAIN,
+        name=metadata.name,
+        labels=metadata.labels,
+        annotations=metadata.annotations,
+        capacity=node.status.capacity,
+        missing_images=tuple(filter(None, missing.split(","))),
+    )
+
+
+class RecalledHost(SimulatedHost):
+    """A simulated host that finds in the pods' statuses what an earlier one ran."""
+
+    def __init__(self, clock: Clock, feed: Feed, node: str) -> None:
+        super().__init__(clock)
+        self._pods = feed
+        self._node = node
+
+    async def adopt(self) -> list[Process]:
+        found: list[Process] = []
+        for pod in self._pods.pods_of(self._node):
+            statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+            if pod.status.phase not in ("Succeeded", "Failed"):
+                found += self._runs(pod, statuses)
+        return found
+
+    def _runs(self, pod: Pod, statuses: Iterable[ContainerStatus]) -> Iterable[Process]:
+        for status in statuses:
+            container = pod.container(status.name)
+            state = status.state
+            if container is None:
+                continue
+            launch = Launch(
+                key=RunKey(pod.metadata.uid, status.name, status.restart_count),
+                argv=(*container.command, *container.args),
+                env={variable.name: variable.value for variable in container.env},
+                hostname=hostname(pod),
+            )
+            # What waits to be restarted shows in the last state how it ended.
+            over = state.terminated or (state.waiting and status.last_state.terminated)
+            if state.running is not None and state.running.started_at is not None:
+                yield self.resume(launch, state.running.started_at.timestamp())
+            elif over and over.started_at is not None and over.finished_at is not None:
+                ended = Ending(over.exit_code, at=over.finished_at.timestamp())
+                yield self.resume(launch, over.started_at.timestamp(), ended)

@@ -1,0 +1,106 @@
+"""An HTTP/1.1 server on asyncio: `serve` a `Handler` until `close`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kvestigate.http import sockets
+from kvestigate.http.answer import Chunks, Dates
+from kvestigate.http.limits import Limits
+from kvestigate.http.message import Handler, Response
+from kvestigate.http.service import Service, plain
+
+if TYPE_CHECKING:
+    from kvestigate.http.channel import ServerContext
+    from kvestigate.http.listener import SecureListener
+
+_BACKLOG = 1024
+
+_FAREWELL = 0.5
+"""Seconds for a client that has asked for nothing to answer the end of its connection."""
+
+
+Refusal = Callable[[int, str], Response]
+"""Status and reason -> the answer, with a body of bytes, to what is too large, slow or garbled."""
+
+
+class Server:
+    """Accepts connections and owns them."""
+
+    def __init__(self, handler: Handler, limits: Limits, refusal: Refusal = plain) -> None:
+        self.handler = handler
+        self.refusal = refusal
+        self.limits = limits
+        self.services: set[Service] = set()
+        self.dates = Dates()
+        self.chunks = Chunks()
+        self.closing = False
+        self._listener: asyncio.Server | SecureListener
+        self.address = ("", 0)
+        """Host and port of the first listening socket."""
+
+    async def listen(self, host: str, port: int, tls: ServerContext | None) -> None:
+        if tls is None:
+            loop = asyncio.get_running_loop()
+            self._listener = await loop.create_server(
+                lambda: Service(self), host, port, backlog=_BACKLOG
+            )
+        else:
+            from kvestigate.http.listener import SecureListener, bind
+
+            self._listener = SecureListener(
+                await bind(host, port, _BACKLOG),
+                tls,
+                lambda: Service(self),
+                handshake_timeout=self.limits.handshake_timeout,
+            )
+        for listening in self._listener.sockets:
+            sockets.tune(listening)
+        name = self._listener.sockets[0].getsockname()
+        self.address = (name[0], name[1])
+
+    async def close(self, grace: float = 10.0) -> None:
+        """Stop accepting, finish what is being answered, end streams, close.
+
+        What is not done after `grace` seconds is cut off.
+        """
+        self.closing = True
+        self._listener.close()
+        tasks = {service.task for service in self.services}
+        idle = {service for service in self.services if service.idle}
+        for service in list(self.services):
+            service.shut_down()
+        if idle:
+            leaving = {service.task for service in idle}
+            await asyncio.wait(leaving, timeout=min(grace, _FAREWELL))
+            for service in idle & self.services:
+                service.abort()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=grace)
+            for service in list(self.services):
+                if service.task in late:
+                    service.abort()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def __aenter__(self) -> Server:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+async def serve(
+    handler: Handler,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    tls: ServerContext | None = None,
+    limits: Limits | None = None,
+    refusal: Refusal = plain,
+) -> Server:
+    """A server that is listening; port 0 is one that the system chooses."""
+    server = Server(handler, limits or Limits(), refusal)
+    await server.listen(host, port, tls)
+    return server

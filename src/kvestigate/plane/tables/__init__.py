@@ -1,5 +1,0 @@
-"""Server-side Tables: the columns that kubectl prints."""
-
-from kvestigate.plane.tables.table import blank, rows, table
-
-__all__ = ["blank", "rows", "table"]

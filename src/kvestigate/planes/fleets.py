@@ -1,0 +1,224 @@
+"""`fleet create|scale|status|delete`: many planes, declared as one object."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct
+
+from kvestigate.client.access import Access
+from kvestigate.client.api import Api
+from kvestigate.client.call import Selection
+from kvestigate.client.connect import connect
+from kvestigate.kube.resources import Resource
+from kvestigate.operation import Effect, Operation
+from kvestigate.planes.manage import ask
+
+PATH = "/apis/kplane.dev/v1/fleets"
+_MERGE = "application/merge-patch+json"
+_FLEETS = Resource("kplane.dev", "v1", "fleets", "Fleet", namespaced=False)
+_PATIENCE = 60.0
+
+Progress = Callable[[str, int, int], None]
+"""Called with `planes`, how many are ready, and of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewFleet:
+    name: str
+    replicas: int = 1
+    prefix: str = ""
+    """What the ids of members begin with; the name and a hyphen if empty."""
+    ttl: int | None = None
+    """Seconds after which it is deleted with its members."""
+    from_plane: str = ""
+    """The plane that members are copies of."""
+    scenario: str = ""
+    """Whose objects members start with."""
+    objects: tuple[dict[str, Any], ...] = ()
+    """Manifests that members start with."""
+    clock: Literal["wall", "virtual"] = "wall"
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleOptions:
+    name: str
+    replicas: int
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOptions:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    name: str
+    gone: bool
+    """False: members are still being deleted."""
+
+
+class Member(Struct, frozen=True, rename={"cluster_id": "clusterID"}, omit_defaults=True):
+    cluster_id: str
+    phase: str
+    message: str = ""
+
+
+class Condition(Struct, frozen=True):
+    type: str
+    status: str
+    reason: str = ""
+    message: str = ""
+
+
+class Status(Struct, frozen=True, rename="camel"):
+    observed_generation: int = 0
+    ready_replicas: int = 0
+    members: list[Member] = []
+    conditions: list[Condition] = []
+
+
+class Spec(Struct, frozen=True):
+    replicas: int = 1
+
+
+class Metadata(Struct, frozen=True):
+    name: str
+    generation: int = 0
+
+
+class Fleet(Struct, frozen=True):
+    metadata: Metadata
+    spec: Spec = Spec()
+    status: Status = Status()
+
+    def is_settled(self, generation: int) -> bool:
+        """Whether nothing of that generation is left to be made or removed."""
+        members = self.status.members
+        return (
+            self.status.observed_generation >= generation
+            and len(members) == self.spec.replicas
+            and all(each.phase != "Pending" for each in members)
+        )
+
+
+async def create(access: Access, options: NewFleet) -> Fleet:
+    template: dict[str, Any] = {}
+    if options.from_plane:
+        template["fromPlane"] = options.from_plane
+    if options.scenario:
+        template["scenario"] = options.scenario
+    if options.objects:
+        template["objects"] = list(options.objects)
+    if options.clock == "virtual":
+        template |= {"clock": options.clock, "seed": options.seed}
+    spec: dict[str, Any] = {"replicas": options.replicas}
+    if options.prefix:
+        spec["namePrefix"] = options.prefix
+    if options.ttl is not None:
+        spec["ttlSeconds"] = options.ttl
+    if template:
+        spec["template"] = template
+    obj = {
+        "apiVersion": "kplane.dev/v1",
+        "kind": "Fleet",
+        "metadata": {"name": options.name},
+        "spec": spec,
+    }
+    return _read(await ask(access, "POST", PATH, msgspec.json.encode(obj)))
+
+
+async def scale(access: Access, options: ScaleOptions) -> Fleet:
+    change = msgspec.json.encode({"spec": {"replicas": options.replicas}})
+    return _read(await ask(access, "PATCH", f"{PATH}/{options.name}", change, media=_MERGE))
+
+
+async def settled(access: Access, declared: Fleet, progress: Progress | None = None) -> Fleet:
+    """The fleet when it is as declared; as far as it has come, if that takes too long."""
+    latest = declared
+    named = Selection(fields=f"metadata.name={declared.metadata.name}")
+    try:
+        async with (
+            asyncio.timeout(_PATIENCE),
+            connect(access) as api,
+            api.watch(_FLEETS, named, type=Fleet) as events,
+        ):
+            async for event in events:
+                latest = event.object
+                if progress is not None:
+                    progress("planes", latest.status.ready_replicas, latest.spec.replicas)
+                if latest.is_settled(declared.metadata.generation):
+                    break
+    except TimeoutError:
+        pass  # what is shown says how far it is
+    return latest
+
+
+async def status(access: Access, options: FleetOptions) -> Fleet:
+    return _read(await ask(access, "GET", f"{PATH}/{options.name}"))
+
+
+async def delete(access: Access, options: FleetOptions) -> Deleted:
+    """Ask for it, and wait until the last member is gone."""
+    await ask(access, "DELETE", f"{PATH}/{options.name}")
+    named = Selection(fields=f"metadata.name={options.name}")
+    try:
+        async with asyncio.timeout(_PATIENCE), connect(access) as api:
+            page = await api.list(_FLEETS, named, type=Fleet)
+            if page.items:
+                await _until_deleted(api, named, page.metadata.resource_version)
+    except TimeoutError:
+        return Deleted(options.name, gone=False)
+    return Deleted(options.name, gone=True)
+
+
+async def _until_deleted(api: Api, named: Selection, version: str) -> None:
+    async with api.watch(_FLEETS, named, resource_version=version, type=Fleet) as events:
+        async for event in events:
+            if event.type == "DELETED":
+                return
+
+
+def _read(answer: bytes) -> Fleet:
+    return msgspec.json.decode(answer, type=Fleet)
+
+
+CREATE = Operation(
+    name="fleet.create",
+    summary="Declare a number of planes that are made alike.",
+    input=NewFleet,
+    output=Fleet,
+    effect=Effect.WRITE,
+    handler=create,
+)
+SCALE = Operation(
+    name="fleet.scale",
+    summary="Set how many members a fleet has.",
+    input=ScaleOptions,
+    output=Fleet,
+    effect=Effect.DESTROY,
+    handler=scale,
+)
+STATUS = Operation(
+    name="fleet.status",
+    summary="Show the members of a fleet and how they are.",
+    input=FleetOptions,
+    output=Fleet,
+    effect=Effect.READ,
+    handler=status,
+)
+DELETE = Operation(
+    name="fleet.delete",
+    summary="Delete a fleet with all its members.",
+    input=FleetOptions,
+    output=Deleted,
+    effect=Effect.DESTROY,
+    handler=delete,
+)
+
+OPERATIONS = (CREATE, SCALE, STATUS, DELETE)

@@ -1,1 +1,0 @@
-"""One file a plugin; `kvestigate.scheduler.registry` lists them. All of them are Pure."""

@@ -1,0 +1,85 @@
+"""What nodes have, and how much of it pods have asked for. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kvestigate.kube.requests import PODS, Amounts, amounts, requests_of
+from kvestigate.kube.views.core import Node
+from kvestigate.snapshot import listings
+from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCapacity:
+    """One node. CPU is in thousandths of a core, everything else in whole units."""
+
+    name: str
+    ready: bool
+    schedulable: bool
+    """Not cordoned."""
+    allocatable: Amounts
+    requested: Amounts
+    """By the pods bound to it that have not ended; `pods` is how many these are."""
+
+    def free(self, resource: str) -> int:
+        """What is left; negative on a node that is overcommitted."""
+        return self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
+
+
+def capacities(nodes: Iterable[Node], asked: Mapping[str, Amounts]) -> tuple[NodeCapacity, ...]:
+    """Every node with what is asked for on it, in the order of the nodes."""
+    return tuple(
+        NodeCapacity(
+            name=node.metadata.name,
+            ready=is_ready(node),
+            schedulable=not node.spec.unschedulable,
+            allocatable=amounts(node.status.allocatable),
+            requested=asked.get(node.metadata.name, {}),
+        )
+        for node in nodes
+    )
+
+
+def requested(snapshot: Snapshot) -> dict[str, Amounts]:
+    """For `Snapshot.derived`: several reports add up the same pods."""
+    return requested_by_node(snapshot.of(listings.PODS))
+
+
+def requested_by_node(pods: Iterable[Pod]) -> dict[str, Amounts]:
+    """Node -> the sum over its pods, as the scheduler counts it."""
+    asked: dict[str, Amounts] = {}
+    pods = tuple(pods)  # they must stay: what replicas share is known by where it is
+    known: dict[tuple[int, ...], Amounts] = {}
+    for pod in pods:
+        spec = pod.spec
+        if spec.node_name and not pod.finished:
+            key = (
+                id(spec.containers),
+                id(spec.init_containers),
+                id(spec.overhead),
+                id(spec.resources),
+            )
+            own = known.get(key)
+            if own is None:
+                own = known[key] = {**requests_of(spec), PODS: 1}
+            total = asked.get(spec.node_name)
+            if total is None:
+                asked[spec.node_name] = dict(own)
+            else:
+                add(total, own)
+    return asked
+
+
+def add(total: Amounts, more: Amounts) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def is_ready(node: Node) -> bool:
+    return any(
+        condition.type == "Ready" and condition.status == "True"
+        for condition in node.status.conditions
+    )

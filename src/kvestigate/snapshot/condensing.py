@@ -1,0 +1,96 @@
+"""Pods cut down to what reports look at, sharing whatever they have in common. Pure.
+
+A large cluster has few kinds of pods and many of each. What replicas have alike is kept once;
+what nothing here asks about (moments, addresses, conditions that hold) is not kept at all.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+import msgspec
+
+from kvestigate.kube.views.meta import Condition
+from kvestigate.kube.views.pods import ResourceRequirements
+from kvestigate.snapshot.objects import Container, Owner, Pod, PodMeta, PodSpec, PodStatus, Volume
+
+T = TypeVar("T")
+
+_Work = tuple[
+    tuple[Container, ...], tuple[Container, ...], dict[str, str], ResourceRequirements | None
+]
+"""Containers, init containers, overhead and the pod's own resources: what a template says."""
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class PodCondenser:
+    """For the pods of one reading."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._labels = _Shared[dict[str, str]]()
+        self._owners = _Shared[tuple[Owner, ...]]()
+        self._work = _Shared[_Work]()
+        self._volumes = _Shared[tuple[Volume, ...]]()
+        self._statuses = _Shared[PodStatus]()
+
+    def __call__(self, pod: Pod) -> Pod:
+        return Pod(self._meta(pod.metadata), self._spec(pod.spec), self._status(pod.status))
+
+    def _meta(self, meta: PodMeta) -> PodMeta:
+        return PodMeta(
+            name=meta.name,
+            namespace=self._name(meta.namespace),
+            labels=self._labels.of(meta.labels),
+            deletion_timestamp=meta.deletion_timestamp,
+            owner_references=self._owners.of(meta.owner_references),
+        )
+
+    def _spec(self, spec: PodSpec) -> PodSpec:
+        containers, init_containers, overhead, resources = self._work.of(
+            (spec.containers, spec.init_containers, spec.overhead, spec.resources)
+        )
+        return PodSpec(
+            containers=containers,
+            init_containers=init_containers,
+            node_name=self._name(spec.node_name),
+            overhead=overhead,
+            resources=resources,
+            volumes=self._claims(spec.volumes),
+        )
+
+    def _claims(self, volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:
+        found = tuple([it for it in volumes if it.persistent_volume_claim or it.ephemeral])
+        return self._volumes.of(found) if found else ()
+
+    def _status(self, status: PodStatus) -> PodStatus:
+        return self._statuses.of(
+            PodStatus(
+                phase=status.phase,
+                reason=status.reason,
+                message=status.message,
+                conditions=_that_do_not_hold(status.conditions),
+                container_statuses=status.container_statuses,
+                init_container_statuses=status.init_container_statuses,
+            )
+        )
+
+    def _name(self, name: str) -> str:
+        return self._names.setdefault(name, name)
+
+
+class _Shared(Generic[T]):
+    """The first of each of a number of values that are equal."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, T] = {}
+
+    def of(self, value: T) -> T:
+        return self._known.setdefault(_encode(value), value)
+
+
+def _that_do_not_hold(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    return tuple([it for it in conditions if it.status != "True"])

@@ -1,0 +1,272 @@
+"""GPUs as nodes advertise them, and the containers that have asked for them. Pure.
+
+NVIDIA's feature discovery tells most in labels. Of AMD and Intel devices the resource name
+tells the vendor, and their own labellers the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from kvestigate.kube import quantities
+from kvestigate.kube.requests import Amounts, amounts
+from kvestigate.kube.views.core import Node
+from kvestigate.snapshot.exporters import GpuReading
+from kvestigate.snapshot.objects import Pod
+
+NVIDIA = "NVIDIA"
+AMD = "AMD"
+INTEL = "Intel"
+
+UUIDS = "kvestigate.dev/gpu-uuids"
+"""The annotation in which embedded nodes tell their GPUs' uuids, in the order of their indices."""
+
+MIG_PREFIX = "nvidia.com/mig-"
+SHARED = ".shared"
+"""The suffix of a resource whose devices are time-sliced: `nvidia.com/gpu.shared`."""
+
+_VENDORS = {
+    "nvidia.com/gpu": NVIDIA,
+    "nvidia.com/gpu.shared": NVIDIA,
+    "amd.com/gpu": AMD,
+    "gpu.intel.com/i915": INTEL,
+    "gpu.intel.com/xe": INTEL,
+}
+
+_MODEL_LABELS = (
+    "nvidia.com/gpu.product",
+    "amd.com/gpu.product-name",
+    "beta.amd.com/gpu.product-name",
+    "gpu.intel.com/product",
+)
+_WORK = 1
+"""Percent of utilization from which a GPU does something."""
+_HELD_MIB = 1024
+"""A GPU that nobody uses has far less of its memory taken."""
+_MEMORY_LABEL = "nvidia.com/gpu.memory"
+
+
+Ask = tuple[str, str, int]
+"""A container, a resource and how much of it the container asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGpus:
+    """The GPUs of one node."""
+
+    node: str
+    vendor: str
+    model: str
+    """As the label says it, `NVIDIA-H100-80GB-HBM3`; empty if no label does."""
+    count: int
+    """Physical devices where a label tells, else what the node offers."""
+    memory_mib: int
+    """Of one device; 0 if unknown."""
+    driver: str
+    cuda: str
+    """The CUDA version that the driver supports."""
+    mig_strategy: str
+    """`none`, `single`, `mixed`; empty on devices without MIG."""
+    mig_profiles: Amounts
+    """`1g.10gb` -> instances, where the node offers them as resources of their own."""
+    sharing: str
+    """`time-slicing` or `mps`; empty when a device has one user at a time."""
+    replicas: int
+    """Users a device is offered to."""
+    allocatable: Amounts
+    """By resource name; healthy devices only."""
+    requested: Amounts
+
+    @property
+    def free(self) -> int:
+        return sum(self.allocatable.values()) - sum(self.requested.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Consumer:
+    """A container that has asked for GPUs."""
+
+    namespace: str
+    pod: str
+    container: str
+    node: str
+    """Empty while the pod waits for a node."""
+    resource: str
+    amount: int
+    phase: str
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One GPU, or an instance of one, wherever it is known by its uuid."""
+
+    uuid: str
+    node: str
+    index: str
+    """Its number on its node."""
+    user: str | None = None
+    """`namespace/pod/container`; empty if nobody has it, None if that is not told."""
+    utilization: float | None = None
+    """Percent; None if that is not told."""
+    memory_used_mib: float | None = None
+    """None if that is not told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """Who has which GPUs."""
+
+    nodes: tuple[NodeGpus, ...]
+    consumers: tuple[Consumer, ...]
+
+
+def vendor_of(resource: str) -> str:
+    """The vendor of a GPU resource; empty for all other resources."""
+    if resource.startswith(MIG_PREFIX):
+        return NVIDIA
+    return _VENDORS.get(resource, "")
+
+
+def gpus_only(found: Mapping[str, int]) -> Amounts:
+    return {name: amount for name, amount in found.items() if vendor_of(name)}
+
+
+def ledger(nodes: Iterable[Node], pods: Iterable[Pod], asked: Mapping[str, Amounts]) -> Ledger:
+    """Every node with GPUs, and every container that holds or waits for some.
+
+    `asked` is what the pods ask for by node, as `capacity` has it.
+    """
+    found = (node_gpus(node, asked.get(node.metadata.name, {})) for node in nodes)
+    return Ledger(
+        nodes=tuple(gpus for gpus in found if gpus is not None),
+        consumers=consumers(pods),
+    )
+
+
+def consumers(pods: Iterable[Pod]) -> tuple[Consumer, ...]:
+    """Every container that holds or waits for GPUs, by node and name."""
+    found: list[Consumer] = []
+    pods = tuple(pods)  # they must stay: what replicas share is known by where it is
+    known: dict[tuple[int, int], tuple[Ask, ...]] = {}
+    for pod in pods:
+        key = (id(pod.spec.containers), id(pod.spec.init_containers))
+        asks = known.get(key)
+        if asks is None:
+            asks = known[key] = tuple(asked_for(pod))
+        if asks and not pod.finished:
+            found += _consumers(pod, asks)
+    found.sort(key=lambda it: (it.node, it.namespace, it.pod, it.container, it.resource))
+    return tuple(found)
+
+
+def node_gpus(node: Node, requested: Amounts) -> NodeGpus | None:
+    """What a node tells about its GPUs; None if it has none."""
+    labels = node.metadata.labels
+    allocatable = gpus_only(amounts(node.status.allocatable))
+    counted = _number(labels.get("nvidia.com/gpu.count"))
+    if not any(allocatable.values()) and not counted:
+        return None
+    vendor = next((vendor_of(name) for name, amount in allocatable.items() if amount), NVIDIA)
+    replicas = max(_number(labels.get("nvidia.com/gpu.replicas")), 1)
+    return NodeGpus(
+        node=node.metadata.name,
+        vendor=vendor,
+        model=next((labels[label] for label in _MODEL_LABELS if label in labels), ""),
+        count=counted or sum(allocatable.values()),
+        memory_mib=_number(labels.get(_MEMORY_LABEL)),
+        driver=_version(labels, "nvidia.com/cuda.driver-version.full", "nvidia.com/cuda.driver"),
+        cuda=_version(labels, "nvidia.com/cuda.runtime-version.full", "nvidia.com/cuda.runtime"),
+        mig_strategy=_mig_strategy(labels),
+        mig_profiles={
+            name.removeprefix(MIG_PREFIX): amount
+            for name, amount in allocatable.items()
+            if name.startswith(MIG_PREFIX)
+        },
+        sharing=_sharing(labels, allocatable, replicas),
+        replicas=replicas,
+        allocatable=allocatable,
+        requested=gpus_only(requested),
+    )
+
+
+def asked_for(pod: Pod) -> Iterator[Ask]:
+    """For each GPU resource that a container asks for."""
+    for container in (*pod.spec.init_containers, *pod.spec.containers):
+        for resource, written in container.resources.requests.items():
+            # Most containers ask for CPU and memory only: these need not be parsed here.
+            if vendor_of(resource) and (amount := quantities.whole(written)):
+                yield container.name, resource, amount
+
+
+def _consumers(pod: Pod, asks: Iterable[Ask]) -> Iterator[Consumer]:
+    for container, resource, amount in asks:
+        yield Consumer(
+            namespace=pod.metadata.namespace,
+            pod=pod.metadata.name,
+            container=container,
+            node=pod.spec.node_name,
+            resource=resource,
+            amount=amount,
+            phase=pod.status.phase,
+        )
+
+
+def devices(nodes: Iterable[Node], readings: Iterable[GpuReading]) -> tuple[Device, ...]:
+    """Every GPU that is known by its uuid: the ledger has one line for each."""
+    found: dict[str, Device] = {}
+    for node in nodes:
+        told = node.metadata.annotations.get(UUIDS, "")
+        for index, uuid in enumerate(filter(None, told.split(","))):
+            found[uuid] = Device(uuid, node.metadata.name, str(index))
+    for it in readings:
+        user = "/".join(part for part in (it.namespace, it.pod, it.container) if part)
+        if it.uuid:
+            found[it.uuid] = Device(
+                it.uuid, it.node, it.index, user, it.utilization, it.memory_used_mib
+            )
+            divided = it.uuid.partition("/")
+            if divided[1]:
+                found.pop(divided[0], None)  # its instances are what can be had
+    return tuple(sorted(found.values(), key=_place))
+
+
+def _place(device: Device) -> tuple[str, int, str, int, str]:
+    """By node, then as people count: 2 before 10."""
+    return device.node, len(device.index), device.index, len(device.uuid), device.uuid
+
+
+def at_work(utilization: float | None) -> bool:
+    return utilization is not None and utilization >= _WORK
+
+
+def occupied(utilization: float | None, memory_used_mib: float | None) -> bool:
+    """Somebody uses it, whether or not a pod was given it."""
+    return at_work(utilization) or (memory_used_mib or 0.0) >= _HELD_MIB
+
+
+def _mig_strategy(labels: Mapping[str, str]) -> str:
+    if labels.get("nvidia.com/mig.capable") != "true":
+        return ""
+    return labels.get("nvidia.com/mig.strategy") or "none"
+
+
+def _sharing(labels: Mapping[str, str], allocatable: Amounts, replicas: int) -> str:
+    strategy = labels.get("nvidia.com/gpu.sharing-strategy", "")
+    if strategy and strategy != "none":
+        return strategy
+    shared = replicas > 1 or any(name.endswith(SHARED) for name in allocatable)
+    return "time-slicing" if shared else ""
+
+
+def _version(labels: Mapping[str, str], whole: str, parts: str) -> str:
+    """The label with the whole version, or what the older labels of its parts make up."""
+    if labels.get(whole):
+        return labels[whole]
+    found = (labels.get(f"{parts}.{part}") for part in ("major", "minor", "rev"))
+    return ".".join(part for part in found if part)
+
+
+def _number(text: str | None) -> int:
+    """Labels are written by people too: what is no number counts as not told."""
+    return int(text) if text and text.isascii() and text.isdigit() else 0

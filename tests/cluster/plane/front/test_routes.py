@@ -1,0 +1,52 @@
+"""What is not a resource: the index, the version, health."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cluster.plane.conftest import Api
+
+
+async def test_the_index_lists_what_is_there(api: Api) -> None:
+    paths = (await api.get("/")).body["paths"]
+    assert paths == sorted(paths)
+    assert {"/api/v1", "/apis/apps/v1", "/healthz/ping", "/openapi/v3", "/version"} <= set(paths)
+    for path in paths:
+        assert (await api.get(path)).status == 200, path
+
+
+async def test_tools_can_tell_the_release(api: Api) -> None:
+    version = (await api.get("/version")).body
+    assert (version["major"], version["minor"]) == ("1", "36")
+    assert version["gitVersion"].startswith("v1.36.")
+    assert version["gitVersion"].endswith("+kvestigate")
+
+
+@pytest.mark.parametrize("endpoint", ["healthz", "livez", "readyz"])
+async def test_health_is_told_in_a_word_or_check_by_check(endpoint: str, api: Api) -> None:
+    assert (await api.get(f"/{endpoint}")).body == "ok"
+    assert (await api.get(f"/{endpoint}/ping")).body == "ok"
+    verbose = (await api.get(f"/{endpoint}?verbose")).body
+    assert verbose.splitlines() == ["[+]ping ok", "[+]store ok", f"{endpoint} check passed"]
+
+
+@pytest.mark.parametrize(
+    ("excluded", "line"),
+    [
+        ("store", "[+]store excluded: ok"),
+        ("etcd", 'warn: some health checks cannot be excluded: no matches for "etcd"'),
+    ],
+)
+async def test_checks_can_be_left_out(excluded: str, line: str, api: Api) -> None:
+    verbose = (await api.get(f"/readyz?verbose&exclude={excluded}")).body
+    assert line in verbose.splitlines()
+
+
+async def test_an_unknown_check_is_not_found(api: Api) -> None:
+    assert (await api.get("/readyz/nope")).status == 404
+
+
+@pytest.mark.parametrize("path", ["/api", "/version", "/apis/apps/v1"])
+async def test_documents_are_only_read(path: str, api: Api) -> None:
+    answer = await api.post(path, {})
+    assert (answer.status, answer.body["reason"]) == (405, "MethodNotAllowed")
