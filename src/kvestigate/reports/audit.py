@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -16,9 +17,10 @@ from kvestigate.client.named import require_namespace
 from kvestigate.errors import KvestigateError
 from kvestigate.operation import Effect, Operation
 from kvestigate.reports.findings.model import Finding
-from kvestigate.reports.findings.pods import CRASH_LOOP
+from kvestigate.reports.findings.pods import crashing_containers
 from kvestigate.reports.findings.registry import RULES, findings, skipped
 from kvestigate.reports.registry import REPORTS
+from kvestigate.snapshot.objects import ContainerStatus, Pod
 from kvestigate.snapshot.snapshot import Gap, Snapshot, take
 from kvestigate.snapshot.source import Progress
 
@@ -34,9 +36,9 @@ NEEDS = tuple(
 )
 """Every collection that some report or rule looks at, once."""
 
-_LAST_WORDS = 20
-"""Crash loops whose last log line is fetched: a cluster with more has one cause for them all."""
-_PATIENCE = 5.0
+_MOST_LOGS = 20
+"""Containers in a crash loop whose last log line is read. More than these have one cause."""
+_LOG_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,10 @@ async def collect(access: Access, options: AuditOptions, progress: Progress | No
         if options.namespace:
             await require_namespace(api, options.namespace)
         snapshot = await take(api, NEEDS, progress, namespace=options.namespace)
-        audit = examine(snapshot, str(access.server))
-        if not options.logs:
-            return audit
-        return replace(audit, findings=await _with_last_words(api, audit.findings))
+        if options.logs:
+            crashing = crashing_containers(snapshot)[:_MOST_LOGS]
+            snapshot = replace(snapshot, last_log_lines=await _last_log_lines(api, crashing))
+    return examine(snapshot, str(access.server))
 
 
 def examine(snapshot: Snapshot, server: str) -> Audit:
@@ -86,25 +88,24 @@ def examine(snapshot: Snapshot, server: str) -> Audit:
     )
 
 
-async def _with_last_words(api: Api, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    crashing = [it for it in found if it.rule == CRASH_LOOP][:_LAST_WORDS]
-    lines = await asyncio.gather(*(_last_line(api, it) for it in crashing))
-    said = {id(it): line for it, line in zip(crashing, lines, strict=True) if line}
-    return tuple(
-        replace(it, evidence=f"{it.evidence}; last line: {said[id(it)]}") if id(it) in said else it
-        for it in found
-    )
+async def _last_log_lines(
+    api: Api, crashing: Sequence[tuple[Pod, ContainerStatus]]
+) -> dict[tuple[str, str, str], str]:
+    """The field `Snapshot.last_log_lines`; containers without a readable log are left out."""
+    keys = [(pod.metadata.namespace, pod.metadata.name, status.name) for pod, status in crashing]
+    lines = await asyncio.gather(*(_last_log_line(api, *key) for key in keys))
+    return {key: line for key, line in zip(keys, lines, strict=True) if line}
 
 
-async def _last_line(api: Api, finding: Finding) -> str:
-    """The last line before the latest crash; empty if it cannot be had."""
-    subject = finding.subject
-    options = LogOptions(container=subject.container, previous=True, tail=1)
+async def _last_log_line(api: Api, namespace: str, pod: str, container: str) -> str:
+    """The last line that the container's previous run logged; empty if the log is unreadable."""
+    options = LogOptions(container=container, previous=True, tail=1)
     try:
-        async with asyncio.timeout(_PATIENCE):
-            stream = api.logs(subject.name, options, namespace=subject.namespace)
-            async with aclosing(stream) as lines:
-                return "".join([line.decode("utf-8", "replace") async for line in lines]).strip()
+        async with (
+            asyncio.timeout(_LOG_SECONDS),
+            aclosing(api.logs(pod, options, namespace=namespace)) as lines,
+        ):
+            return "".join([line.decode("utf-8", "replace") async for line in lines]).strip()
     except (KvestigateError, TimeoutError):
         return ""
 

@@ -50,27 +50,12 @@ def requested(snapshot: Snapshot) -> dict[str, Amounts]:
 
 def requested_by_node(pods: Iterable[Pod]) -> dict[str, Amounts]:
     """Node -> the sum over its pods, as the scheduler counts it."""
-    asked: dict[str, Amounts] = {}
-    pods = tuple(pods)  # they must stay: what replicas share is known by where it is
-    known: dict[tuple[int, ...], Amounts] = {}
+    by_node: dict[str, Amounts] = {}
     for pod in pods:
-        spec = pod.spec
-        if spec.node_name and not pod.finished:
-            key = (
-                id(spec.containers),
-                id(spec.init_containers),
-                id(spec.overhead),
-                id(spec.resources),
-            )
-            own = known.get(key)
-            if own is None:
-                own = known[key] = {**requests_of(spec), PODS: 1}
-            total = asked.get(spec.node_name)
-            if total is None:
-                asked[spec.node_name] = dict(own)
-            else:
-                add(total, own)
-    return asked
+        if pod.spec.node_name and not pod.finished:
+            total = by_node.setdefault(pod.spec.node_name, {})
+            add(total, {**requests_of(pod.spec), PODS: 1})
+    return by_node
 
 
 def add(total: Amounts, more: Amounts) -> None:

@@ -146,18 +146,12 @@ def ledger(nodes: Iterable[Node], pods: Iterable[Pod], asked: Mapping[str, Amoun
 
 def consumers(pods: Iterable[Pod]) -> tuple[Consumer, ...]:
     """Every container that holds or waits for GPUs, by node and name."""
-    found: list[Consumer] = []
-    pods = tuple(pods)  # they must stay: what replicas share is known by where it is
-    known: dict[tuple[int, int], tuple[Ask, ...]] = {}
-    for pod in pods:
-        key = (id(pod.spec.containers), id(pod.spec.init_containers))
-        asks = known.get(key)
-        if asks is None:
-            asks = known[key] = tuple(asked_for(pod))
-        if asks and not pod.finished:
-            found += _consumers(pod, asks)
-    found.sort(key=lambda it: (it.node, it.namespace, it.pod, it.container, it.resource))
-    return tuple(found)
+    return tuple(
+        sorted(
+            (consumer for pod in pods if not pod.finished for consumer in _consumers(pod)),
+            key=lambda it: (it.node, it.namespace, it.pod, it.container, it.resource),
+        )
+    )
 
 
 def node_gpus(node: Node, requested: Amounts) -> NodeGpus | None:
@@ -199,8 +193,8 @@ def asked_for(pod: Pod) -> Iterator[Ask]:
                 yield container.name, resource, amount
 
 
-def _consumers(pod: Pod, asks: Iterable[Ask]) -> Iterator[Consumer]:
-    for container, resource, amount in asks:
+def _consumers(pod: Pod) -> Iterator[Consumer]:
+    for container, resource, amount in asked_for(pod):
         yield Consumer(
             namespace=pod.metadata.namespace,
             pod=pod.metadata.name,

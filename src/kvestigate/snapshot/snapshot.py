@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, TypeVar, cast
@@ -53,7 +53,10 @@ class Snapshot:
     gaps: dict[Source[Any], Gap] = field(default_factory=dict)
     namespace: str = ""
     """What is in other namespaces was not read; empty: all were."""
-    _derived: dict[Callable[[Snapshot], Any], Any] = field(default_factory=dict)
+    last_log_lines: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
+    """(namespace, pod, container) -> the last log line of the container's previous run. Empty
+    unless a second step of collecting filled it, with `dataclasses.replace`."""
+    _derived: dict[Callable[[Snapshot], Any], Any] = field(default_factory=dict, init=False)
 
     def of(self, source: Source[T]) -> tuple[T, ...]:
         """What was read; nothing where there is a gap. Only for what the snapshot was taken of."""

@@ -13,8 +13,6 @@ from kvestigate.snapshot import listings
 from kvestigate.snapshot.objects import ContainerStatus, Pod
 from kvestigate.snapshot.snapshot import Snapshot
 
-CRASH_LOOP = "crash-loop"
-
 _CHANGEABLE = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "CronJob")
 """Workloads whose template takes other requests while they run."""
 
@@ -30,19 +28,25 @@ _STARTING = timedelta(minutes=5)
 _CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 
 
+def crashing_containers(snapshot: Snapshot) -> tuple[tuple[Pod, ContainerStatus], ...]:
+    return tuple(
+        (pod, status)
+        for pod, status in _statuses(snapshot)
+        if status.state.waiting is not None and status.state.waiting.reason == "CrashLoopBackOff"
+    )
+
+
 def crash_loops(snapshot: Snapshot) -> Iterator[Finding]:
-    for pod, status in _statuses(snapshot):
-        waiting = status.state.waiting
-        if waiting is None or waiting.reason != "CrashLoopBackOff":
-            continue
+    for pod, status in crashing_containers(snapshot):
         last = status.last_state.terminated
         ended = how_it_ended(last) if last else "how it ended is not known"
+        line = snapshot.last_log_lines.get((_namespace(pod), pod.metadata.name, status.name))
         yield Finding(
-            rule=CRASH_LOOP,
+            rule="crash-loop",
             severity=Severity.CRITICAL,
             subject=subject(pod, status.name),
             evidence=f"container {status.name} was restarted {_times(status.restart_count)}: "
-            f"{ended}",
+            f"{ended}" + (f"; last line: {line}" if line else ""),
             why="it fails as often as it is started, and is started less and less often",
             command=_logs(pod, status, previous=True),
         )
@@ -141,17 +145,12 @@ def never_ready(snapshot: Snapshot) -> Iterator[Finding]:
 def without_requests(snapshot: Snapshot) -> Iterator[Finding]:
     """One finding a workload: its pods are all alike."""
     seen: set[Subject] = set()
-    asking: set[int] = set()
     for pod in snapshot.of(listings.PODS):
-        containers = pod.spec.containers
-        if id(containers) in asking or pod.finished or pod.spec.resources is not None:
+        if pod.finished or pod.spec.resources is not None:
             continue
-        bare = [it.name for it in containers if not it.resources.requests]
-        if not bare:
-            asking.add(id(containers))
-            continue
+        bare = [each.name for each in pod.spec.containers if not each.resources.requests]
         owner = owner_of(pod)
-        if owner not in seen:
+        if bare and owner not in seen:
             seen.add(owner)
             yield Finding(
                 rule="no-requests",
@@ -203,22 +202,17 @@ def owner_of(pod: Pod) -> Subject:
 
 
 def _statuses(snapshot: Snapshot) -> tuple[tuple[Pod, ContainerStatus], ...]:
-    """Of containers that do not run, or did not always."""
+    """Containers that do not run now, or that ended at least once."""
     return snapshot.derived(_troubled)
 
 
 def _troubled(snapshot: Snapshot) -> tuple[tuple[Pod, ContainerStatus], ...]:
-    """Most pods are well, and share the status that says so: it is looked at once."""
-    found: list[tuple[Pod, ContainerStatus]] = []
-    known: dict[int, tuple[ContainerStatus, ...]] = {}
-    for pod in snapshot.of(listings.PODS):
-        told = known.get(id(pod.status))
-        if told is None:
-            each = (*pod.status.init_container_statuses, *pod.status.container_statuses)
-            told = tuple(it for it in each if not it.state.running or it.last_state.terminated)
-            known[id(pod.status)] = told
-        found += ((pod, status) for status in told)
-    return tuple(found)
+    return tuple(
+        (pod, status)
+        for pod in snapshot.of(listings.PODS)
+        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)
+        if not status.state.running or status.last_state.terminated
+    )
 
 
 def _memory_limit(pod: Pod, name: str) -> str:
@@ -245,7 +239,7 @@ def _namespace(pod: Pod) -> str:
 _NEEDS = (listings.PODS,)
 
 RULES = (
-    Rule(CRASH_LOOP, "A container fails again and again.", _NEEDS, crash_loops),
+    Rule("crash-loop", "A container fails again and again.", _NEEDS, crash_loops),
     Rule("out-of-memory", "A container was killed for its memory.", _NEEDS, out_of_memory),
     Rule("image-pull", "An image cannot be pulled.", _NEEDS, image_pulls),
     Rule("container-config", "A container cannot be made.", _NEEDS, bad_configuration),
