@@ -133,7 +133,7 @@ def test_every_planted_fault_is_found_and_nothing_else(invoke: Invoke, cluster: 
     assert ranks == sorted(ranks)  # critical before warning, by luck of the alphabet
     said = {it["rule"]: it["evidence"] for it in found}
     assert "exit code 3 (Error)" in said["crash-loop"]
-    assert said["crash-loop"].endswith("last line: about to fail")
+    assert said["crash-loop"].endswith("last log line: about to fail")
     assert said["pending"] == "none of 2 nodes fits: 2 have too little CPU left"
 
 

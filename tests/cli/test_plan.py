@@ -40,17 +40,17 @@ def test_a_workload_is_planned_for(invoke: Invoke, home: Path) -> None:
 
     big = invoke("plan", "--gpu", "12")
     assert big.code == 1
-    assert "no node has 12 GPUs: the largest free block is 4 on node-" in big.out
+    assert "No node has 12 free GPUs. The largest free block is 4 (node-" in big.out
 
     typo = invoke("plan", "--gpu", "1", "--exclude", "node-11")
-    assert (typo.code, "there is no such node" in typo.err) == (2, True)
+    assert (typo.code, "the node does not exist" in typo.err) == (2, True)
 
     (home / "pod.yaml").write_text(
         "kind: Pod\nspec: {containers: [{resources: {limits: {nvidia.com/gpu: 5}}}]}\n"
     )
     written = invoke("plan", "-f", "pod.yaml")
     assert written.code == 1
-    assert "no node has 5 nvidia.com/gpu" in written.out
+    assert "No node has 5 free nvidia.com/gpu" in written.out
     instead = invoke("plan", "-f", "pod.yaml", "--gpu", "3")
     assert instead.out.startswith("1 replica of 3 GPUs: fits\n")
 
@@ -58,7 +58,7 @@ def test_a_workload_is_planned_for(invoke: Invoke, home: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ((), "nothing says what a replica needs"),
+        ((), "no resources are given for a replica"),
         (("--gpu", "many"), "'many' is not a whole number"),
         (("-f", "absent.yaml"), "absent.yaml: cannot be read"),
         (("--gpu", "1", "--label", "a b"), "label selector 'a b'"),
@@ -79,4 +79,4 @@ def test_nothing_is_promised_when_pods_are_not_seen(
     refusal = {"kind": "Status", "reason": "Forbidden", "message": "no", "code": 403}
     (home / "config").write_text(kubeconfig(start(answering(403, refusal)).url))
     outcome = invoke("plan", "--gpu", "1", "--kubeconfig", "config")
-    assert (outcome.code, "free capacity follows from all of them" in outcome.err) == (4, True)
+    assert (outcome.code, "free capacity is unknown: cannot list" in outcome.err) == (4, True)

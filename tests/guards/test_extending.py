@@ -85,10 +85,10 @@ def test_every_kind_of_extension_has_an_example() -> None:
 
 def test_what_was_added_works(extended: Path) -> None:
     assert _ran(extended, "-c", USE).splitlines() == [
-        "{'z': 3} ['all 3 nodes are in zone z']",
+        "{'z': 3} ['All 3 nodes are in zone z.']",
         "{'a': 2, 'b': 1}",
         "['', '', 'virtual']",
-        "('1 more would fit if virtual nodes were used',)",
+        "('1 more replica would fit if virtual nodes may be used.',)",
     ]
 
 

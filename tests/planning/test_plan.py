@@ -61,48 +61,50 @@ def test_the_strategies_stand_side_by_side() -> None:
     [
         (
             {"gpu": 12},
-            "no node has 12 GPUs: the largest free block is 7 on b, "
-            "and even an empty node has only 8",
+            "No node has 12 free GPUs. The largest free block is 7 (b). "
+            "Even an empty node has only 8.",
             (),
         ),
         (
             {"cpu": "64", "memory": "1Ti"},
-            "no node has 64 CPUs: the largest free block is 32 CPUs on a; "
-            "no node has 1.0 TiB of memory: the largest free block is 256.0 GiB of memory on a",
+            "No node has 64 free CPUs. The largest free block is 32 CPUs (a). "
+            "No node has 1.0 TiB of free memory. "
+            "The largest free block is 256.0 GiB of memory (a).",
             (),
         ),
         (
             {"gpu": 1, "replicas": 20},
-            "only 11 of 20 replicas fit on 2 usable nodes; what runs out first: GPUs on 2",
-            ("8 more would fit if the cordoned nodes were uncordoned",),
+            "Only 11 of 20 replicas fit on 2 usable nodes. The first resource to run out: "
+            "GPUs on 2 nodes.",
+            ("8 more replicas would fit if the cordoned nodes are uncordoned.",),
         ),
         (
             {"gpu": 1, "replicas": 3, "one_per_node": True},
-            "only 2 of 3 replicas fit on 2 usable nodes",
+            "Only 2 of 3 replicas fit on 2 usable nodes.",
             (
-                "1 more would fit if the cordoned nodes were uncordoned",
-                "1 more would fit if a node could take more than one",
+                "1 more replica would fit if the cordoned nodes are uncordoned.",
+                "1 more replica would fit if a node may run more than one replica.",
             ),
         ),
         (
             {"gpu": 1, "replicas": 9, "single_node": True},
-            "only 7 of 9 replicas fit on one node; what runs out first: GPUs on 2",
+            "Only 7 of 9 replicas fit on one node. The first resource to run out: GPUs on 2 nodes.",
             (
-                "2 more would fit if the replicas need not share a node",
-                "1 more would fit if the cordoned nodes were uncordoned",
+                "2 more replicas would fit if the replicas may run on different nodes.",
+                "1 more replica would fit if the cordoned nodes are uncordoned.",
             ),
         ),
         (
             {"gpu": 1, "labels": ("pool=x",)},
-            "none of the 3 nodes may be used: labels do not match (3)",
-            ("1 more would fit if nodes with other labels were used",),
+            "None of the 3 nodes can be used: labels do not match (3).",
+            ("1 more replica would fit if nodes with other labels may be used.",),
         ),
         (
             {"gpu": 5, "replicas": 1, "exclude": ("b",)},
-            "no node has 5 GPUs: the largest free block is 4 on a",
+            "No node has 5 free GPUs. The largest free block is 4 (a).",
             (
-                "1 more would fit if the excluded nodes were used",
-                "1 more would fit if the cordoned nodes were uncordoned",
+                "1 more replica would fit if the excluded nodes may be used.",
+                "1 more replica would fit if the cordoned nodes are uncordoned.",
             ),
         ),
     ],
@@ -206,7 +208,7 @@ def test_pods_that_are_there_count_for_the_rules() -> None:
     there = pod("web-1", container(), on="a")
     there["metadata"]["labels"] = {"app": "web"}
     anti = planned(zoned(), [there], **from_manifest(ANTI.replace("KEY", "zone"), 1))
-    assert [it.barred for it in anti.nodes] == ["pods there repel it"] * 2 + ["", ""]
+    assert [it.barred for it in anti.nodes] == ["pod anti-affinity forbids it"] * 2 + ["", ""]
     spread = planned(zoned(), [there], **from_manifest(SPREAD, 1))
     assert placements(spread)["pack"] == {"c": 1}
 
@@ -238,7 +240,7 @@ def test_replicas_go_where_the_pods_are_that_they_must_be_near(
 
 def test_nothing_goes_anywhere_when_nobody_is_there_to_be_near() -> None:
     plan = planned(zoned(), **from_manifest(NEAR.replace("app: web", "app: db"), 1))
-    assert {it.barred for it in plan.nodes} == {"no pod there that it must be near"}
+    assert {it.barred for it in plan.nodes} == {"pod affinity finds no matching pod"}
     elsewhere = NEAR.replace("topologyKey: KEY", "topologyKey: zone, namespaces: [other]")
     assert not planned(zoned(), **from_manifest(elsewhere, 1)).fits
 
@@ -274,7 +276,7 @@ def test_a_toleration_of_a_manifest_opens_nodes() -> None:
 def test_wishes_are_named_and_left_out(rule: str, notes: list[str]) -> None:
     plan = planned(zoned(), **from_manifest(rule, 1))
     assert plan.fits
-    assert list(plan.notes) == [f"{note} is a wish, no hard rule: left out" for note in notes]
+    assert list(plan.notes) == [f"{note} is ignored: it is not a hard rule" for note in notes]
 
 
 def test_options_win_over_the_manifest() -> None:
@@ -285,22 +287,22 @@ def test_options_win_over_the_manifest() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({}, UsageError, "nothing says what a replica needs"),
-        ({"cpu": "-1"}, UsageError, "the amount of cpu is negative"),
+        ({}, UsageError, "no resources are given for a replica"),
+        ({"cpu": "-1"}, UsageError, "cpu: the amount is negative"),
         ({"cpu": "x"}, InputError, "'x'"),
         ({"gpu": 1, "strategy": "luck"}, UsageError, "no strategy 'luck'"),
-        ({"manifest": "kind: Service"}, InputError, "holds 0 workloads"),
+        ({"manifest": "kind: Service"}, InputError, "has 0 workloads"),
         ({"manifest": "kind: Deployment\nspec: 3"}, InputError, "Expected `object`"),
         (
             {"gpu": 1, "replicas": 2, "one_per_node": True, "single_node": True},
             UsageError,
-            "contradict",
+            "cannot be combined",
         ),
         (from_manifest(SPREAD, single_node=True), InputError, "zone, --single-node"),
         (
             from_manifest(NEAR.replace("[{", "[{topologyKey: zone}, {")),
             InputError,
-            "several terms of required pod affinity are not planned with",
+            "more than one required podAffinity term is not supported",
         ),
     ],
 )

@@ -45,7 +45,7 @@ def test_nothing_changed() -> None:
     same: Given = {listings.NODES: [NODE], listings.PODS: [POD]}
     found = between(same, same)
     assert (found.new_findings, found.gone_findings, found.changes) == ((), (), ())
-    assert "nothing changed" in to_text(blocks(found))
+    assert "no changes" in to_text(blocks(found))
 
 
 @pytest.mark.parametrize(

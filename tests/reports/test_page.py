@@ -65,7 +65,7 @@ def test_it_is_well_formed_and_loads_nothing(page: str) -> None:
 
 def test_it_shows_findings_bars_and_gpus(page: str) -> None:
     assert 'class="finding critical"' in page
-    assert "no pod matches its selector" in page
+    assert "No pod matches the selector" in page
     assert 'aria-label="3 of 4 allocated"' in page
     gpus = page[page.index("GPU map") : page.index('<h2 id="nodes"')]
     assert Counter(re.findall(r'rect class="(\w+)"', gpus)) == {"used": 3, "free": 1}
@@ -90,9 +90,9 @@ def test_squares_show_what_gpus_do_where_figures_tell() -> None:
     table, _, legend = gpus.partition("</table>")
     kinds = re.findall(r'rect class="(\w+)"', table)
     assert kinds == ["free", "free", "used", "idle", "over", "free"]
-    assert 'aria-label="2 of 4 allocated, 1 at work"' in table
-    assert "GPU 1, 0%, 2.0 GiB of memory taken, ml/b/main" in table
-    assert "held and idle" in legend
+    assert 'aria-label="2 of 4 allocated, 1 busy"' in table
+    assert "GPU 1, 0 %, 2.0 GiB in use, ml/b/main" in table
+    assert "allocated, idle" in legend
     assert EVIL not in page
     outline = Outline()
     outline.feed(page)
@@ -102,11 +102,11 @@ def test_squares_show_what_gpus_do_where_figures_tell() -> None:
 def test_what_was_not_seen_is_not_called_empty() -> None:
     page = to_page(examine(snapshot({}, denied=[listings.NODES, listings.PODS]), "https://x.test"))
     nodes = page.partition('<h2 id="nodes">')[2].partition("<h2")[0]
-    assert "cannot list nodes: permission denied" in nodes
+    assert "Listing nodes is forbidden" in nodes
     assert "no nodes" not in nodes
 
 
 def test_an_empty_cluster_has_a_page_too() -> None:
     words = to_page(examine(snapshot(), "https://x.test"))
-    assert "nothing is wrong" in words
+    assert "No problems found" in words
     assert "GPU map" not in words

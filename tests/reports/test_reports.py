@@ -36,7 +36,8 @@ def test_an_empty_or_closed_cluster_is_no_failure(report: Report) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "hint"), [("node", "did you mean 'nodes'?"), ("zzz", "there are: nodes, metrics")]
+    ("word", "hint"),
+    [("node", "did you mean 'nodes'?"), ("zzz", "the reports are: nodes, metrics")],
 )
 def test_a_mistyped_report_is_named(word: str, hint: str) -> None:
     with pytest.raises(UsageError, match=f"no report '{word}'") as raised:
@@ -121,9 +122,9 @@ def test_gpus_and_who_has_them() -> None:
     assert (report["allocatable"], report["requested"], report["waiting"]) == (4, 3, 8)
     assert [it["node"] for it in report["nodes"]] == ["a"]
     words = shown("gpu", objects)
-    assert "3 of 4 GPUs allocated, 1 free, 8 waited for" in words
+    assert "3 of 4 GPUs allocated, 1 free, 8 requested by pending pods" in words
     assert "NVIDIA-L4" in words
-    assert "(waiting)" in words
+    assert "(pending)" in words
 
 
 def test_workloads_of_every_kind() -> None:

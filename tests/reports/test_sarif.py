@@ -33,7 +33,7 @@ def test_findings_point_at_their_rules_and_objects() -> None:
     assert where["fullyQualifiedName"] == "default/Pod/p"
     (invocation,) = run["invocations"]
     told = [it["message"]["text"] for it in invocation["toolExecutionNotifications"]]
-    assert "cannot list poddisruptionbudgets.policy" in told
+    assert "Listing poddisruptionbudgets.policy is forbidden" in told
 
 
 def test_the_same_fault_has_the_same_fingerprint_and_another_another() -> None:

@@ -32,7 +32,7 @@ from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError
     "--replicas",
     type=whole_number(1, 1_000_000),
     metavar="COUNT",
-    help="How many; 1, or what the manifest says.",
+    help="Number of replicas; default 1, or the manifest's.",
 )
 @click.option("--one-per-node", is_flag=True, help="At most one replica on a node.")
 @click.option("--single-node", is_flag=True, help="All replicas on the same node.")
@@ -43,19 +43,19 @@ from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError
     metavar="SELECTOR",
     help="Only nodes with this label: key=value; repeatable.",
 )
-@click.option("--exclude", multiple=True, metavar="NODE", help="Leave this node out; repeatable.")
+@click.option("--exclude", multiple=True, metavar="NODE", help="Do not use this node; repeatable.")
 @click.option(
     "--strategy",
     default="",
     metavar="NAME",
-    help="Only this one (bestfit, spread, pack), instead of all side by side.",
+    help="Show only this strategy: bestfit, spread or pack.",
 )
 @click.option(
     "-f",
     "--filename",
     default="",
     metavar="FILE",
-    help="Manifest of the workload, `-` for standard input; the other options win over it.",
+    help="Manifest of the workload, `-` for standard input; options override it.",
 )
 @json_option
 async def plan(
@@ -72,12 +72,12 @@ async def plan(
     filename: str,
     json_path: Path | None,
 ) -> int:
-    """See whether a workload fits into what is free now, and where it would go.
+    """Check whether a workload fits into the free capacity, and on which nodes.
 
-    Free is what nodes offer minus what pods request. Amounts are those of one replica: 12 GPUs
-    that may be spread are `--gpu 1 --replicas 12`. Of a manifest it honours requests, node
-    selector and affinity, tolerations, topology spread and pod (anti-)affinity; what it only
-    prefers is named and left out. Exit code 1 when not all replicas fit.
+    Free is what nodes have allocatable minus what pods request. Amounts are for one replica: for
+    12 GPUs on any nodes write `--gpu 1 --replicas 12`. With a manifest, the plan uses its requests,
+    node selector and affinity, tolerations, topology spread and pod (anti-)affinity; preferences
+    are listed and ignored. Exit code 1 if not all replicas fit.
     """
     from kvestigate.planning.plan import PlanOptions, collect
     from kvestigate.planning.rendering import plan_blocks

@@ -1,4 +1,4 @@
-"""What keeps a node out of a plan. A new constraint is one line in `CONSTRAINTS`. Pure."""
+"""Why a node cannot be used for a demand. A new reason is one entry in `CONSTRAINTS`. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _GPU_TAINTS = ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/i915", "gpu.intel
 
 
 def selected(demand: Demand, node: Node) -> bool:
-    """Whether the demand wants such a node, whatever state it is in."""
+    """Whether the node's name and labels match the demand, whatever the node's state."""
     return (
         node.metadata.name not in demand.exclude
         and demand.labels.matches(node.metadata.labels)
@@ -25,9 +25,9 @@ def taints_against(demand: Demand, node: Node) -> list[Taint]:
 
 
 def _tolerations(demand: Demand) -> tuple[Toleration, ...]:
-    """What is written, and what clusters add themselves for those who ask for a device."""
-    asked = (name for name, amount in demand.need.items() if amount and "/" in name)
-    keys = [*asked, *(_GPU_TAINTS if demand.need.get(GPU) else ())]
+    """The manifest's tolerations, and those that clusters add to pods that request a device."""
+    devices = (name for name, amount in demand.need.items() if amount and "/" in name)
+    keys = [*devices, *(_GPU_TAINTS if demand.need.get(GPU) else ())]
     return (*demand.spec.tolerations, *(Toleration(key=key, operator="Exists") for key in keys))
 
 
@@ -41,26 +41,26 @@ CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint(
         "excluded",
         lambda it: it.node.metadata.name in it.demand.exclude,
-        "the excluded nodes were used",
+        "the excluded nodes may be used",
     ),
     Constraint(
         "labels do not match",
         lambda it: not selected(it.demand, it.node),
-        "nodes with other labels were used",
+        "nodes with other labels may be used",
     ),
     Constraint(
-        "not ready", lambda it: not it.capacity.ready, "the nodes that are not ready became so"
+        "not ready", lambda it: not it.capacity.ready, "the nodes that are not ready become ready"
     ),
     Constraint(
-        "cordoned", lambda it: not it.capacity.schedulable, "the cordoned nodes were uncordoned"
+        "cordoned", lambda it: not it.capacity.schedulable, "the cordoned nodes are uncordoned"
     ),
     Constraint(
         "tainted",
         lambda it: bool(taints_against(it.demand, it.node)),
-        "the taints of the others were tolerated",
+        "the pods tolerate the taints of the other nodes",
         _first_taint,
     ),
-    Constraint("pods there repel it", lambda it: it.repelled),
-    Constraint("no pod there that it must be near", lambda it: it.lonely),
+    Constraint("pod anti-affinity forbids it", lambda it: it.repelled),
+    Constraint("pod affinity finds no matching pod", lambda it: it.lonely),
 )
-"""The first that applies to a node counts."""
+"""In this order: the first that applies to a node is the reason shown."""

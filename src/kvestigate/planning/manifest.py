@@ -12,6 +12,7 @@ from kvestigate.kube.requests import Amounts, requests_of
 from kvestigate.kube.views.meta import View
 from kvestigate.kube.views.pods import PodSpec
 from kvestigate.kube.yaml_documents import Document, flattened, load
+from kvestigate.render.human import counted
 
 _COUNTS = {
     "Deployment": "replicas",
@@ -20,7 +21,7 @@ _COUNTS = {
     "Job": "parallelism",
     "Pod": "",
 }
-"""Kind -> the field that says how many pods there are at a time."""
+"""Kind -> the field with the number of pods that run at the same time."""
 
 
 class _Meta(View, frozen=True):
@@ -40,23 +41,23 @@ class Workload:
     spec: PodSpec
     labels: dict[str, str]
     namespace: str
-    """Empty where the manifest does not say."""
+    """Empty if the manifest has none."""
 
 
 def read(text: str | bytes, source: str) -> Workload:
-    """The one workload of a manifest; other kinds of objects are passed over."""
-    found = [
+    """The only workload of a manifest; objects of other kinds are ignored."""
+    workloads = [
         document
         for document in flattened(load(text, source))
         if isinstance(document.value, dict) and document.value.get("kind") in _COUNTS
     ]
-    if len(found) != 1:
+    if len(workloads) != 1:
         raise InputError(
-            f"holds {len(found)} workloads, and a plan is made for one",
+            f"has {counted(len(workloads), 'workload')}; a plan needs exactly 1",
             where=source,
-            hint=f"give a file with one of: {', '.join(_COUNTS)}",
+            hint=f"give a file with one {', '.join(_COUNTS)}",
         )
-    return _workload(found[0])
+    return _workload(workloads[0])
 
 
 def _workload(document: Document) -> Workload:
@@ -85,13 +86,13 @@ def _given(spec: dict[str, Any], count: str) -> Any:
 
 
 def _with_requests(template: Any) -> Any:
-    """As the server completes it: a limit without a request is one, and quantities are text."""
+    """With the API server's defaults: a limit without a request is the request, too."""
     if not isinstance(template, dict) or not isinstance(template.get("spec"), dict):
         return template
     spec = dict(template["spec"])
     for field in ("containers", "initContainers"):
         if isinstance(spec.get(field), list):
-            spec[field] = [_container(each) for each in spec[field]]
+            spec[field] = [_container(container) for container in spec[field]]
     return {**template, "spec": spec}
 
 

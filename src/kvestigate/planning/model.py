@@ -1,4 +1,4 @@
-"""What is to be placed, where there is room, and what decides about it. Pure."""
+"""The types of planning: demand, free room, constraints, strategies. Pure."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from kvestigate.kube.views.pods import PodSpec
 from kvestigate.snapshot.capacity import NodeCapacity
 
 GPU = "gpu"
-"""Stands for whichever GPU resource a node has, where no manifest names one."""
+"""Any vendor's GPU resource, for demands without a manifest that names one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """Replicas that are all alike."""
+    """A number of equal replicas to place."""
 
     replicas: int
     need: Amounts
-    """Of each replica; CPU in thousandths, `gpu` for any vendor's."""
+    """What one replica requests; CPU in thousandths, `gpu` for GPUs of any vendor."""
     one_per_node: bool = False
     single_node: bool = False
     labels: LabelSelector = EVERYTHING
-    """Of the nodes that may be used."""
+    """Labels that a node must have."""
     exclude: frozenset[str] = frozenset()
-    """Names of nodes that may not."""
+    """Names of nodes that must not be used."""
     spec: PodSpec = field(default_factory=PodSpec)
-    """What a manifest says about nodes; empty when there is none."""
+    """The pod spec of the manifest; empty without a manifest."""
     own_labels: dict[str, str] = field(default_factory=dict)
     namespace: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """A node that may be used."""
+    """The free room of a node that can be used."""
 
     node: str
     slots: int
     """Replicas that fit."""
     spare: tuple[int, ...]
-    """What is free, the scarcest kind first: orders nodes from tight to empty."""
+    """Free GPUs, memory and CPU: sorts nodes from full to empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,41 +55,41 @@ class Domains:
     present: dict[str, int]
     """Domain -> pods already there that count. Every domain is listed."""
     skew: int | None = None
-    """How much fuller a domain may be than the emptiest; None: no matter."""
+    """The most pods by which a domain may exceed the emptiest; None: no limit."""
     each: int | None = None
-    """The most that any domain takes of the new replicas; None: no limit."""
+    """The most new replicas in one domain; None: no limit."""
     together: bool = False
-    """All of the new replicas must be in one of them."""
+    """All new replicas must be in the same domain."""
     from_zero: bool = False
-    """There are fewer domains than asked for, so the emptiest counts as empty."""
+    """There are fewer domains than `minDomains`, so the emptiest counts as 0."""
 
 
 Placement = dict[str, int]
-"""Node -> replicas, only nodes that get some."""
+"""Node -> replicas; only nodes that get replicas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """May this demand use this node?"""
+    """What a constraint decides on: one demand and one node."""
 
     demand: Demand
     node: Node
     capacity: NodeCapacity
     repelled: bool
-    """Pods that are there already close it to the demand."""
+    """Pod anti-affinity excludes the node."""
     lonely: bool
-    """Pods that the demand must be near are not there."""
+    """Pod affinity excludes the node."""
 
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
     name: str
-    """What a node is that it applies to: `cordoned`."""
+    """Describes the nodes that it excludes: `cordoned`."""
     bars: Callable[[Question], bool]
     way_out: str = ""
-    """`... would fit if` this; empty if the user can do nothing about it."""
+    """Completes `3 more replicas would fit if ...`; empty if the user can do nothing about it."""
     details: Callable[[Question], str] = lambda question: ""
-    """Of one node that it bars."""
+    """More about one excluded node: its taint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +97,8 @@ class Strategy:
     name: str
     summary: str
     order: Callable[[Room], tuple[object, ...]]
-    """The nodes that sort first are used first."""
+    """The sort key of nodes: those that sort first are used first."""
     fill: Callable[[Sequence[Room], int], Placement]
-    """Only asked for as many replicas as there are slots."""
+    """Called only with as many replicas as there are slots."""
     wide: bool = False
-    """Of two placements the one on more nodes is better."""
+    """Prefers placements on more nodes."""

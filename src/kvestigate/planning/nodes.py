@@ -1,4 +1,4 @@
-"""Which nodes a demand may use, how many replicas each takes, and what bars the others. Pure."""
+"""Which nodes a demand can use, how many replicas fit on each, and why not others. Pure."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Candidate:
 
     node: Node
     offered: Amounts
-    """What it has, taken or not."""
+    """Allocatable, requested or not."""
     free: Amounts
     slots: int
-    """Replicas that its free resources take, barred or not."""
+    """Replicas that fit into the free resources, whether the node can be used or not."""
     bar: Constraint | None
-    """What keeps it out; None if it may be used."""
+    """Why the node cannot be used; None if it can."""
     details: str = ""
     """`dedicated=infra:NoSchedule`"""
 
@@ -38,7 +38,7 @@ class Candidate:
 
     @property
     def barred(self) -> str:
-        """`tainted dedicated=infra:NoSchedule`; empty if it may be used."""
+        """`tainted dedicated=infra:NoSchedule`; empty if the node can be used."""
         return f"{self.bar.name} {self.details}".strip() if self.bar else ""
 
     @property
@@ -55,7 +55,7 @@ def candidates(rules: Rules, nodes: Sequence[Node], pods: Iterable[Pod]) -> tupl
 
 
 def slots_in(free: Amounts, need: Amounts) -> int:
-    """Replicas that fit side by side."""
+    """How many replicas fit into the free resources."""
     return min(
         (max(free.get(name, 0), 0) // amount for name, amount in need.items() if amount), default=0
     )
@@ -66,7 +66,7 @@ def _candidate(rules: Rules, node: Node, capacity: NodeCapacity) -> Candidate:
     free = _counted({name: capacity.free(name) for name in capacity.allocatable})
     slots = slots_in(free, demand.need)
     question = Question(demand, node, capacity, name in rules.repelled, name in rules.lonely)
-    bar = next((it for it in CONSTRAINTS if it.bars(question)), None)
+    bar = next((each for each in CONSTRAINTS if each.bars(question)), None)
     return Candidate(
         node=node,
         offered=_counted(capacity.allocatable),
@@ -78,7 +78,7 @@ def _candidate(rules: Rules, node: Node, capacity: NodeCapacity) -> Candidate:
 
 
 def _counted(resources: Amounts) -> Amounts:
-    """With whole GPUs under one name, whoever made them."""
+    """With the whole GPUs of any vendor under the name `gpu`."""
     whole = [amount for name, amount in resources.items() if _is_whole_gpu(name)]
     return {**resources, GPU: max(whole, default=0)}
 

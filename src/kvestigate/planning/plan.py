@@ -1,4 +1,4 @@
-"""`plan`: read what is free, and place a workload there by every strategy."""
+"""`plan`: read the free capacity, and place a workload by every strategy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kvestigate.planning.explain import problem, ways_out
 from kvestigate.planning.manifest import Workload, read
 from kvestigate.planning.model import GPU, Demand, Placement
 from kvestigate.planning.nodes import candidates
-from kvestigate.planning.rules import rules_of, wishes
+from kvestigate.planning.rules import preferences, rules_of
 from kvestigate.planning.solve import most, place
 from kvestigate.planning.strategies import NAMES, STRATEGIES
 from kvestigate.snapshot import listings
@@ -35,7 +35,7 @@ _NEEDS = (listings.NODES, listings.PODS)
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    """Amounts are those of one replica; where given they win over the manifest."""
+    """Amounts are for one replica; they override the manifest."""
 
     gpu: int | None = None
     cpu: str = ""
@@ -54,7 +54,7 @@ class PlanOptions:
     manifest: str = ""
     """The text of a manifest with one workload."""
     source: str = "manifest"
-    """What messages call the manifest."""
+    """The name of the manifest in messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,16 +63,16 @@ class NodeRow:
     free: Amounts
     """CPU in thousandths; `gpu` is the whole GPUs of any vendor."""
     slots: int
-    """Replicas that fit; 0 on a node that may not be used."""
+    """Replicas that fit; 0 on a node that cannot be used."""
     barred: str
-    """Why it may not be used; empty if it may."""
+    """Why the node cannot be used; empty if it can."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
     strategy: str
     nodes: int
-    """How many get replicas."""
+    """The number of nodes that get replicas."""
     placement: Placement
 
 
@@ -87,12 +87,12 @@ class Plan:
     """Of each replica."""
     fits: bool
     fitting: int
-    """Replicas that fit, at most those asked for."""
+    """Replicas that fit, at most `replicas`."""
     problem: str
-    """Why not all fit; empty if they do."""
+    """Why not all replicas fit; empty if they do."""
     ways_out: tuple[str, ...]
     notes: tuple[str, ...]
-    """What the manifest says and the plan leaves out."""
+    """Preferences of the manifest that the plan ignores."""
     proposals: tuple[Proposal, ...]
     nodes: tuple[NodeRow, ...]
 
@@ -101,9 +101,9 @@ async def collect(access: Access, options: PlanOptions, progress: Progress | Non
     demand = demand_of(options, access.namespace)
     async with connect(access) as api:
         snapshot = await take(api, _NEEDS, progress)
-    _complete(snapshot)
+    _require_all(snapshot)
     nodes, pods = snapshot.of(listings.NODES), snapshot.of(listings.PODS)
-    _known(options.exclude, nodes)
+    _require_nodes(options.exclude, nodes)
     return solved(
         demand, nodes, pods, options.strategy, when=snapshot.captured_at, server=str(access.server)
     )
@@ -118,11 +118,11 @@ def solved(
     when: datetime,
     server: str,
 ) -> Plan:
-    """Pure: the plan for a cluster that is known."""
+    """Pure: the plan for these nodes and pods."""
     rules = rules_of(demand, nodes, pods)
     demand, domains = rules.demand, rules.domains
-    found = candidates(rules, nodes, pods)
-    rooms = [each.room for each in found if each.bar is None]
+    rated = candidates(rules, nodes, pods)
+    rooms = [node.room for node in rated if node.bar is None]
     fitting = most(rooms, demand.replicas, domains, single=demand.single_node)
     fits = fitting == demand.replicas
     proposals = []
@@ -137,24 +137,19 @@ def solved(
         need={name: count for name, count in demand.need.items() if count},
         fits=fits,
         fitting=fitting,
-        problem="" if fits else problem(demand, found, fitting, domains),
-        notes=wishes(demand.spec),
-        ways_out=() if fits else ways_out(demand, found, fitting, domains),
+        problem="" if fits else problem(demand, rated, fitting, domains),
+        notes=preferences(demand.spec),
+        ways_out=() if fits else ways_out(demand, rated, fitting, domains),
         proposals=tuple(proposals),
         nodes=tuple(
-            NodeRow(
-                each.name,
-                each.free,
-                0 if each.bar else each.slots,
-                each.barred,
-            )
-            for each in found
+            NodeRow(node.name, node.free, 0 if node.bar else node.slots, node.barred)
+            for node in rated
         ),
     )
 
 
 def demand_of(options: PlanOptions, namespace: str) -> Demand:
-    """What the options ask for. UsageError if that is nothing."""
+    """The demand of the options. Raises UsageError if they request no resources."""
     if options.strategy not in ("", *NAMES):
         raise UsageError(
             f"there is no strategy {options.strategy!r}", hint=f"use one of {', '.join(NAMES)}"
@@ -163,12 +158,12 @@ def demand_of(options: PlanOptions, namespace: str) -> Demand:
     need = _need(options, workload)
     if not any(need.values()):
         raise UsageError(
-            "nothing says what a replica needs",
+            "no resources are given for a replica",
             hint="give --gpu, --cpu or --memory, or -f MANIFEST with requests",
         )
     if options.one_per_node and options.single_node and (options.replicas or 1) > 1:
         raise UsageError(
-            "--one-per-node and --single-node contradict each other", hint="leave one out"
+            "--one-per-node and --single-node cannot be combined", hint="give only one of them"
         )
     given = workload.replicas if workload else 1
     return Demand(
@@ -191,12 +186,12 @@ def _need(options: PlanOptions, workload: Workload | None) -> Amounts:
     if options.memory:
         need[MEMORY] = _amount("memory", options.memory, quantities.whole)
     if options.gpu is not None:
-        # In place of what the manifest asks for, whichever vendor's.
+        # Replaces the GPUs of the manifest, of any vendor.
         need = {name: count for name, count in need.items() if not vendor_of(name)}
         need[GPU] = options.gpu
     negative = [name for name, count in need.items() if count < 0]
     if negative:
-        raise UsageError(f"the amount of {negative[0]} is negative", hint="give what is needed")
+        raise UsageError(f"{negative[0]}: the amount is negative", hint="give 0 or more")
     return need
 
 
@@ -207,23 +202,22 @@ def _amount(name: str, written: str, count: Callable[[str], int]) -> int:
         raise InputError(error.message, where=f"--{name}", hint=error.hint) from error
 
 
-def _complete(snapshot: Snapshot) -> None:
-    """A plan made without seeing all pods would promise what is taken."""
+def _require_all(snapshot: Snapshot) -> None:
+    """Raises Forbidden if nodes or pods could not be listed: free capacity is then unknown."""
     for gap in snapshot.missing(_NEEDS):
         raise Forbidden(
-            f"cannot {gap.verb} {gap.resource}, and free capacity follows from all of them: "
-            f"{gap.message}",
-            hint="use a user who may list nodes and the pods of all namespaces",
+            f"free capacity is unknown: cannot {gap.verb} {gap.resource}: {gap.message}",
+            hint="use a user that may list nodes and the pods of all namespaces",
         )
 
 
-def _known(names: Sequence[str], nodes: Sequence[Node]) -> None:
-    there = [node.metadata.name for node in nodes]
+def _require_nodes(names: Sequence[str], nodes: Sequence[Node]) -> None:
+    known = [node.metadata.name for node in nodes]
     for name in names:
-        if name not in there:
-            close = difflib.get_close_matches(name, there, 1)
+        if name not in known:
+            close = difflib.get_close_matches(name, known, 1)
             raise UsageError(
-                f"--exclude {name}: there is no such node",
+                f"--exclude {name}: the node does not exist",
                 hint=f"did you mean {close[0]!r}?"
                 if close
                 else "see `kvestigate report run nodes`",
@@ -232,7 +226,7 @@ def _known(names: Sequence[str], nodes: Sequence[Node]) -> None:
 
 OPERATION = Operation(
     name="plan",
-    summary="See whether a workload fits into what is free now, and where it would go.",
+    summary="Check whether a workload fits into the free capacity, and on which nodes.",
     input=PlanOptions,
     output=Plan,
     effect=Effect.READ,

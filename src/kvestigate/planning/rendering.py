@@ -1,8 +1,7 @@
-"""A plan as blocks."""
+"""A plan as blocks. Pure."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from kvestigate.kube.requests import CPU, MEMORY, PODS
@@ -11,25 +10,25 @@ from kvestigate.planning.model import GPU
 from kvestigate.planning.plan import NodeRow, Plan
 from kvestigate.planning.strategies import STRATEGIES
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
-from kvestigate.render.human import cores, size
+from kvestigate.render.human import cores, counted, size
 
 _SHOWN = 50
-"""Nodes in a table; the whole list is in the JSON."""
+"""Nodes shown in a table; the JSON has all."""
 
 
 def plan_blocks(plan: Plan) -> Sequence[Block]:
-    need = ", ".join(amount(name, it) for name, it in plan.need.items() if name != PODS)
-    asked = f"{plan.replicas} {'replica' if plan.replicas == 1 else 'replicas'} of {need}"
+    need = ", ".join(amount(name, count) for name, count in plan.need.items() if name != PODS)
+    demand = f"{counted(plan.replicas, 'replica')} of {need}"
     notes = [text(note, Tone.DIM) for note in plan.notes]
     if not plan.fits:
         return [
-            text(f"{asked}: does not fit", Tone.BAD),
+            text(f"{demand}: does not fit", Tone.BAD),
             text(plan.problem),
             *(text(way) for way in plan.ways_out),
             *notes,
             _free(plan.nodes),
         ]
-    return [text(f"{asked}: fits", Tone.GOOD), *notes, _comparison(plan), _placements(plan)]
+    return [text(f"{demand}: fits", Tone.GOOD), *notes, _comparison(plan), _placements(plan)]
 
 
 def _comparison(plan: Plan) -> Table:
@@ -37,36 +36,35 @@ def _comparison(plan: Plan) -> Table:
     columns = (
         Column("strategy"),
         Column("nodes", number=True),
-        Column("most on a node", number=True),
+        Column("max per node", number=True),
         Column("how"),
     )
     rows = [
         [
-            it.strategy,
-            str(it.nodes),
-            str(max(it.placement.values(), default=0)),
-            summaries[it.strategy],
+            proposal.strategy,
+            str(proposal.nodes),
+            str(max(proposal.placement.values(), default=0)),
+            summaries[proposal.strategy],
         ]
-        for it in plan.proposals
+        for proposal in plan.proposals
     ]
     return Table(columns, rows)
 
 
 def _placements(plan: Plan) -> Table:
     """One column for each strategy, so that they stand side by side."""
-    used = Counter({node: 0 for it in plan.proposals for node in it.placement})
     slots = {row.name: row.slots for row in plan.nodes}
-    names = sorted(used)
+    names = sorted({node for proposal in plan.proposals for node in proposal.placement})
     rows = [
-        [node, str(slots[node]), *(str(it.placement.get(node, "-")) for it in plan.proposals)]
+        [node, str(slots[node]), *(str(each.placement.get(node, "-")) for each in plan.proposals)]
         for node in names[:_SHOWN]
     ]
     if len(names) > _SHOWN:
         rows.append([f"... and {len(names) - _SHOWN} more", "", *("" for _ in plan.proposals)])
     columns = (
         Column("node"),
-        Column("room", number=True),
-        *(Column(it.strategy, number=True) for it in plan.proposals),
+        Column("fits", number=True),
+        *(Column(proposal.strategy, number=True) for proposal in plan.proposals),
     )
     return Table(columns, rows)
 
@@ -77,8 +75,8 @@ def _free(nodes: Sequence[NodeRow]) -> Table:
         Column("free gpus", number=True),
         Column("free cpu", number=True),
         Column("free memory", number=True),
-        Column("room", number=True),
-        Column("not used"),
+        Column("fits", number=True),
+        Column("not usable because"),
     )
     ordered = sorted(nodes, key=lambda row: (bool(row.barred), -row.free.get(GPU, 0), row.name))
     rows: list[list[str | Cell]] = [

@@ -1,4 +1,4 @@
-"""Topology spread and pod affinity of a demand, as what they mean for the nodes. Pure."""
+"""What topology spread and pod affinity of a demand mean for the nodes. Pure."""
 
 from __future__ import annotations
 
@@ -18,52 +18,52 @@ from kvestigate.planning.constraints import selected, taints_against
 from kvestigate.planning.model import Demand, Domains
 from kvestigate.snapshot.objects import Pod
 
-_WISH = "ScheduleAnyway"
+_PREFERRED = "ScheduleAnyway"
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
     demand: Demand
-    """With what the rules say about single nodes."""
+    """The demand, with `one_per_node` and `single_node` as the rules require."""
     domains: Domains | None
     repelled: frozenset[str]
-    """Nodes that pods which are there already close to the demand."""
+    """Nodes that anti-affinity excludes because of the pods in their domain."""
     lonely: frozenset[str] = frozenset()
-    """Nodes without the pods that the demand must be near."""
+    """Nodes that affinity excludes because no matching pod is in their domain."""
 
 
 def rules_of(demand: Demand, nodes: Sequence[Node], pods: Sequence[Pod]) -> Rules:
-    """InputError for rules that are not planned with: none is left out silently."""
-    living = [pod for pod in pods if pod.spec.node_name and not pod.finished]
+    """Raises InputError for rules that are not supported, rather than ignore them."""
+    bound = [pod for pod in pods if pod.spec.node_name and not pod.finished]
     affinity = demand.spec.affinity
     near = affinity.pod_affinity.required if affinity and affinity.pod_affinity else ()
     if len(near) > 1:
         raise InputError(
-            "several terms of required pod affinity are not planned with",
+            "more than one required podAffinity term is not supported",
             where="spec.affinity.podAffinity",
-            hint="keep the one that matters most, and leave the others out",
+            hint="keep one and remove the others",
         )
-    found: list[Domains] = []
+    groups: list[Domains] = []
     lonely: frozenset[str] = frozenset()
     for term in near:
-        lonely, together = _near(demand, term, nodes, living)
-        found += [together] if together else []
+        lonely, together = _near(demand, term, nodes, bound)
+        groups += [together] if together else []
     repelled: frozenset[str] = frozenset()
     anti = affinity.pod_anti_affinity.required if affinity and affinity.pod_anti_affinity else ()
     for term in anti:
-        repelled |= _repelled(demand, term, nodes, living)
+        repelled |= _repelled(demand, term, nodes, bound)
         if _means_itself(demand, term):
-            found.append(_apart(term, nodes))
+            groups.append(_apart(term, nodes))
     for constraint in demand.spec.topology_spread_constraints:
-        if constraint.when_unsatisfiable != _WISH:
-            found.append(_spread(demand, constraint, nodes, living))
-    return replace(_together(demand, found, repelled), lonely=lonely)
+        if constraint.when_unsatisfiable != _PREFERRED:
+            groups.append(_spread(demand, constraint, nodes, bound))
+    return replace(_combined(demand, groups, repelled), lonely=lonely)
 
 
-def wishes(spec: PodSpec) -> tuple[str, ...]:
-    """What the manifest prefers and a plan does not heed, because the scheduler may not either."""
+def preferences(spec: PodSpec) -> tuple[str, ...]:
+    """Notes on what the manifest prefers. A plan ignores it, as the scheduler may."""
     affinity = spec.affinity or Affinity()
-    found = (
+    preferences = (
         ("preferred node affinity", affinity.node_affinity and affinity.node_affinity.preferred),
         ("preferred pod affinity", affinity.pod_affinity and affinity.pod_affinity.preferred),
         (
@@ -72,15 +72,17 @@ def wishes(spec: PodSpec) -> tuple[str, ...]:
         ),
         (
             "topology spread with ScheduleAnyway",
-            any(it.when_unsatisfiable == _WISH for it in spec.topology_spread_constraints),
+            any(each.when_unsatisfiable == _PREFERRED for each in spec.topology_spread_constraints),
         ),
     )
-    return tuple(f"{name} is a wish, no hard rule: left out" for name, there in found if there)
+    return tuple(
+        f"{name} is ignored: it is not a hard rule" for name, present in preferences if present
+    )
 
 
-def _together(demand: Demand, found: list[Domains], repelled: frozenset[str]) -> Rules:
+def _combined(demand: Demand, groups: list[Domains], repelled: frozenset[str]) -> Rules:
     grouping = []
-    for domains in found:
+    for domains in groups:
         alone = len(set(domains.of.values())) == len(domains.of)
         if domains.each == 1 and alone:
             demand = replace(demand, one_per_node=True)
@@ -91,9 +93,9 @@ def _together(demand: Demand, found: list[Domains], repelled: frozenset[str]) ->
     keys = [domains.key for domains in grouping]
     if len(keys) > 1 or (keys and demand.single_node):
         raise InputError(
-            f"several rules about groups of nodes at once are not planned with: "
+            "more than one rule about groups of nodes is not supported: "
             f"{', '.join([*keys, *(['--single-node'] if demand.single_node else [])])}",
-            hint="keep the one that matters most, and leave the others out",
+            hint="keep one and remove the others",
         )
     return Rules(demand, grouping[0] if grouping else None, repelled)
 
@@ -101,15 +103,15 @@ def _together(demand: Demand, found: list[Domains], repelled: frozenset[str]) ->
 def _near(
     demand: Demand, term: PodAffinityTerm, nodes: Sequence[Node], pods: Sequence[Pod]
 ) -> tuple[frozenset[str], Domains | None]:
-    """The nodes that are out of question; the first of a group that seeks itself may choose."""
+    """The excluded nodes. If the term matches the demand itself, the first pod may go anywhere."""
     of = _domain_of(term.topology_key, nodes)
-    there = _domains_with(demand, term, of, pods, "podAffinity")
-    if not there and _means_itself(demand, term):
-        unlabelled = frozenset(it.metadata.name for it in nodes) - of.keys()
+    matching = _domains_with(demand, term, of, pods, "podAffinity")
+    if not matching and _means_itself(demand, term):
+        unlabelled = frozenset(node.metadata.name for node in nodes) - of.keys()
         present = dict.fromkeys(of.values(), 0)
         return unlabelled, Domains(term.topology_key, of, present, together=True)
     return frozenset(
-        it.metadata.name for it in nodes if of.get(it.metadata.name) not in there
+        node.metadata.name for node in nodes if of.get(node.metadata.name) not in matching
     ), None
 
 
@@ -124,12 +126,12 @@ def _repelled(
 def _domains_with(
     demand: Demand, term: PodAffinityTerm, of: dict[str, str], pods: Sequence[Pod], where: str
 ) -> set[str]:
-    """Those with pods that the term means."""
+    """The domains with pods that the term matches."""
     if term.namespace_selector is not None and term.namespace_selector != LabelSelector():
         raise InputError(
-            "a namespaceSelector with conditions is not planned with",
+            "a namespaceSelector with conditions is not supported",
             where=f"spec.affinity.{where}",
-            hint="list the namespaces in `namespaces`",
+            hint="list the names in `namespaces` instead",
         )
     return {
         of[pod.spec.node_name]
@@ -148,7 +150,7 @@ def _means_itself(demand: Demand, term: PodAffinityTerm) -> bool:
 
 def _in_scope(demand: Demand, term: PodAffinityTerm, namespace: str) -> bool:
     if term.namespace_selector is not None:
-        return True  # an empty one: with conditions it was refused
+        return True  # an empty selector; one with conditions was refused
     return namespace in (term.namespaces or (demand.namespace,))
 
 

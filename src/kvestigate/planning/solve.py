@@ -12,7 +12,7 @@ from kvestigate.planning.model import Domains, Placement, Room, Strategy
 def most(
     rooms: Sequence[Room], replicas: int, domains: Domains | None = None, *, single: bool = False
 ) -> int:
-    """How many of `replicas` fit; exact, so fewer than `replicas` means that they do not fit."""
+    """How many of `replicas` fit. The number is exact, not an estimate."""
     if single:
         return min(replicas, max((room.slots for room in rooms), default=0))
     if domains is not None:
@@ -28,7 +28,7 @@ def place(
     *,
     single: bool = False,
 ) -> Placement:
-    """Where the replicas go. Only for as many as `most` says."""
+    """Node -> replicas, for a number of replicas that fits according to `most`."""
     ordered = sorted(rooms, key=strategy.order)
     if single:
         return {next(room.node for room in ordered if room.slots >= replicas): replicas}
@@ -39,7 +39,9 @@ def place(
         members.setdefault(domains.of.get(room.node, ""), []).append(room)
     if domains.together:
         slots = _slots(rooms, domains)
-        fills = [strategy.fill(members[it], replicas) for it in slots if slots[it] >= replicas]
+        fills = [
+            strategy.fill(members[name], replicas) for name in slots if slots[name] >= replicas
+        ]
         return (max if strategy.wide else min)(fills, key=len)
     placed: Placement = {}
     for name, count in allot(domains, _slots(rooms, domains), replicas).items():

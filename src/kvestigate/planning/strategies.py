@@ -12,20 +12,20 @@ from kvestigate.planning.model import Strategy
 STRATEGIES: tuple[Strategy, ...] = (
     Strategy(
         "bestfit",
-        "the tightest nodes first: large free blocks stay whole",
+        "fills the nodes with the least free first; large free blocks stay free",
         lambda room: (room.spare, room.node),
         one_after_another,
     ),
     Strategy(
         "spread",
-        "as many nodes as possible: losing one costs least",
+        "uses as many nodes as possible; losing a node costs least",
         lambda room: (*(-amount for amount in room.spare), room.node),
         in_turns,
         wide=True,
     ),
     Strategy(
         "pack",
-        "as few nodes as possible: the others stay as they are",
+        "uses as few nodes as possible; the others stay unchanged",
         lambda room: (-room.slots, room.spare, room.node),
         one_after_another,
     ),

@@ -1,4 +1,4 @@
-"""`audit`: every report over one snapshot, and what is wrong."""
+"""`audit`: every report and every rule over one snapshot."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ NEEDS = tuple(
         ]
     )
 )
-"""Every collection that some report or rule looks at, once."""
+"""The sources of all reports and rules, each once."""
 
 _MOST_LOGS = 20
 """Containers in a crash loop whose last log line is read. More than these have one cause."""
@@ -44,9 +44,9 @@ _LOG_SECONDS = 5.0
 @dataclass(frozen=True, slots=True)
 class AuditOptions:
     logs: bool = True
-    """Fetch the last log line of containers in a crash loop."""
+    """Read the last log line of containers in CrashLoopBackOff."""
     namespace: str = ""
-    """Look only at this one and at what is in none; empty: at everything."""
+    """Read only this namespace and objects without a namespace; empty: all namespaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,10 +56,12 @@ class Audit:
     """UTC."""
     server: str
     namespace: str = ""
-    """The only one that was looked at; empty: all were."""
+    """The namespace that was read; empty: all."""
+    objects: int = 0
+    """How many objects were read; 0 in files of versions that did not count them."""
     findings: tuple[Finding, ...]
     skipped: tuple[str, ...]
-    """Rules that were not checked, because of the gaps."""
+    """The rules that were not checked because of `gaps`."""
     reports: dict[str, Any]
     gaps: tuple[Gap, ...]
 
@@ -76,11 +78,12 @@ async def collect(access: Access, options: AuditOptions, progress: Progress | No
 
 
 def examine(snapshot: Snapshot, server: str) -> Audit:
-    """Pure: what a snapshot says."""
+    """Pure: runs every report and every rule on the snapshot."""
     return Audit(
         captured_at=snapshot.captured_at,
         server=server,
         namespace=snapshot.namespace,
+        objects=snapshot.objects,
         findings=findings(snapshot),
         skipped=skipped(snapshot),
         reports={report.name: snapshot.derived(report.collect) for report in REPORTS},
@@ -112,7 +115,7 @@ async def _last_log_line(api: Api, namespace: str, pod: str, container: str) -> 
 
 OPERATION = Operation(
     name="audit",
-    summary="Run every report, and say what is wrong.",
+    summary="Run every report and list the problems found.",
     input=AuditOptions,
     output=Audit,
     effect=Effect.READ,

@@ -1,7 +1,7 @@
 """What changed between two audits, object by object. Pure.
 
-Live usage is left out, because it always changes; so is the evidence of a finding that is still
-there, such as its count of restarts.
+Live usage is left out because it always changes. So is the evidence of findings that are in both
+audits, such as the number of restarts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LIVE = "metrics"
 _LIVE_FIELDS = {"at_work", "memory_used_mib", "utilization"}
 """Of GPUs."""
 
-# What tells the rows of a list apart: the first of these sets of fields that a row has.
+# The fields that identify a row of a list: the first of these sets that the row has.
 _IDENTITIES = (
     ("kind", "namespace", "name"),
     ("namespace", "name"),
@@ -36,7 +36,7 @@ _IDENTITIES = (
 )
 
 
-class What(enum.Enum):
+class ChangeKind(enum.Enum):
     APPEARED = "appeared"
     GONE = "gone"
     CHANGED = "changed"
@@ -48,7 +48,7 @@ class Change:
     """`nodes`, `workloads`"""
     subject: str
     """`Deployment/shop/web`, empty for the report as a whole"""
-    what: What
+    what: ChangeKind
     field: str = ""
     before: str = ""
     after: str = ""
@@ -68,7 +68,7 @@ class AuditDifference:
     """When the first audit was made."""
     after: str
     servers: tuple[str, ...]
-    """The one that was audited, or the two."""
+    """The audited server, or both if they differ."""
     new_findings: tuple[FindingLine, ...]
     gone_findings: tuple[FindingLine, ...]
     changes: tuple[Change, ...]
@@ -128,7 +128,7 @@ def _values(report: str, subject: str, field: str, before: Any, after: Any) -> I
             inner = f"{field}.{key}" if field else key
             yield from _values(report, subject, inner, before.get(key), after.get(key))
     else:
-        yield Change(report, subject, What.CHANGED, field, _shown(before), _shown(after))
+        yield Change(report, subject, ChangeKind.CHANGED, field, _shown(before), _shown(after))
 
 
 def _rows(
@@ -137,12 +137,12 @@ def _rows(
     old, new = _by_identity(owner, before), _by_identity(owner, after)
     for subject, row in old.items():
         if subject not in new:
-            yield Change(report, subject, What.GONE)
+            yield Change(report, subject, ChangeKind.GONE)
         else:
             yield from _values(report, subject, "", row, new[subject])
     for subject in new:
         if subject not in old:
-            yield Change(report, subject, What.APPEARED)
+            yield Change(report, subject, ChangeKind.APPEARED)
 
 
 def _is_table(value: Any) -> bool:
@@ -170,12 +170,14 @@ def _shown(value: Any) -> str:
 def blocks(found: AuditDifference) -> Sequence[Block]:
     made: list[Block] = [Facts([("before", found.before), ("after", found.after)])]
     if len(found.servers) > 1:
-        made.append(text(f"of two servers: {' and '.join(found.servers)}", Tone.WARN))
+        made.append(
+            text(f"the audits are of two servers: {' and '.join(found.servers)}", Tone.WARN)
+        )
     if not (found.new_findings or found.gone_findings or found.changes):
-        return [*made, text("nothing changed", Tone.GOOD)]
+        return [*made, text("no changes", Tone.GOOD)]
     for title, tone, lines in (
         ("New findings", Tone.BAD, found.new_findings),
-        ("Findings that are gone", Tone.GOOD, found.gone_findings),
+        ("Resolved findings", Tone.GOOD, found.gone_findings),
     ):
         if lines:
             made += [text(title, Tone.STRONG), _lines(lines, tone)]
@@ -196,7 +198,7 @@ def _changes(changes: Sequence[Change]) -> Table:
     columns = (
         Column("report"),
         Column("object"),
-        Column("what"),
+        Column("change"),
         Column("before"),
         Column("after"),
     )
@@ -213,7 +215,7 @@ def _changes(changes: Sequence[Change]) -> Table:
 
 
 def _readable_pair(change: Change) -> tuple[str, str]:
-    """What differs looks different, too: 2.3 TiB are not always 2.3 TiB."""
+    """Both values in readable units; as exact bytes where rounding makes them equal."""
     before, after = (_readable(change.field, it) for it in (change.before, change.after))
     if before == after and change.before.isdigit() and change.after.isdigit():
         return f"{int(change.before):,} B", f"{int(change.after):,} B"
@@ -221,7 +223,7 @@ def _readable_pair(change: Change) -> tuple[str, str]:
 
 
 def _readable(field: str, value: str) -> str:
-    """`2.3 TiB`: the field says what its number counts."""
+    """`2.3 TiB`, `4 CPUs`: the unit follows from the name of the field."""
     if value.isdigit() and "bytes" in field:
         return size(int(value))
     if value.isdigit() and "cpu_millis" in field:

@@ -1,4 +1,4 @@
-"""GPUs: what each node has, and which containers have asked for them. Pure."""
+"""GPUs of each node, and the containers that request them. Pure."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from kvestigate.snapshot.snapshot import Snapshot
 class GpuReport:
     allocatable: int
     requested: int
-    """By containers on nodes."""
+    """By pods that are on a node."""
     waiting: int
-    """Asked for by pods that have no node."""
+    """Requested by pods that are not scheduled."""
     nodes: tuple[NodeGpus, ...]
     consumers: tuple[Consumer, ...]
     devices: tuple[Device, ...] = ()
-    """Each GPU, on nodes that tell their uuids."""
+    """The GPUs whose uuid is known."""
     at_work: int | None = None
-    """GPUs that did something when they were asked; None if none could be."""
+    """GPUs with a utilization of 1 % or more; None if no utilization is known."""
+    pods_known: bool = True
+    """False: pods could not be listed, so `requested` and `waiting` are unknown and 0 here."""
 
 
 def collect(snapshot: Snapshot) -> GpuReport:
@@ -41,6 +43,7 @@ def collect(snapshot: Snapshot) -> GpuReport:
         consumers=found.consumers,
         devices=known,
         at_work=_at_work(known),
+        pods_known=snapshot.knows(listings.PODS),
     )
 
 
@@ -51,21 +54,25 @@ def _at_work(known: Sequence[Device]) -> int | None:
 
 def render(report: GpuReport) -> Sequence[Block]:
     if not report.nodes and not report.consumers:
-        return [text("no GPUs: no node offers any, and nothing asks for one")]
+        return [text("no GPUs: no node has allocatable GPUs, and no container requests any")]
     free = report.allocatable - report.requested
     totals = f"{report.requested} of {report.allocatable} GPUs allocated, {free} free"
+    if not report.pods_known:
+        totals = f"{report.allocatable} GPUs; allocated: unknown (pods could not be listed)"
     if report.waiting:
-        totals += f", {report.waiting} waited for"
+        totals += f", {report.waiting} requested by pending pods"
     if report.at_work is not None:
-        totals += f"; {report.at_work} at work"
+        totals += f"; {report.at_work} busy"
     blocks: list[Block] = [text(totals)] if report.nodes else []
-    blocks += [_nodes(report.nodes), _consumers(report.consumers)]
+    blocks.append(_nodes(report))
+    if report.pods_known:
+        blocks.append(_consumers(report.consumers))
     if report.devices:
         blocks.append(_devices(report.devices))
     return blocks
 
 
-def _nodes(nodes: Sequence[NodeGpus]) -> Table:
+def _nodes(report: GpuReport) -> Table:
     columns = (
         Column("node"),
         Column("model"),
@@ -77,10 +84,12 @@ def _nodes(nodes: Sequence[NodeGpus]) -> Table:
         Column("sharing"),
         Column("allocated", number=True),
     )
-    return Table(columns, [_row(node) for node in nodes], empty="no node offers GPUs")
+    return Table(
+        columns, [_row(node, report) for node in report.nodes], empty="no node has allocatable GPUs"
+    )
 
 
-def _row(node: NodeGpus) -> list[str | Cell]:
+def _row(node: NodeGpus, report: GpuReport) -> list[str | Cell]:
     offered, used = sum(node.allocatable.values()), sum(node.requested.values())
     return [
         node.node,
@@ -91,7 +100,9 @@ def _row(node: NodeGpus) -> list[str | Cell]:
         node.cuda or "-",
         _mig(node),
         f"{node.sharing} x{node.replicas}" if node.sharing else "-",
-        Cell(f"{used}/{offered}", Tone.WARN if used >= offered else Tone.PLAIN),
+        Cell(f"{used}/{offered}", Tone.WARN if used >= offered else Tone.PLAIN)
+        if report.pods_known
+        else f"unknown/{offered}",
     ]
 
 
@@ -113,7 +124,7 @@ def _consumers(consumers: Sequence[Consumer]) -> Table:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.node or Cell("(waiting)", Tone.WARN),
+            it.node or Cell("(pending)", Tone.WARN),
             it.namespace,
             it.pod,
             it.container,
@@ -123,7 +134,7 @@ def _consumers(consumers: Sequence[Consumer]) -> Table:
         ]
         for it in consumers
     ]
-    return Table(columns, rows, empty="no container asks for GPUs")
+    return Table(columns, rows, empty="no container requests GPUs")
 
 
 def _devices(devices: Sequence[Device]) -> Table:
@@ -142,7 +153,7 @@ def _devices(devices: Sequence[Device]) -> Table:
             it.uuid,
             "-" if it.utilization is None else f"{it.utilization:.0f}%",
             "-" if it.memory_used_mib is None else size(int(it.memory_used_mib) * 1024 * 1024),
-            "-" if it.user is None else it.user or "no pod",
+            "-" if it.user is None else it.user or "(not allocated)",
         ]
         for it in devices
     ]
@@ -151,7 +162,7 @@ def _devices(devices: Sequence[Device]) -> Table:
 
 REPORT = Report(
     name="gpu",
-    summary="GPU model, memory, driver, MIG and allocation per node; who uses them.",
+    summary="GPU model, memory, driver, MIG and allocation per node, and the pods that hold GPUs.",
     needs=(listings.NODES, listings.PODS, listings.GPU_READINGS),
     collect=collect,
     render=render,

@@ -1,4 +1,4 @@
-"""A square for every GPU of a cluster: who has one, and where figures tell, what it does. Pure."""
+"""A square for every GPU of a cluster: allocated or not, and busy or idle if measured. Pure."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kvestigate.snapshot.gpus import Device, NodeGpus, at_work, occupied
 
 _SQUARE = 14
 _LEGEND = (
-    ("used", "at work"),
-    ("idle", "held and idle"),
-    ("over", "in use, and no pod has it"),
+    ("used", "allocated, busy"),
+    ("idle", "allocated, idle"),
+    ("over", "in use, not allocated"),
     ("free", "free"),
 )
 
@@ -38,8 +38,10 @@ def _row(node: NodeGpus, devices: Sequence[Device]) -> str:
     if not devices:
         kinds = [("used" if index < taken else "free", "") for index in range(offered)]
         return _squares(kinds, label)
-    busy = sum(at_work(it.utilization) for it in devices)
-    return _squares([(_kind(it), _told(it)) for it in devices], f"{label}, {busy} at work")
+    busy = sum(at_work(device.utilization) for device in devices)
+    return _squares(
+        [(_kind(device), _tooltip(device)) for device in devices], f"{label}, {busy} busy"
+    )
 
 
 def _kind(device: Device) -> str:
@@ -48,15 +50,20 @@ def _kind(device: Device) -> str:
     return "over" if occupied(device.utilization, device.memory_used_mib) else "free"
 
 
-def _told(device: Device) -> str:
+def _tooltip(device: Device) -> str:
     memory = device.memory_used_mib
-    held = f"{size(int(memory) * 1024 * 1024)} of memory taken" if memory is not None else ""
-    figures = (f"GPU {device.index}", f"{device.utilization:.0f}%", held, device.user or "no pod")
-    return ", ".join(part for part in figures if part)
+    in_use = f"{size(int(memory) * 1024 * 1024)} in use" if memory is not None else ""
+    parts = (
+        f"GPU {device.index}",
+        f"{device.utilization:.0f} %",
+        in_use,
+        device.user or "not allocated",
+    )
+    return ", ".join(part for part in parts if part)
 
 
 def _squares(kinds: Sequence[tuple[str, str]], label: str) -> str:
-    squares = "".join(_square(index, *each) for index, each in enumerate(kinds))
+    squares = "".join(_square(index, kind, tooltip) for index, (kind, tooltip) in enumerate(kinds))
     width = max(len(kinds) * (_SQUARE + 2), 1)
     return (
         f'<svg width="{width}" height="{_SQUARE}" role="img" aria-label="{label}">{squares}</svg>'
@@ -64,9 +71,9 @@ def _squares(kinds: Sequence[tuple[str, str]], label: str) -> str:
     )
 
 
-def _square(index: int, kind: str, told: str = "") -> str:
+def _square(index: int, kind: str, tooltip: str = "") -> str:
     rect = f'rect class="{kind}" x="{index * (_SQUARE + 2)}" width="{_SQUARE}" height="{_SQUARE}"'
-    return f"<{rect}><title>{escape(told)}</title></rect>" if told else f"<{rect}/>"
+    return f"<{rect}><title>{escape(tooltip)}</title></rect>" if tooltip else f"<{rect}/>"
 
 
 def _legend() -> str:

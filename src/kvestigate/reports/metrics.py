@@ -37,7 +37,7 @@ class PodUsage:
 @dataclass(frozen=True, slots=True)
 class MetricsReport:
     available: bool
-    """False without metrics-server, or if we may not ask it."""
+    """False without metrics-server, or if it may not be read."""
     nodes: tuple[NodeUsage, ...]
     by_cpu: tuple[PodUsage, ...]
     by_memory: tuple[PodUsage, ...]
@@ -84,8 +84,8 @@ def _pod_usage(pod: PodMetrics) -> PodUsage:
 
 def render(report: MetricsReport) -> Sequence[Block]:
     if not report.available:
-        said = "no live usage: metrics-server is not installed, not reachable or not for you"
-        return [text(said, Tone.WARN)]
+        reason = "metrics-server is not installed, does not answer, or may not be read"
+        return [text(f"live usage: unknown ({reason})", Tone.WARN)]
     columns = (Column("node"), Column("cpu", number=True), Column("memory", number=True))
     rows = [
         [
@@ -96,7 +96,7 @@ def render(report: MetricsReport) -> Sequence[Block]:
         for node in report.nodes
     ]
     return [
-        Table(columns, rows, empty="no usage of nodes is known"),
+        Table(columns, rows, empty="usage of nodes: unknown"),
         text(f"Top {TOP} pods by CPU", Tone.STRONG),
         _top(report.by_cpu),
         text(f"Top {TOP} pods by memory", Tone.STRONG),
@@ -118,7 +118,7 @@ def _top(pods: Sequence[PodUsage]) -> Table:
     rows = [
         [it.namespace, it.name, cores(it.cpu_millis / 1000), size(it.memory_bytes)] for it in pods
     ]
-    return Table(columns, rows, empty="no usage of pods is known")
+    return Table(columns, rows, empty="usage of pods: unknown")
 
 
 REPORT = Report(

@@ -1,4 +1,4 @@
-"""What a report is."""
+"""The type of a report, and how gaps of a snapshot are worded."""
 
 from __future__ import annotations
 
@@ -13,22 +13,28 @@ from kvestigate.snapshot.source import Source
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One view of a cluster. It shows what it can of a snapshot that has gaps."""
+    """One view of a cluster. From a snapshot with gaps it shows what was read."""
 
     name: str
     summary: str
     needs: tuple[Source[Any], ...]
     collect: Callable[[Snapshot], Any]
-    """Pure: the result is a dataclass, and what `--json` writes."""
+    """Pure. Returns a dataclass, which `--json` writes."""
     render: Callable[[Any], Sequence[Block]]
 
 
-def gap_line(gap: Gap, *, brief: bool = False) -> str:
-    """`cannot list pods: permission denied (...)`; `brief` leaves out what the server said."""
-    said = {
-        Cause.DENIED: f"cannot {gap.verb} {gap.resource}: permission denied",
-        Cause.ABSENT: f"cannot {gap.verb} {gap.resource}: the cluster does not serve them",
-        Cause.UNAVAILABLE: f"cannot {gap.verb} {gap.resource}: their server does not answer",
+def gap_reason(gap: Gap) -> str:
+    """`listing pods is forbidden`"""
+    reading = {"list": "listing", "get": "reading"}[gap.verb]
+    return {
+        Cause.DENIED: f"{reading} {gap.resource} is forbidden",
+        Cause.ABSENT: f"the cluster does not serve {gap.resource}",
+        Cause.UNAVAILABLE: f"the server of {gap.resource} does not answer",
     }[gap.cause]
-    told = gap.cause is Cause.DENIED and not brief
-    return f"{said} ({gap.message})" if told else said
+
+
+def gap_line(gap: Gap, *, brief: bool = False) -> str:
+    """`Listing pods is forbidden: ...`; `brief` omits the server's message."""
+    reason = gap_reason(gap)
+    message = f": {gap.message}" if gap.cause is Cause.DENIED and not brief else ""
+    return f"{reason[0].upper()}{reason[1:]}{message}"

@@ -1,8 +1,8 @@
-"""Capacity and requests of every node: what the scheduler sees, not live usage. Pure."""
+"""Allocatable resources and requests of every node, as the scheduler counts them. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
@@ -16,7 +16,7 @@ from kvestigate.snapshot.gpus import gpus_only
 from kvestigate.snapshot.snapshot import Snapshot
 
 _TIGHT = 0.9
-"""From this share on a resource is shown as nearly used up."""
+"""A resource requested to this share is shown as nearly used up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class NodeRow:
     gpus: Share
     pods: Share
     address: str = ""
-    """At which others in the cluster reach it; empty if that is not known."""
+    """The internal IP; empty if the node reports none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +47,21 @@ class NodesReport:
     nodes: tuple[NodeRow, ...]
     total: NodeRow
     """Of all nodes, ready or not."""
+    pods_known: bool = True
+    """False: pods could not be listed, so what they request is unknown and shown as 0 here."""
 
 
 def collect(snapshot: Snapshot) -> NodesReport:
     nodes = snapshot.of(listings.NODES)
     addresses = {node.metadata.name: _address(node) for node in nodes}
-    found = capacities(nodes, snapshot.derived(requested))
-    rows = tuple(_row(it, addresses[it.name]) for it in sorted(found, key=lambda each: each.name))
-    return NodesReport(rows, _total(rows))
+    capacity = sorted(capacities(nodes, snapshot.derived(requested)), key=lambda node: node.name)
+    rows = tuple(_row(node, addresses[node.name]) for node in capacity)
+    return NodesReport(rows, _total(rows), snapshot.knows(listings.PODS))
 
 
 def _address(node: Node) -> str:
-    found = (it.address for it in node.status.addresses if it.type == "InternalIP")
-    return next(found, "")
+    addresses = node.status.addresses
+    return next((each.address for each in addresses if each.type == "InternalIP"), "")
 
 
 def _row(node: NodeCapacity, address: str) -> NodeRow:
@@ -79,8 +81,8 @@ def _share(node: NodeCapacity, resource: str) -> Share:
     return Share(node.requested.get(resource, 0), node.allocatable.get(resource, 0))
 
 
-def _gpus(found: Amounts) -> int:
-    return sum(gpus_only(found).values())
+def _gpus(amounts: Amounts) -> int:
+    return sum(gpus_only(amounts).values())
 
 
 def _total(rows: Sequence[NodeRow]) -> NodeRow:
@@ -97,7 +99,9 @@ def _total(rows: Sequence[NodeRow]) -> NodeRow:
 
 def _sum(shares: Iterable[Share]) -> Share:
     shares = tuple(shares)
-    return Share(sum(it.requested for it in shares), sum(it.allocatable for it in shares))
+    return Share(
+        sum(share.requested for share in shares), sum(share.allocatable for share in shares)
+    )
 
 
 def render(report: NodesReport) -> Sequence[Block]:
@@ -109,31 +113,31 @@ def render(report: NodesReport) -> Sequence[Block]:
         Column("gpu", number=True),
         Column("pods", number=True),
     )
-    rows = [_cells(row, _status(row)) for row in report.nodes]
+    known = report.pods_known
+    rows = [_cells(row, _status(row), known) for row in report.nodes]
     if rows:
         ready = sum(row.ready for row in report.nodes)
-        rows.append(_cells(report.total, f"{ready}/{len(report.nodes)} ready"))
+        rows.append(_cells(report.total, f"{ready}/{len(report.nodes)} ready", known))
     return [Table(columns, rows, empty="no nodes")]
 
 
-def _cells(row: NodeRow, status: str | Cell) -> list[str | Cell]:
+def _cells(row: NodeRow, status: str | Cell, known: bool) -> list[str | Cell]:
+    pods = row.pods
     return [
         row.name,
         status,
-        _shown(row.cpu_millis, *(cores(it / 1000) for it in _both(row.cpu_millis))),
-        _shown(row.memory_bytes, *(size(it) for it in _both(row.memory_bytes))),
-        _shown(row.gpus, *(str(it) for it in _both(row.gpus))) if row.gpus.allocatable else "-",
-        f"{row.pods.requested}/{row.pods.allocatable}",
+        _shown(row.cpu_millis, lambda millis: cores(millis / 1000), known),
+        _shown(row.memory_bytes, size, known),
+        _shown(row.gpus, str, known) if row.gpus.allocatable else "-",
+        f"{pods.requested if known else 'unknown'}/{pods.allocatable}",
     ]
 
 
-def _both(share: Share) -> tuple[int, int]:
-    return share.requested, share.allocatable
-
-
-def _shown(share: Share, requested: str, allocatable: str) -> Cell:
+def _shown(share: Share, unit: Callable[[int], str], known: bool) -> Cell:
+    if not known:
+        return Cell(f"unknown / {unit(share.allocatable)}")
     tone = Tone.WARN if share.ratio >= _TIGHT else Tone.PLAIN
-    return Cell(f"{requested} / {allocatable} ({share.ratio:.0%})", tone)
+    return Cell(f"{unit(share.requested)} / {unit(share.allocatable)} ({share.ratio:.0%})", tone)
 
 
 def _status(row: NodeRow) -> Cell:

@@ -1,4 +1,4 @@
-"""An audit as one page that needs nothing else: no script, no network, no other file. Pure."""
+"""An audit as one self-contained HTML page: no script, no network, no other file. Pure."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from kvestigate.reports.gpu_map import gpu_map
 from kvestigate.reports.model import gap_line
 from kvestigate.reports.nodes import NodeRow, NodesReport, Share
 from kvestigate.reports.registry import REPORTS
-from kvestigate.reports.rendering import only, section
+from kvestigate.reports.rendering import no_problems, not_checked, only, section
 
 _BAR = 100
-"""A full bar, in units that the style makes as wide as there is room."""
+"""The width of a full bar in its own units; the style scales it."""
 
 _STYLE = """
 :root { color-scheme: light dark; --good: #1a7f37; --warn: #9a6700; --bad: #cf222e;
@@ -69,7 +69,7 @@ def to_page(audit: Audit) -> str:
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        # Names in a cluster are chosen by others: should one slip through, it can do nothing.
+        # Names in a cluster are untrusted: if one is not escaped, it still must not run anything.
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
         "style-src 'unsafe-inline'\">"
         f"<title>{title}</title><style>{_STYLE}</style></head>\n<body>\n"
@@ -79,7 +79,7 @@ def to_page(audit: Audit) -> str:
 
 
 def _cards(audit: Audit) -> str:
-    """What one wants to know first."""
+    """The most important numbers of the audit."""
     counts = Counter(finding.severity for finding in audit.findings)
     cards = [
         (str(counts[Severity.CRITICAL]), "critical", "bad" if counts[Severity.CRITICAL] else ""),
@@ -89,15 +89,17 @@ def _cards(audit: Audit) -> str:
     if isinstance(nodes, NodesReport):
         ready = sum(row.ready for row in nodes.nodes)
         cards.append((f"{ready}/{len(nodes.nodes)}", "nodes ready", ""))
-        for words, share in (
+        shares = (
             ("of CPU requested", nodes.total.cpu_millis),
             ("of memory requested", nodes.total.memory_bytes),
-        ):
+        )
+        for words, share in shares if nodes.pods_known else ():
             if share.allocatable:
                 cards.append((f"{share.ratio:.0%}", words, ""))
         gpus = nodes.total.gpus
         if gpus.allocatable:
-            cards.append((f"{gpus.requested}/{gpus.allocatable}", "GPUs allocated", ""))
+            requested = gpus.requested if nodes.pods_known else "unknown"
+            cards.append((f"{requested}/{gpus.allocatable}", "GPUs allocated", ""))
     body = "".join(
         f'<div class="card"><b class="{tone}">{figure}</b>{words}</div>'
         for figure, words, tone in cards
@@ -116,11 +118,11 @@ def _title(name: str) -> str:
 
 
 def _findings(audit: Audit) -> list[str]:
-    notes: list[Block] = [text(gap_line(gap), Tone.WARN) for gap in audit.gaps]
+    lines = [*map(gap_line, audit.gaps), *not_checked(audit)]
+    notes: list[Block] = [text(line, Tone.WARN) for line in lines]
     if audit.findings:
         return [*map(_finding, audit.findings), to_html(notes)]
-    said = "in what was seen" if audit.skipped else "that we know how to look for"
-    return [f"<p>nothing is wrong {said}</p>", to_html(notes)]
+    return [f"<p>{no_problems(audit)}</p>", to_html(notes)]
 
 
 def _finding(finding: Finding) -> str:
@@ -134,12 +136,12 @@ def _finding(finding: Finding) -> str:
 
 
 def _charts(audit: Audit) -> list[str]:
-    """Allocation per node, and a square for every GPU that a node offers."""
+    """Allocation per node, and a square for every allocatable GPU."""
     made = []
     nodes, gpus = audit.reports["nodes"], audit.reports["gpu"]
-    if isinstance(nodes, NodesReport) and nodes.nodes:
+    if isinstance(nodes, NodesReport) and nodes.nodes and nodes.pods_known:
         made += ["<h2>Allocation per node</h2>", _allocation(nodes.nodes)]
-    if isinstance(gpus, GpuReport) and gpus.nodes:
+    if isinstance(gpus, GpuReport) and gpus.nodes and gpus.pods_known:
         made += ["<h2>GPU map</h2>", gpu_map(gpus)]
     return made
 

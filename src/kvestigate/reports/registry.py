@@ -17,7 +17,7 @@ REPORTS: tuple[Report, ...] = (
 
 
 def find(name: str) -> Report:
-    """The report of that name, or `UsageError` with the one that was probably meant."""
+    """The report of that name; raises `UsageError` that suggests a similar name."""
     for report in REPORTS:
         if report.name == name:
             return report
@@ -27,5 +27,6 @@ def find(name: str) -> Report:
     near = difflib.get_close_matches(name, names, n=1)
     raise UsageError(
         f"there is no report {name!r}",
-        hint=(f"did you mean {near[0]!r}? " if near else "") + f"there are: {', '.join(names)}",
+        hint=(f"did you mean {near[0]!r}? " if near else "")
+        + f"the reports are: {', '.join(names)}",
     )

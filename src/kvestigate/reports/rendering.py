@@ -1,4 +1,4 @@
-"""Audits and reports for people. Pure."""
+"""Audits and reports as blocks for people. Pure."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from dataclasses import replace
 from typing import Any
 
 from kvestigate.render.blocks import Block, Cell, Column, Table, Text, Tone, text
+from kvestigate.render.human import counted
 from kvestigate.render.severity import tally
 from kvestigate.reports.audit import Audit
 from kvestigate.reports.findings.model import Finding
-from kvestigate.reports.model import Report, gap_line
+from kvestigate.reports.findings.registry import RULES
+from kvestigate.reports.model import Report, gap_line, gap_reason
 from kvestigate.reports.registry import REPORTS, find
 from kvestigate.reports.run import ReportNames, ReportResult
 from kvestigate.snapshot.snapshot import Gap
+from kvestigate.snapshot.source import Source
 
 _SHOWN = 10
-"""Findings of one rule."""
+"""How many findings of one rule are shown."""
 
 
 def audit_blocks(audit: Audit) -> Sequence[Block]:
-    """Every report under its heading, what is missing, and the findings at the end."""
+    """Every report under its heading, what could not be read, and the findings at the end."""
     blocks: list[Block] = [text(f"{audit.server}, {audit.captured_at:%Y-%m-%d %H:%M:%S} UTC")]
     if audit.namespace:
         blocks.append(text(only(audit.namespace), Tone.WARN))
@@ -29,34 +32,52 @@ def audit_blocks(audit: Audit) -> Sequence[Block]:
         blocks.append(text(f"== {report.name} ==", Tone.STRONG))
         blocks += section(report, audit)
     if audit.gaps:
-        blocks += [text("== not seen ==", Tone.STRONG), *_not_seen(audit.gaps)]
+        blocks += [text("== not read ==", Tone.STRONG), *_not_seen(audit.gaps)]
     return [*blocks, text("== findings ==", Tone.STRONG), *finding_blocks(audit)]
 
 
 def section(report: Report, audit: Audit) -> Sequence[Block]:
-    """A report of an audit, after what could not be read of that which it is made of."""
-    needed = {(it.verb, it.name) for it in report.needs}
-    missing = [gap for gap in audit.gaps if (gap.verb, gap.resource) in needed]
+    """A report of an audit, after those of its sources that could not be read."""
+    missing = _gaps_of(report.needs, audit)
     return [*_not_seen(missing, brief=True), *_seen(report, audit.reports[report.name], missing)]
 
 
+def _gaps_of(needs: Sequence[Source[Any]], audit: Audit) -> list[Gap]:
+    needed = {(source.verb, source.name) for source in needs}
+    return [gap for gap in audit.gaps if (gap.verb, gap.resource) in needed]
+
+
 def finding_blocks(audit: Audit) -> Sequence[Block]:
-    """Never all well while something could not be looked at."""
-    blocks: list[Block] = []
-    if audit.skipped:
-        names = ", ".join(audit.skipped)
-        blocks.append(text(f"not checked, for want of what was not seen: {names}", Tone.WARN))
-    if audit.findings:
-        summary = tally(finding.severity for finding in audit.findings)
-        return [*blocks, text(summary), *_brief(audit.findings)]
-    if audit.skipped:
-        return [*blocks, text("nothing is wrong in what was seen")]
-    return [text("nothing is wrong that we know how to look for", Tone.GOOD)]
+    blocks: list[Block] = [text(line, Tone.WARN) for line in not_checked(audit)]
+    if not audit.findings:
+        return [*blocks, text(no_problems(audit), Tone.PLAIN if blocks else Tone.GOOD)]
+    summary = tally(finding.severity for finding in audit.findings)
+    return [*blocks, text(summary), *_brief(audit.findings)]
+
+
+def not_checked(audit: Audit) -> Sequence[str]:
+    """`Not checked: ingress-backend (listing services is forbidden).`, a line for each reason."""
+    rules: dict[str, list[str]] = {}
+    for rule in RULES:
+        if rule.name in audit.skipped:
+            reasons = dict.fromkeys(gap_reason(gap) for gap in _gaps_of(rule.needs, audit))
+            rules.setdefault("; ".join(reasons), []).append(rule.name)
+    return [f"Not checked: {', '.join(names)} ({reason})." for reason, names in rules.items()]
+
+
+def no_problems(audit: Audit) -> str:
+    """Says so when some checks could not run."""
+    ran = len(RULES) - len(audit.skipped)
+    if not ran:
+        return "No check could run: whether there are problems is unknown."
+    which = " by the checks that could run" if audit.skipped else ""
+    checks = f"{counted(ran, 'check')} on {counted(audit.objects, 'object')}"
+    return f"No problems found{which} ({checks})."
 
 
 def _brief(findings: Sequence[Finding]) -> Iterator[Text]:
-    """The first few of each rule: what is wrong a hundred times is understood after a few."""
-    many = Counter(it.rule for it in findings)
+    """The first few findings of each rule, and how many more there are."""
+    many = Counter(finding.rule for finding in findings)
     shown: Counter[str] = Counter()
     for finding in findings:
         rule = finding.rule
@@ -65,7 +86,9 @@ def _brief(findings: Sequence[Finding]) -> Iterator[Text]:
             yield _finding(finding)
         elif shown[rule] == many[rule]:
             left = many[rule] - _SHOWN
-            yield text(f"and {left} more of {rule}: `-o json` and --html have them all", Tone.DIM)
+            yield text(
+                f"{left} more {rule} findings: see them with `-o json` or `--html PATH`", Tone.DIM
+            )
 
 
 def _finding(finding: Finding) -> Text:
@@ -91,26 +114,26 @@ def _not_seen(gaps: Sequence[Gap], *, brief: bool = False) -> Sequence[Block]:
 
 
 def _seen(report: Report, result: Any, missing: Sequence[Gap]) -> Sequence[Block]:
-    """The report, unless nothing of it was seen: it would only say that there is nothing."""
+    """The report, unless none of its sources was read: it would claim that nothing exists."""
     if len(missing) == len(report.needs):
         return ()
     blocks = report.render(result)
-    return [_doubted(block) for block in blocks] if missing else blocks
+    return [_incomplete(block) for block in blocks] if missing else blocks
 
 
-def _doubted(block: Block) -> Block:
-    """Nothing was seen is not the same as there is nothing."""
+def _incomplete(block: Block) -> Block:
+    """An empty table of an incomplete report does not mean that nothing exists."""
     if isinstance(block, Table) and block.empty:
-        return replace(block, empty=f"{block.empty} in what was seen")
+        return replace(block, empty=f"{block.empty} in what could be read")
     return block
 
 
 def only(namespace: str) -> str:
-    """What figures do not say by themselves."""
-    return f"only namespace {namespace}: what others request of the nodes is not counted"
+    """The note on an audit or report of one namespace."""
+    return f"Only namespace {namespace} was read: requests of other namespaces are not counted."
 
 
 def names_blocks(names: ReportNames) -> Sequence[Block]:
     columns = (Column("name"), Column("summary"), Column("needs", wide=True))
-    rows = [[it.name, it.summary, ", ".join(it.needs)] for it in names.reports]
+    rows = [[each.name, each.summary, ", ".join(each.needs)] for each in names.reports]
     return [Table(columns, rows)]

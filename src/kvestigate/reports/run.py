@@ -22,7 +22,7 @@ class RunOptions:
     name: str
     """`gpu`: one of the names that `report list` shows."""
     namespace: str = ""
-    """Look only at this one and at what is in none; empty: at everything."""
+    """Read only this namespace and objects without a namespace; empty: all namespaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class ReportResult:
     """UTC."""
     server: str
     namespace: str = ""
-    """The only one that was looked at; empty: all were."""
+    """The namespace that was read; empty: all."""
     name: str
     report: Any
     gaps: tuple[Gap, ...]
@@ -58,7 +58,7 @@ async def collect(
 
 @dataclass(frozen=True, slots=True)
 class ListOptions:
-    """There is nothing to choose."""
+    """`report list` has no options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Description:
     name: str
     summary: str
     needs: tuple[str, ...]
-    """The resources that must be listed for it."""
+    """The sources that the report reads: `pods`, `/metrics`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +77,20 @@ class ReportNames:
 def names() -> ReportNames:
     return ReportNames(
         tuple(
-            Description(it.name, it.summary, tuple(needed.name for needed in it.needs))
-            for it in REPORTS
+            Description(report.name, report.summary, tuple(source.name for source in report.needs))
+            for report in REPORTS
         )
     )
 
 
 async def list_reports(access: Access, options: ListOptions) -> ReportNames:
-    """The same whatever the cluster."""
+    """The list does not depend on the cluster."""
     return names()
 
 
 LIST = Operation(
     name="report.list",
-    summary="List the reports that there are.",
+    summary="List the reports.",
     input=ListOptions,
     output=ReportNames,
     effect=Effect.READ,

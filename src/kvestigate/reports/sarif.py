@@ -1,7 +1,6 @@
 """Findings in SARIF 2.1.0, which code scanners and CI systems read. Pure.
 
-A cluster has no files: the place of a finding is the path of the object in the API, as a
-logical location with the kind and the name.
+A cluster has no files, so the location of a finding is logical: namespace, kind and name.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from kvestigate.render.severity import Severity
 from kvestigate.reports.audit import Audit
 from kvestigate.reports.findings.model import Finding, Subject
 from kvestigate.reports.findings.registry import RULES
+from kvestigate.reports.model import gap_line
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _LEVELS = {Severity.CRITICAL: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
@@ -27,11 +27,11 @@ def to_sarif(audit: Audit) -> dict[str, Any]:
         "rules": [{"id": rule.name, "shortDescription": {"text": rule.summary}} for rule in RULES],
     }
     invocation = {
-        # False would say that the run failed; what was not seen is told by name instead.
+        # False would mean that the run failed; what was not read is listed below instead.
         "executionSuccessful": True,
         "endTimeUtc": f"{audit.captured_at:%Y-%m-%dT%H:%M:%SZ}",
         "toolExecutionNotifications": [
-            {"level": "warning", "message": {"text": f"cannot {gap.verb} {gap.resource}"}}
+            {"level": "warning", "message": {"text": gap_line(gap, brief=True)}}
             for gap in audit.gaps
         ],
     }
@@ -44,16 +44,21 @@ def to_sarif(audit: Audit) -> dict[str, Any]:
 
 
 def _result(finding: Finding) -> dict[str, Any]:
-    words = f"{finding.subject}: {finding.evidence}. {finding.why}. Try: {finding.command}"
+    words = f"{finding.subject}: {_sentence(finding.evidence)} {finding.why} Try: {finding.command}"
     return {
         "ruleId": finding.rule,
         "ruleIndex": [rule.name for rule in RULES].index(finding.rule),
         "level": _LEVELS[finding.severity],
         "message": {"text": words},
         "locations": [{"logicalLocations": [_location(finding.subject)]}],
-        # The same fault of the same object is the same result in the next run.
+        # The same problem of the same object is the same result in the next run.
         "partialFingerprints": {"kvestigate/v1": _fingerprint(finding)},
     }
+
+
+def _sentence(evidence: str) -> str:
+    """Evidence may end with a message of Kubernetes or of a container, without a full stop."""
+    return evidence if evidence.endswith((".", "!", "?")) else f"{evidence}."
 
 
 def _location(subject: Subject) -> dict[str, str]:

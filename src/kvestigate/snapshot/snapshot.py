@@ -1,7 +1,8 @@
-"""One cluster at one moment: what was read, and what could not be.
+"""One cluster at one moment: what was read, and what could not be read.
 
-`take` reads each source once, a few at a time. A refusal is recorded as a `Gap` and the
-rest goes on; that nobody answers, or that we are not known at all, is a failure.
+`take` reads each source once, a few at a time. A source that is forbidden, not served or
+unavailable becomes a `Gap`, and the others are read all the same. A server that does not answer
+or rejects the credentials is an error.
 """
 
 from __future__ import annotations
@@ -16,33 +17,33 @@ from typing import Any, TypeVar, cast
 from kvestigate.aio.groups import one_failure
 from kvestigate.client.api import Api
 from kvestigate.errors import ApiError, Forbidden, NotFound, ServiceUnavailable
-from kvestigate.snapshot.source import Progress, Source
+from kvestigate.snapshot.source import Listing, Progress, Source
 
 T = TypeVar("T")
 
-# Each list has a few requests of its own under way already.
+# Each source may itself have several requests in flight.
 _TOGETHER = 4
 
 
 class Cause(enum.Enum):
     DENIED = "denied"
-    """RBAC does not let us."""
+    """RBAC forbids it."""
     ABSENT = "absent"
-    """The server does not have this type: metrics-server is not installed, say."""
+    """The server does not serve this type, for example because metrics-server is not installed."""
     UNAVAILABLE = "unavailable"
-    """Another server should answer for this type, and does not."""
+    """The aggregated API server of this type does not answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Something that the snapshot lacks."""
+    """A source that could not be read."""
 
     verb: str
     resource: str
     """`pods`, `nodes.metrics.k8s.io`, `/metrics`"""
     cause: Cause
     message: str
-    """What the server said."""
+    """The server's message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,28 +53,35 @@ class Snapshot:
     listed: dict[Source[Any], tuple[Any, ...]] = field(default_factory=dict)
     gaps: dict[Source[Any], Gap] = field(default_factory=dict)
     namespace: str = ""
-    """What is in other namespaces was not read; empty: all were."""
+    """The only namespace that was read; empty: all."""
     last_log_lines: Mapping[tuple[str, str, str], str] = field(default_factory=dict)
     """(namespace, pod, container) -> the last log line of the container's previous run. Empty
     unless a second step of collecting filled it, with `dataclasses.replace`."""
     _derived: dict[Callable[[Snapshot], Any], Any] = field(default_factory=dict, init=False)
 
     def of(self, source: Source[T]) -> tuple[T, ...]:
-        """What was read; nothing where there is a gap. Only for what the snapshot was taken of."""
+        """The items of a source that the snapshot was taken of; empty if it could not be read."""
         if source in self.gaps:
             return ()
         return cast("tuple[T, ...]", self.listed[source])
 
+    @property
+    def objects(self) -> int:
+        """How many API objects were read."""
+        return sum(
+            len(items) for source, items in self.listed.items() if isinstance(source, Listing)
+        )
+
     def knows(self, *sources: Source[Any]) -> bool:
-        """Whether all of these could be read."""
+        """Whether all of `sources` could be read."""
         return not any(source in self.gaps for source in sources)
 
     def missing(self, sources: Iterable[Source[Any]]) -> tuple[Gap, ...]:
-        found = (self.gaps[source] for source in sources if source in self.gaps)
-        return tuple(dict.fromkeys(found))
+        gaps = (self.gaps[source] for source in sources if source in self.gaps)
+        return tuple(dict.fromkeys(gaps))
 
     def derived(self, from_snapshot: Callable[[Snapshot], T]) -> T:
-        """What a pure function makes of this snapshot, worked out once."""
+        """The result of a pure function of this snapshot, computed once."""
         if from_snapshot not in self._derived:
             self._derived[from_snapshot] = from_snapshot(self)
         return cast("T", self._derived[from_snapshot])
@@ -86,7 +94,7 @@ async def take(
     *,
     namespace: str = "",
 ) -> Snapshot:
-    """Read every one of `sources` once, in parallel."""
+    """Read each of `sources` once, a few at a time."""
     snapshot = Snapshot(datetime.now(UTC).replace(microsecond=0), namespace=namespace)
     room = asyncio.Semaphore(_TOGETHER)
 

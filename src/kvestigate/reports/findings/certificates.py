@@ -1,4 +1,4 @@
-"""TLS Secrets whose certificates end soon. Only their dates are ever told. Pure."""
+"""TLS Secrets whose certificates expire soon. Only their dates are shown. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import binascii
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from kvestigate.render.human import counted
 from kvestigate.render.severity import Severity
 from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.snapshot import listings
@@ -21,21 +22,23 @@ def expiring(snapshot: Snapshot) -> Iterator[Finding]:
         ends = not_after(secret.data.certificate)
         if ends is None or ends - snapshot.captured_at > SOON:
             continue
-        gone = ends <= snapshot.captured_at
-        days = abs((ends - snapshot.captured_at).days)
-        seen = f"its certificate {'ended' if gone else 'ends'} on {ends:%Y-%m-%d %H:%M} UTC"
+        expired = ends <= snapshot.captured_at
+        days = (ends - snapshot.captured_at).days
+        date = f"{ends:%Y-%m-%d %H:%M} UTC"
         yield Finding(
             rule="certificate-expiry",
-            severity=Severity.CRITICAL if gone else Severity.WARNING,
+            severity=Severity.CRITICAL if expired else Severity.WARNING,
             subject=Subject("Secret", name, namespace),
-            evidence=seen if gone else f"{seen}, in {days} days",
-            why="clients refuse a server whose certificate has ended",
+            evidence=f"The certificate expired on {date}."
+            if expired
+            else f"The certificate expires in {counted(days, 'day')}, on {date}.",
+            why="Clients reject a server whose certificate has expired.",
             command=f"kubectl -n {namespace} get ingress,certificate,secret",
         )
 
 
 def not_after(encoded: str) -> datetime | None:
-    """When the first certificate of a base64-encoded PEM ends; None if there is none in it."""
+    """When the first certificate of a base64-encoded PEM expires; None if it holds none."""
     from cryptography import x509
 
     try:
@@ -47,7 +50,7 @@ def not_after(encoded: str) -> datetime | None:
 RULES = (
     Rule(
         "certificate-expiry",
-        "A certificate in a TLS Secret ends soon.",
+        "A certificate in a TLS Secret has expired or expires within 30 days.",
         (listings.TLS_SECRETS,),
         expiring,
     ),

@@ -1,7 +1,7 @@
-"""Versions of the API that are gone or going, and who still uses them. Pure.
+"""API versions that were or will be removed, and who still uses them. Pure.
 
-Two witnesses: what objects remember of those who wrote them, and the server's own count of
-requests. The second does not know who asked.
+There are two sources: the managed fields of objects, which name the client, and the API server's
+count of requests, which does not.
 """
 
 from __future__ import annotations
@@ -22,19 +22,20 @@ _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class Removal:
     release: str
-    """The first without it."""
+    """The first Kubernetes release that does not serve the version: `1.25`."""
     instead: str
+    """The version to use: `policy/v1`."""
 
 
-_OF_KIND: dict[str, tuple[Listing[Any], dict[str, Ended]]] = {
+_OF_KIND: dict[str, tuple[Listing[Any], dict[str, Removal]]] = {
     "Deployment": (
         listings.DEPLOYMENTS,
         _APPS := {
-            "extensions/v1beta1": Ended("1.16", "apps/v1"),
-            "apps/v1beta1": Ended("1.16", "apps/v1"),
-            "apps/v1beta2": Ended("1.16", "apps/v1"),
+            "extensions/v1beta1": Removal("1.16", "apps/v1"),
+            "apps/v1beta1": Removal("1.16", "apps/v1"),
+            "apps/v1beta2": Removal("1.16", "apps/v1"),
         },
     ),
     "StatefulSet": (listings.STATEFUL_SETS, _APPS),
@@ -42,64 +43,64 @@ _OF_KIND: dict[str, tuple[Listing[Any], dict[str, Ended]]] = {
     "Ingress": (
         listings.INGRESSES,
         {
-            "extensions/v1beta1": Ended("1.22", "networking.k8s.io/v1"),
-            "networking.k8s.io/v1beta1": Ended("1.22", "networking.k8s.io/v1"),
+            "extensions/v1beta1": Removal("1.22", "networking.k8s.io/v1"),
+            "networking.k8s.io/v1beta1": Removal("1.22", "networking.k8s.io/v1"),
         },
     ),
     "NetworkPolicy": (
         listings.NETWORK_POLICIES,
-        {"extensions/v1beta1": Ended("1.16", "networking.k8s.io/v1")},
+        {"extensions/v1beta1": Removal("1.16", "networking.k8s.io/v1")},
     ),
-    "PodDisruptionBudget": (listings.BUDGETS, {"policy/v1beta1": Ended("1.25", "policy/v1")}),
+    "PodDisruptionBudget": (listings.BUDGETS, {"policy/v1beta1": Removal("1.25", "policy/v1")}),
     "CronJob": (
         listings.CRON_JOBS,
         {
-            "batch/v2alpha1": Ended("1.21", "batch/v1"),
-            "batch/v1beta1": Ended("1.25", "batch/v1"),
+            "batch/v2alpha1": Removal("1.21", "batch/v1"),
+            "batch/v1beta1": Removal("1.25", "batch/v1"),
         },
     ),
     "HorizontalPodAutoscaler": (
         listings.AUTOSCALERS,
         {
-            "autoscaling/v2beta1": Ended("1.25", "autoscaling/v2"),
-            "autoscaling/v2beta2": Ended("1.26", "autoscaling/v2"),
+            "autoscaling/v2beta1": Removal("1.25", "autoscaling/v2"),
+            "autoscaling/v2beta2": Removal("1.26", "autoscaling/v2"),
         },
     ),
 }
 
 
 def written_in_old_versions(snapshot: Snapshot) -> Iterator[Finding]:
-    for kind, (listing, ended) in _OF_KIND.items():
-        for each in snapshot.of(listing):
-            meta: WrittenMeta = each.metadata
-            for version, who in _versions(meta).items():
-                if version not in ended:
+    for kind, (listing, removals) in _OF_KIND.items():
+        for obj in snapshot.of(listing):
+            meta: WrittenMeta = obj.metadata
+            for version, writer in _versions(meta).items():
+                if version not in removals:
                     continue
-                end = ended[version]
+                removal = removals[version]
                 yield Finding(
                     rule="deprecated-manifest",
                     severity=Severity.WARNING,
                     subject=Subject(kind, meta.name, meta.namespace),
-                    evidence=f"{who} wrote it as {version}, which Kubernetes {end.release} "
-                    f"no longer serves; it is {end.instead} now",
-                    why="the next time it is applied from the same source, it is refused",
+                    evidence=f"Written as {version} by {writer}. Kubernetes {removal.release} and "
+                    f"later do not serve {version}; use {removal.instead}.",
+                    why=f"Kubernetes {removal.release} and later refuse the same manifest.",
                     command=f"kubectl -n {meta.namespace} get {kind.lower()} {meta.name} "
                     "-o yaml --show-managed-fields",
                 )
 
 
 def _versions(meta: WrittenMeta) -> dict[str, str]:
-    """Version -> who used it."""
-    found = {it.api_version: _who(it) for it in meta.managed_fields}
+    """API version -> the client that wrote the object with it."""
+    writers = {entry.api_version: _writer(entry) for entry in meta.managed_fields}
     applied = _applied_version(meta.annotations.get(_APPLIED, ""))
     if applied:
-        found.setdefault(applied, "kubectl apply")
-    return found
+        writers.setdefault(applied, "kubectl apply")
+    return writers
 
 
-def _who(by: FieldsManager) -> str:
-    name = by.manager or "somebody"
-    return f"{name} (on {by.time:%Y-%m-%d})" if by.time else name
+def _writer(entry: FieldsManager) -> str:
+    name = entry.manager or "an unknown client"
+    return f"{name} (on {entry.time:%Y-%m-%d})" if entry.time else name
 
 
 def _applied_version(text: str) -> str:
@@ -112,20 +113,22 @@ def _applied_version(text: str) -> str:
 
 
 def requested_in_old_versions(snapshot: Snapshot) -> Iterator[Finding]:
-    """Only those with a release in which they end: others stay, whatever is thought of them."""
+    """Only API versions with an announced release of removal."""
     for sample in snapshot.of(listings.DEPRECATED_REQUESTS):
         labels, release = sample.labels, sample.labels.get("removed_release", "")
         if not release or not sample.value:
             continue
-        version = "/".join(it for it in (labels.get("group"), labels.get("version")) if it)
-        resource = "/".join(it for it in (labels.get("resource"), labels.get("subresource")) if it)
+        version = "/".join(labels[name] for name in ("group", "version") if labels.get(name))
+        resource = "/".join(
+            labels[name] for name in ("resource", "subresource") if labels.get(name)
+        )
         yield Finding(
             rule="deprecated-requests",
             severity=Severity.WARNING,
             subject=Subject("APIVersion", f"{resource}.{version}"),
-            evidence=f"somebody has asked for {resource} in {version} since the server started; "
-            "its audit log names the client, under k8s.io/deprecated",
-            why=f"Kubernetes {release} no longer serves it, and then these requests fail",
+            evidence=f"Clients have requested {resource} in {version} since the API server "
+            "started. The server's audit log names them (annotation k8s.io/deprecated).",
+            why=f"Kubernetes {release} and later do not serve {version}: these requests will fail.",
             command=f"kubectl get --raw {listings.DEPRECATED_REQUESTS.path} | "
             f"grep {listings.DEPRECATED_REQUESTS.metric}",
         )
@@ -134,13 +137,13 @@ def requested_in_old_versions(snapshot: Snapshot) -> Iterator[Finding]:
 RULES = (
     Rule(
         "deprecated-manifest",
-        "An object was written in a version that is no longer served.",
+        "An object was written with an API version that is no longer served.",
         tuple(listing for listing, _ in _OF_KIND.values()),
         written_in_old_versions,
     ),
     Rule(
         "deprecated-requests",
-        "A client asks for a version that will no longer be served.",
+        "A client requests an API version that will be removed.",
         (listings.DEPRECATED_REQUESTS,),
         requested_in_old_versions,
     ),

@@ -1,12 +1,13 @@
-"""GPUs that nobody offers, and GPUs that somebody has and does not use. Pure."""
+"""GPUs that no node has, GPUs that are held and idle, and GPUs used outside Kubernetes. Pure."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kvestigate.kube import quantities
-from kvestigate.render.human import size
+from kvestigate.render.human import counted, size
 from kvestigate.render.severity import Severity
 from kvestigate.reports import gpu
 from kvestigate.reports.findings.model import Finding, Rule, Subject
@@ -17,7 +18,7 @@ from kvestigate.snapshot.gpus import asked_for, at_work, occupied
 from kvestigate.snapshot.snapshot import Snapshot
 
 _IDLE_MILLIS = 10
-"""Feeding a GPU takes more CPU than this."""
+"""A program that feeds a GPU uses more CPU than this."""
 
 
 def not_offered(snapshot: Snapshot) -> Iterator[Finding]:
@@ -33,25 +34,37 @@ def not_offered(snapshot: Snapshot) -> Iterator[Finding]:
                 rule="gpu-not-offered",
                 severity=Severity.CRITICAL,
                 subject=Subject("Pod", consumer.pod, consumer.namespace),
-                evidence=f"container {consumer.container} asks for {consumer.amount} "
-                f"{consumer.resource}, which no node offers",
-                why="the device plugin is missing or its GPUs are unhealthy",
+                evidence=f"Container {consumer.container} requests {consumer.amount} "
+                f"{consumer.resource}, but no node has allocatable {consumer.resource}.",
+                why="The device plugin is not running, or its GPUs are unhealthy.",
                 command="kvestigate report run gpu",
             )
 
 
 @dataclass(slots=True)
 class _Idle:
+    """The idle pods of one workload and the GPUs that they hold."""
+
+    first: str
+    """The name of one of the pods."""
     pods: int = 0
     gpus: int = 0
     memory_mib: float = 0.0
-    """Taken on them, as far as that is told."""
-    first: str = ""
-    """One of the pods, to look at."""
+    """GPU memory in use, of the GPUs whose memory is measured."""
+
+    def add(self, gpus: int, memory_mib: float = 0.0) -> None:
+        self.pods += 1
+        self.gpus += gpus
+        self.memory_mib += memory_mib
+
+    def holds(self, pods: int) -> str:
+        """`13 of 16 pods hold 13 GPUs`, of a workload that has `pods`."""
+        subject = counted(self.pods, "pod") if self.pods == pods else f"{self.pods} of {pods} pods"
+        return f"{subject} {'holds' if self.pods == 1 else 'hold'} {counted(self.gpus, 'GPU')}"
 
 
-def idle_by_their_own_figures(snapshot: Snapshot) -> Iterator[Finding]:
-    """GPUs of pods that the exporter saw doing nothing."""
+def idle_by_utilization(snapshot: Snapshot) -> Iterator[Finding]:
+    """Pods all of whose GPUs the exporter measured at 0 % utilization."""
     readings = snapshot.of(listings.GPU_READINGS)
     if not readings:
         return
@@ -65,96 +78,94 @@ def idle_by_their_own_figures(snapshot: Snapshot) -> Iterator[Finding]:
         key = (reading.namespace, reading.pod)
         if key in owners:
             by_pod.setdefault(key, []).append(reading)
-    found: dict[Subject, _Idle] = {}
-    for (namespace, name), seen in by_pod.items():
-        if not any(at_work(it.utilization) for it in seen):
-            held = _note(found, owners[namespace, name], name, len(seen))
-            held.memory_mib += sum(it.memory_used_mib or 0.0 for it in seen)
-    for owner, held in _largest_first(found):
-        taken = f", with {_memory(held.memory_mib)} of memory taken" if held.memory_mib else ""
-        where = "it" if held.gpus == 1 else "all of them"
+    idle: dict[Subject, _Idle] = {}
+    for (namespace, name), own in by_pod.items():
+        if not any(at_work(reading.utilization) for reading in own):
+            memory = sum(reading.memory_used_mib or 0.0 for reading in own)
+            idle.setdefault(owners[namespace, name], _Idle(name)).add(len(own), memory)
+    pods = Counter(owners.values())
+    for owner, held in _largest_first(idle):
+        loaded = f"; {_memory(held.memory_mib)} GPU memory is loaded" if held.memory_mib else ""
         yield _finding(
             owner,
             held,
             Severity.WARNING,
-            f"{_said(held)}, and the GPU exporter saw 0% utilization on {where}{taken}",
+            f"{held.holds(pods[owner])} at 0 % utilization{loaded}.",
         )
 
 
-def held_by_nobody(snapshot: Snapshot) -> Iterator[Finding]:
-    """GPUs in use that no pod was given: a process beside Kubernetes, or one that was left."""
-    unexplained: dict[str, list[GpuReading]] = {}
+def used_outside_kubernetes(snapshot: Snapshot) -> Iterator[Finding]:
+    """GPUs in use without a pod: by a process outside Kubernetes, or one left by an old pod."""
+    without_pod: dict[str, list[GpuReading]] = {}
     for reading in snapshot.of(listings.GPU_READINGS):
         if not reading.pod and occupied(reading.utilization, reading.memory_used_mib):
-            unexplained.setdefault(reading.node, []).append(reading)
+            without_pod.setdefault(reading.node, []).append(reading)
     for node in snapshot.derived(gpu.collect).nodes:
-        seen = unexplained.get(node.node, [])
-        # Where more are in use than are free, the exporter just does not tell whose they are.
-        if not seen or node.sharing or len(seen) > node.free:
+        own = without_pod.get(node.node, [])
+        # More GPUs in use than are free: the exporter does not know the pods of the others.
+        if not own or node.sharing or len(own) > node.free:
             continue
-        each = "; ".join(f"GPU {it.index} ({it.uuid}) at {_use(it)}" for it in seen)
         yield Finding(
             rule="gpu-held-by-nobody",
             severity=Severity.WARNING,
             subject=Subject("Node", node.node),
-            evidence=f"in use, and no pod was given it: {each}",
-            why="the scheduler takes it for free, and whoever gets it finds it occupied",
+            evidence=" ".join(
+                f"GPU {reading.index} ({reading.uuid}) on {node.node} {_use(reading)} but is not "
+                "allocated to any pod."
+                for reading in own
+            ),
+            why="The scheduler counts the GPU as free: a pod that gets it may run out of GPU "
+            "memory.",
             command=f"kvestigate describe node {node.node}",
         )
 
 
 def idle_by_cpu(snapshot: Snapshot) -> Iterator[Finding]:
-    """A hint, where no exporter tells of GPUs: a program that feeds one uses CPU, too."""
+    """A hint for clusters without a GPU exporter: a program that feeds a GPU uses CPU."""
     if snapshot.of(listings.GPU_READINGS):
         return
     used = {
         (pod.metadata.namespace, pod.metadata.name): sum(
-            quantities.millis(it.usage.get("cpu", "0")) for it in pod.containers
+            quantities.millis(container.usage.get("cpu", "0")) for container in pod.containers
         )
         for pod in snapshot.of(listings.POD_METRICS)
         if pod.containers
     }
-    found: dict[Subject, _Idle] = {}
+    idle: dict[Subject, _Idle] = {}
+    pods: Counter[Subject] = Counter()
     for pod in snapshot.of(listings.PODS):
+        if not pod.finished:
+            pods[owner_of(pod)] += 1
         key = (pod.metadata.namespace, pod.metadata.name)
         if pod.status.phase != "Running" or used.get(key, _IDLE_MILLIS) >= _IDLE_MILLIS:
             continue
         gpus = sum(amount for _, _, amount in asked_for(pod))
         if gpus:
-            _note(found, owner_of(pod), pod.metadata.name, gpus)
-    for owner, held in _largest_first(found):
+            idle.setdefault(owner_of(pod), _Idle(pod.metadata.name)).add(gpus)
+    for owner, held in _largest_first(idle):
         yield _finding(
             owner,
             held,
             Severity.INFO,
-            f"{_said(held)}, and used less than {_IDLE_MILLIS}m of CPU in the last window of "
-            "metrics-server; that is a hint only, no figures of the GPUs were found",
+            f"{held.holds(pods[owner])} at less than {_IDLE_MILLIS}m CPU per pod. "
+            "GPU utilization: unknown (no GPU exporter answered).",
         )
 
 
-def _note(found: dict[Subject, _Idle], owner: Subject, pod: str, gpus: int) -> _Idle:
-    held = found.setdefault(owner, _Idle(first=pod))
-    held.pods += 1
-    held.gpus += gpus
-    return held
-
-
 def _use(reading: GpuReading) -> str:
-    taken = f" with {_memory(reading.memory_used_mib)} taken" if reading.memory_used_mib else ""
-    return f"{reading.utilization:.0f}%{taken}"
+    utilization = f"{reading.utilization:.0f} % utilization"
+    if not reading.memory_used_mib:
+        return f"is at {utilization}"
+    in_use = f"has {_memory(reading.memory_used_mib)} in use"
+    return f"{in_use} at {utilization}" if at_work(reading.utilization) else in_use
 
 
 def _memory(mib: float) -> str:
     return size(int(mib) * 1024 * 1024)
 
 
-def _largest_first(found: dict[Subject, _Idle]) -> list[tuple[Subject, _Idle]]:
-    return sorted(found.items(), key=lambda it: (-it[1].gpus, it[0].namespace, it[0].name))
-
-
-def _said(held: _Idle) -> str:
-    pods = "a pod of it has" if held.pods == 1 else f"{held.pods} pods of it have"
-    return f"{pods} {held.gpus} {'GPU' if held.gpus == 1 else 'GPUs'}"
+def _largest_first(idle: dict[Subject, _Idle]) -> list[tuple[Subject, _Idle]]:
+    return sorted(idle.items(), key=lambda item: (-item[1].gpus, item[0].namespace, item[0].name))
 
 
 def _finding(owner: Subject, held: _Idle, severity: Severity, evidence: str) -> Finding:
@@ -163,7 +174,7 @@ def _finding(owner: Subject, held: _Idle, severity: Severity, evidence: str) -> 
         severity=severity,
         subject=owner,
         evidence=evidence,
-        why="nobody else can have what it holds and does not use",
+        why="Other workloads cannot use these GPUs.",
         command=f"kvestigate exec {held.first} -n {owner.namespace} -- nvidia-smi",
     )
 
@@ -171,25 +182,25 @@ def _finding(owner: Subject, held: _Idle, severity: Severity, evidence: str) -> 
 RULES = (
     Rule(
         "gpu-not-offered",
-        "A pod asks for GPUs that no node offers.",
+        "A pod requests GPUs that no node has.",
         gpu.REPORT.needs,
         not_offered,
     ),
     Rule(
         "gpu-idle",
-        "A workload has GPUs and does not use them.",
+        "A workload holds GPUs at 0 % utilization.",
         (listings.PODS, listings.GPU_READINGS),
-        idle_by_their_own_figures,
+        idle_by_utilization,
     ),
     Rule(
         "gpu-held-by-nobody",
-        "A GPU is in use, and no pod has it.",
+        "A GPU is in use but not allocated to any pod.",
         gpu.REPORT.needs,
-        held_by_nobody,
+        used_outside_kubernetes,
     ),
     Rule(
         "gpu-idle-hint",
-        "A workload has GPUs and hardly uses its CPUs.",
+        "A workload holds GPUs and uses almost no CPU.",
         (listings.PODS, listings.POD_METRICS, listings.GPU_READINGS),
         idle_by_cpu,
     ),

@@ -1,4 +1,4 @@
-"""Jobs that have failed for good. Pure."""
+"""Jobs that have failed and are not retried. Pure."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ def failed(snapshot: Snapshot) -> Iterator[Finding]:
                     rule="job-failed",
                     severity=Severity.CRITICAL,
                     subject=Subject("Job", name, namespace),
-                    evidence=f"{condition.reason}: {condition.message}" + (last and f"; {last}"),
-                    why="it is not tried again, and what it should have done is not done",
+                    evidence=f"{condition.reason}: {condition.message}"
+                    + (last and f"; last failed pod: {last}"),
+                    why="Kubernetes does not retry this Job.",
                     command=f"kvestigate logs job/{name} -n {namespace}",
                 )
 
 
 def _ends(snapshot: Snapshot) -> dict[tuple[str, str], str]:
-    """How the last failed pod of each Job ended."""
+    """(namespace, Job) -> how its last failed pod ended."""
     return {
         (pod.metadata.namespace, owner.name): how
         for pod in snapshot.of(listings.PODS)
@@ -48,4 +49,4 @@ def _end(pod: Pod) -> str:
     return pod.status.reason
 
 
-RULES = (Rule("job-failed", "A Job has no tries left.", (listings.JOBS, listings.PODS), failed),)
+RULES = (Rule("job-failed", "A Job has failed.", (listings.JOBS, listings.PODS), failed),)

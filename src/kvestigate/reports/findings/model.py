@@ -1,4 +1,4 @@
-"""What a finding is, and what finds it."""
+"""The types of the audit's result: a finding, its subject, and the rule that reports it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Subject:
     name: str
     namespace: str = ""
     container: str = ""
-    """Of a pod, where the fault is that container's own."""
+    """The container of the pod; empty if the finding is about the whole pod."""
 
     def __str__(self) -> str:
         where = f"{self.namespace}/" if self.namespace else ""
@@ -31,16 +31,16 @@ class Finding:
     severity: Severity
     subject: Subject
     evidence: str
-    """What was seen, with the figures."""
+    """What was observed, numbers first."""
     why: str
     """Why it matters."""
     command: str
-    """Shows more of it, or mends it."""
+    """The command that shows more, or that fixes the problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A kind of fault. It is not looked for when what it needs could not be listed."""
+    """A check for one kind of problem. It is skipped when one of `needs` could not be read."""
 
     name: str
     summary: str

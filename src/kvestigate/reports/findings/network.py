@@ -1,4 +1,4 @@
-"""Requests that arrive nowhere, and policies that guard nothing. Pure."""
+"""Services and Ingresses without a backend, and policies without pods. Pure."""
 
 from __future__ import annotations
 
@@ -12,27 +12,29 @@ from kvestigate.snapshot.snapshot import Snapshot
 
 
 def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:
-    done = [pod.metadata for pod in snapshot.of(listings.PODS) if pod.status.phase == "Succeeded"]
+    completed = [
+        pod.metadata for pod in snapshot.of(listings.PODS) if pod.status.phase == "Succeeded"
+    ]
     for service in snapshot.derived(network.collect).services:
         if not service.selector or service.ready or service.type == "ExternalName":
             continue
         wanted, namespace = service.selector.items(), service.namespace
-        if any(wanted <= pod.labels.items() for pod in done if pod.namespace == namespace):
-            continue  # it served a job that has ended
+        if any(wanted <= pod.labels.items() for pod in completed if pod.namespace == namespace):
+            continue  # the pods of this Service have completed
         selector = ",".join(f"{key}={value}" for key, value in sorted(service.selector.items()))
         look = f"kubectl -n {service.namespace} get pods --show-labels"
         if service.not_ready:
             look += f" -l {selector}"
-            who = "a pod matches" if service.not_ready == 1 else f"{service.not_ready} pods match"
-            seen = f"{who} {selector}, and none is ready"
+            match = "1 pod matches" if service.not_ready == 1 else f"{service.not_ready} pods match"
+            evidence = f"{match} the selector {selector}, but 0 are ready."
         else:
-            seen = f"no pod matches its selector {selector}"
+            evidence = f"No pod matches the selector {selector}."
         yield Finding(
             rule="service-without-endpoints",
             severity=Severity.CRITICAL,
             subject=Subject("Service", service.name, service.namespace),
-            evidence=seen,
-            why="connections to it are refused",
+            evidence=evidence,
+            why="The Service has no endpoints: connections to it fail.",
             command=look,
         )
 
@@ -45,9 +47,9 @@ def broken_backends(snapshot: Snapshot) -> Iterator[Finding]:
                     rule="ingress-backend",
                     severity=Severity.CRITICAL,
                     subject=Subject("Ingress", ingress.name, ingress.namespace),
-                    evidence=f"{backend.host}{backend.path} leads to "
+                    evidence=f"{backend.host}{backend.path} routes to "
                     f"{backend.service}:{backend.port}: {backend.problem}",
-                    why="requests there get an error of the ingress controller",
+                    why="The ingress controller answers these requests with an error.",
                     command=f"kubectl -n {ingress.namespace} get services",
                 )
 
@@ -59,8 +61,8 @@ def idle_policies(snapshot: Snapshot) -> Iterator[Finding]:
                 rule="policy-selects-nothing",
                 severity=Severity.WARNING,
                 subject=Subject("NetworkPolicy", policy.name, policy.namespace),
-                evidence=f"no pod matches its selector {policy.selector}",
-                why="what it was meant to guard is open, or gone",
+                evidence=f"No pod matches the selector {policy.selector}.",
+                why="The NetworkPolicy has no effect: no pod is protected by it.",
                 command=f"kubectl -n {policy.namespace} get pods --show-labels",
             )
 
@@ -68,19 +70,19 @@ def idle_policies(snapshot: Snapshot) -> Iterator[Finding]:
 RULES = (
     Rule(
         "service-without-endpoints",
-        "Nothing ready stands behind a Service.",
+        "A Service has no ready endpoints.",
         network.REPORT.needs,
         services_without_endpoints,
     ),
     Rule(
         "ingress-backend",
-        "An Ingress leads to a Service or port that does not exist.",
+        "An Ingress refers to a Service or port that does not exist.",
         network.REPORT.needs,
         broken_backends,
     ),
     Rule(
         "policy-selects-nothing",
-        "A NetworkPolicy selects no pod.",
+        "A NetworkPolicy selects no pods.",
         network.REPORT.needs,
         idle_policies,
     ),

@@ -1,4 +1,4 @@
-"""Nodes in trouble, and budgets that hold them. Pure."""
+"""Nodes that are not ready or under pressure, and budgets that block a drain. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kvestigate.snapshot.capacity import is_ready
 from kvestigate.snapshot.snapshot import Snapshot
 
 _PRESSURES = {
-    "MemoryPressure": "it is short of memory and evicts pods",
-    "DiskPressure": "its disk is nearly full: it evicts pods and deletes images",
-    "PIDPressure": "it is short of process ids and evicts pods",
-    "NetworkUnavailable": "its network is not set up, so pods there reach nothing",
+    "MemoryPressure": "The node is low on memory: the kubelet evicts pods.",
+    "DiskPressure": "The node's disk is nearly full: the kubelet evicts pods and deletes images.",
+    "PIDPressure": "The node is low on process IDs: the kubelet evicts pods.",
+    "NetworkUnavailable": "The node's network is not configured: its pods have no connections.",
 }
 
 
@@ -22,18 +22,20 @@ def not_ready(snapshot: Snapshot) -> Iterator[Finding]:
     for node in snapshot.of(listings.NODES):
         if is_ready(node):
             continue
-        said = next((it for it in node.status.conditions if it.type == "Ready"), None)
-        since = (
-            f" since {said.last_transition_time:%Y-%m-%d %H:%M} UTC"
-            if (said is not None and said.last_transition_time)
-            else ""
-        )
+        ready = next((each for each in node.status.conditions if each.type == "Ready"), None)
+        if ready is None:
+            evidence = "The kubelet has never reported a Ready condition."
+        else:
+            changed = ready.last_transition_time
+            since = f" since {changed:%Y-%m-%d %H:%M} UTC" if changed else ""
+            evidence = f"Not ready{since}: {ready.message}"
         yield Finding(
             rule="node-not-ready",
             severity=Severity.CRITICAL,
             subject=Subject("Node", node.metadata.name),
-            evidence=f"not ready{since}: {said.message}" if said else "it never said it was ready",
-            why="no pods are placed there, and those it runs are replaced after five minutes",
+            evidence=evidence,
+            why="No new pods are scheduled on the node. By default its pods are evicted after "
+            "5 minutes.",
             command=f"kvestigate describe node {node.metadata.name}",
         )
 
@@ -53,7 +55,7 @@ def under_pressure(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def budgets_that_block(snapshot: Snapshot) -> Iterator[Finding]:
-    """Budgets that allow nothing even while every pod is healthy."""
+    """Budgets that allow no disruption although every pod is healthy."""
     for budget in snapshot.of(listings.BUDGETS):
         status = budget.status
         if (
@@ -66,19 +68,19 @@ def budgets_that_block(snapshot: Snapshot) -> Iterator[Finding]:
                 rule="budget-blocks-drain",
                 severity=Severity.WARNING,
                 subject=Subject("PodDisruptionBudget", name, namespace),
-                evidence=f"all {status.expected_pods} pods are healthy, {status.desired_healthy} "
-                "must be, so none may be evicted",
-                why="every drain of a node with one of these pods hangs until somebody gives in",
+                evidence=f"{status.current_healthy} of {status.expected_pods} pods are healthy, "
+                f"and {status.desired_healthy} must stay healthy: no pod may be evicted.",
+                why="A drain of a node with one of these pods cannot finish.",
                 command=f"kubectl -n {namespace} describe pdb {name}",
             )
 
 
 RULES = (
-    Rule("node-not-ready", "A node does not work.", (listings.NODES,), not_ready),
-    Rule("node-pressure", "A node is short of something.", (listings.NODES,), under_pressure),
+    Rule("node-not-ready", "A node is not ready.", (listings.NODES,), not_ready),
+    Rule("node-pressure", "A node has pressure or no network.", (listings.NODES,), under_pressure),
     Rule(
         "budget-blocks-drain",
-        "A disruption budget lets no pod go.",
+        "A PodDisruptionBudget allows no eviction.",
         (listings.BUDGETS,),
         budgets_that_block,
     ),

@@ -1,20 +1,24 @@
-"""Pods that do not run, or do not run for long. Pure."""
+"""Pods that do not start, do not stay up or are not ready. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
+from kvestigate.kube.requests import requests_of
 from kvestigate.kube.unschedulable import in_plain_words
 from kvestigate.kube.views.pods import TerminatedState
+from kvestigate.render.human import counted
 from kvestigate.render.severity import Severity
 from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.snapshot import listings
+from kvestigate.snapshot.capacity import capacities, requested
+from kvestigate.snapshot.gpus import gpus_only
 from kvestigate.snapshot.objects import ContainerStatus, Pod
 from kvestigate.snapshot.snapshot import Snapshot
 
 _CHANGEABLE = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "CronJob")
-"""Workloads whose template takes other requests while they run."""
+"""Workloads whose pod template can be changed."""
 
 _IMAGE_REASONS = {
     "ImagePullBackOff",
@@ -24,7 +28,7 @@ _IMAGE_REASONS = {
     "RegistryUnavailable",
 }
 _STARTING = timedelta(minutes=5)
-"""A pod may take that long to be ready."""
+"""How long a pod may take to become ready."""
 _CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 
 
@@ -39,15 +43,16 @@ def crashing_containers(snapshot: Snapshot) -> tuple[tuple[Pod, ContainerStatus]
 def crash_loops(snapshot: Snapshot) -> Iterator[Finding]:
     for pod, status in crashing_containers(snapshot):
         last = status.last_state.terminated
-        ended = how_it_ended(last) if last else "how it ended is not known"
+        ended = how_it_ended(last) if last else "unknown (the kubelet recorded none)"
         line = snapshot.last_log_lines.get((_namespace(pod), pod.metadata.name, status.name))
         yield Finding(
             rule="crash-loop",
             severity=Severity.CRITICAL,
             subject=subject(pod, status.name),
-            evidence=f"container {status.name} was restarted {_times(status.restart_count)}: "
-            f"{ended}" + (f"; last line: {line}" if line else ""),
-            why="it fails as often as it is started, and is started less and less often",
+            evidence=f"Container {status.name} restarted {counted(status.restart_count, 'time')}; "
+            f"last exit: {ended}" + (f"; last log line: {line}" if line else ""),
+            why="The container exits right after start; Kubernetes restarts it with growing "
+            "delays.",
             command=_logs(pod, status, previous=True),
         )
 
@@ -57,14 +62,18 @@ def out_of_memory(snapshot: Snapshot) -> Iterator[Finding]:
         for state in (status.state.terminated, status.last_state.terminated):
             if state is not None and state.reason == "OOMKilled":
                 limit = _memory_limit(pod, status.name)
-                allowed = f"its limit of {limit}" if limit else "what its node had left"
+                cause = (
+                    f"exceeded its memory limit of {limit}"
+                    if limit
+                    else "has no memory limit, and the node ran out of memory"
+                )
+                at = f" at {state.finished_at:%Y-%m-%d %H:%M} UTC" if state.finished_at else ""
                 yield Finding(
                     rule="out-of-memory",
                     severity=Severity.CRITICAL,
                     subject=subject(pod),
-                    evidence=f"container {status.name} was killed for using more than {allowed}"
-                    + (f", at {state.finished_at:%Y-%m-%d %H:%M} UTC" if state.finished_at else ""),
-                    why="the kernel ends it at once, in the middle of whatever it was doing",
+                    evidence=f"Container {status.name} was OOM-killed{at}: it {cause}.",
+                    why="The kernel ends the process at once; unsaved work is lost.",
                     command=f"kvestigate describe pod {pod.metadata.name} -n {_namespace(pod)}",
                 )
                 break
@@ -74,14 +83,14 @@ def image_pulls(snapshot: Snapshot) -> Iterator[Finding]:
     for pod, status in _statuses(snapshot):
         waiting = status.state.waiting
         if waiting is not None and waiting.reason in _IMAGE_REASONS:
-            said = f": {waiting.message}" if waiting.message else ""
+            message = f": {waiting.message}" if waiting.message else ""
             yield Finding(
                 rule="image-pull",
                 severity=Severity.CRITICAL,
                 subject=subject(pod),
-                evidence=f"container {status.name} cannot get the image "
-                f"{_image(pod, status.name)} ({waiting.reason}){said}",
-                why="the container cannot start before its node has the image",
+                evidence=f"Container {status.name} cannot pull the image "
+                f"{_image(pod, status.name)} ({waiting.reason}){message}",
+                why="The container cannot start without its image.",
                 command=f"kvestigate describe pod {pod.metadata.name} -n {_namespace(pod)}",
             )
 
@@ -94,8 +103,8 @@ def bad_configuration(snapshot: Snapshot) -> Iterator[Finding]:
                 rule="container-config",
                 severity=Severity.CRITICAL,
                 subject=subject(pod),
-                evidence=f"container {status.name}: {waiting.reason}: {waiting.message}",
-                why="something that the container names is missing, so it cannot be made",
+                evidence=f"Container {status.name}: {waiting.reason}: {waiting.message}",
+                why="The container cannot be created: something in its spec is missing or invalid.",
                 command=f"kvestigate describe pod {pod.metadata.name} -n {_namespace(pod)}",
             )
 
@@ -111,20 +120,34 @@ def pending(snapshot: Snapshot) -> Iterator[Finding]:
                     severity=Severity.CRITICAL,
                     subject=subject(pod),
                     evidence=in_plain_words(condition.reason, condition.message),
-                    why="it waits until a node fits, which may be never",
+                    why=_what_it_waits_for(snapshot, pod),
                     command=f"kvestigate describe pod {pod.metadata.name} -n {_namespace(pod)}",
                 )
 
 
+def _what_it_waits_for(snapshot: Snapshot, pod: Pod) -> str:
+    """With the largest free block of GPUs where that is too small."""
+    nodes = capacities(snapshot.of(listings.NODES), snapshot.derived(requested))
+    usable = [node for node in nodes if node.ready and node.schedulable]
+    for resource, amount in gpus_only(requests_of(pod.spec)).items() if usable else ():
+        best = max(usable, key=lambda node: node.free(resource))
+        if best.free(resource) < amount:
+            return (
+                f"The pod stays Pending until a node has {amount} free {resource}. The largest "
+                f"free block is {max(best.free(resource), 0)} ({best.name})."
+            )
+    return "The pod stays Pending until a node fits."
+
+
 def never_ready(snapshot: Snapshot) -> Iterator[Finding]:
-    """Only where all containers run: why others do not has a finding of its own."""
+    """Only pods whose containers all run: for the others there is another rule."""
     for pod in snapshot.of(listings.PODS):
         if not pod.status.conditions:
-            continue  # those that hold are not kept
+            continue  # a snapshot keeps only conditions that are not True
         statuses = pod.status.container_statuses
-        if pod.metadata.deletion_timestamp or not all(it.state.running for it in statuses):
+        if pod.metadata.deletion_timestamp or not all(each.state.running for each in statuses):
             continue
-        waiting = [it.name for it in statuses if not it.ready]
+        waiting = [status.name for status in statuses if not status.ready]
         for condition in pod.status.conditions:
             since = condition.last_transition_time
             if condition.type != "Ready" or since is None or not waiting:
@@ -135,15 +158,22 @@ def never_ready(snapshot: Snapshot) -> Iterator[Finding]:
                 rule="never-ready",
                 severity=Severity.WARNING,
                 subject=subject(pod, waiting[0]),
-                evidence=f"{', '.join(waiting)} runs, but has not been ready since "
-                f"{since:%Y-%m-%d %H:%M} UTC",
-                why="no Service sends it anything, and rollouts wait for it",
+                evidence=f"{_containers(waiting, 'is', 'are')} running but not ready since "
+                f"{since:%Y-%m-%d %H:%M} UTC.",
+                why="Services send no traffic to the pod, and rollouts wait for it.",
                 command=f"kvestigate describe pod {pod.metadata.name} -n {_namespace(pod)}",
             )
 
 
+def _containers(names: Sequence[str], verb: str, plural: str) -> str:
+    """`Container web is`, `Containers web, proxy are`"""
+    if len(names) == 1:
+        return f"Container {names[0]} {verb}"
+    return f"Containers {', '.join(names)} {plural}"
+
+
 def without_requests(snapshot: Snapshot) -> Iterator[Finding]:
-    """One finding a workload: its pods are all alike."""
+    """One finding for each workload, because its pods share a template."""
     seen: set[Subject] = set()
     for pod in snapshot.of(listings.PODS):
         if pod.finished or pod.spec.resources is not None:
@@ -156,14 +186,15 @@ def without_requests(snapshot: Snapshot) -> Iterator[Finding]:
                 rule="no-requests",
                 severity=Severity.INFO,
                 subject=owner,
-                evidence=f"no requests for {', '.join(bare)}",
-                why="the scheduler takes it for nothing, and its node evicts it first",
+                evidence=f"{_containers(bare, 'has', 'have')} no resource requests.",
+                why="The scheduler counts these containers as 0, and the kubelet evicts the pods "
+                "first when the node runs out of memory.",
                 command=_request_something(owner, _namespace(pod)),
             )
 
 
 def _request_something(owner: Subject, namespace: str) -> str:
-    """A bare pod cannot be changed, nor the template of a Job."""
+    """A pod without a controller cannot be changed, nor can the template of a Job."""
     kind = owner.kind.lower()
     if owner.kind not in _CHANGEABLE:
         return f"kvestigate describe {kind} {owner.name} -n {namespace}"
@@ -172,16 +203,12 @@ def _request_something(owner: Subject, namespace: str) -> str:
     )
 
 
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count} times"
-
-
 def how_it_ended(state: TerminatedState) -> str:
-    """`it exited with code 1 (Error)`, with what the container left to say."""
+    """`exit code 1 (Error)`, with the termination message if there is one."""
     how = f"killed by signal {state.signal}" if state.signal else f"exit code {state.exit_code}"
     reason = f" ({state.reason})" if state.reason else ""
-    last_words = f": {state.message.strip()}" if state.message.strip() else ""
-    return f"{how}{reason}{last_words}"
+    message = f": {state.message.strip()}" if state.message.strip() else ""
+    return f"{how}{reason}{message}"
 
 
 def subject(pod: Pod, container: str = "") -> Subject:
@@ -189,7 +216,7 @@ def subject(pod: Pod, container: str = "") -> Subject:
 
 
 def owner_of(pod: Pod) -> Subject:
-    """The workload that a person would edit."""
+    """The workload to edit: the Deployment of a pod, not its ReplicaSet."""
     for owner in pod.metadata.owner_references:
         if not owner.controller:
             continue
@@ -224,7 +251,7 @@ def _memory_limit(pod: Pod, name: str) -> str:
 
 def _image(pod: Pod, name: str) -> str:
     containers = (*pod.spec.init_containers, *pod.spec.containers)
-    return next((it.image for it in containers if it.name == name), "")
+    return next((each.image for each in containers if each.name == name), "")
 
 
 def _logs(pod: Pod, status: ContainerStatus, *, previous: bool) -> str:
@@ -239,11 +266,11 @@ def _namespace(pod: Pod) -> str:
 _NEEDS = (listings.PODS,)
 
 RULES = (
-    Rule("crash-loop", "A container fails again and again.", _NEEDS, crash_loops),
-    Rule("out-of-memory", "A container was killed for its memory.", _NEEDS, out_of_memory),
-    Rule("image-pull", "An image cannot be pulled.", _NEEDS, image_pulls),
-    Rule("container-config", "A container cannot be made.", _NEEDS, bad_configuration),
-    Rule("pending", "No node takes a pod.", _NEEDS, pending),
-    Rule("never-ready", "A pod runs, but is not ready.", _NEEDS, never_ready),
-    Rule("no-requests", "A workload does not say what it needs.", _NEEDS, without_requests),
+    Rule("crash-loop", "A container is in CrashLoopBackOff.", _NEEDS, crash_loops),
+    Rule("out-of-memory", "A container was OOM-killed.", _NEEDS, out_of_memory),
+    Rule("image-pull", "A container image cannot be pulled.", _NEEDS, image_pulls),
+    Rule("container-config", "A container cannot be created.", _NEEDS, bad_configuration),
+    Rule("pending", "A pod is unschedulable.", _NEEDS, pending),
+    Rule("never-ready", "A pod is running but not ready.", _NEEDS, never_ready),
+    Rule("no-requests", "A container has no resource requests.", _NEEDS, without_requests),
 )

@@ -1,4 +1,4 @@
-"""The rules, and all that they find. A new rule is one line in its topic's `RULES`."""
+"""All rules, and running them. A new rule is one entry in the `RULES` of its topic."""
 
 from __future__ import annotations
 
@@ -30,13 +30,20 @@ RULES: tuple[Rule, ...] = (
 
 
 def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
-    """What the rules find, the worst first, then in the order of the rules."""
-    found = [
-        finding for rule in RULES if snapshot.knows(*rule.needs) for finding in rule.check(snapshot)
-    ]
-    return tuple(sorted(found, key=lambda it: it.severity.rank))
+    """The findings of all rules, the most severe first, then in the order of the rules."""
+    return tuple(
+        sorted(
+            (
+                finding
+                for rule in RULES
+                if snapshot.knows(*rule.needs)
+                for finding in rule.check(snapshot)
+            ),
+            key=lambda finding: finding.severity.rank,
+        )
+    )
 
 
 def skipped(snapshot: Snapshot) -> tuple[str, ...]:
-    """Rules that could not be checked, because something they need could not be listed."""
+    """The names of rules that were not checked because a source they need was not read."""
     return tuple(rule.name for rule in RULES if not snapshot.knows(*rule.needs))

@@ -1,4 +1,4 @@
-"""Claims without volumes and volumes without claims. Pure."""
+"""Claims without a volume and volumes without a claim. Pure."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ _LATE = "WaitForFirstConsumer"
 
 
 def unbound_claims(snapshot: Snapshot) -> Iterator[Finding]:
-    late = {
-        it.metadata.name
-        for it in snapshot.of(listings.STORAGE_CLASSES)
-        if it.volume_binding_mode == _LATE
+    classes = {
+        storage_class.metadata.name: storage_class.volume_binding_mode
+        for storage_class in snapshot.of(listings.STORAGE_CLASSES)
     }
-    classes = {it.metadata.name for it in snapshot.of(listings.STORAGE_CLASSES)}
     for claim in snapshot.derived(storage.collect).claims:
-        if claim.phase == "Bound" or (claim.storage_class in late and not claim.used_by):
-            continue  # a volume is made once a pod asks for it
+        if claim.phase == "Bound" or (
+            classes.get(claim.storage_class) == _LATE and not claim.used_by
+        ):
+            continue  # its volume is provisioned for the first pod that mounts it
         if claim.phase == "Lost":
-            seen = f"its volume {claim.volume} is gone"
+            cause = f"PersistentVolume {claim.volume} no longer exists."
         elif claim.storage_class and claim.storage_class not in classes:
-            seen = f"there is no StorageClass {claim.storage_class}"
+            cause = f"StorageClass {claim.storage_class} does not exist."
         else:
-            seen = f"no volume of {size(claim.bytes)} was found or made for it"
+            cause = f"no PersistentVolume of {size(claim.bytes)} was found or provisioned."
         yield Finding(
             rule="claim-unbound",
             severity=Severity.CRITICAL if claim.used_by else Severity.WARNING,
             subject=Subject("PersistentVolumeClaim", claim.name, claim.namespace),
-            evidence=f"{claim.phase or 'Pending'}: {seen}",
-            why="pods that mount it cannot start",
+            evidence=f"{claim.phase or 'Pending'}: {cause}",
+            why="Pods that mount this claim cannot start.",
             command=f"kubectl -n {claim.namespace} describe pvc {claim.name}",
         )
 
@@ -47,14 +47,25 @@ def orphaned_volumes(snapshot: Snapshot) -> Iterator[Finding]:
                 rule="volume-orphaned",
                 severity=Severity.WARNING,
                 subject=Subject("PersistentVolume", volume.name),
-                evidence=f"{volume.phase}: its claim {volume.claim} is gone, "
-                f"{size(volume.bytes)} are kept",
-                why="it is paid for, and no claim can use it until somebody frees or deletes it",
+                evidence=f"{volume.phase}: claim {volume.claim} no longer exists; the volume "
+                f"keeps {size(volume.bytes)}.",
+                why="The volume still uses storage, and no claim can use it until it is reclaimed "
+                "by hand.",
                 command=f"kubectl describe pv {volume.name}",
             )
 
 
 RULES = (
-    Rule("claim-unbound", "A claim has no volume.", storage.REPORT.needs, unbound_claims),
-    Rule("volume-orphaned", "A volume has no claim.", storage.REPORT.needs, orphaned_volumes),
+    Rule(
+        "claim-unbound",
+        "A PersistentVolumeClaim has no volume.",
+        storage.REPORT.needs,
+        unbound_claims,
+    ),
+    Rule(
+        "volume-orphaned",
+        "A PersistentVolume is left without a claim.",
+        storage.REPORT.needs,
+        orphaned_volumes,
+    ),
 )
