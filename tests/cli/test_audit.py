@@ -124,7 +124,7 @@ def test_a_difference_has_no_findings_to_scan(invoke: Invoke) -> None:
     outcome = invoke("audit", "-o", "sarif", "diff", "a.json", "b.json")
     assert (outcome.code, outcome.err.splitlines()[0]) == (
         2,
-        "error: a difference is no list of findings",
+        "error: -o sarif: `audit diff` has no SARIF output",
     )
 
 

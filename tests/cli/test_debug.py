@@ -63,7 +63,7 @@ def test_context(invoke: Invoke, server: Loopback) -> None:
         "namespace:        shop\n"
         f"server:           {server.url}\n"
         "authentication:   no credentials, which are never sent over plain http\n"
-        "tls:              none: plain http, credentials are not sent\n"
+        "tls:              none (plain http; credentials are not sent)\n"
         "proxy:            (none)\n"
         "server version:   v1.36.4 (linux/amd64)\n"
         "server sees:      admin in ops\n"
@@ -127,7 +127,7 @@ def test_exec_url(invoke: Invoke, server: Loopback) -> None:
     outcome = invoke("debug", "exec-url", "web-0", "--kubeconfig", "kc")
     assert (outcome.code, outcome.err) == (0, "")
     assert f"websocket:   ws://127.0.0.1:{server.port}/api/v1/namespaces/shop/pods/" in outcome.out
-    assert "v5.channel.k8s.io   yes        101, speaks v5.channel.k8s.io; " in outcome.out
+    assert "v5.channel.k8s.io   yes        101, v5.channel.k8s.io; " in outcome.out
 
 
 def test_exec_url_says_with_its_code_that_nothing_works(

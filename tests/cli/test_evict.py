@@ -120,7 +120,7 @@ def test_draining_a_node(invoke: Invoke) -> None:
     assert preview.code == 2
     assert "would cordon node node-1 and evict 2 pods" in preview.out
     assert "in a system namespace" in preview.out
-    assert "guarded   evict     the budget guard lets none go now" in preview.out
+    assert "guarded   evict     PodDisruptionBudget guard allows 0 of 1 evictions" in preview.out
     assert "nothing was changed" in preview.err
     assert len(json.loads(invoke("pods", "-o", "json").out)["pods"]) == 3
 
@@ -142,12 +142,12 @@ def test_clearing_and_evicting_leave_the_node_open(invoke: Invoke) -> None:
     assert "would evict 1 pod\n" in invoke("evict", "-l", "app=plain").out
     for flags in ((), FLAGS):
         nothing = invoke("evict", "-n", "nowhere", *flags)
-        assert (nothing.code, nothing.out) == (0, "there is no pod to evict\n")
+        assert (nothing.code, nothing.out) == (0, "no pods to evict\n")
     lost = invoke("evict", "--node", "nde-1")
     assert (lost.code, "did you mean 'node-1'?" in lost.err) == (5, True)
     done = invoke("evict", "-l", "app=plain", "-n", "default", "--grace-period", "1", *FLAGS)
     assert done.code == 0, done.out + done.err
-    assert "1 of 1 pods are gone" in done.out
+    assert "1 of 1 pods evicted" in done.out
 
     system = ("--include-system", *A_WHILE)
     whole = invoke("node", "clear", "node-1", *system, *FLAGS, "-o", "json")
@@ -184,7 +184,7 @@ def test_a_budget_that_gives_way_lets_the_drain_go_on(invoke: Invoke, cluster: P
 @pytest.mark.usefixtures("cluster")
 def test_what_is_meant_must_be_said(invoke: Invoke) -> None:
     nothing = invoke("evict", *FLAGS)
-    assert (nothing.code, "nothing says which pods to evict" in nothing.err) == (2, True)
+    assert (nothing.code, "no pods are selected" in nothing.err) == (2, True)
     assert invoke("evict", "--node", "node-9").code == 5
     assert invoke("node", "drain", "node-9", *FLAGS).code == 5
     assert len(json.loads(invoke("pods", "-o", "json").out)["pods"]) == 3
@@ -194,4 +194,4 @@ def test_what_is_meant_must_be_said(invoke: Invoke) -> None:
 def test_a_deadline_is_a_failure_of_its_own(invoke: Invoke) -> None:
     late = invoke("evict", "-l", "app=plain", "--timeout", "0", *FLAGS)
     assert late.code == 7, late.out
-    assert "0 of 1 pods are gone" in late.out
+    assert "0 of 1 pods evicted" in late.out

@@ -64,7 +64,7 @@ def test_targets_are_shown_with_the_way_to_them(fanout: Fanout, invoke: Invoke) 
     done = invoke("fanout", "targets", *NODES)
     assert done.code == 0
     assert "chroot /host ..." in done.out
-    assert done.out.endswith("2 of 2 can be reached\n")
+    assert done.out.endswith("2 of 2 targets can be reached\n")
     found = json.loads(fanout("targets", *NODES, "-o", "json").out)["found"]
     assert [(it["name"], it["wrapper"]) for it in found] == [
         ("node-1", ["chroot", "/host"]),
@@ -211,7 +211,7 @@ def test_a_pushed_file_takes_the_place_of_the_old_one(fanout: Fanout, tmp_path: 
     ("words", "code", "said"),
     [
         (("exec", *NODES, "--node", "nope", "--", "true"), 5, "the nodes are: node-1, node-2"),
-        (("exec", *NODES, "-l", "a=b", "--", "true"), 2, "it takes --node, --exclude-node"),
+        (("exec", *NODES, "-l", "a=b", "--", "true"), 2, "takes --node, --exclude-node"),
         (("exec", "--target", "deployment", "--", "true"), 2, "add --deployment NAME"),
         (("exec", *WEB, "-c", "nope", "--", "true"), 2, "it has: main, side"),
         (("exec", "--target", "pods", "-l", "app=no", "--", "true"), 5, "`kvestigate pods` lists"),

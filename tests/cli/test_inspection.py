@@ -176,8 +176,8 @@ def test_describe(invoke: Invoke, cluster: Path, web: str) -> None:
         ),
         (("describe", "node", "zzz"), 5, "not found", "none with a similar name"),
         (("logs", "zzz"), 5, "not found", "namespace 'default' has 5 pods"),
-        (("logs", "configmap/kube-root-ca.crt"), 2, "selects no pods", "name a pod"),
-        (("exec", "deployment/huge", "--", "true"), 2, "no pod of it is running", "pods"),
+        (("logs", "configmap/kube-root-ca.crt"), 2, "selects no pods", "give a pod"),
+        (("exec", "deployment/huge", "--", "true"), 2, "has no running pod", "pods"),
     ],
 )
 def test_a_mistake_is_named(
@@ -204,7 +204,7 @@ def test_logs(invoke: Invoke, cluster: Path, web: str) -> None:
     assert invoke("logs", "deploy/crash", "--previous", *config).out == "about to fail\n"
     unplaced = invoke("logs", "deploy/huge", *config)
     assert (unplaced.code, unplaced.out) == (0, "")
-    assert "has no node yet, so it says nothing" in unplaced.err
+    assert "is not scheduled and has no log" in unplaced.err
 
 
 def test_following_shows_what_is_said_later(cluster: Path) -> None:
@@ -259,7 +259,7 @@ def test_exec_through_kubectl_says_the_same_in_its_words(
     ]
     monkeypatch.setenv("PATH", str(home / "empty"))
     missing = invoke("exec", "web-0", "--transport", "kubectl", "--", "ls")
-    assert (missing.code, "there is no kubectl" in missing.err) == (2, True)
+    assert (missing.code, "kubectl is not on the PATH" in missing.err) == (2, True)
 
 
 def test_a_terminal_is_for_typing(invoke: Invoke) -> None:

@@ -68,7 +68,7 @@ def test_cordon_and_uncordon(invoke: Invoke, cluster: Path) -> None:
     done = invoke("node", "cordon", "node-1", FLAG)
     assert (done.code, done.out, done.err) == (0, "node node-1 is cordoned\n", "")
     again = invoke("node", "cordon", "node-1", "--apply", FLAG)
-    assert (again.code, again.out) == (0, "node node-1 is cordoned already\n")
+    assert (again.code, again.out) == (0, "node node-1 is already cordoned\n")
     barred = json.loads(invoke("plan", "--cpu", "1", "-o", "json").out)["nodes"][0]["barred"]
     assert barred == "cordoned"
 
@@ -81,7 +81,7 @@ def test_cordon_and_uncordon(invoke: Invoke, cluster: Path) -> None:
         "after": False,
         "applied": True,
     }
-    assert invoke("node", "uncordon", "node-1", FLAG).out == "node node-1 is uncordoned already\n"
+    assert invoke("node", "uncordon", "node-1", FLAG).out == "node node-1 is already uncordoned\n"
     assert invoke("node", "uncordon", "node-1").code == 0  # there is nothing to confirm
     missing = invoke("node", "cordon", "nde-1", FLAG)
     assert (missing.code, "did you mean 'node-1'?" in missing.err) == (5, True)
@@ -98,7 +98,7 @@ def test_scale(invoke: Invoke) -> None:
     quiet = invoke("scale", "web", "0", "--apply", FLAG, "-o", "json")
     assert (json.loads(quiet.out)["before"], json.loads(quiet.out)["after"]) == (3, 0)
     same = invoke("scale", "web", "0", "--apply", FLAG)
-    assert same.out == f"{where} has 0 replicas already\n"
+    assert same.out == f"{where} already has 0 replicas\n"
     assert invoke("scale", "web", "0").code == 0  # there is nothing to confirm
     missing = invoke("scale", "wbe", "1")
     assert (missing.code, "did you mean 'web'?" in missing.err) == (5, True)

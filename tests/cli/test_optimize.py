@@ -50,10 +50,10 @@ def test_a_plan_shows_tunables_rules_moves_and_what_comes_of_it(invoke: Invoke, 
     for line in (
         "--donor-max-util:      0.3",
         "--min-free-nodes:      2 (reported, not enforced)",
-        "donor:       0 < allocated / capacity < 0.3; it is emptied",
+        "donor:       0 < allocated / capacity < 0.3: its pods are moved away",
         "research/notebook-0   1      node-01   node-08",
-        "node-08   target   4 free      4/8   6/8    +2       50% -> 75%",
-        "2 moves; drains node-01, node-02; densifies node-08 (50% -> 75%); empty nodes 0 -> 2",
+        "node-08   target   4 free      4/8   6/8     +2       50% -> 75%",
+        "2 moves; empties node-01, node-02; fills node-08 (50% -> 75%); empty nodes 0 -> 2",
         "wanted empty: 2, met",
     ):
         assert line in done.out
@@ -70,9 +70,9 @@ def test_tunables_are_heard(invoke: Invoke) -> None:
     assert [it["reason"] for it in found["held"]] == ["pinned by research/sweep-*"]
     assert not found["enough_empty"]
     bold = invoke("optimize", "plan", *KEPT, "--donor-max-util", "0.6")
-    assert "unplaceable, and not moved:" in bold.out
-    assert "there is no target" in bold.out
-    assert "--donor-max-util 0.5 makes a target of the fullest" in bold.out
+    assert "not moved because no target fits:" in bold.out
+    assert "no node is a target" in bold.out
+    assert "--donor-max-util 0.5 turns the fullest into a target" in bold.out
 
 
 @pytest.mark.parametrize("verb", ["analyze", "plan", "probe-gpu", "apply"])
@@ -88,8 +88,8 @@ def test_one_source_is_needed(invoke: Invoke, verb: str) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("plan", *KEPT, "--pin", "sweep"), "--pin sweep: names no namespace and pods"),
-        (("plan", *KEPT, "--donor-max-util", "30"), "--donor-max-util 30 is no share"),
+        (("plan", *KEPT, "--pin", "sweep"), "--pin sweep: is not NAMESPACE/PATTERN"),
+        (("plan", *KEPT, "--donor-max-util", "30"), "--donor-max-util 30 is not between 0 and 1"),
         (("plan", *KEPT, "--exclude-node", "node-1"), "did you mean 'node-01'?"),
         (("plan", *KEPT, "--min-free-nodes", "-1"), "is not a whole number"),
     ],
@@ -218,18 +218,18 @@ node-07 8/8 12.5 691.4/764.7 GiB (90.4%) 1.00 kW (20.9%) 49°C active saturated
 node-08 4/8 0.0 357.0/764.7 GiB (46.7%) 0.46 kW (9.6%) 38°C ghost reserved-idle
 """
 FIGURES = (
-    "48 allocated / 64 capacity (stated 75.0%), reporting=64 on 8 nodes",
+    "48 of 64 allocated (75.0%), 64 on 8 nodes report utilization",
     "mean SM util 14.0% (idle headroom ~86.0%)",
-    "3.99/5.97 TiB resident (66.8% of fleet VRAM, 33.2% free)",
+    "3.99/5.97 TiB in use (66.8% of the fleet's GPU memory, 33.2% free)",
     "7.00 kW (18.2%) drawn of 38.40 kW TDP (headroom ~81.8%)",
     "idle=15 reserved-idle=40 saturated=9",
     "min=29 max=596 mean=109 median=85 stddev=113 (N=64)",
     "min=25 max=79 mean=37 median=35 stddev=11 (N=64)",
     "idle=457 W (6.5%) reserved-idle=3.44 kW (49.1%) saturated=3.10 kW (44.3%)",
-    "2.22 kW across 40 reserved-idle GPUs (idle baseline 30 W = mean of 15 truly idle",
+    "2.22 kW across 40 reserved-idle GPUs (idle baseline 30 W = mean of 15 idle GPUs",
     "ghost=1 active=7 no-allocation=0 no-samples=0",
-    "recoverable capacity: 4 stated GPUs and 357.0/764.7 GiB",
-    "node-08 4 4 0.0% 0.0% 5.0% single-shot",
+    "recoverable capacity: 4 allocated GPUs and 357.0/764.7 GiB",
+    "node-08 4 4 0.0% 0.0% 5.0% 1 sample",
     "TDP ceiling 28.05 84.15 336.61",
     "observed draw 5.11 15.34 61.36 18.2% of TDP, 44.3% productive",
     "productive 2.27 6.80 27.21",
@@ -267,14 +267,14 @@ def test_a_window_of_rounds_is_confident(invoke: Invoke, home: Path) -> None:
         "node-08": True
     }
 
-    assert "the GPUs are those of" not in done.out
+    assert "but the GPUs are of" not in done.out
     other = invoke("optimize", "probe-gpu", *KEPT)
-    assert "as https://gpu.example:6443 said at 2026-" in other.out
-    assert "the GPUs are those of http" in other.out
+    assert "by https://gpu.example:6443, read at 2026-" in other.out
+    assert "but the GPUs are of http" in other.out
     lost = invoke("optimize", "probe-gpu", "--live", "--node-ds-name", "elsewhere")
-    assert (lost.code, "there is no DaemonSet 'elsewhere'" in lost.err) == (5, True)
+    assert (lost.code, "DaemonSet 'elsewhere' does not exist" in lost.err) == (5, True)
     wrong = invoke("optimize", "probe-gpu", "--live", "--ghost-threshold", "5")
-    assert (wrong.code, "--ghost-threshold 5 is no share" in wrong.err) == (2, True)
+    assert (wrong.code, "--ghost-threshold 5 is not a share" in wrong.err) == (2, True)
 
 
 @pytest.mark.workflow
@@ -285,7 +285,7 @@ def test_a_plan_is_carried_out_in_waves_and_a_budget_stops_it(
     kept = home / "audit.json"
     invoke("audit", "--json", str(kept))
     foreign = invoke("optimize", "apply", *KEPT)
-    assert (foreign.code, "is of https://gpu.example:6443" in foreign.err) == (2, True)
+    assert (foreign.code, "is an audit of https://gpu.example:6443" in foreign.err) == (2, True)
 
     budget = {
         "metadata": {"name": "guard", "namespace": "research"},
@@ -299,7 +299,7 @@ def test_a_plan_is_carried_out_in_waves_and_a_budget_stops_it(
     preview = invoke("optimize", "apply", "--live", "--wave-size", "1")
     assert preview.code == 2
     assert "would cordon node-01, node-02 and evict 4 pods in 4 waves of up to 1" in preview.out
-    assert "the budget guard lets none go now" in preview.out
+    assert "PodDisruptionBudget guard allows 0 of 2 evictions" in preview.out
     assert "nothing was changed" in preview.err
 
     # Those that may go have to be gone by then, however busy the machine.
@@ -324,7 +324,7 @@ def test_a_plan_is_carried_out_in_waves_and_a_budget_stops_it(
     stale = invoke("optimize", "apply", "--audit", str(kept), "-o", "json")
     steps = json.loads(stale.out)["steps"]
     assert [it["reason"] for it in steps if it["donor"] == "node-01"] == [
-        "it is not on node-01 any more"
+        "no longer on node-01"
     ] * 2
     spared = invoke("optimize", "apply", "--live", "--exclude-namespace", "research")
-    assert (spared.code, "there is nothing to evict" in spared.out) == (0, True)
+    assert (spared.code, "no pods to evict" in spared.out) == (0, True)

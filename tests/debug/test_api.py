@@ -80,8 +80,8 @@ def test_only_json_is_indented(body: str, shown: str) -> None:
             "did you mean /api/v1/namespaces/shop/services?",
         ),
         ("/versoin", "did you mean /version?"),
-        ("/nothing/like/it", "`kvestigate debug api /apis` lists the groups that the server has"),
-        ("/version", "`kvestigate debug api /apis` lists the groups that the server has"),
+        ("/nothing/like/it", "`kvestigate debug api /apis` lists the API groups of the server"),
+        ("/version", "`kvestigate debug api /apis` lists the API groups of the server"),
     ],
 )
 def test_a_mistyped_path_finds_the_right_one(path: str, hint: str) -> None:

@@ -55,7 +55,7 @@ def lines(access: Access) -> dict[str, str]:
         (
             replace(ACCESS, server=parse_endpoint("http://127.0.0.1:8080")),
             "tls",
-            "none: plain http, credentials are not sent",
+            "none (plain http; credentials are not sent)",
         ),
         (ACCESS, "proxy", "(none)"),
         (

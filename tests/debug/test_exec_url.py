@@ -58,8 +58,8 @@ FAILURE = b"\x03" + json.dumps({"status": "Failure", "message": "no `true` here"
             saying(b"\x01hello", SUCCESS),
             (V5, V4),
             [
-                Handshake(V5, True, f"101, speaks {V5}; the command `true` succeeded"),
-                Handshake(V4, True, f"101, speaks {V4}; the command `true` succeeded"),
+                Handshake(V5, True, f"101, {V5}; the command `true` succeeded"),
+                Handshake(V4, True, f"101, {V4}; the command `true` succeeded"),
             ],
         ),
         (
@@ -67,7 +67,7 @@ FAILURE = b"\x03" + json.dumps({"status": "Failure", "message": "no `true` here"
             (V4,),
             [
                 Handshake(V5, False, "not that"),
-                Handshake(V4, True, f"101, speaks {V4}; the command `true` failed: no `true` here"),
+                Handshake(V4, True, f"101, {V4}; the command `true` failed: no `true` here"),
             ],
         ),
         (saying(), (), [Handshake(V5, False, "not that"), Handshake(V4, False, "not that")]),
@@ -75,7 +75,7 @@ FAILURE = b"\x03" + json.dumps({"status": "Failure", "message": "no `true` here"
             saying(),
             (V5,),
             [
-                Handshake(V5, True, f"101, speaks {V5}; closed without an exit status"),
+                Handshake(V5, True, f"101, {V5}; the connection was closed without an exit status"),
                 Handshake(V4, False, "not that"),
             ],
         ),
@@ -83,7 +83,7 @@ FAILURE = b"\x03" + json.dumps({"status": "Failure", "message": "no `true` here"
             saying(b"\x03gone wrong"),
             (V5,),
             [
-                Handshake(V5, True, f"101, speaks {V5}; gone wrong"),
+                Handshake(V5, True, f"101, {V5}; gone wrong"),
                 Handshake(V4, False, "not that"),
             ],
         ),

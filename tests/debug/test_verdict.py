@@ -27,20 +27,20 @@ from kvestigate.debug.verdict import Sample, verdict
             Sample("version", 0.1),
             Sample("pods", 3.0),
             "connecting is slow: 1.5 s more than a call on an open connection; "
-            "look at name lookup, the proxy and the credential plugin",
+            "check name lookup, the proxy and the credential plugin",
         ),
         (
             Sample("version", 0.02),
             Sample("version", 0.01),
             Sample("pods", 4.2, size=3 * 1024 * 1024),
-            "large answers are slow: pods takes 4.2 s for 3.0 MiB; "
+            "large responses are slow: pods takes 4.2 s for 3.0 MiB; "
             "the server or the bandwidth is the limit",
         ),
         (
             Sample("version", 0.02),
             Sample("version", problem="Unauthorized"),
             Sample("pods", problem="Unauthorized"),
-            "no verdict: the server refuses even a trivial call: Unauthorized",
+            "unknown (the server refuses even /version: Unauthorized)",
         ),
         (
             Sample("version", 0.001),

@@ -9,7 +9,7 @@ import pytest
 
 from kvestigate.errors import ConnectionFailed, DeadlineExceeded
 from kvestigate.fanout.parallel import Nobody, fan_out
-from kvestigate.fanout.results import Outcome, Place, Ran, Told
+from kvestigate.fanout.results import Outcome, Place, Ran, TargetResult
 from kvestigate.fanout.targets import Target, TargetKind, Targets, Unreachable
 
 
@@ -27,7 +27,7 @@ class Notes(Nobody):
     def begun(self, target: str, /) -> None:
         self.lines.append(f"+{target}")
 
-    def ended(self, result: Told, /) -> None:
+    def ended(self, result: TargetResult, /) -> None:
         self.lines.append(f"-{result.target.name}")
 
 

@@ -81,7 +81,7 @@ def test_long_answers_have_a_section_each() -> None:
     shown = to_text(executed_blocks(Executed(("x",), (OK, long))))
     assert shown == (
         "== n1: exit 0, 1.3 s ==\n\n== n9: exit 1, 2.0 s ==\n\na\nb\n\nc\n\n"
-        "... the rest was not kept; --full keeps all\n\n1 of 2 ok; failed: n9\n"
+        "... the rest was dropped; --full shows all\n\n1 of 2 ok; failed: n9\n"
     )
 
 
@@ -100,8 +100,11 @@ def test_escape_sequences_of_a_target_do_not_reach_the_terminal() -> None:
     ("skipped", "said"),
     [
         ((), "out/n5/etc\n"),
-        (("etc/x",), "out/n5/etc (1 left out, links elsewhere or no files: etc/x)\n"),
-        (("etc/x", "etc/y"), "out/n5/etc (2 left out, links elsewhere or no files: etc/x, ...)\n"),
+        (("etc/x",), "out/n5/etc (1 skipped, links out of the tree or special files: etc/x)\n"),
+        (
+            ("etc/x", "etc/y"),
+            "out/n5/etc (2 skipped, links out of the tree or special files: etc/x, ...)\n",
+        ),
     ],
 )
 def test_what_was_left_behind_is_told(skipped: tuple[str, ...], said: str) -> None:

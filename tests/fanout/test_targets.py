@@ -53,7 +53,7 @@ GONE = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
 @pytest.mark.parametrize(
     ("second", "why"),
     [
-        (None, "direct-node-access has no pod there"),
+        (None, "DaemonSet direct-node-access has no pod on this node"),
         (pod("b", "n2", phase="Pending"), "pod b is Pending"),
         (pod("b", "n2", phase=""), "pod b is not started"),
         (pod("b", "n2", metadata=GONE), "pod b is being deleted"),
@@ -82,7 +82,7 @@ async def test_a_pod_without_the_root_of_its_host_is_no_way_to_it() -> None:
     spec = PodSpec(node_name="n1", containers=(Container(name="main"),))
     bare = msgspec.structs.replace(pod("a"), spec=spec)
     hosts = await hosts_of(bare)
-    assert hosts.unreachable["n1"] == "pod a mounts nothing at /host"
+    assert hosts.unreachable["n1"] == "pod a has no volume mounted at /host"
 
 
 @pytest.mark.parametrize(
@@ -117,14 +117,14 @@ async def test_a_node_that_is_not_there_is_told_before_anything_runs(flag: str) 
     [
         ({}, False, ("found", "main")),
         ({"phase": "Succeeded"}, False, None),
-        ({"phase": "Succeeded"}, True, ("unreachable", "it has ended: Succeeded")),
+        ({"phase": "Succeeded"}, True, ("unreachable", "completed (Succeeded)")),
         ({"metadata": GONE}, False, None),
-        ({"metadata": GONE}, True, ("unreachable", "it is being deleted")),
+        ({"metadata": GONE}, True, ("unreachable", "terminating")),
         ({"phase": "Pending", "containerStatuses": []}, False,
-         ("unreachable", "container main does not run")),
+         ("unreachable", "container main is not running")),
         ({"containerStatuses": [
             {"name": "main", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]}, False,
-         ("unreachable", "container main does not run: CrashLoopBackOff")),
+         ("unreachable", "container main is not running: CrashLoopBackOff")),
     ],
 )  # fmt: skip
 def test_pods_that_run_are_targets(

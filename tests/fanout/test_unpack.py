@@ -122,7 +122,7 @@ def test_modes_are_kept_without_the_bits_that_give_rights(tmp_path: Path) -> Non
 
 
 def test_what_is_no_archive_is_told(tmp_path: Path) -> None:
-    with pytest.raises(KvestigateError, match="no tar archive"):
+    with pytest.raises(KvestigateError, match="did not send a tar archive"):
         unpack(io.BytesIO(b"nonsense" * 200), tmp_path / "new")
 
 

@@ -48,7 +48,7 @@ def rows(found: Description, title: str) -> tuple[tuple[str, ...], ...]:
     ("container", "title", "expected"),
     [
         ({"command": ["sh", "-c", "a b"]}, "Commands", ("main", "sh -c 'a b'")),
-        ({"args": ["--fast"]}, "Commands", ("main", "(the image's own) --fast")),
+        ({"args": ["--fast"]}, "Commands", ("main", "(entrypoint of the image) --fast")),
         (
             {"ports": [{"containerPort": 80, "protocol": "TCP", "name": "http"}]},
             "Ports",
@@ -108,9 +108,9 @@ def test_what_a_container_is_given(
             "jobs",
             {"parallelism": 2, "completions": 4},
             {"active": 1, "succeeded": 3},
-            ("pods", "2 at a time, 4 wanted, 1 active, 3 succeeded, 0 failed"),
+            ("pods", "2 in parallel, 4 wanted, 1 active, 3 succeeded, 0 failed"),
         ),
-        ("jobs", {"suspend": True}, {}, ("suspended", "yes: it makes no pods")),
+        ("jobs", {"suspend": True}, {}, ("suspended", "yes (no pods are created)")),
     ],
 )
 def test_whatever_makes_pods_is_shown_with_them(

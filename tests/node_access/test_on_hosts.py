@@ -109,7 +109,7 @@ async def test_what_takes_too_long_is_ended_with_all_it_started(hosts: Hosts, ig
     host = hosts.host("node-1")
     running = "/opt/running"
     script = f"{ignored}exec 9>{running}; flock 9; (sleep 4321; :) & wait"
-    with pytest.raises(DeadlineExceeded, match=r"node-1: 'sh' was ended after 0\.5 s"):
+    with pytest.raises(DeadlineExceeded, match=r"node-1: 'sh' was stopped after 0\.5 s"):
         await host.script(script, timeout=0.5)
     # Its lock is free when all of them are gone.
     assert await said(host, f"flock --timeout 20 {running} echo free") == "free\n"
@@ -169,6 +169,8 @@ async def test_what_tar_says_is_the_error(hosts: Hosts) -> None:
 
 
 async def test_without_the_daemon_set_the_way_to_it_is_told(api: Api) -> None:
-    with pytest.raises(NotFound, match="no DaemonSet 'other' in namespace 'kube-system'") as caught:
+    with pytest.raises(
+        NotFound, match="DaemonSet 'other' does not exist in namespace 'kube-system'"
+    ) as caught:
         await reach(api, NodeAccess("kube-system", "other"))
     assert "kvestigate fanout manifest | kubectl apply -f -" in (caught.value.hint or "")

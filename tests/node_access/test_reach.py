@@ -49,8 +49,8 @@ def test_a_pod_with_the_hosts_root_leads_there(hosts: Hosts) -> None:
     [
         ("b", "pod door-b is not ready"),
         ("c", "pod door-c is Pending"),
-        ("d", "pod door-d mounts nothing at /host"),
-        ("e", "direct-node-access has no pod there"),
+        ("d", "pod door-d has no volume mounted at /host"),
+        ("e", "DaemonSet direct-node-access has no pod on this node"),
     ],
 )
 def test_a_node_to_which_nothing_leads_says_why(hosts: Hosts, node: str, why: str) -> None:

@@ -23,15 +23,20 @@ PODS = [
 @pytest.mark.parametrize(
     ("namespace", "selector", "allowed", "said"),
     [
-        ("shop", {"matchLabels": {"app": "web"}}, 0, "the budget guard lets none go now"),
-        ("shop", {}, 1, "the budget guard lets 1 of 2 go at present"),
+        (
+            "shop",
+            {"matchLabels": {"app": "web"}},
+            0,
+            "PodDisruptionBudget guard allows 0 of 2 evictions",
+        ),
+        ("shop", {}, 1, "PodDisruptionBudget guard allows 1 of 2 evictions"),
         ("shop", {"matchLabels": {"app": "web"}}, 2, None),
         ("shop", {"matchLabels": {"app": "db"}}, 0, None),
         (
             "shop",
             {"matchExpressions": [{"key": "app", "operator": "In", "values": ["web"]}]},
             0,
-            "the budget guard lets none go now",
+            "PodDisruptionBudget guard allows 0 of 2 evictions",
         ),
         ("other", {}, 0, None),
         ("shop", None, 0, None),

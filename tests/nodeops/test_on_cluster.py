@@ -108,5 +108,5 @@ def test_what_is_too_big_is_told_with_the_largest_block(
     code, plan = answered(cluster.admin_kubeconfig(), "plan", "--gpu", "12", *only)
     assert (code, plan["problem"]) == (
         1,
-        f"no node has 12 GPUs: the largest free block is 7 on {namespace}-a",
+        f"No node has 12 free GPUs. The largest free block is 7 ({namespace}-a).",
     )

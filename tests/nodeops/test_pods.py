@@ -19,9 +19,9 @@ REPLICAS = [{"kind": "ReplicaSet", "name": "r", "controller": True}]
     [
         ({}, "Running", ""),
         ({"ownerReferences": REPLICAS}, "Pending", ""),
-        ({"ownerReferences": DAEMON}, "Running", "its DaemonSet would start it again"),
-        ({"annotations": {"kubernetes.io/config.mirror": "x"}}, "Running", "its node runs it"),
-        ({"deletionTimestamp": "2030-01-01T00:00:00Z"}, "Running", "terminating already"),
+        ({"ownerReferences": DAEMON}, "Running", "managed by a DaemonSet"),
+        ({"annotations": {"kubernetes.io/config.mirror": "x"}}, "Running", "static pod"),
+        ({"deletionTimestamp": "2030-01-01T00:00:00Z"}, "Running", "already terminating"),
         ({}, "Succeeded", "completed"),
         ({}, "Failed", "completed"),
         ({"namespace": "kube-system"}, "Running", "in a system namespace"),

@@ -34,10 +34,10 @@ async def test_a_kept_audit_needs_no_cluster() -> None:
     ("change", "message"),
     [
         ({"schema": "other/v1"}, "schema is 'other/v1'"),
-        ({"namespace": "web"}, "looked only at the namespace 'web'"),
-        ({"gaps": [GAP]}, "pods could not be read"),
-        ({"reports": {}}, "does not read as an audit"),
-        ({"captured_at": "yesterday"}, "does not read as an audit"),
+        ({"namespace": "web"}, "is an audit of namespace 'web'"),
+        ({"gaps": [GAP]}, "free GPUs are unknown: cannot list pods"),
+        ({"reports": {}}, "is not a valid audit"),
+        ({"captured_at": "yesterday"}, "is not a valid audit"),
     ],
 )
 def test_what_it_lacks_is_named(change: dict[str, Any], message: str) -> None:

@@ -75,11 +75,21 @@ def test_a_donor_is_strictly_below_the_limit(
 @pytest.mark.parametrize(
     ("donor", "target", "tunables", "reason"),
     [
-        (node("a", (2,)), node("z", (7,)), Tunables(), "the most left on a target is 1 on z"),
-        (node("a", (2,)), node("z", (8,)), Tunables(), "there is no target"),
-        (node("a", (2,)), node("z", (4,), model="T4"), Tunables(), "no target has H100"),
-        (node("a", (2,)), node("z", (4,), closed="cordoned"), Tunables(), "there is no target"),
-        (node("a", (2,)), node("z", (4,)), Tunables(exclude_nodes=("z",)), "there is no target"),
+        (
+            node("a", (2,)),
+            node("z", (7,)),
+            Tunables(),
+            "the largest free block on a target is 1 (z)",
+        ),
+        (node("a", (2,)), node("z", (8,)), Tunables(), "no node is a target"),
+        (
+            node("a", (2,)),
+            node("z", (4,), model="T4"),
+            Tunables(),
+            "no target has the GPU model H100",
+        ),
+        (node("a", (2,)), node("z", (4,), closed="cordoned"), Tunables(), "no node is a target"),
+        (node("a", (2,)), node("z", (4,)), Tunables(exclude_nodes=("z",)), "no node is a target"),
     ],
 )
 def test_what_fits_nowhere_is_named_with_its_reason_and_stays(
@@ -97,7 +107,7 @@ def test_what_fits_nowhere_is_named_with_its_reason_and_stays(
     [
         ("ml", Tunables(pins=("ml/a-*",)), "pinned by ml/a-*"),
         ("ml", Tunables(pins=("*/a-0",)), "pinned by */a-0"),
-        ("ml", Tunables(exclude_namespaces=("ml",)), "the namespace ml is excluded"),
+        ("ml", Tunables(exclude_namespaces=("ml",)), "namespace ml is excluded"),
         ("kube-system", Tunables(), "in a system namespace"),
     ],
 )
@@ -126,7 +136,8 @@ def test_where_every_node_is_a_donor_the_way_out_is_named() -> None:
     found = plan(thin, Tunables())
     assert found.moves == ()
     assert found.notes == (
-        "every node with room is a donor: --donor-max-util 0.25 makes a target of the fullest",
+        "every node with free GPUs is a donor: "
+        "--donor-max-util 0.25 turns the fullest into a target",
     )
     assert moves(plan(thin, Tunables(donor_max_util=0.25))) == [("a-0", "b")]
 
@@ -134,11 +145,11 @@ def test_where_every_node_is_a_donor_the_way_out_is_named() -> None:
 @pytest.mark.parametrize(
     ("tunables", "message"),
     [
-        (Tunables(donor_max_util=1.5), "--donor-max-util 1.5 is no share"),
-        (Tunables(donor_max_util=-0.1), "--donor-max-util -0.1 is no share"),
-        (Tunables(pins=("sweep-*",)), "--pin sweep-*: names no namespace and pods"),
-        (Tunables(pins=("ml/",)), "--pin ml/: names no namespace and pods"),
-        (Tunables(exclude_nodes=("aa",)), "--exclude-node aa: there is no such node"),
+        (Tunables(donor_max_util=1.5), "--donor-max-util 1.5 is not between 0 and 1"),
+        (Tunables(donor_max_util=-0.1), "--donor-max-util -0.1 is not between 0 and 1"),
+        (Tunables(pins=("sweep-*",)), "--pin sweep-*: is not NAMESPACE/PATTERN"),
+        (Tunables(pins=("ml/",)), "--pin ml/: is not NAMESPACE/PATTERN"),
+        (Tunables(exclude_nodes=("aa",)), "--exclude-node aa: no node with GPUs has this name"),
     ],
 )
 def test_tunables_that_mean_nothing_are_refused(tunables: Tunables, message: str) -> None:
@@ -149,7 +160,7 @@ def test_tunables_that_mean_nothing_are_refused(tunables: Tunables, message: str
 
 def test_a_pin_that_matches_nothing_is_noted() -> None:
     found = plan(fleet(node("a", (1,))), Tunables(pins=("ml/b-*",)))
-    assert "--pin ml/b-* matches no pod that has GPUs" in found.notes
+    assert "--pin ml/b-* matches no pod with GPUs" in found.notes
 
 
 SIZES = st.lists(st.sampled_from((1, 1, 1, 2, 2, 4, 8)), max_size=6)

@@ -71,7 +71,7 @@ def test_a_thin_node_is_emptied_but_for_what_could_not_come_back(
 
     code, done = answered(config, "optimize", "apply", "--live", *FLAGS)
     assert {it["pod"]: (it["outcome"], it["reason"]) for it in done["steps"]} == {
-        "bare": ("kept", "nothing would start it again"),
+        "bare": ("kept", "no controller would recreate it"),
         "web-0": ("gone", ""),
     }
     assert code == 6

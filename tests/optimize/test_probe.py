@@ -47,7 +47,7 @@ async def test_rounds_are_as_far_apart_as_the_clock_says(cluster: HostsCluster) 
         assert [gpu.utilization for gpu in by_name[name].gpus] == [(0.0, 0.0, 0.0)] * 8
         assert by_name[name].verdict is Verdict.NO_ALLOCATION
     assert by_name["node-9"].verdict is Verdict.NO_SAMPLES
-    assert by_name["node-9"].problem == "direct-node-access has no pod there"
+    assert by_name["node-9"].problem == "DaemonSet direct-node-access has no pod on this node"
     assert (found.summary.reporting, found.summary.capacity) == (16, 24)
 
 

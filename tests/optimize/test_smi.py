@@ -28,7 +28,7 @@ def test_a_line_is_a_gpu() -> None:
     "text", ["No devices were found", "0, GPU-aa", "x, u, 1, 2, 3, 4, 5, 6, 7", "²,u,1,2,3,4,5,6,7"]
 )
 def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="no GPU's line"):
+    with pytest.raises(InputError, match="does not describe a GPU"):
         readings(text)
 
 

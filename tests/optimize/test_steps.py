@@ -42,20 +42,20 @@ def target(*, ready: bool = True, cpu: int = 1000, pods: int = 1, **spec: Any) -
         (pod(nodeSelector={"pool": "gpu"}), target(), ""),
         (pod(tolerations=[{"operator": "Exists"}]), target(taints=[TAINT]), ""),
         (pod(), target(taints=[TAINT | {"effect": "PreferNoSchedule"}]), ""),
-        (None, target(), "it is not on a any more"),
-        (pod(owners=[]), target(), "nothing would start it again"),
-        (pod(owners=[OWNED[0] | {"kind": "DaemonSet"}]), target(), "its DaemonSet would start it"),
+        (None, target(), "no longer on a"),
+        (pod(owners=[]), target(), "no controller would recreate it"),
+        (pod(owners=[OWNED[0] | {"kind": "DaemonSet"}]), target(), "managed by a DaemonSet"),
         (pod(phase="Succeeded"), target(), "completed"),
         (pod(meta={"namespace": "kube-system"}), target(), "in a system namespace"),
-        (pod(), None, "z is not there any more"),
-        (pod(), target(unschedulable=True), "z takes no new pods now"),
-        (pod(), target(ready=False), "z takes no new pods now"),
-        (pod(nodeSelector={"pool": "cpu"}), target(), "its node selector or affinity"),
-        (pod(), target(taints=[TAINT]), "it does not tolerate dedicated of z"),
+        (pod(), None, "node z no longer exists"),
+        (pod(), target(unschedulable=True), "node z is not schedulable"),
+        (pod(), target(ready=False), "node z is not schedulable"),
+        (pod(nodeSelector={"pool": "cpu"}), target(), "node selector or affinity"),
+        (pod(), target(taints=[TAINT]), "taint dedicated of z is not tolerated"),
         (pod(containers=[container(cpu="1")]), target(), ""),
-        (pod(containers=[container(cpu="2")]), target(), "z is short of cpu"),
-        (pod(), target(pods=0), "z is short of pods"),
-        (pod(containers=[container(gpu="1")]), target(), "z is short of nvidia.com/gpu"),
+        (pod(containers=[container(cpu="2")]), target(), "insufficient cpu on z"),
+        (pod(), target(pods=0), "insufficient pods on z"),
+        (pod(containers=[container(gpu="1")]), target(), "insufficient nvidia.com/gpu on z"),
     ],
 )
 def test_what_keeps_a_pod(found: Pod | None, onto: Place | None, reason: str) -> None:
@@ -71,4 +71,4 @@ def test_places_fill_up_and_waves_count_those_who_go() -> None:
     made = list(steps(found, {"z": target(cpu=3000, pods=9)}, 2))
     assert [it.wave for it in made] == [1, 0, 1, 2, 0]
     assert [it.outcome for it in made] == ["not asked", "kept", "not asked", "not asked", "kept"]
-    assert made[4].reason == "z is short of cpu"
+    assert made[4].reason == "insufficient cpu on z"

@@ -125,7 +125,7 @@ def test_what_is_there_but_not_together() -> None:
     pods = [pod("p", container(gpu="8"), on="a"), pod("q", container(cpu="30"), on="b")]
     plan = planned(nodes, pods, gpu=1, cpu="8")
     assert "8 CPUs and 1 GPU" in plan.problem
-    assert plan.problem.endswith("free together, though each is there on some node")
+    assert plan.problem.endswith("free at the same time.")
 
 
 TAINT = {"key": "dedicated", "value": "infra", "effect": "NoSchedule"}

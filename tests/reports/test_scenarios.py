@@ -254,15 +254,15 @@ def test_every_gpu_is_known_by_its_uuid_with_its_figures_and_its_pod(
 
 def test_idle_gpus_are_counted_and_not_guessed(scenario: str, captured: Captured) -> None:
     found = [it for it in captured.audit["findings"] if it["rule"].startswith("gpu-idle")]
-    idle = [it["evidence"].partition(", and")[0] for it in found]
+    idle = [it["evidence"].partition(" at ")[0] for it in found]
     expected = {
         "broken-app": [],
         "gpu-fleet": [
-            "13 pods of it have 13 GPUs",
-            "9 pods of it have 9 GPUs",
-            "8 pods of it have 8 GPUs",
-            "8 pods of it have 8 GPUs",
-            "a pod of it has 1 GPU",
+            "13 of 16 pods hold 13 GPUs",
+            "9 pods hold 9 GPUs",
+            "8 of 10 pods hold 8 GPUs",
+            "8 of 9 pods hold 8 GPUs",
+            "1 pod holds 1 GPU",
         ],
     }
     assert idle == expected[scenario]

@@ -32,7 +32,7 @@ _SARIF = "sarif"
 @click.option(
     "--fail-on",
     type=click.Choice(["warning", "critical"]),
-    help="Exit with 1 if there is a finding at least that bad.",
+    help="Exit with code 1 if a finding is this severe or worse.",
 )
 @click.option(
     "--sarif",
@@ -46,9 +46,11 @@ _SARIF = "sarif"
     "html_path",
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="Also write one page with charts to PATH, readable offline.",
+    help="Also write an HTML page with charts to PATH, readable offline.",
 )
-@click.option("--no-logs", is_flag=True, help="Do not read the last log lines of crash loops.")
+@click.option(
+    "--no-logs", is_flag=True, help="Do not read the last log line of crashing containers."
+)
 async def audit(
     options: GlobalOptions,
     json_path: Path | None,
@@ -57,11 +59,11 @@ async def audit(
     fail_on: str | None,
     no_logs: bool,
 ) -> int:
-    """What is going on in this cluster, and what is wrong with it?
+    """Show every report of the cluster, and the problems found.
 
-    Runs every report over one snapshot and ends with findings, the worst first. What may not
-    be listed is named, and the rest goes on. With -n it looks at one namespace, and at what is
-    in none. Beside the usual formats there is `-o sarif`: the findings, for code scanners.
+    Reads the cluster once, runs every report and ends with the findings, the most severe first.
+    What may not be listed is named, and the audit goes on with the rest. With -n it reads one
+    namespace and the objects without a namespace. `-o sarif` prints the findings for code scanners.
     """
     from kvestigate.render.severity import at_least
     from kvestigate.reports.aim import aimed
@@ -97,15 +99,15 @@ async def audit(
 @click.argument("after", type=click.Path(path_type=Path))
 @json_option
 def diff(options: GlobalOptions, before: Path, after: Path, json_path: Path | None) -> None:
-    """Show what changed between two audits that --json wrote."""
+    """Show what changed between two audits that `audit --json` wrote."""
     from kvestigate.reports.difference import blocks, difference, parse
 
     if options.output == _SARIF:
-        raise UsageError("a difference is no list of findings", hint="leave -o sarif out")
+        raise UsageError("-o sarif: `audit diff` has no SARIF output", hint="use -o json")
     found = difference(parse(_read(before), str(before)), parse(_read(after), str(after)))
     emit(options, found, blocks)
     keep_json(json_path, found)
 
 
 def _read(path: Path) -> bytes:
-    return read_whole(path, hint="`kvestigate audit --json FILE` writes such files")
+    return read_whole(path, hint="create one with `kvestigate audit --json FILE`")

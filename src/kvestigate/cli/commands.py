@@ -30,31 +30,31 @@ KVESTIGATE: tuple[Entry, ...] = (
     Entry(
         "audit",
         "kvestigate.cli.audit:audit",
-        "What is going on in this cluster, and what is wrong with it?",
+        "Show every report of the cluster, and the problems found.",
         INVESTIGATE,
     ),
     Entry(
         "report",
         "kvestigate.cli.report:report",
-        "One report of the audit on its own.",
+        "Run one report of the audit.",
         INVESTIGATE,
     ),
     Entry(
         "namespaces",
         "kvestigate.cli.namespaces:namespaces",
-        "List namespaces and how many pods they have.",
+        "List namespaces with their number of pods.",
         INVESTIGATE,
     ),
     Entry(
         "pods",
         "kvestigate.cli.pods:pods",
-        "List pods, of one namespace with -n, else of all.",
+        "List the pods of all namespaces, or of one with -n.",
         INVESTIGATE,
     ),
     Entry(
         "describe",
         "kvestigate.cli.describe:describe",
-        "Show one object in full, and what happened to it.",
+        "Show one object in detail, with its events.",
         INVESTIGATE,
     ),
     Entry(
@@ -72,7 +72,7 @@ KVESTIGATE: tuple[Entry, ...] = (
     Entry(
         "plan",
         "kvestigate.cli.plan:plan",
-        "See whether a workload fits into what is free now, and where it would go.",
+        "Check whether a workload fits into the free capacity, and on which nodes.",
         INVESTIGATE,
     ),
     Entry(
@@ -84,7 +84,7 @@ KVESTIGATE: tuple[Entry, ...] = (
     Entry(
         "node",
         "kvestigate.cli.node:node",
-        "Open and close nodes for new pods, and empty them.",
+        "Cordon, uncordon and drain nodes.",
         MAKE_ROOM,
     ),
     Entry(
@@ -96,13 +96,13 @@ KVESTIGATE: tuple[Entry, ...] = (
     Entry(
         "scale",
         "kvestigate.cli.scale:scale",
-        "Set how many replicas a Deployment has; 0 stops it without deleting it.",
+        "Set the number of replicas of a Deployment; 0 stops it without deleting it.",
         MAKE_ROOM,
     ),
     Entry(
         "optimize",
         "kvestigate.cli.optimize:optimize",
-        "Find GPUs that are scattered or held for nothing, and make room.",
+        "Find idle and scattered GPUs, and move pods to free whole nodes.",
         MAKE_ROOM,
     ),
     Entry(
@@ -210,7 +210,7 @@ KVESTIGATE: tuple[Entry, ...] = (
     Entry(
         "debug",
         "kvestigate.cli.debug:debug",
-        "How are we talking to this cluster, and what is slow about it?",
+        "Debug the connection to the cluster and its speed.",
         DIAGNOSE,
     ),
     Entry(

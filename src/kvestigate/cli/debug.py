@@ -1,4 +1,4 @@
-"""`kvestigate debug`: how we talk to the cluster."""
+"""`kvestigate debug`: the connection to the cluster."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kvestigate.cli.parameters import whole_number
 
 @group("debug")
 def debug() -> None:
-    """How are we talking to this cluster, and what is slow about it?"""
+    """Debug the connection to the cluster and its speed."""
 
 
 @command(
@@ -30,9 +30,9 @@ def debug() -> None:
 )
 @json_option
 async def context(options: GlobalOptions, json_path: Path | None) -> None:
-    """Show which cluster is used, how authentication is sent, and who the server sees.
+    """Show which cluster is used, how you authenticate, and as whom the server sees you.
 
-    What is known without the server is shown even when it cannot be reached.
+    If the server cannot be reached, the local part is still shown.
     """
     from kvestigate.debug.context import look
     from kvestigate.debug.rendering import context_blocks
@@ -55,7 +55,7 @@ async def context(options: GlobalOptions, json_path: Path | None) -> None:
 )
 @click.argument("path", default="/version")
 async def api(options: GlobalOptions, path: str) -> None:
-    """GET a path through our client, with our credentials; /version when none is given."""
+    """GET a path of the API server with your credentials; default /version."""
     from kvestigate.debug.api import RequestOptions, collect
     from kvestigate.debug.rendering import answer_blocks
 
@@ -79,14 +79,14 @@ async def api(options: GlobalOptions, path: str) -> None:
     type=whole_number(1, 1000),
     default=5,
     show_default=True,
-    help="How often each call is made.",
+    help="Number of calls of each kind.",
 )
 @json_option
 async def timing(options: GlobalOptions, samples: int, json_path: Path | None) -> None:
-    """Time representative calls to find out what is slow.
+    """Measure typical calls to find out what is slow.
 
-    Each call is made on a kept connection; the first row is a call on a new one, with name
-    lookup, TCP, TLS and credentials.
+    The first row is a call on a new connection, with name lookup, TCP, TLS and credentials. The
+    others use an open connection.
     """
     from kvestigate.debug.rendering import timing_blocks
     from kvestigate.debug.timing import TimingOptions, collect
@@ -105,12 +105,12 @@ async def timing(options: GlobalOptions, samples: int, json_path: Path | None) -
     ),
 )
 @click.argument("pod")
-@click.option("-c", "--container", default="", metavar="NAME", help="Container to execute in.")
+@click.option("-c", "--container", default="", metavar="NAME", help="Container to run in.")
 async def exec_url(options: GlobalOptions, pod: str, container: str) -> int:
-    """Show the URLs of an exec into POD, and attempt the handshake.
+    """Show the URLs of an exec into POD, and try the handshake.
 
-    Offers v5.channel.k8s.io, then v4. Where the server agrees, `true` runs in the container.
-    Exit code 1 when neither is accepted.
+    Tries v5.channel.k8s.io and v4.channel.k8s.io. If the server accepts, `true` runs in the
+    container. Exit code 1 if neither is accepted.
     """
     from kvestigate.debug.exec_url import ExecUrlOptions, collect
     from kvestigate.debug.rendering import exec_url_blocks

@@ -23,10 +23,10 @@ from kvestigate.cli.progress import counting
 @click.argument("kind")
 @click.argument("name", required=False)
 async def describe(options: GlobalOptions, kind: str, name: str | None) -> None:
-    """Show one object in full, and what happened to it.
+    """Show one object in detail, with its events.
 
-    KIND is any type that the cluster has: pod, svc, deploy, node, widgets.example.org; KIND/NAME
-    is understood, too. The values of Secrets are not shown.
+    KIND is any type of the cluster: pod, svc, deploy, node, widgets.example.org. KIND/NAME works,
+    too. The values of Secrets are not shown.
     """
     from kvestigate.inspection.describe import DescribeOptions, collect
     from kvestigate.inspection.describing import blocks

@@ -24,7 +24,7 @@ F = TypeVar("F")
 
 
 def eviction_options(function: F) -> F:
-    """Add what every command that evicts can be told."""
+    """Add the options that all commands that evict pods share."""
     options: tuple[Any, ...] = (
         click.option(
             "--timeout",
@@ -32,15 +32,17 @@ def eviction_options(function: F) -> F:
             default="5m",
             show_default=True,
             metavar="DURATION",
-            help="How long to wait for pods to go and for budgets to let them.",
+            help="How long to wait for pods to terminate and for budgets.",
         ),
         click.option(
             "--grace-period",
             type=whole_number(0, 86_400),
             metavar="SECONDS",
-            help="Time that pods get to stop, instead of their own.",
+            help="Grace period for pods to stop, instead of their own.",
         ),
-        click.option("--include-system", is_flag=True, help="Evict in system namespaces, too."),
+        click.option(
+            "--include-system", is_flag=True, help="Also evict pods of system namespaces."
+        ),
     )
     decorated: Any = function
     for option in options:
@@ -74,8 +76,9 @@ async def evict(
 ) -> int:
     """Evict the pods of a node, a namespace or a selector.
 
-    At least one of --node, --namespace and --selector is needed; together they narrow. Nodes
-    stay open. Protections and exit codes are those of `node drain`.
+    At least one of --node, --namespace and --selector is needed; a pod must match all that are
+    given. Nodes stay schedulable. The same pods stay as with `node drain`, and the exit codes are
+    the same.
     """
     from kvestigate.nodeops.evict import EvictOptions
     from kvestigate.nodeops.evict import evict as collect
@@ -97,7 +100,7 @@ async def report(
     wanted: EvictOptions,
     confirmation: Confirmation,
 ) -> int:
-    """Do it, or show what would be done; the exit code says whether all pods went."""
+    """Evict, or show the plan; the exit code says whether all pods are gone."""
     from kvestigate.nodeops.evict import BLOCKED, GONE, LEAVING, UNASKED
     from kvestigate.nodeops.rendering import evictions_blocks
 

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 @click.argument("target")
 @click.argument("words", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
 @click.option("-c", "--container", default="", metavar="NAME", help="Container to run it in.")
-@click.option("-i", "--stdin", is_flag=True, help="Pass our standard input on to the command.")
+@click.option("-i", "--stdin", is_flag=True, help="Pass standard input to the command.")
 @click.option("-t", "--tty", is_flag=True, help="Give the command a terminal; with -i.")
 @click.option(
     "--transport",
     type=click.Choice(["ws", "kubectl"]),
     default="ws",
     show_default=True,
-    help="In process over WebSocket, or the local kubectl.",
+    help="ws: WebSocket in this process. kubectl: the kubectl on the PATH.",
 )
 async def exec_(
     options: GlobalOptions,
@@ -47,15 +47,15 @@ async def exec_(
 ) -> int:
     """Run a command in a container.
 
-    TARGET is a pod, or deployment/NAME and the like for one of its running pods. The exit code
-    is the command's own.
+    TARGET is a pod, or a workload such as deployment/NAME for one of its running pods. The exit
+    code is the exit code of the command.
     """
     from kvestigate.inspection.execute import ExecOptions
 
     if tty and not stdin:
-        raise UsageError("--tty needs --stdin: a terminal is for typing", hint="write -it")
+        raise UsageError("--tty needs --stdin", hint="write -it")
     if tty and not sys.stdin.isatty():
-        click.echo("no terminal here: the command gets none either", err=True)
+        click.echo("standard input is not a terminal: the command runs without one", err=True)
         tty = False
     wanted = ExecOptions(target, words, container, stdin, tty)
     if transport == "kubectl":
@@ -75,8 +75,8 @@ async def _with_kubectl(options: GlobalOptions, wanted: ExecOptions) -> int:
         process = await asyncio.create_subprocess_exec(*argv)
     except FileNotFoundError:
         raise UsageError(
-            "--transport kubectl: there is no kubectl on the PATH",
-            hint="leave --transport out: ws needs no other program",
+            "--transport kubectl: kubectl is not on the PATH",
+            hint="omit --transport: ws needs no other program",
         ) from None
     return await process.wait()
 

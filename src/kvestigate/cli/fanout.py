@@ -19,7 +19,7 @@ from kvestigate.cli.output import emit
 from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError
 
 if TYPE_CHECKING:
-    from kvestigate.fanout.results import Told
+    from kvestigate.fanout.results import TargetResult
     from kvestigate.fanout.targets import TargetOptions
 
 
@@ -62,7 +62,7 @@ async def targets(options: GlobalOptions, json_path: Path | None, aim: TargetOpt
 @click.argument("words", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
 @aims
 @paced
-@click.option("--full", is_flag=True, help="Show all of the output, however long it is.")
+@click.option("--full", is_flag=True, help="Show the whole output.")
 @json_option
 async def exec_(
     options: GlobalOptions,
@@ -74,9 +74,9 @@ async def exec_(
 ) -> int:
     """Run a command on every selected node or pod, a few at a time.
 
-    On nodes it runs on the host itself. Each target is told of on stderr as it ends, the output
-    follows in the order of the names. Ctrl-C ends the command on all of them. Exit code 1 when
-    any target failed or could not be reached.
+    On nodes the command runs on the host itself. stderr shows each target as it finishes; the
+    output follows on stdout, sorted by name. Ctrl-C stops the command on all targets. Exit code 1
+    if any target failed or could not be reached.
     """
     from kvestigate.cli.watching import watching
     from kvestigate.fanout.execute import ExecOptions, execute
@@ -114,9 +114,9 @@ async def fetch(
 ) -> int:
     """Copy PATH of every target to DIR/TARGET/.
 
-    PATH is a file or a directory, absolute as on the host or in the container. What was fetched
-    before is replaced. Nothing is written outside of DIR, whatever a target sends. Exit code 1
-    when any target failed or could not be reached.
+    PATH is an absolute path of a file or directory on the host or in the container. Files that
+    were fetched before are replaced. Nothing is written outside DIR, whatever a target sends. Exit
+    code 1 if any target failed or could not be reached.
     """
     from kvestigate.cli.watching import watching
     from kvestigate.fanout.fetch import FetchOptions
@@ -148,7 +148,7 @@ async def fetch(
     Consequence.WRITES_TO_HOSTS.flag,
     "understood",
     is_flag=True,
-    help="Do it, instead of only showing the plan.",
+    help="Write the files, instead of only showing the plan.",
 )
 @json_option
 async def push(
@@ -162,9 +162,9 @@ async def push(
 ) -> int:
     """Write the file LOCAL to REMOTE on every target.
 
-    Each target has the old file or the new one, never a part. A file that is there keeps its
-    owner and mode, a new one gets the mode of LOCAL. Exit code 1 when any target failed or
-    could not be reached.
+    Each target has either the old or the new file, never a part of it. An existing file keeps its
+    owner and mode; a new file gets the mode of LOCAL. Exit code 1 if any target failed or could not
+    be reached.
     """
     from kvestigate.cli.watching import watching
     from kvestigate.fanout.push import PushOptions
@@ -189,14 +189,14 @@ async def push(
     examples=("kvestigate fanout manifest | kubectl apply -f -",),
 )
 def manifest(options: GlobalOptions) -> None:
-    """Print the DaemonSet that leads to the hosts of nodes.
+    """Print the node-access DaemonSet, which gives access to the hosts of nodes.
 
-    Its pods are privileged: whoever may exec into them is root on the nodes.
+    Its pods are privileged: everyone who may exec into them is root on the nodes.
     """
     from kvestigate.node_access.manifest import manifest as text
 
     if options.output != "json":
-        click.echo(text(), nl=False)  # with what is to be said about it
+        click.echo(text(), nl=False)  # with its comments
         return
     from kvestigate.kube.yaml_documents import load
 
@@ -209,9 +209,9 @@ def _read(path: Path) -> tuple[bytes, int]:
         return path.read_bytes(), path.stat().st_mode & 0o777
     except IsADirectoryError:
         raise InputError(
-            "it is a directory, and only files are pushed",
+            "is a directory; only files can be pushed",
             where=str(path),
-            hint="pack it: tar -czf tree.tgz DIR, push that, and unpack it with `fanout exec`",
+            hint="pack it: `tar -czf tree.tgz DIR`, push tree.tgz, unpack it with `fanout exec`",
         ) from None
     except OSError as error:
         raise InputError(
@@ -219,5 +219,5 @@ def _read(path: Path) -> tuple[bytes, int]:
         ) from error
 
 
-def _code(results: Sequence[Told]) -> int:
+def _code(results: Sequence[TargetResult]) -> int:
     return EXIT_OK if all(it.outcome.good for it in results) else EXIT_FAILED

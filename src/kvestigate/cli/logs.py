@@ -25,7 +25,7 @@ from kvestigate.errors import UsageError
 @click.argument("target")
 @click.option("-c", "--container", default="", metavar="NAME", help="Container whose log to show.")
 @click.option("--all-containers", is_flag=True, help="All containers of each pod.")
-@click.option("-f", "--follow", is_flag=True, help="Keep showing new lines.")
+@click.option("-f", "--follow", is_flag=True, help="Show new lines until Ctrl-C.")
 @click.option(
     "--tail",
     type=whole_number(0, 10**9),
@@ -33,10 +33,12 @@ from kvestigate.errors import UsageError
     help="Only the last lines of each container.",
 )
 @click.option(
-    "--since", type=duration, metavar="TIME", help="Only lines not older than this: 10m, 2h."
+    "--since", type=duration, metavar="TIME", help="Only lines of the last TIME: 10m, 2h."
 )
-@click.option("-p", "--previous", is_flag=True, help="Show the run before the last restart.")
-@click.option("--timestamps", is_flag=True, help="Begin each line with its time.")
+@click.option(
+    "-p", "--previous", is_flag=True, help="Show the log of the run before the last restart."
+)
+@click.option("--timestamps", is_flag=True, help="Start each line with its time.")
 async def logs(
     options: GlobalOptions,
     target: str,
@@ -50,13 +52,13 @@ async def logs(
 ) -> None:
     """Show the log of a pod, or of all pods of a workload.
 
-    TARGET is a pod, or deployment/NAME, statefulset/NAME, job/NAME, service/NAME. Where there
-    are several containers, each line begins with the one that said it.
+    TARGET is a pod, or deployment/NAME, statefulset/NAME, job/NAME, service/NAME. With several
+    containers, each line starts with [pod/container].
     """
     from kvestigate.inspection.logs import LogsOptions, collect, streaming
 
     if container and all_containers:
-        raise UsageError("--container and --all-containers exclude each other")
+        raise UsageError("--container and --all-containers cannot be combined")
     wanted = LogsOptions(
         target=target,
         container=container,
@@ -78,8 +80,8 @@ async def logs(
         if not stream.sources:
             click.echo(f"{target} has no pods", err=True)
         for pod in stream.unplaced:
-            why = f"`kvestigate describe pod {pod}` says why"
-            click.echo(f"{pod} has no node yet, so it says nothing; {why}", err=True)
+            hint = f"`kvestigate describe pod {pod}` shows why"
+            click.echo(f"pod {pod} is not scheduled and has no log; {hint}", err=True)
         async for line in stream:
             prefix = f"[{line.source.pod}/{line.source.container}] " if several else ""
             sys.stdout.write(f"{prefix}{line.text}\n")

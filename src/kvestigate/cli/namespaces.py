@@ -11,7 +11,7 @@ from kvestigate.cli.progress import counting
 
 @command("namespaces", examples=("kvestigate namespaces", "kvestigate namespaces -o json"))
 async def namespaces(options: GlobalOptions) -> None:
-    """List namespaces and how many pods they have."""
+    """List namespaces with their number of pods."""
     from kvestigate.inspection.lists import (
         NamespacesOptions,
         list_namespaces,

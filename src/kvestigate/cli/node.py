@@ -1,4 +1,4 @@
-"""`kvestigate node`: whether a node takes new pods, and keeps those it has."""
+"""`kvestigate node`: cordon, uncordon, drain and clear nodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kvestigate.cli.output import emit
 
 @group("node")
 def node() -> None:
-    """Open and close nodes for new pods, and empty them."""
+    """Cordon, uncordon and drain nodes."""
 
 
 @command(
@@ -27,9 +27,9 @@ def node() -> None:
 @click.argument("name", metavar="NODE")
 @writes(Consequence.MODIFIES_CLUSTER)
 async def cordon(options: GlobalOptions, name: str, confirmation: Confirmation) -> None:
-    """Keep new pods off NODE; those on it stay.
+    """Mark NODE unschedulable; its pods stay.
 
-    It can be taken back with `uncordon`, so --apply may be left out.
+    `uncordon` undoes it, so --apply is not needed.
     """
     await toggle(options, name, True, confirmation)
 
@@ -42,9 +42,9 @@ async def cordon(options: GlobalOptions, name: str, confirmation: Confirmation) 
 @click.argument("name", metavar="NODE")
 @writes(Consequence.MODIFIES_CLUSTER)
 async def uncordon(options: GlobalOptions, name: str, confirmation: Confirmation) -> None:
-    """Let new pods come to NODE again.
+    """Mark NODE schedulable again.
 
-    It can be taken back with `cordon`, so --apply may be left out.
+    `cordon` undoes it, so --apply is not needed.
     """
     await toggle(options, name, False, confirmation)
 
@@ -70,9 +70,9 @@ async def drain(
 ) -> int:
     """Cordon NODE and evict its pods.
 
-    DaemonSet, static, terminating and completed pods stay, and so do system namespaces. What a
-    disruption budget holds back is asked for again until --timeout. Exit code 6 when a budget
-    keeps a pod that long, 7 when a pod takes longer to go.
+    Pods of DaemonSets and system namespaces, static, terminating and completed pods stay. Pods
+    that a PodDisruptionBudget protects are tried again until --timeout. Exit code 6 if a budget
+    still blocks a pod then, 7 if a pod has not terminated.
     """
     from kvestigate.nodeops.evict import EvictOptions
     from kvestigate.nodeops.evict import drain as collect
@@ -102,9 +102,9 @@ async def clear(
     timeout: float,
     confirmation: Confirmation,
 ) -> int:
-    """Evict the pods of NODE, which stays open for new ones.
+    """Evict the pods of NODE; NODE stays schedulable.
 
-    Protections and exit codes are those of `drain`.
+    The same pods stay as with `drain`, and the exit codes are the same.
     """
     from kvestigate.nodeops.evict import EvictOptions
     from kvestigate.nodeops.evict import clear as collect

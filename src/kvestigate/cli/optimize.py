@@ -32,19 +32,19 @@ Decorated = Callable[..., Any]
 
 @group("optimize")
 def optimize() -> None:
-    """Find GPUs that are scattered or held for nothing, and make room."""
+    """Find idle and scattered GPUs, and move pods to free whole nodes."""
 
 
 def source_options(function: Decorated) -> Decorated:
     """Add where the fleet is known from."""
     return _decorated(
         function,
-        click.option("--live", is_flag=True, help="Ask the cluster what is allocated now."),
+        click.option("--live", is_flag=True, help="Read the allocated GPUs from the cluster."),
         click.option(
             "--audit",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help="Take what is allocated from what `kvestigate audit --json FILE` wrote.",
+            help="Read the allocated GPUs from a file of `kvestigate audit --json FILE`.",
         ),
     )
 
@@ -58,14 +58,14 @@ def tunable_options(function: Decorated) -> Decorated:
             "pins",
             multiple=True,
             metavar="NAMESPACE/PATTERN",
-            help="Pods that are never moved; * stands for anything; repeatable.",
+            help="Never move these pods; * matches anything; repeatable.",
         ),
         click.option(
             "--exclude-node",
             "exclude_nodes",
             multiple=True,
             metavar="NODE",
-            help="Neither empty nor fill this node; repeatable.",
+            help="Do not move pods from or to this node; repeatable.",
         ),
         click.option(
             "--exclude-namespace",
@@ -80,7 +80,7 @@ def tunable_options(function: Decorated) -> Decorated:
             default="1",
             show_default=True,
             metavar="COUNT",
-            help="Empty nodes that are wanted; reported, not enforced.",
+            help="Wanted number of empty nodes; reported, not enforced.",
         ),
         click.option(
             "--donor-max-util",
@@ -88,7 +88,7 @@ def tunable_options(function: Decorated) -> Decorated:
             default=0.3,
             show_default=True,
             metavar="SHARE",
-            help="Empty nodes of which a smaller share is allocated.",
+            help="Empty nodes with a smaller share of allocated GPUs.",
         ),
     )
 
@@ -131,9 +131,9 @@ def _decorated(function: Decorated, *options: Callable[[Decorated], Decorated]) 
 async def analyze(
     options: GlobalOptions, audit: Path | None, live: bool, json_path: Path | None
 ) -> None:
-    """Say how scattered the free GPUs are.
+    """Show how the free GPUs are spread over the nodes.
 
-    Every figure is shown with its definition. An audit that was kept needs no cluster.
+    Every number is shown with its definition. With --audit no cluster is needed.
     """
     from kvestigate.optimize import operations
     from kvestigate.optimize.rendering import analysis_blocks
@@ -166,11 +166,11 @@ async def plan(
     tunables: Tunables,
     json_path: Path | None,
 ) -> None:
-    """Say which pods to move so that thin nodes become empty.
+    """Show which pods to move so that nodes become empty.
 
-    Nodes below --donor-max-util are emptied onto the other partial nodes: the largest pod
-    first, each where it leaves the least room. What fits nowhere is named and stays. Nothing
-    is changed.
+    Pods of nodes below --donor-max-util move to other partial nodes: the largest pod first, each
+    to the fitting node with the fewest free GPUs. Pods that fit nowhere are listed and stay.
+    Nothing is changed.
     """
     from kvestigate.optimize import operations
     from kvestigate.optimize.rendering import plan_blocks
@@ -199,7 +199,7 @@ async def plan(
     default=0.05,
     show_default=True,
     metavar="SHARE",
-    help="What is allocated on a node with less mean utilization is a ghost.",
+    help="A node with allocated GPUs and a lower mean utilization is a ghost.",
 )
 @click.option(
     "--samples",
@@ -207,7 +207,7 @@ async def plan(
     default="1",
     show_default=True,
     metavar="COUNT",
-    help="Rounds in which every GPU is read; 3 to 5 tell ghosts with confidence.",
+    help="How often every GPU is read; use 3 to 5 to confirm ghosts.",
 )
 @click.option(
     "--interval",
@@ -215,7 +215,7 @@ async def plan(
     default="1.0",
     show_default=True,
     metavar="DURATION",
-    help="Time between rounds, in seconds without a unit.",
+    help="Time between samples; a number without a unit is seconds.",
 )
 @through_daemon_set
 @json_option
@@ -229,11 +229,11 @@ async def probe_gpu(
     via: NodeAccess,
     json_path: Path | None,
 ) -> None:
-    """Ask nvidia-smi on every node what allocated GPUs really do.
+    """Measure with nvidia-smi on every node how allocated GPUs are used.
 
-    Shows every reading, use of compute, memory and power, nodes that are ghosts (allocated,
-    and idle), what that wastes, and what the fleet draws in a year. Reads only; the hosts are
-    reached through the node-access DaemonSet.
+    Shows every reading, the use of compute, memory and power, nodes that are ghosts (allocated but
+    idle), the power that they waste, and an energy forecast. Changes nothing. nvidia-smi runs on
+    the hosts through the node-access DaemonSet.
     """
     from kvestigate.optimize.probe import ProbeOptions, probe
     from kvestigate.optimize.probe_views import probe_blocks
@@ -267,13 +267,13 @@ async def probe_gpu(
     default="4",
     show_default=True,
     metavar="COUNT",
-    help="Pods that are evicted at a time.",
+    help="Pods that are evicted at the same time.",
 )
 @click.option(
     "--grace-period",
     type=whole_number(0, 86_400),
     metavar="SECONDS",
-    help="Time that pods get to stop, instead of their own.",
+    help="Grace period for pods to stop, instead of their own.",
 )
 @click.option(
     "--timeout",
@@ -281,7 +281,7 @@ async def probe_gpu(
     default="5m",
     show_default=True,
     metavar="DURATION",
-    help="How long a wave may take: for pods to go and for budgets to let them.",
+    help="How long to wait in a wave for pods to terminate and for budgets.",
 )
 @json_option
 @writes(Consequence.DISRUPTS_WORKLOADS)
@@ -296,12 +296,11 @@ async def apply(
     json_path: Path | None,
     confirmation: Confirmation,
 ) -> int:
-    """Carry a consolidation plan out: cordon the donors, evict in waves.
+    """Carry out a consolidation plan: cordon the donors, evict pods in waves.
 
-    The plan is that of `optimize plan`. A pod that has moved since, or that could not start
-    again on its target, is kept. Disruption budgets are respected, and when a pod does not go
-    there is no further wave. Exit code 6 when pods are kept or a budget holds one, 7 when one
-    takes too long to go.
+    The plan is the one of `optimize plan`. A pod that is no longer on its donor, or that could not
+    start on its target, is kept. PodDisruptionBudgets are respected. If a pod is not evicted, there
+    is no further wave. Exit code 6 if pods are kept or blocked by a budget, 7 after --timeout.
     """
     from kvestigate.optimize.apply import ApplyOptions
     from kvestigate.optimize.apply import apply as carry_out
@@ -346,9 +345,9 @@ def _source(audit: Path | None, live: bool) -> Source:
     try:
         return Source(audit.read_text(encoding="utf-8"), live=live, name=str(audit))
     except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "it is no text"
+        said = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         raise InputError(
             f"cannot be read: {said}",
             where=str(audit),
-            hint="`kvestigate audit --json FILE` writes such files",
+            hint="create one with `kvestigate audit --json FILE`",
         ) from error

@@ -26,14 +26,14 @@ from kvestigate.cli.progress import counting
     "-A",
     "--all-namespaces",
     is_flag=True,
-    help="Pods of all namespaces, also with -n; without -n these are meant anyway.",
+    help="List the pods of all namespaces. This is the default without -n.",
 )
 async def pods(options: GlobalOptions, selector: str, all_namespaces: bool) -> None:
-    """List pods, of one namespace with -n, else of all."""
+    """List the pods of all namespaces, or of one with -n."""
     from kvestigate.inspection.lists import PodsOptions, list_pods, pods_blocks
     from kvestigate.kube.selectors import parse_labels
 
-    parse_labels(selector)  # here a mistake is shown by the character
+    parse_labels(selector)  # this error points at the character, the server's does not
     wanted = PodsOptions("" if all_namespaces else options.namespace, selector)
     with counting() as progress:
         found = await list_pods(access_of(options), wanted, progress)

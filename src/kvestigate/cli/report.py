@@ -16,7 +16,7 @@ from kvestigate.cli.progress import counting
 
 @group("report")
 def report() -> None:
-    """One report of the audit on its own."""
+    """Run one report of the audit."""
 
 
 @command("list", into=report, examples=("kvestigate report list", "kvestigate report list -o wide"))
@@ -45,7 +45,9 @@ async def run(options: GlobalOptions, name: str, json_path: Path | None) -> None
     from kvestigate.reports.rendering import report_blocks
     from kvestigate.reports.run import RunOptions, collect
 
-    chosen = RunOptions(find(name).name, options.namespace)  # a mistyped name needs no cluster
+    chosen = RunOptions(
+        find(name).name, options.namespace
+    )  # a mistyped name fails before a cluster is read
     with counting() as progress:
         result = await collect(access_of(options), chosen, progress)
     emit(options, result, report_blocks)

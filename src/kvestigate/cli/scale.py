@@ -26,9 +26,9 @@ from kvestigate.cli.parameters import whole_number
 async def scale(
     options: GlobalOptions, name: str, replicas: int, confirmation: Confirmation
 ) -> None:
-    """Set how many replicas a Deployment has; 0 stops it without deleting it.
+    """Set the number of replicas of a Deployment; 0 stops it without deleting it.
 
-    A StatefulSet or ReplicaSet is named with its kind: statefulset/NAME.
+    For a StatefulSet or ReplicaSet, give the kind: statefulset/NAME.
     """
     from kvestigate.nodeops.scale import ScaleOptions, scaling_blocks
     from kvestigate.nodeops.scale import scale as collect

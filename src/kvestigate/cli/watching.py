@@ -14,7 +14,7 @@ from kvestigate.fanout.results import progress_line
 from kvestigate.render.blocks import one_line, printable
 
 if TYPE_CHECKING:
-    from kvestigate.fanout.results import Told
+    from kvestigate.fanout.results import TargetResult
 
 _ERASE = "\r\x1b[K"
 _EVERY = 1.0
@@ -33,7 +33,7 @@ class Lines:
     def begun(self, target: str, /) -> None:
         self._running[target] = time.monotonic()
 
-    def ended(self, result: Told, /) -> None:
+    def ended(self, result: TargetResult, /) -> None:
         self._running.pop(result.target.name, None)
         self.erase()
         self._stream.write(f"{one_line(printable(progress_line(result)))}\n")

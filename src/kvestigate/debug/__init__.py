@@ -1,1 +1,1 @@
-"""How are we talking to this cluster, and what is slow about it?"""
+"""Diagnosing the connection to a cluster and its speed."""

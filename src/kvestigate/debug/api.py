@@ -1,4 +1,4 @@
-"""`debug api`: one GET through our client, and everything the answer says."""
+"""`debug api`: one GET request, with the status, times and headers of the answer."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OF_INTEREST = (
     "server",
     "via",
 )
-"""What tells a server from a proxy in front of it, and who throttled us."""
+"""Headers that show a proxy in front of the server, or throttling."""
 
 _NAMESPACE = re.compile(r"(/api/[^/]+|/apis/[^/]+/[^/]+)/namespaces/([^/]+)/([^/]+)$")
 
@@ -40,7 +40,7 @@ BODY_LIMIT = 16 * 1024 * 1024
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
     path: str = "/version"
-    """`/api/v1/nodes?limit=1`; percent-encoding is done where it is missing."""
+    """`/api/v1/nodes?limit=1`; characters that need percent-encoding are encoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +49,17 @@ class Answer:
     path: str
     status: int
     head_seconds: float
-    """Until the head had come, connecting included."""
+    """Until the response headers arrived, connecting included."""
     total_seconds: float
     size: int
     """Bytes of the body, decompressed."""
     headers: dict[str, str]
-    """Those of interest."""
+    """The headers in `OF_INTEREST`."""
     body: str
     truncated: bool = field(default=False)
 
     def failure(self) -> ApiError | None:
-        """The error that other commands would have made of this answer."""
+        """The error that other commands raise for this answer; None if it is a success."""
         if 200 <= self.status < 300:
             return None
         error = failure(_request(self.path), self.status, self.body.encode())
@@ -69,7 +69,7 @@ class Answer:
 
 
 async def collect(access: Access, options: RequestOptions) -> Answer:
-    """One attempt, without retries: they would hide what is to be seen."""
+    """One attempt without retries, which would hide problems."""
     request = _request(options.path)
     started = time.perf_counter()
     async with connect(access) as api:
@@ -81,7 +81,7 @@ async def collect(access: Access, options: RequestOptions) -> Answer:
                 body = await incoming.read()
         except TimeoutError:
             raise DeadlineExceeded(
-                f"the body of {options.path} did not end in {timeout:g} s"
+                f"the response body of {options.path} was not complete within {timeout:g} s"
             ) from None
         finally:
             await incoming.aclose()
@@ -107,17 +107,17 @@ _ROOTS = ("/api", "/apis", "/version", "/healthz", "/livez", "/readyz", "/metric
 
 
 def near_path(target: str) -> str:
-    """The hint for a path that is not there: the known one that looks most like it."""
+    """The hint for an unknown path: the most similar known path."""
     import difflib
 
     path = target.partition("?")[0].rstrip("/")
     inside = _NAMESPACE.match(path)
-    # Compared without the namespace, whose name would say nothing about the type.
+    # Compared without the namespace, because its name says nothing about the type.
     wanted = f"{inside[1]}/{inside[3]}" if inside else path
     known = [*_ROOTS, *(resource.path() for resource in registry())]
     near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.75)
     if not near or near[0] == wanted:
-        return "`kvestigate debug api /apis` lists the groups that the server has"
+        return "`kvestigate debug api /apis` lists the API groups of the server"
     found = near[0]
     if inside:
         prefix, _, plural = found.rpartition("/")
@@ -126,7 +126,7 @@ def near_path(target: str) -> str:
 
 
 def indented(body: str) -> str:
-    """A JSON body with two spaces a level; any other as it is."""
+    """A JSON body indented by two spaces; any other body unchanged."""
     try:
         return msgspec.json.format(body, indent=2)
     except msgspec.DecodeError:
@@ -138,7 +138,7 @@ def _request(target: str) -> Request:
         raise InputError(
             f"the path {target!r} does not start with /",
             where="PATH",
-            hint=f"write /{target}; `kvestigate debug api /api/v1` lists what v1 has",
+            hint=f"write /{target}; `kvestigate debug api /api/v1` lists the resources of v1",
         )
     path, _, query = target.partition("?")
     return Request(
@@ -151,7 +151,7 @@ def _request(target: str) -> Request:
 
 OPERATION = Operation(
     name="debug.api",
-    summary="GET a path through our client, with our credentials.",
+    summary="GET a path of the API server with your credentials.",
     input=RequestOptions,
     output=Answer,
     effect=Effect.READ,

@@ -1,4 +1,4 @@
-"""Who signed what we trust: the certificates of a CA bundle, read without judging them. Pure."""
+"""The certificates of a CA bundle, without validating them. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Authority:
 
 
 def authorities(bundle: bytes) -> tuple[Authority, ...]:
-    """One entry a certificate; empty when the bundle does not parse, which connecting reports."""
+    """Empty if the bundle cannot be parsed; connecting reports that error."""
     from cryptography import x509
 
     try:

@@ -1,7 +1,6 @@
-"""`debug context`: which cluster, as whom, and whether the server agrees.
+"""`debug context`: which cluster is used, and as whom the server sees the user.
 
-Everything that is known without the server is known without it: a failure to reach it is
-part of the report.
+If the server cannot be reached, the report has the local part and the problem.
 """
 
 from __future__ import annotations
@@ -19,12 +18,12 @@ from kvestigate.operation import Effect, Operation
 
 @dataclass(frozen=True, slots=True)
 class ContextOptions:
-    """Nothing: the context is what is asked about."""
+    """`debug context` has no options."""
 
 
 @dataclass(frozen=True, slots=True)
 class TlsFacts:
-    """How we know that the server is the right one."""
+    """How the server's certificate is verified."""
 
     verified: bool
     trust: str
@@ -50,16 +49,16 @@ class ContextReport:
     tls: TlsFacts | None
     """None over plain http."""
     proxy: str
-    """Without its password."""
+    """The proxy URL without its password."""
     server_version: str = ""
     platform: str = ""
     identity: Identity | None = None
     problem: str = ""
-    """Why there is nothing from the server, or not all."""
+    """Why the server's part of the report is missing or incomplete."""
 
 
 async def look(access: Access) -> tuple[ContextReport, KvestigateError | None]:
-    """The report, and the failure that kept the server's part out of it."""
+    """The report, and the error if the server's part is missing."""
     report = local_facts(access)
     try:
         async with connect(access) as api:
@@ -70,7 +69,7 @@ async def look(access: Access) -> tuple[ContextReport, KvestigateError | None]:
                 platform=str(version.get("platform", "")),
             )
             report = replace(report, identity=await whoami(api))
-            # A plugin is known by its answer once it has run.
+            # A credential plugin has an identity only after it has run.
             return replace(report, authentication=access.credentials.describe()), None
     except KvestigateError as failure:
         return replace(report, problem=failure.message), failure
@@ -82,7 +81,7 @@ async def collect(access: Access, options: ContextOptions) -> ContextReport:
 
 
 def local_facts(access: Access) -> ContextReport:
-    """What is known before anything is sent."""
+    """The part of the report that needs no server."""
     return ContextReport(
         source=access.source,
         files=tuple(str(file) for file in access.files),
@@ -134,7 +133,7 @@ def _without_password(url: str) -> str:
 
 OPERATION = Operation(
     name="debug.context",
-    summary="Show the resolved access to the cluster, and how authentication is sent.",
+    summary="Show which cluster is used, and how you authenticate.",
     input=ContextOptions,
     output=ContextReport,
     effect=Effect.READ,

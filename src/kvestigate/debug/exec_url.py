@@ -1,6 +1,6 @@
-"""`debug exec-url`: the URLs of an exec into a pod, and what the server says to a handshake.
+"""`debug exec-url`: the URLs of an exec into a pod, and the result of a handshake.
 
-The handshake is a real one: it runs `true` in the container.
+The handshake is real: it runs `true` in the container.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Handshake:
     offered: str
     accepted: bool
     answer: str
-    """What the server said: the subprotocol and the command's status, or the refusal."""
+    """The subprotocol and the status of the command, or the server's refusal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class ExecUrlReport:
     node: str
     phase: str
     http_url: str
-    """What SPDY clients POST to."""
+    """The URL that SPDY clients POST to."""
     websocket_url: str
     handshakes: tuple[Handshake, ...]
 
@@ -96,27 +96,27 @@ async def _attempt(api: Api, request: Request, subprotocol: str) -> Handshake:
         return Handshake(subprotocol, accepted=False, answer=refused.message)
     try:
         async with asyncio.timeout(_PATIENCE):
-            said = await _status(socket)
+            status = await _status(socket)
     except TimeoutError:
-        said = f"no exit status within {_PATIENCE:g} s"
+        status = f"no exit status within {_PATIENCE:g} s"
     finally:
         await socket.close()
-    return Handshake(subprotocol, accepted=True, answer=f"101, speaks {socket.subprotocol}; {said}")
+    return Handshake(subprotocol, accepted=True, answer=f"101, {socket.subprotocol}; {status}")
 
 
 async def _status(socket: WebSocket) -> str:
-    """What the error channel says about the command."""
-    said = b""
+    """The status of the command, from the error channel."""
+    received = b""
     while (message := await socket.receive()) is not None:
         data = message.encode() if isinstance(message, str) else message
         if data[:1] == bytes((Channel.ERROR,)):
-            said += data[1:]
-    if not said:
-        return "closed without an exit status"
+            received += data[1:]
+    if not received:
+        return "the connection was closed without an exit status"
     try:
-        status = msgspec.json.decode(said)
+        status = msgspec.json.decode(received)
     except msgspec.DecodeError:
-        return said.decode("utf-8", "replace")
+        return received.decode("utf-8", "replace")
     if status.get("status") == "Success":
         return "the command `true` succeeded"
     return f"the command `true` failed: {status.get('message', '')}"
@@ -124,10 +124,10 @@ async def _status(socket: WebSocket) -> str:
 
 OPERATION = Operation(
     name="debug.exec-url",
-    summary="Show the URLs of an exec into a pod, and attempt the handshake.",
+    summary="Show the URLs of an exec into a pod, and try the handshake.",
     input=ExecUrlOptions,
     output=ExecUrlReport,
-    # `true` changes nothing, though a server's audit log will say that we executed something.
+    # `true` changes nothing, but it appears in the server's audit log.
     effect=Effect.READ,
     handler=collect,
 )

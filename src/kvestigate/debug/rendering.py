@@ -1,4 +1,4 @@
-"""The reports of `debug` for people. Pure."""
+"""The results of `debug` as blocks. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Pairs = list[tuple[str, str | Cell]]
 
 
 def context_blocks(report: ContextReport) -> Sequence[Block]:
-    """Where it comes from, where it goes, as whom, and what the server says."""
+    """The source of the configuration, the server, the user, and the server's view."""
     pairs: Pairs = [
         ("source", report.source),
         *(("kubeconfig", file) for file in report.files),
@@ -36,7 +36,7 @@ def context_blocks(report: ContextReport) -> Sequence[Block]:
 
 def _tls(tls: TlsFacts | None) -> Pairs:
     if tls is None:
-        return [("tls", Cell("none: plain http, credentials are not sent", Tone.WARN))]
+        return [("tls", Cell("none (plain http; credentials are not sent)", Tone.WARN))]
     if not tls.verified:
         return [("tls", Cell("NOT VERIFIED: insecure-skip-tls-verify is set", Tone.BAD))]
     return [
@@ -63,7 +63,7 @@ def _identity(identity: Identity) -> str:
 
 
 def answer_blocks(answer: Answer) -> Sequence[Block]:
-    """The head as facts, the body as it came, JSON indented."""
+    """The status and headers as facts, then the body, JSON indented."""
     good = 200 <= answer.status < 300
     facts = Facts(
         [
@@ -72,7 +72,7 @@ def answer_blocks(answer: Answer) -> Sequence[Block]:
             (
                 "time",
                 f"{milliseconds(answer.total_seconds)} "
-                f"(head after {milliseconds(answer.head_seconds)})",
+                f"(headers after {milliseconds(answer.head_seconds)})",
             ),
             ("size", size(answer.size)),
             *answer.headers.items(),
@@ -81,12 +81,12 @@ def answer_blocks(answer: Answer) -> Sequence[Block]:
     body = indented(answer.body).rstrip("\n")
     blocks: list[Block] = [facts, *([text(body)] if body else [])]
     if answer.truncated:
-        blocks.append(text("The rest of the body is left out.", Tone.WARN))
+        blocks.append(text("the rest of the body is not shown", Tone.WARN))
     return blocks
 
 
 def timing_blocks(report: TimingReport) -> Sequence[Block]:
-    """A row a call, the new connection first, and the verdict."""
+    """One row for each call, first on a new connection, then the verdict."""
     columns = (
         Column("call"),
         Column("connection"),
@@ -95,7 +95,7 @@ def timing_blocks(report: TimingReport) -> Sequence[Block]:
         Column("slowest", number=True),
         Column("size", number=True),
     )
-    rows = [_row(report.connecting, "new"), *(_row(sample, "kept") for sample in report.calls)]
+    rows = [_row(report.connecting, "new"), *(_row(sample, "open") for sample in report.calls)]
     healthy = report.verdict.startswith("healthy")
     return [
         text(f"{report.server}, {report.samples} samples each"),
@@ -112,7 +112,7 @@ def _row(sample: Sample, connection: str) -> list[str | Cell]:
 
 
 def exec_url_blocks(report: ExecUrlReport) -> Sequence[Block]:
-    """Where an exec would go, and how far it gets."""
+    """The URLs of an exec, and the result of each handshake."""
     facts = Facts(
         [
             ("pod", f"{report.namespace}/{report.pod}"),

@@ -1,4 +1,4 @@
-"""`debug timing`: how long representative calls take, and what that says."""
+"""`debug timing`: how long typical calls take, and a verdict."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kvestigate.operation import Effect, Operation
 _JSON = "application/json"
 _DISCOVERY = f"{_JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,{_JSON}"
 
-# What almost every command does: ask who is there, learn the types, list the small and the large.
+# The calls that almost every command makes: version, discovery, small lists, a large list.
 CALLS: tuple[tuple[str, str, str, str], ...] = (
     ("version", "/version", "", _JSON),
     ("discovery", "/apis", "", _DISCOVERY),
@@ -31,7 +31,7 @@ CALLS: tuple[tuple[str, str, str, str], ...] = (
 @dataclass(frozen=True, slots=True)
 class TimingOptions:
     samples: int = 5
-    """How often each call is made."""
+    """The number of calls of each kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +41,12 @@ class TimingReport:
     connecting: Sample
     """The first call of a new client: name lookup, TCP, TLS and credentials included."""
     calls: tuple[Sample, ...]
-    """On one kept connection."""
+    """Calls on one open connection."""
     verdict: str
 
 
 async def collect(access: Access, options: TimingOptions) -> TimingReport:
-    """Measure, one call after the other so that they do not slow each other."""
+    """One call after the other, so that they do not slow each other down."""
     version = _request(*CALLS[0][1:])
 
     async def anew() -> int:
@@ -55,7 +55,7 @@ async def collect(access: Access, options: TimingOptions) -> TimingReport:
 
     connecting = await _measure("version", anew, options.samples)
     async with connect(access) as api:
-        # So that the first of the measured calls finds a connection too.
+        # Opens the connection before the first measured call.
         await api.exchange.body(version)
         calls = [
             await _measure(name, _on(api, _request(path, query, accept)), options.samples)
@@ -82,7 +82,7 @@ def _on(api: Api, request: Request) -> Callable[[], Awaitable[int]]:
 
 
 async def _measure(name: str, call: Callable[[], Awaitable[int]], samples: int) -> Sample:
-    """A refusal is a result: someone who may not list nodes still has a slow cluster."""
+    """A refused call is a sample with a problem; the other calls are still measured."""
     seconds: list[float] = []
     size = 0
     for _ in range(samples):
@@ -97,7 +97,7 @@ async def _measure(name: str, call: Callable[[], Awaitable[int]], samples: int) 
 
 OPERATION = Operation(
     name="debug.timing",
-    summary="Time representative calls to find out what is slow.",
+    summary="Measure typical calls to find out what is slow.",
     input=TimingOptions,
     output=TimingReport,
     effect=Effect.READ,

@@ -1,4 +1,4 @@
-"""What a set of timings says about a cluster. Pure."""
+"""The verdict on a set of timings. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from kvestigate.render.human import milliseconds, size
 
-# A trivial call across an ocean takes about this long; more is not distance alone.
+# A trivial call across an ocean takes about this long.
 SLOW_CALL = 0.3
-# Name lookup, TCP and TLS are four round trips; a credential plugin is usually what makes more.
+# Name lookup, TCP and TLS are four round trips; more is usually a credential plugin.
 SLOW_CONNECTING = 0.5
-# Half a thousand pods are a few megabytes: a healthy server sends them in tens of milliseconds.
+# 500 pods are a few megabytes, which a healthy server sends in tens of milliseconds.
 SLOW_LIST = 2.0
 
 
@@ -21,20 +21,20 @@ class Sample:
 
     name: str
     p50: float = 0.0
-    """Seconds until the whole body was there; so are the others."""
+    """Median of the seconds until the whole body had arrived."""
     fastest: float = 0.0
     slowest: float = 0.0
     size: int = 0
     """Bytes of the body, decompressed."""
     problem: str = ""
-    """What the server said instead of an answer."""
+    """The server's error message; empty if the call succeeded."""
 
 
 def verdict(connecting: Sample, calls: Sequence[Sample]) -> str:
-    """One line that names the worst of it; `calls` begins with the trivial one."""
+    """One line that names the worst problem; the first of `calls` is the trivial call."""
     trivial, *lists = calls
     if trivial.problem:
-        return f"no verdict: the server refuses even a trivial call: {trivial.problem}"
+        return f"unknown (the server refuses even /version: {trivial.problem})"
     if trivial.p50 > SLOW_CALL:
         return (
             f"slow network or overloaded server: a trivial call takes {milliseconds(trivial.p50)} "
@@ -44,13 +44,13 @@ def verdict(connecting: Sample, calls: Sequence[Sample]) -> str:
     if extra > SLOW_CONNECTING:
         return (
             f"connecting is slow: {milliseconds(extra)} more than a call on an open connection; "
-            "look at name lookup, the proxy and the credential plugin"
+            "check name lookup, the proxy and the credential plugin"
         )
     answered = [sample for sample in lists if not sample.problem]
     slowest = max(answered, key=lambda sample: sample.p50, default=trivial)
     if slowest.p50 > SLOW_LIST:
         return (
-            f"large answers are slow: {slowest.name} takes {milliseconds(slowest.p50)} "
+            f"large responses are slow: {slowest.name} takes {milliseconds(slowest.p50)} "
             f"for {size(slowest.size)}; the server or the bandwidth is the limit"
         )
     return (

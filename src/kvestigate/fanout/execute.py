@@ -14,7 +14,7 @@ from kvestigate.node_access.remote import Output, Remote, TookTooLong
 from kvestigate.operation import Effect, Operation
 
 _KEPT = 256 * 1024
-"""Bytes of each output of each target, unless all of it is asked for."""
+"""Bytes kept of stdout and of stderr of each target without --full."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class ExecOptions:
     """Seconds for each target."""
     max_parallel: int = AT_MOST
     full: bool = False
-    """Keep all output, however much it is."""
+    """Keep the whole output."""
     dry_run: bool = False
 
 
@@ -50,7 +50,7 @@ async def execute(access: Access, options: ExecOptions, watcher: Watcher | None 
 
 
 def planned(targets: Targets, command: tuple[str, ...]) -> tuple[Ran, ...]:
-    """What would be run where: PURE."""
+    """PURE. The commands that would run."""
     return (
         *(Ran(Place.of(it), Outcome.PLANNED, it.argv(command)) for it in targets.found),
         *(Ran(Place.of(it), Outcome.UNREACHABLE, error=it.reason) for it in targets.unreachable),
@@ -92,7 +92,7 @@ OPERATION = Operation(
     summary="Run a command on every selected node or pod, a few at a time.",
     input=ExecOptions,
     output=Executed,
-    # What the command does is up to the command.
+    # The command may change anything.
     effect=Effect.WRITE,
     handler=execute,
 )

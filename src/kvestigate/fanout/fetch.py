@@ -1,4 +1,4 @@
-"""`fanout fetch`: a file or a tree of every target, each in a directory of its own."""
+"""`fanout fetch`: copy a file or directory of every target into a directory per target."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kvestigate.fanout.unpack import unpack
 from kvestigate.operation import Effect, Operation
 
 _ANSWER_BYTES = 16 * 1024 * 1024
-"""Of each target, when the files are not written but given as an answer."""
+"""The most bytes per target when the archives are returned instead of written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Fetched:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """What one target sent."""
+    """The files of one target."""
 
     name: str
     tar: bytes
@@ -63,7 +63,7 @@ class Archives:
 async def fetch(
     access: Access, options: FetchOptions, directory: Path, watcher: Watcher | None = None
 ) -> Fetched:
-    """Into `directory/TARGET/NAME`, each of which is complete or not there."""
+    """Into `directory/TARGET/NAME`, each either complete or absent."""
     name = _name(options.path)
     async with aimed(access, options.targets) as (api, targets):
         if options.dry_run:
@@ -80,7 +80,7 @@ async def fetch(
 
 
 async def archives(access: Access, options: FetchOptions) -> Archives:
-    """As tar archives, for whoever has no directory here."""
+    """As tar archives, for callers without a local directory."""
     _name(options.path)
     kept: list[Archive] = []
 
@@ -100,7 +100,7 @@ async def archives(access: Access, options: FetchOptions) -> Archives:
 
 
 def planned(targets: Targets, where: Callable[[Target], Path | str]) -> tuple[Transferred, ...]:
-    """What would be transferred whither: PURE."""
+    """PURE. The paths that would be written."""
     return (
         *(Transferred(Place.of(it), Outcome.PLANNED, str(where(it))) for it in targets.found),
         *(_failed(Place.of(it), Outcome.UNREACHABLE, it.reason) for it in targets.unreachable),
@@ -112,19 +112,17 @@ def _failed(place: Place, outcome: Outcome, error: str) -> Transferred:
 
 
 def _name(path: str) -> str:
-    """What the fetched file or directory is called here."""
+    """The local name of the fetched file or directory."""
     pure = PurePosixPath(path)
     if not pure.is_absolute() or ".." in pure.parts:
-        raise UsageError(
-            f"PATH {path!r} is not absolute", hint="write it as on the target: /etc/hosts"
-        )
+        raise UsageError(f"PATH {path!r} is not absolute", hint="write for example /etc/hosts")
     return pure.name or "root"
 
 
 def _check_name(target: str) -> None:
-    """The server chooses it, and it must not choose where we write."""
+    """The server chooses the name, so it must not contain a path."""
     if target in ("", ".", "..") or "/" in target or "\0" in target:
-        raise KvestigateError(f"{target!r} is no name of a directory")
+        raise KvestigateError(f"{target!r} is not a valid name of a directory")
 
 
 async def _into(api: Api, target: Target, options: FetchOptions, destination: Path) -> Transferred:
@@ -133,7 +131,7 @@ async def _into(api: Api, target: Target, options: FetchOptions, destination: Pa
         work = Path(tempfile.mkdtemp(dir=destination.parent, prefix=f".{destination.name}."))
     except OSError as error:
         raise InputError(
-            f"cannot write there: {error.strerror}",
+            f"cannot be written: {error.strerror}",
             where=str(destination.parent),
             hint="give a directory that you may write to",
         ) from error
@@ -174,7 +172,7 @@ async def _receive(
 
 
 def _replace(new: Path, destination: Path, old: Path) -> None:
-    """Put `new` where `destination` is; what was there is moved away first if it is in the way."""
+    """Move `new` to `destination`; an existing directory is moved to `old` first."""
     if destination.is_dir() and not destination.is_symlink():
         destination.rename(old)
     elif new.is_dir() and os.path.lexists(destination):

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from kvestigate.errors import DeadlineExceeded, KvestigateError
-from kvestigate.fanout.results import Outcome, Place, Ran, Told, Transferred
+from kvestigate.fanout.results import Outcome, Place, Ran, TargetResult, Transferred
 from kvestigate.fanout.targets import Target, Targets
 
 R = TypeVar("R", Ran, Transferred)
@@ -19,20 +19,20 @@ SECONDS = 60.0
 
 
 class Watcher(Protocol):
-    """Who is told how a fan-out goes, as it goes."""
+    """Receives the progress of a fan-out."""
 
     def begun(self, target: str, /) -> None: ...
 
-    def ended(self, result: Told, /) -> None: ...
+    def ended(self, result: TargetResult, /) -> None: ...
 
 
 class Nobody:
-    """A watcher who does not care."""
+    """A watcher that ignores the progress."""
 
     def begun(self, target: str, /) -> None:
         pass
 
-    def ended(self, result: Told, /) -> None:
+    def ended(self, result: TargetResult, /) -> None:
         pass
 
 
@@ -44,9 +44,9 @@ async def fan_out(
     at_most: int,
     watcher: Watcher,
 ) -> tuple[R, ...]:
-    """A result for each target, in the order of their names.
+    """A result for each target, sorted by name.
 
-    An expected failure is a result. Whoever cancels this ends the work on all targets.
+    A KvestigateError of one target is its result. Cancelling this stops the work on all targets.
     """
     turn = asyncio.Semaphore(at_most)
 
@@ -76,12 +76,12 @@ async def _timed(
     try:
         result = await work(target)
     except DeadlineExceeded as late:
-        result = failed(Place.of(target), Outcome.TIMEOUT, _why(target, late))
+        result = failed(Place.of(target), Outcome.TIMEOUT, _message(target, late))
     except KvestigateError as error:
-        result = failed(Place.of(target), Outcome.ERROR, _why(target, error))
+        result = failed(Place.of(target), Outcome.ERROR, _message(target, error))
     return replace(result, seconds=round(time.monotonic() - began, 3))
 
 
-def _why(target: Target, error: KvestigateError) -> str:
-    """Without the name, which stands before it anyway."""
+def _message(target: Target, error: KvestigateError) -> str:
+    """The error message without the name of the target, which is shown before it."""
     return error.message.removeprefix(f"{target.name}: ")

@@ -1,4 +1,4 @@
-"""`fanout push`: one file to every target, each of which has the old one or the new one."""
+"""`fanout push`: write one file on every target, atomically."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kvestigate.fanout.results import Outcome, Place, Transferred
 from kvestigate.fanout.targets import Target, TargetOptions
 from kvestigate.operation import Effect, Operation
 
-# Beside the file and renamed: nobody ever reads a part of it. A link keeps pointing where it
-# points, and a file that was there keeps its owner and its mode. When nobody listens any more,
-# the shell must not end by complaining about it before it has cleaned up.
+# Writes a new file beside the old one and renames it, so that nobody reads a part of it. A link is
+# kept and its target is replaced; an existing file keeps its owner and mode. PIPE is ignored, so
+# that the shell cleans up even when the connection is gone.
 _SCRIPT = """
 path=$1 mode=$2 size=$3
 if [ -L "$path" ]; then path=$(readlink -f -- "$path"); fi
@@ -50,12 +50,12 @@ class PushOptions:
     path: str
     """Absolute: on the host of a node, in the container of a pod."""
     mode: int = 0o644
-    """Of a file that is new there; one that exists keeps its own."""
+    """The mode of a new file; an existing file keeps its own."""
     timeout: float = SECONDS
     """Seconds for each target."""
     max_parallel: int = AT_MOST
     apply: bool = False
-    """False: only look whither it would go."""
+    """False: only show the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ async def push(access: Access, options: PushOptions, watcher: Watcher | None = N
 
 
 def check(path: str) -> None:
-    """UsageError for what names no file on every target alike: PURE."""
+    """PURE. Raises UsageError if `path` is not the absolute path of a file."""
     pure = PurePosixPath(path)
     if not pure.is_absolute() or ".." in pure.parts or not pure.name or path.endswith("/"):
         raise UsageError(
             f"REMOTE {path!r} is not the absolute path of a file",
-            hint="write it as on the target: /etc/hosts.allow",
+            hint="write for example /etc/hosts.allow",
         )
 
 
@@ -98,8 +98,8 @@ async def _write(api: Api, target: Target, options: PushOptions) -> Transferred:
     command = ("sh", "-euc", _SCRIPT, "push", options.path, f"{options.mode:o}", str(size))
     done = await remote(api, target).run(command, stdin=options.content, timeout=options.timeout)
     if done.exit_code:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise KvestigateError(said[0] if said else f"exit code {done.exit_code}")
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise KvestigateError(lines[0] if lines else f"exit code {done.exit_code}")
     return Transferred(Place.of(target), Outcome.OK, options.path, files=1, bytes=size)
 
 
@@ -108,7 +108,7 @@ OPERATION = Operation(
     summary="Write a file to every selected node or pod.",
     input=PushOptions,
     output=Pushed,
-    # It replaces what was there.
+    # It replaces an existing file.
     effect=Effect.DESTROY,
     handler=push,
 )

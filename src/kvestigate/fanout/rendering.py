@@ -8,12 +8,21 @@ from collections.abc import Sequence
 from kvestigate.fanout.execute import Executed
 from kvestigate.fanout.fetch import Fetched
 from kvestigate.fanout.push import Pushed
-from kvestigate.fanout.results import Outcome, Ran, Told, Transferred, cut, failures, summary
+from kvestigate.fanout.results import (
+    Outcome,
+    Ran,
+    TargetResult,
+    Transferred,
+    cut,
+    failures,
+    summary,
+)
 from kvestigate.fanout.targets import TargetKind, Targets
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+from kvestigate.render.human import counted
 
 _LINES = 50
-"""Of one target's output, unless all of it is asked for."""
+"""Lines of output shown for each target without --full."""
 
 
 def targets_blocks(targets: Targets) -> Sequence[Block]:
@@ -41,7 +50,7 @@ def targets_blocks(targets: Targets) -> Sequence[Block]:
         [it.name, it.node or "-", "-", "-", "-", Cell(it.reason, Tone.BAD)]
         for it in targets.unreachable
     ]
-    count = f"{len(targets.found)} of {len(rows)} can be reached"
+    count = f"{len(targets.found)} of {counted(len(rows), 'target')} can be reached"
     return [Table(columns, rows), text(count, Tone.BAD if targets.unreachable else Tone.GOOD)]
 
 
@@ -52,22 +61,22 @@ def executed_blocks(done: Executed, *, full: bool = False) -> Sequence[Block]:
         return [_table(done.results), _verdict(done.results)]
     blocks: list[Block] = []
     for it in done.results:
-        blocks.append(text(f"== {it.target.name}: {_said(it)} ==", _tone(it)))
+        blocks.append(text(f"== {it.target.name}: {_ending(it)} ==", _tone(it)))
         blocks += [text(output) for output in _outputs(it, full=full) if output]
     return [*blocks, _verdict(done.results)]
 
 
 def fetched_blocks(done: Fetched) -> Sequence[Block]:
     if any(it.outcome is Outcome.PLANNED for it in done.results):
-        return [_whither(done.results), text("nothing was fetched", Tone.DIM)]
+        return [_destinations(done.results), text("nothing was fetched", Tone.DIM)]
     return [_transfers(done.results), _verdict(done.results)]
 
 
 def pushed_blocks(done: Pushed) -> Sequence[Block]:
     if not done.applied:
         count = sum(it.outcome.good for it in done.results)
-        what = f"would write {done.bytes} bytes to {done.path} on {count} "
-        return [_whither(done.results), text(what + ("target" if count == 1 else "targets"))]
+        plan = f"would write {done.bytes} bytes to {done.path} on {counted(count, 'target')}"
+        return [_destinations(done.results), text(plan)]
     return [_transfers(done.results), _verdict(done.results)]
 
 
@@ -86,7 +95,7 @@ def _plan(results: Sequence[Ran]) -> Sequence[Block]:
 
 
 def _table(results: Sequence[Ran]) -> Table:
-    """One line a target, when nobody has said more than that."""
+    """One line for each target, if every output is one line."""
     columns = (
         Column("target"),
         Column("exit", number=True),
@@ -121,14 +130,14 @@ def _transfers(results: Sequence[Transferred]) -> Table:
             str(it.files),
             str(it.bytes),
             f"{it.seconds:.1f}",
-            it.error or it.path + _left_out(it),
+            it.error or it.path + _skipped(it),
         ]
         for it in results
     ]
     return Table(columns, rows)
 
 
-def _whither(results: Sequence[Transferred]) -> Table:
+def _destinations(results: Sequence[Transferred]) -> Table:
     columns = (Column("target"), Column("namespace"), Column("pod"), Column("path"))
     rows: list[list[str | Cell]] = [
         [
@@ -142,17 +151,17 @@ def _whither(results: Sequence[Transferred]) -> Table:
     return Table(columns, rows)
 
 
-def _left_out(result: Transferred) -> str:
+def _skipped(result: Transferred) -> str:
     if not result.skipped:
         return ""
     more = ", ..." if len(result.skipped) > 1 else ""
     named = f"{result.skipped[0]}{more}"
-    return f" ({len(result.skipped)} left out, links elsewhere or no files: {named})"
+    return f" ({len(result.skipped)} skipped, links out of the tree or special files: {named})"
 
 
 def _is_short(result: Ran) -> bool:
-    said = [it for it in (result.stdout, result.stderr, result.error) if it]
-    return not said or (len(said) == 1 and "\n" not in said[0].rstrip("\n"))
+    outputs = [output for output in (result.stdout, result.stderr, result.error) if output]
+    return not outputs or (len(outputs) == 1 and "\n" not in outputs[0].rstrip("\n"))
 
 
 def _outputs(result: Ran, *, full: bool) -> list[str]:
@@ -161,18 +170,18 @@ def _outputs(result: Ran, *, full: bool) -> list[str]:
         return [it.rstrip("\n") for it in outputs]
     shown = [cut(it, _LINES) for it in outputs]
     if result.truncated:
-        shown.append("... the rest was not kept; --full keeps all")
+        shown.append("... the rest was dropped; --full shows all")
     return shown
 
 
-def _said(result: Ran) -> str:
+def _ending(result: Ran) -> str:
     ended = result.outcome.value if result.exit_code is None else f"exit {result.exit_code}"
     return f"{ended}, {result.seconds:.1f} s"
 
 
-def _verdict(results: Sequence[Told]) -> Block:
+def _verdict(results: Sequence[TargetResult]) -> Block:
     return text(summary(results), Tone.BAD if failures(results) else Tone.GOOD)
 
 
-def _tone(result: Told) -> Tone:
+def _tone(result: TargetResult) -> Tone:
     return Tone.PLAIN if result.outcome.good else Tone.BAD

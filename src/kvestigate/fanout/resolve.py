@@ -1,4 +1,4 @@
-"""From what the user said to the targets that are there now."""
+"""Finding the targets of a fan-out in the cluster."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def collect(access: Access, options: TargetOptions) -> Targets:
 
 @asynccontextmanager
 async def aimed(access: Access, options: TargetOptions) -> AsyncIterator[tuple[Api, Targets]]:
-    """A connection for the block, and the targets behind it."""
+    """A connection for the block, and the targets."""
     options.check()
     if options.namespace:
         access = replace(access, namespace=options.namespace)
@@ -48,7 +48,7 @@ async def aimed(access: Access, options: TargetOptions) -> AsyncIterator[tuple[A
 
 
 async def resolve(api: Api, options: TargetOptions) -> Targets:
-    """NotFound if there is not one."""
+    """The selected targets. Raises NotFound if there are none."""
     if options.target is TargetKind.NODES:
         found = chosen_hosts(await reach(api, options.node_access), options)
     elif options.target is TargetKind.PODS:
@@ -72,7 +72,7 @@ async def _pods(api: Api, options: TargetOptions) -> Iterable[Pod]:
 
 
 async def _pods_of_deployment(api: Api, name: str) -> Iterable[Pod]:
-    """Those of its ReplicaSets: a selector alone might match the pods of others."""
+    """The pods of its ReplicaSets; the selector alone may match other pods."""
     deployment: dict[str, Any] = await get_named(api, DEPLOYMENTS, name, dict[str, Any])
     selector = str(from_label_selector(deployment["spec"]["selector"]))
     selection = Selection(api.namespace, labels=selector)
@@ -91,7 +91,7 @@ def _controller(owned: PartialObject | Pod) -> str:
 
 def _nothing(api: Api, options: TargetOptions) -> NotFound:
     if options.target is TargetKind.NODES:
-        return NotFound("no node is left to ask", hint="leave out an --exclude-node")
+        return NotFound("all nodes are excluded", hint="remove an --exclude-node")
     if options.target is TargetKind.DEPLOYMENT:
         return NotFound(
             f"no pod of deployment {options.deployment!r} is running",
@@ -100,13 +100,13 @@ def _nothing(api: Api, options: TargetOptions) -> NotFound:
     labels = f" with labels {options.selector}" if options.selector else ""
     return NotFound(
         f"no pod is running in namespace {api.namespace!r}{labels}",
-        hint="try another -n; `kvestigate pods` lists those of all namespaces",
+        hint="try another -n; `kvestigate pods` lists the pods of all namespaces",
     )
 
 
 OPERATION = Operation(
     name="fanout.targets",
-    summary="Show which nodes or pods a fan-out would reach; nothing is run.",
+    summary="Show the nodes or pods that a fan-out selects; nothing is run.",
     input=TargetOptions,
     output=Targets,
     effect=Effect.READ,

@@ -1,4 +1,4 @@
-"""What became of a fan-out, target by target. Pure."""
+"""The result of a fan-out on each target. Pure."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kvestigate.fanout.targets import Target, Unreachable
 
 class Outcome(enum.Enum):
     PLANNED = "planned"
-    """Nothing was done, as asked."""
+    """Nothing was done because of --dry-run or a missing confirmation."""
     OK = "ok"
     FAILED = "failed"
-    """The command said so, by its exit code."""
+    """The command ended with an exit code other than 0."""
     TIMEOUT = "timeout"
-    """It took too long and was ended."""
+    """The command took longer than the timeout and was stopped."""
     UNREACHABLE = "unreachable"
     ERROR = "error"
     """The command could not be run, or the file not be transferred."""
@@ -32,7 +32,7 @@ class Place:
     """The target of a result."""
 
     name: str
-    """Of the node or the pod."""
+    """The name of the node or the pod."""
     node: str
     namespace: str = ""
     pod: str = ""
@@ -45,8 +45,8 @@ class Place:
         return cls(target.name, target.node, target.namespace, target.pod, target.container)
 
 
-class Told(Protocol):
-    """What every result tells, whatever was done."""
+class TargetResult(Protocol):
+    """What the results of commands and of transfers have in common."""
 
     @property
     def target(self) -> Place: ...
@@ -68,14 +68,14 @@ class Ran:
     target: Place
     outcome: Outcome
     argv: tuple[str, ...] = ()
-    """What the container was asked to run."""
+    """The command line in the container, with its wrapper."""
     exit_code: int | None = None
-    """None if it has not ended by itself."""
+    """None if the command did not end by itself."""
     seconds: float = 0.0
     stdout: str = ""
     stderr: str = ""
     truncated: bool = False
-    """Whether there was more output than was kept."""
+    """Whether output was dropped because of its length."""
     error: str = ""
 
 
@@ -86,20 +86,20 @@ class Transferred:
     target: Place
     outcome: Outcome
     path: str = ""
-    """Where it is now."""
+    """The path of the copy."""
     files: int = 0
     bytes: int = 0
     seconds: float = 0.0
     skipped: tuple[str, ...] = ()
-    """Devices, links that lead elsewhere, and other things that are no files."""
+    """Devices, other special files, and links out of the tree."""
     error: str = ""
 
 
-def failures(results: Sequence[Told]) -> list[Told]:
+def failures(results: Sequence[TargetResult]) -> list[TargetResult]:
     return [it for it in results if not it.outcome.good]
 
 
-def summary(results: Sequence[Told]) -> str:
+def summary(results: Sequence[TargetResult]) -> str:
     """`7 of 8 ok; failed: node-03`"""
     failed = failures(results)
     text = f"{len(results) - len(failed)} of {len(results)} ok"
@@ -112,18 +112,18 @@ def summary(results: Sequence[Told]) -> str:
     return "; ".join([text, *parts])
 
 
-def progress_line(result: Told) -> str:
+def progress_line(result: TargetResult) -> str:
     """`✓ node-08 exit=0 1.3s`"""
     mark = "✓" if result.outcome.good else "✗"
-    said = result.outcome.value
+    ending = result.outcome.value
     if isinstance(result, Ran) and result.exit_code is not None:
-        said = f"exit={result.exit_code}"
-    why = f" {result.error}" if result.error else ""
-    return f"{mark} {result.target.name} {said} {result.seconds:.1f}s{why}"
+        ending = f"exit={result.exit_code}"
+    error = f" {result.error}" if result.error else ""
+    return f"{mark} {result.target.name} {ending} {result.seconds:.1f}s{error}"
 
 
 def cut(text: str, lines: int) -> str:
-    """The first `lines` of `text`, and how many were left out."""
+    """The first `lines` of `text`, and the number of lines that were dropped."""
     whole = text.rstrip("\n").split("\n")
     left = len(whole) - lines
     if left <= 0:

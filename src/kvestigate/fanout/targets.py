@@ -1,4 +1,4 @@
-"""What a fan-out is aimed at. Pure."""
+"""The nodes or pods of a fan-out. Pure."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _OVER = ("Succeeded", "Failed")
 
 class TargetKind(enum.Enum):
     NODES = "nodes"
-    """The nodes' hosts, by way of the node-access DaemonSet."""
+    """The hosts of nodes, through the node-access DaemonSet."""
     PODS = "pods"
     DEPLOYMENT = "deployment"
 
 
 @dataclass(frozen=True, slots=True)
 class TargetOptions:
-    """Which targets; what is left empty narrows nothing."""
+    """Which targets to select; empty fields do not restrict the selection."""
 
     target: TargetKind
     nodes: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class TargetOptions:
     node_access: NodeAccess = field(default_factory=NodeAccess)
 
     def check(self) -> None:
-        """UsageError for what belongs to targets of another kind."""
+        """Raises UsageError for options of another kind of target."""
         given = {
             "--node": self.nodes,
             "--exclude-node": self.exclude_nodes,
@@ -52,8 +52,8 @@ class TargetOptions:
         for flag, value in given.items():
             if value and flag not in fitting:
                 raise UsageError(
-                    f"{flag} selects nothing among --target {self.target.value}",
-                    hint=f"it takes {', '.join(fitting)}",
+                    f"{flag} cannot be used with --target {self.target.value}",
+                    hint=f"--target {self.target.value} takes {', '.join(fitting)}",
                 )
         if self.target is TargetKind.DEPLOYMENT and not self.deployment:
             raise UsageError(
@@ -70,16 +70,16 @@ _FLAGS = {
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One container, or one host by way of one."""
+    """One container, or one host that is reached through a container."""
 
     name: str
-    """Of the node or the pod."""
+    """The name of the node or the pod."""
     node: str
     namespace: str
     pod: str
     container: str
     wrapper: tuple[str, ...] = ()
-    """What a command is run with: `chroot /host` leads to the host."""
+    """Put before each command: `chroot /host` to run on the host."""
 
     def argv(self, command: Sequence[str]) -> tuple[str, ...]:
         return (*self.wrapper, *command)
@@ -87,7 +87,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """What was meant, too, but cannot be asked."""
+    """A selected node or pod that cannot be reached now."""
 
     name: str
     node: str
@@ -102,29 +102,29 @@ class Targets:
 
 
 def chosen_hosts(hosts: Hosts, options: TargetOptions) -> Targets:
-    """The nodes that are meant; NotFound for the name of none."""
+    """The selected nodes. Raises NotFound for a name that is not a node."""
     known = {*hosts.nodes, *hosts.unreachable}
     for name in (*options.nodes, *options.exclude_nodes):
         if name not in known:
             raise NotFound(
                 f"there is no node {name!r}", hint=f"the nodes are: {', '.join(sorted(known))}"
             )
-    meant = (set(options.nodes) or known) - set(options.exclude_nodes)
+    selected = (set(options.nodes) or known) - set(options.exclude_nodes)
     found = [
         Target(name, name, host.namespace, host.pod, host.container, host.argv(()))
         for name, host in hosts.nodes.items()
-        if name in meant
+        if name in selected
     ]
     others = [
         Unreachable(name, name, reason)
         for name, reason in hosts.unreachable.items()
-        if name in meant
+        if name in selected
     ]
     return Targets(options.target, tuple(found), tuple(others))
 
 
 def chosen_pods(pods: Iterable[Pod], options: TargetOptions) -> Targets:
-    """Those that run. What has ended or is about to is no target, unless it was named."""
+    """The running pods. Completed and terminating pods are included only if named."""
     found, others = [], []
     for pod in sorted(pods, key=lambda it: it.metadata.name):
         name, node = pod.metadata.name, pod.spec.node_name
@@ -141,9 +141,9 @@ def chosen_pods(pods: Iterable[Pod], options: TargetOptions) -> Targets:
 
 def _obstacle(pod: Pod, container: str) -> str:
     if pod.metadata.deletion_timestamp is not None:
-        return "it is being deleted"
+        return "terminating"
     if pod.status.phase in _OVER:
-        return f"it has ended: {pod.status.phase}"
+        return f"completed ({pod.status.phase})"
     states = {
         it.name: it.state
         for it in (*pod.status.container_statuses, *pod.status.init_container_statuses)
@@ -151,5 +151,5 @@ def _obstacle(pod: Pod, container: str) -> str:
     state = states.get(container)
     if state is None or state.running is None:
         waiting = state.waiting.reason if state is not None and state.waiting is not None else ""
-        return f"container {container} does not run" + (f": {waiting}" if waiting else "")
+        return f"container {container} is not running" + (f": {waiting}" if waiting else "")
     return ""

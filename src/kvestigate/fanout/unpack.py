@@ -1,7 +1,7 @@
-"""A tar stream from a stranger into a directory of ours, and never beside it.
+"""Unpacking an untrusted tar stream into a directory, and never outside of it.
 
-Only files, directories and links within the tree are made. Links come last, when nothing is
-written any more that they could lead astray; a name that leaves the tree refuses the archive.
+Only files, directories and links within the tree are created. Links are created last, so that
+nothing is written through them. An archive with a name outside of the tree is refused.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ class Unpacked:
 
 
 def unpack(archive: BinaryIO, destination: Path) -> Unpacked:
-    """Make `destination`, which must not exist, of the one file or directory in the archive."""
+    """Create `destination`, which must not exist, from the file or directory in the archive."""
     tree = _Tree(destination)
     try:
         with tarfile.open(fileobj=archive, mode="r:") as tar:
             for member in tar:
                 tree.add(tar, member)
     except tarfile.TarError as error:
-        raise KvestigateError(f"what was sent is no tar archive: {error}") from error
+        raise KvestigateError(f"the target did not send a tar archive: {error}") from error
     except OSError as error:
         raise KvestigateError(f"cannot write {error.filename}: {error.strerror}") from error
     return tree.finish()
 
 
 class _Tree:
-    """What has been made so far."""
+    """The files and directories created so far."""
 
     def __init__(self, destination: Path) -> None:
         self._destination = destination
@@ -67,15 +67,15 @@ class _Tree:
         for parts, leads_to in self._links.items():
             path = self._place(parts)
             path.symlink_to(leads_to)
-        # Last, as a directory may be one that nobody may write to.
+        # Last, because a directory may become read-only.
         for parts, mode in reversed(self._directories.items()):
             self._path(parts).chmod(mode & 0o777 | stat.S_IRWXU)
         if not self._files and not self._directories:
-            raise KvestigateError("it is neither a file nor a directory")
+            raise KvestigateError("PATH is neither a file nor a directory")
         return Unpacked(len(self._files), self._bytes, tuple(self._skipped))
 
     def _below(self, name: str) -> tuple[str, ...]:
-        """The parts after the first, which all entries have in common; `.` is not counted."""
+        """The parts after the first, which all entries share; `.` is ignored."""
         parts = [part for part in PurePosixPath(name).parts if part != "."]
         self._top = self._top or (parts[0] if parts else ".")
         if self._top != ".":
@@ -90,7 +90,7 @@ class _Tree:
         return self._destination.joinpath(*parts)
 
     def _place(self, parts: tuple[str, ...]) -> Path:
-        """Where there is nothing yet, in directories that are."""
+        """A path that does not exist yet; its parent directories are created."""
         for depth in range(len(parts)):
             above = parts[:depth]
             if above in self._files:
@@ -99,7 +99,7 @@ class _Tree:
                 self._directory(above, 0o755)
         path = self._path(parts)
         if os.path.lexists(path):
-            raise KvestigateError(f"the archive is refused: {'/'.join(parts)!r} comes twice")
+            raise KvestigateError(f"the archive is refused: {'/'.join(parts)!r} is in it twice")
         return path
 
     def _directory(self, parts: tuple[str, ...], mode: int) -> None:
@@ -110,7 +110,7 @@ class _Tree:
     def _file(self, tar: tarfile.TarFile, member: tarfile.TarInfo, parts: tuple[str, ...]) -> None:
         path = self._place(parts)
         content = tar.extractfile(member)
-        assert content is not None  # of a regular file there is
+        assert content is not None  # a regular file has content
         with path.open("xb") as stream:
             shutil.copyfileobj(content, stream)
         self._keep(path, parts, member.mode)
@@ -127,14 +127,13 @@ class _Tree:
 
 
 def _leaves(name: str) -> KvestigateError:
-    return KvestigateError(f"the archive is refused: {name!r} leaves its directory")
+    return KvestigateError(f"the archive is refused: {name!r} is outside of its directory")
 
 
 def _stays(parts: tuple[str, ...], leads_to: str) -> bool:
-    """Whether a link at `parts` leads to somewhere below the top.
+    """Whether the target of a link at `parts` is below the top.
 
-    After a name no `..` may come: the name may be another link's, and what is above that is
-    anybody's guess.
+    A `..` after a name is refused: the name may be another link, whose parent is unknown.
     """
     names = PurePosixPath(leads_to).parts
     up = next((index for index, name in enumerate(names) if name != ".."), len(names))

@@ -1,4 +1,4 @@
-"""An object of a type that we know nothing about, as paths and values. Pure."""
+"""An object of any type as paths and values. Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from kvestigate.kube.redaction import sized
 from kvestigate.kube.resources import Resource
 
-# Told elsewhere, or of no interest to people.
+# Shown elsewhere, or of no use to people.
 _HIDDEN = {
     "name",
     "namespace",
@@ -35,7 +35,7 @@ def facts_of_anything(resource: Resource, body: dict[str, Any]) -> list[tuple[st
 
 
 def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    """Without what repeats the whole object: for a Secret that would be its values."""
+    """Without the last-applied annotation, which repeats the object and the values of a Secret."""
     kept = {key: value for key, value in metadata.items() if key not in _HIDDEN}
     if "annotations" in kept:
         annotations = kept["annotations"].items()

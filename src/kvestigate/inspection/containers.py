@@ -1,4 +1,4 @@
-"""The containers of a pod: what they run, with what, and how they fare. Pure."""
+"""The containers of a pod: image, command, resources, state. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WHOLE = {"configMapRef": "ConfigMap {name}", "secretRef": "Secret {name}"}
 
 
 def container_sections(pod: Pod, body: dict[str, Any]) -> list[Section]:
-    """`body` is the same pod as the server sent it."""
+    """`body` is the same pod as the server's object."""
     raw = [*(body["spec"].get("initContainers") or ()), *(body["spec"].get("containers") or ())]
     return [
         _states(pod),
@@ -69,7 +69,7 @@ def _commands(pod: Pod) -> Iterator[tuple[str, ...]]:
         if container.command:
             yield container.name, words
         elif words:
-            yield container.name, f"(the image's own) {words}"
+            yield container.name, f"(entrypoint of the image) {words}"
 
 
 def _ports(pod: Pod) -> Iterator[tuple[str, ...]]:
@@ -103,7 +103,7 @@ def _reference(source: dict[str, Any], known: dict[str, str]) -> str:
     for field, words in known.items():
         if field in source:
             return words.format_map(source[field])
-    return next(iter(source), "nowhere")
+    return next(iter(source), "unknown")
 
 
 def _mounts(containers: Iterable[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
@@ -111,7 +111,7 @@ def _mounts(containers: Iterable[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
         for mount in container.get("volumeMounts") or ():
             part = mount.get("subPath")
             volume = f"{mount['name']}, path {part}" if part else mount["name"]
-            mode = "read only" if mount.get("readOnly") else "read, write"
+            mode = "read only" if mount.get("readOnly") else "read/write"
             yield container["name"], mount["mountPath"], volume, mode
 
 
@@ -127,9 +127,9 @@ def _state(state: ContainerState) -> str:
         since = state.running.started_at
         return f"running since {since:%Y-%m-%d %H:%M:%S} UTC" if since else "running"
     if state.waiting is not None:
-        said = f": {state.waiting.message}" if state.waiting.message else ""
-        return f"waiting: {state.waiting.reason or 'no reason given'}{said}"
+        message = f": {state.waiting.message}" if state.waiting.message else ""
+        return f"waiting: {state.waiting.reason or 'reason unknown'}{message}"
     if state.terminated is not None:
         ended = state.terminated
-        return f"ended with {ended.exit_code} ({ended.reason or 'no reason given'})"
+        return f"exit code {ended.exit_code} ({ended.reason or 'reason unknown'})"
     return "-"

@@ -1,4 +1,4 @@
-"""`describe`: all that is worth knowing about one object, and what happened to it lately."""
+"""`describe`: one object, the objects it depends on, and its events."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from kvestigate.snapshot.source import Listing, Progress, Source
 
 _EVENTS = builtins.resource("events")
 
-# What else has to be seen to describe an object of a kind.
-_BESIDES: dict[tuple[str, str], tuple[Listing[Any], ...]] = {
+# The other objects that the description of a kind needs.
+_RELATED: dict[tuple[str, str], tuple[Listing[Any], ...]] = {
     ("", "nodes"): (listings.PODS_IN_FULL,),
     ("", "services"): (listings.ENDPOINT_SLICES,),
     ("apps", "deployments"): (listings.PODS_IN_FULL,),
@@ -39,7 +39,7 @@ _BESIDES: dict[tuple[str, str], tuple[Listing[Any], ...]] = {
 @dataclass(frozen=True, slots=True)
 class DescribeOptions:
     kind: str
-    """`pod`, `deploy`, `widgets.example.org`: any word that means a type."""
+    """`pod`, `deploy`, `widgets.example.org`: any name of a type."""
     name: str
 
 
@@ -49,29 +49,31 @@ async def collect(
     async with connect(access) as api:
         resource = await Discovery(api).resolve(options.kind)
         body = await get_named(api, resource, options.name, dict[str, Any])
-        besides = await _besides(api, resource, body["metadata"], progress)
-        described = describe(resource, body, besides)
+        related = await _related(api, resource, body["metadata"], progress)
+        described = describe(resource, body, related)
         section = events_section(await _events(api, resource, body), datetime.now(UTC))
     return described if section is None else described.with_section(section)
 
 
-async def _besides(
+async def _related(
     api: Api, resource: Resource, metadata: dict[str, Any], progress: Progress | None
 ) -> Snapshot:
-    """What is in the object's namespace, or on it if it is a node: not all that a cluster has."""
-    wanted = _BESIDES.get((resource.group, resource.plural), ())
+    """Only of the object's namespace, or only the pods of a node."""
+    wanted = _RELATED.get((resource.group, resource.plural), ())
     fields = f"spec.nodeName={metadata['name']}" if resource.plural == "nodes" else ""
-    asked: dict[Source[Any], Source[Any]] = {replace(it, fields=fields): it for it in wanted}
-    found = await take(api, asked, progress, namespace=metadata.get("namespace", ""))
+    sources: dict[Source[Any], Source[Any]] = {
+        replace(listing, fields=fields): listing for listing in wanted
+    }
+    snapshot = await take(api, sources, progress, namespace=metadata.get("namespace", ""))
     return replace(
-        found,
-        listed={asked[each]: items for each, items in found.listed.items()},
-        gaps={asked[each]: gap for each, gap in found.gaps.items()},
+        snapshot,
+        listed={sources[narrowed]: items for narrowed, items in snapshot.listed.items()},
+        gaps={sources[narrowed]: gap for narrowed, gap in snapshot.gaps.items()},
     )
 
 
 async def _events(api: Api, resource: Resource, body: dict[str, Any]) -> tuple[Event, ...]:
-    """Those about this very object; none if we may not see events."""
+    """The events of this object; empty if events cannot be listed."""
     metadata = body["metadata"]
     fields = f"involvedObject.kind={resource.kind},involvedObject.name={metadata['name']}"
     try:
@@ -80,14 +82,14 @@ async def _events(api: Api, resource: Resource, body: dict[str, Any]) -> tuple[E
         )
     except KvestigateError:
         return ()
-    # The kubelet names its node by name where others name the uid.
+    # The kubelet puts the node's name where others put the uid.
     uids = {metadata["uid"], metadata["name"], ""}
     return tuple(it for it in page.items if it.involved_object.uid in uids)
 
 
 OPERATION = Operation(
     name="describe",
-    summary="Show one object in full, and what happened to it.",
+    summary="Show one object in detail, with its events.",
     input=DescribeOptions,
     output=Description,
     effect=Effect.READ,

@@ -1,4 +1,4 @@
-"""An object as facts and tables. Values of Secrets are never among them. Pure."""
+"""An object as facts and tables, without the values of Secrets. Pure."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Description:
         return replace(self, sections=(*self.sections, section))
 
 
-def describe(resource: Resource, body: dict[str, Any], besides: Snapshot) -> Description:
-    """`body` as the server sent it; `besides` holds what else its kind needs."""
+def describe(resource: Resource, body: dict[str, Any], related: Snapshot) -> Description:
+    """`body` is the server's object; `related` has the other objects that its kind needs."""
     metadata = body["metadata"]
     special = _KINDS.get((resource.group, resource.plural))
     if special is not None:
-        facts, sections = special(body, besides)
+        facts, sections = special(body, related)
     elif resource.group in ("apps", "batch") and resource.kind in workloads.KINDS:
-        facts, sections = workloads.workload(resource.kind, body, besides)
+        facts, sections = workloads.workload(resource.kind, body, related)
     else:
         facts, sections = facts_of_anything(resource, body), []
     return Description(
@@ -71,7 +71,7 @@ def blocks(described: Description) -> Sequence[Block]:
 
 
 def events_section(events: Iterable[Event], now: datetime) -> Section | None:
-    """Oldest first, as they happened."""
+    """A table of the events, oldest first; None if there are none."""
     found = sorted(events, key=_happened)
     if not found:
         return None
@@ -104,20 +104,20 @@ def _identity(metadata: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("namespace", metadata["namespace"]))
     facts.append(("created", str(metadata.get("creationTimestamp") or "-")))
     if metadata.get("deletionTimestamp"):
-        facts.append(("being deleted since", str(metadata["deletionTimestamp"])))
+        facts.append(("deleted at", str(metadata["deletionTimestamp"])))
     owners = metadata.get("ownerReferences") or ()
     facts += [("owned by", f"{it['kind']}/{it['name']}") for it in owners]
     return facts
 
 
-def _pod(body: dict[str, Any], besides: Snapshot) -> Parts:
+def _pod(body: dict[str, Any], related: Snapshot) -> Parts:
     pod = seen_as(body, WholePod)
     brief = seen_as(body, Pod)
     ready, wanted = ready_of(brief)
     facts = [
         ("status", status_of(brief)),
         ("ready", f"{ready}/{wanted}"),
-        ("node", pod.spec.node_name or "(none yet)"),
+        ("node", pod.spec.node_name or "(not scheduled)"),
         ("ip", pod.status.pod_ip or "-"),
         ("qos", pod.status.qos_class or "-"),
         ("service account", pod.spec.service_account_name or "-"),
@@ -146,13 +146,13 @@ def _volumes(body: dict[str, Any]) -> Iterable[tuple[str, str]]:
         yield volume["name"], f"{kind} {name}".strip()
 
 
-def _service(body: dict[str, Any], besides: Snapshot) -> Parts:
+def _service(body: dict[str, Any], related: Snapshot) -> Parts:
     service = seen_as(body, Service)
     spec = service.spec
     selector = ",".join(f"{key}={value}" for key, value in sorted(spec.selector.items()))
     facts = [
         ("type", spec.type),
-        ("selector", selector or "(none: endpoints are made by somebody else)"),
+        ("selector", selector or "(none: endpoints are managed elsewhere)"),
         ("cluster ip", spec.cluster_ip or "-"),
     ]
     if spec.external_name:
@@ -164,7 +164,7 @@ def _service(body: dict[str, Any], besides: Snapshot) -> Parts:
         for it in spec.ports
     )
     endpoints = []
-    for one in besides.of(listings.ENDPOINT_SLICES):
+    for one in related.of(listings.ENDPOINT_SLICES):
         owner = one.metadata.labels.get("kubernetes.io/service-name")
         if (one.metadata.namespace, owner) == (service.metadata.namespace, service.metadata.name):
             endpoints += [
@@ -176,8 +176,8 @@ def _service(body: dict[str, Any], besides: Snapshot) -> Parts:
                 )
                 for it in one.endpoints
             ]
-    if not besides.knows(listings.ENDPOINT_SLICES):
-        facts.append(("endpoints", "not seen: they may not be listed"))
+    if not related.knows(listings.ENDPOINT_SLICES):
+        facts.append(("endpoints", "unknown (listing endpointslices is forbidden)"))
     elif not endpoints:
         facts.append(("endpoints", "none"))
     return facts, [
@@ -187,11 +187,11 @@ def _service(body: dict[str, Any], besides: Snapshot) -> Parts:
     ]
 
 
-def _node(body: dict[str, Any], besides: Snapshot) -> Parts:
+def _node(body: dict[str, Any], related: Snapshot) -> Parts:
     node = seen_as(body, Node)
     info, labels = node.status.node_info, node.metadata.labels
     facts = [
-        ("schedulable", "no: cordoned" if node.spec.unschedulable else "yes"),
+        ("schedulable", "no (cordoned)" if node.spec.unschedulable else "yes"),
         *((_spaced(it.type), it.address) for it in node.status.addresses),
         ("os", f"{info.os_image} ({info.operating_system}/{info.architecture})"),
         ("kernel", info.kernel_version),
@@ -199,12 +199,12 @@ def _node(body: dict[str, Any], besides: Snapshot) -> Parts:
         ("kubelet", info.kubelet_version),
         ("provider id", node.spec.provider_id or "-"),
     ]
-    pods_seen = besides.of(listings.PODS_IN_FULL)
+    pods_seen = related.of(listings.PODS_IN_FULL)
     mine = [it for it in pods_seen if it.spec.node_name == node.metadata.name]
     taints = tuple((it.key, it.value or "-", it.effect) for it in node.spec.taints)
     pods = tuple((it.metadata.namespace, it.metadata.name, status_of(it)) for it in mine)
     return facts, [
-        _amounts(node, mine, seen=besides.knows(listings.PODS_IN_FULL)),
+        _amounts(node, mine, seen=related.knows(listings.PODS_IN_FULL)),
         Section("Taints", ("key", "value", "effect"), taints),
         pairs("NVIDIA labels", {k: v for k, v in labels.items() if k.startswith(_NVIDIA)}),
         pairs("Labels", {k: v for k, v in labels.items() if not k.startswith(_NVIDIA)}),
@@ -225,12 +225,12 @@ def _amounts(node: Node, pods: Sequence[Pod], *, seen: bool) -> Section:
     for name, whole in sorted(node.status.capacity.items()):
         shown = _quantity(name, asked.get(name, 0))
         offered = node.status.allocatable.get(name, "-")
-        rows.append((name, whole, offered, shown if seen else "?"))
+        rows.append((name, whole, offered, shown if seen else "unknown"))
     return Section("Resources", ("resource", "capacity", "allocatable", "requested"), tuple(rows))
 
 
 def _quantity(resource: str, amount: int) -> str:
-    """In the notation of the columns beside it."""
+    """The amount as a Kubernetes quantity: `500m`, `2Gi`."""
     if resource == CPU:
         return str(Quantity(amount * NANO // 1000))
     return str(Quantity(amount * NANO, Notation.BINARY))

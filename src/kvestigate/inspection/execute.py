@@ -49,7 +49,7 @@ async def session(access: Access, options: ExecOptions) -> AsyncIterator[Session
 
 
 async def collect(access: Access, options: ExecOptions) -> ExecResult:
-    """Run it to its end without input."""
+    """Run the command without input until it ends."""
     async with session(access, options) as running:
         done = await running.communicate()
     return ExecResult(
@@ -64,7 +64,7 @@ OPERATION = Operation(
     summary="Run a command in a container.",
     input=ExecOptions,
     output=ExecResult,
-    # What the command does is up to the command.
+    # The command may change anything.
     effect=Effect.WRITE,
     handler=collect,
 )

@@ -1,4 +1,4 @@
-"""`namespaces` and `pods`: what there is."""
+"""`namespaces` and `pods`: lists of namespaces and pods."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ON_ITS_WAY = ("Pending", "ContainerCreating", "PodInitializing", "Terminating")
 
 @dataclass(frozen=True, slots=True)
 class NamespacesOptions:
-    """There is nothing to choose."""
+    """`namespaces` has no options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,20 +144,18 @@ def namespaces_blocks(found: Namespaces) -> Sequence[Block]:
         Column("running", number=True),
         Column("age", number=True),
     )
-    seen = not any(gap.resource == "pods" for gap in found.gaps)
+    known = not any(gap.resource == "pods" for gap in found.gaps)
     rows: list[list[str | Cell]] = [
         [
             it.name,
             Cell(it.phase, Tone.PLAIN if it.phase == "Active" else Tone.WARN),
-            str(it.pods) if seen else "?",
-            str(it.running) if seen else "?",
+            str(it.pods) if known else "unknown",
+            str(it.running) if known else "unknown",
             age(it.age_seconds),
         ]
         for it in found.namespaces
     ]
-    notes = [
-        text(f"cannot {gap.verb} {gap.resource}: {gap.message}", Tone.WARN) for gap in found.gaps
-    ]
+    notes = [text(f"{gap.resource}: unknown ({gap.message})", Tone.WARN) for gap in found.gaps]
     return [Table(columns, rows, empty="no namespaces"), *notes]
 
 
@@ -213,7 +211,7 @@ NAMESPACES = Operation(
 
 PODS = Operation(
     name="pods",
-    summary="List pods, of one namespace or of all.",
+    summary="List the pods of one namespace or of all.",
     input=PodsOptions,
     output=Pods,
     effect=Effect.READ,

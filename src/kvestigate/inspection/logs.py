@@ -1,4 +1,4 @@
-"""`logs`: what containers say, of a pod or of all pods of a workload."""
+"""`logs`: the logs of a pod, or of all pods of a workload."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_FOLLOWED = 64
 """Each followed container holds a connection."""
 
 _WAITING = 1000
-"""Lines that wait to be printed before the servers have to."""
+"""Lines that are buffered before reading from the servers pauses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class LogsOptions:
     all_containers: bool = False
     follow: bool = False
     previous: bool = False
-    """Of the container's last run, before its restart."""
+    """Read the log of the run before the last restart."""
     timestamps: bool = False
     tail: int | None = None
     since_seconds: int | None = None
@@ -57,7 +57,7 @@ class Logs:
 
 
 class Stream:
-    """Lines of all sources as they come; each source's own lines stay in order."""
+    """The lines of all sources as they arrive; the lines of one source stay in order."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Stream:
                     async for found in self._lines(source):
                         yield found
                 except KvestigateError as error:
-                    failure = failure or error  # the others have something to say all the same
+                    failure = failure or error  # still read the other sources
             if failure is not None:
                 raise failure
             return
@@ -129,7 +129,7 @@ class Stream:
 
 @asynccontextmanager
 async def streaming(access: Access, options: LogsOptions) -> AsyncIterator[Stream]:
-    """The stream of what `options` mean, resolved to containers."""
+    """The log stream of the containers that `options` select."""
     async with connect(access) as api:
         pods = await pods_of(api, options.target)
         sources = [source for pod in pods for source in _sources(pod, options)]
@@ -137,16 +137,16 @@ async def streaming(access: Access, options: LogsOptions) -> AsyncIterator[Strea
             raise UsageError(
                 f"--follow: {options.target} has {len(sources)} containers, "
                 f"more than {MOST_FOLLOWED}",
-                hint="follow one pod, or leave --follow out",
+                hint="follow one pod, or omit --follow",
             )
         unplaced = [pod.metadata.name for pod in pods if not pod.spec.node_name]
         yield Stream(api, sources, options, unplaced)
 
 
 async def collect(access: Access, options: LogsOptions) -> Logs:
-    """All lines at once; for following, use `streaming`."""
+    """All lines at once; use `streaming` to follow."""
     if options.follow:
-        raise UsageError("follow: lines without end cannot be collected")
+        raise UsageError("follow: a followed log has no end and cannot be returned as a whole")
     async with streaming(access, options) as stream:
         return Logs(tuple([line async for line in stream]))
 
@@ -165,7 +165,7 @@ def _sources(pod: Pod, options: LogsOptions) -> list[Source]:
 
 OPERATION = Operation(
     name="logs",
-    summary="Show what containers say.",
+    summary="Show the logs of containers.",
     input=LogsOptions,
     output=Logs,
     effect=Effect.READ,

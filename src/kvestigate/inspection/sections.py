@@ -1,4 +1,4 @@
-"""What descriptions are made of. Pure."""
+"""The parts of a description: facts and tables. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Section:
 
 
 Parts = tuple[list[tuple[str, str]], list[Section]]
-"""Facts, and sections that are shown unless they are empty."""
+"""Facts and sections; empty sections are not shown."""
 
 
 def seen_as(body: dict[str, Any], type: type[T]) -> T:

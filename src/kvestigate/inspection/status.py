@@ -1,4 +1,4 @@
-"""How a pod fares, in the words that kubectl uses for it. Pure."""
+"""The status of a pod in kubectl's words. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kvestigate.snapshot.objects import Container, ContainerStatus, Pod
 
 
 def status_of(pod: Pod) -> str:
-    """The STATUS column: the phase, unless a container has something worse to tell."""
+    """kubectl's STATUS column: the phase, or the reason of a container that does not run."""
     reason = pod.status.reason or pod.status.phase
     if any(it.reason == "SchedulingGated" for it in _conditions(pod, "PodScheduled")):
         reason = "SchedulingGated"
@@ -22,7 +22,7 @@ def status_of(pod: Pod) -> str:
 
 
 def ready_of(pod: Pod) -> tuple[int, int]:
-    """Containers that are ready, of those that keep running."""
+    """The number of ready containers, and of all containers and sidecars."""
     sidecars = {it.name for it in pod.spec.init_containers if it.restart_policy == "Always"}
     counted = [
         *(it for it in pod.status.init_container_statuses if it.name in sidecars),
@@ -38,14 +38,14 @@ def restarts_of(pod: Pod) -> int:
 
 
 def restarted_at(pod: Pod) -> datetime | None:
-    """When a container last had to be started again; None if that is not known."""
+    """The time of the last restart of a container; None if unknown."""
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
     ended = (it.last_state.terminated for it in statuses if it.restart_count)
     return max((it.finished_at for it in ended if it and it.finished_at), default=None)
 
 
 def _initialising(pod: Pod) -> str:
-    """What the first init container that is not done says; empty if all are."""
+    """The status of the first init container that is not done; empty if all are."""
     specs = {it.name: it for it in pod.spec.init_containers}
     total = len(pod.spec.init_containers)
     for index, status in enumerate(pod.status.init_container_statuses):
@@ -56,7 +56,7 @@ def _initialising(pod: Pod) -> str:
 
 
 def _init_reason(container: Container | None, status: ContainerStatus) -> str | None:
-    """None when it is done; empty when it is on its way."""
+    """None if the init container is done; empty if it is in progress."""
     state = status.state
     sidecar = container is not None and container.restart_policy == "Always"
     if state.terminated is not None:
@@ -83,7 +83,7 @@ def _of_containers(pod: Pod, reason: str) -> str:
             reason = ended.reason or _exit(ended.signal, ended.exit_code)
         elif status.ready and state.running is not None:
             running = True
-    # One container has ended and another goes on: the pod does, too.
+    # One container has completed and another still runs, so the pod runs.
     if reason == "Completed" and running:
         return "Running" if _is(pod, "Ready") else "NotReady"
     return reason

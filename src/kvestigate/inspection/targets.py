@@ -1,4 +1,4 @@
-"""From the words of a user to the pods that are meant."""
+"""The pods that a target such as `deployment/web` stands for."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ async def pods_of(api: Api, target: str) -> tuple[Pod, ...]:
 
 
 def running_one(pods: Sequence[Pod], target: str) -> Pod:
-    """A pod to run a command in."""
+    """The first running pod. Raises UsageError if there is none."""
     for pod in pods:
         if pod.status.phase == "Running" and pod.metadata.deletion_timestamp is None:
             return pod
     phases = ", ".join(f"{it.metadata.name} is {it.status.phase}" for it in pods)
     raise UsageError(
-        f"{target}: no pod of it is running" + (f" ({phases})" if phases else ""),
-        hint="`kvestigate pods` shows how the pods fare",
+        f"{target} has no running pod" + (f" ({phases})" if phases else ""),
+        hint="`kvestigate pods` shows the status of the pods",
     )
 
 
@@ -47,6 +47,6 @@ def _selector(resource: Resource, owner: dict[str, Any]) -> str:
     if not selector:
         raise UsageError(
             f"{resource.singular_name} {owner['metadata']['name']!r} selects no pods",
-            hint="name a pod, a deployment, statefulset, daemonset, replicaset, job or service",
+            hint="give a pod, deployment, statefulset, daemonset, replicaset, job or service",
         )
     return str(from_label_selector(selector))

@@ -1,4 +1,4 @@
-"""Whatever makes pods from a template, and the pods it has. Pure."""
+"""The description of a workload: its pod template and its pods. Pure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _COUNTS: dict[str, tuple[dict[str, str], dict[str, str]]] = {
         },
     ),
     "Job": (
-        {"parallelism": "at a time", "completions": "wanted"},
+        {"parallelism": "in parallel", "completions": "wanted"},
         {"active": "active", "succeeded": "succeeded", "failed": "failed"},
     ),
 }
@@ -53,7 +53,7 @@ class _Workload(View, frozen=True):
     status: _Status = msgspec.field(default_factory=_Status)
 
 
-def workload(kind: str, body: dict[str, Any], besides: Snapshot) -> Parts:
+def workload(kind: str, body: dict[str, Any], related: Snapshot) -> Parts:
     found = seen_as(body, _Workload)
     spec = body["spec"]
     selector = from_label_selector(spec.get("selector"))
@@ -64,7 +64,7 @@ def workload(kind: str, body: dict[str, Any], besides: Snapshot) -> Parts:
     )
     pods = tuple(
         (it.metadata.name, status_of(it), "/".join(map(str, ready_of(it))), it.spec.node_name)
-        for it in besides.of(listings.PODS_IN_FULL)
+        for it in related.of(listings.PODS_IN_FULL)
         if it.metadata.namespace == found.metadata.namespace
         and selector.matches(it.metadata.labels)
     )
@@ -96,9 +96,9 @@ def _details(spec: dict[str, Any]) -> list[tuple[str, str]]:
     if spec.get("serviceName"):
         facts.append(("service", str(spec["serviceName"])))
     if spec.get("paused"):
-        facts.append(("paused", "yes: changes are not rolled out"))
+        facts.append(("paused", "yes (changes are not rolled out)"))
     if spec.get("suspend"):
-        facts.append(("suspended", "yes: it makes no pods"))
+        facts.append(("suspended", "yes (no pods are created)"))
     return facts
 
 

@@ -1,8 +1,8 @@
-"""A command that ends when nobody listens any more. Pure.
+"""A command that is stopped when the connection of its exec is lost. Pure.
 
-Container runtimes leave a command running when the connection of an exec breaks; all that it
-can notice is the end of its standard input. So a shell runs beside the command and waits for
-that end: as long as the connection stands the input stays open, also when all of it was sent.
+Container runtimes leave a command running when the connection breaks; its only sign is the end of
+standard input. So a shell runs beside the command and waits for that end. The input therefore stays
+open as long as the connection lives, even after all input was sent.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ exec 3<&- 4>&-
 wait "$command"
 """
 
-# Whoever looks at processes should see what runs, not how it is watched.
+# Keeps the guard script out of the list of processes, which shows the command.
 _START = """
 KVESTIGATE_GUARD=$1; shift
 export KVESTIGATE_GUARD
 exec sh -c 'eval "$KVESTIGATE_GUARD"' guard "$@"
 """
 
-# Nothing else may pass for it: what was started once must not be started again.
+# Must match nothing else: a command that was started must not be started again.
 _MISSING_SHELL = re.compile(
     r"""["'`]sh["'`].*(not found|no such file|knows only)""", re.IGNORECASE | re.DOTALL
 )
 
 
 def guarded(command: Sequence[str], stdin: int = 0) -> tuple[str, ...]:
-    """`command` under guard; of what is sent, the first `stdin` bytes are its input."""
+    """`command` with a guard; the first `stdin` bytes of the stream are its input."""
     return ("sh", "-c", _START, "guard", _SCRIPT, str(stdin), *command)
 
 
 def tells_of_no_shell(message: str) -> bool:
-    """Whether a runtime's refusal to start something guarded is about the shell itself."""
+    """Whether the runtime refused to start a guarded command because it has no shell."""
     return _MISSING_SHELL.search(message) is not None

@@ -1,4 +1,4 @@
-"""The node-access DaemonSet, to be applied by whoever owns the cluster."""
+"""The manifest of the node-access DaemonSet."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from importlib import resources
 
 
 def manifest() -> str:
-    """YAML, with a comment on what it opens."""
+    """YAML, with a comment on the access that it gives."""
     return resources.files("kvestigate.node_access").joinpath("node-access.yaml").read_text()

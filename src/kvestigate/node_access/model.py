@@ -1,4 +1,4 @@
-"""Which DaemonSet leads to the hosts. Pure."""
+"""The DaemonSet that gives access to the hosts. Pure."""
 
 from __future__ import annotations
 
@@ -12,4 +12,4 @@ class NodeAccess:
     namespace: str = "default"
     name: str = "direct-node-access"
     root: str = "/host"
-    """Where its pods have the host's root."""
+    """Where its pods mount the root of the host."""

@@ -1,4 +1,4 @@
-"""From a cluster to its hosts: one pod of the node-access DaemonSet a node."""
+"""Reaching the hosts of a cluster through the pods of the node-access DaemonSet."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ DEFAULT = NodeAccess()
 
 
 class Unreachable(KvestigateError):
-    """A node that is there, and to which no way leads now."""
+    """The node exists but cannot be reached now."""
 
 
 class Host(Remote):
-    """One node's host; commands run with the host's root as theirs."""
+    """The host of one node; commands run in the root of the host."""
 
     def __init__(self, api: Api, node: str, pod: Pod, container: str, root: str) -> None:
         super().__init__(
@@ -46,17 +46,17 @@ class Host(Remote):
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """The hosts of a cluster, as far as they can be reached."""
+    """The hosts of a cluster, and the nodes that cannot be reached."""
 
     access: NodeAccess
     nodes: Mapping[str, Host]
     unreachable: Mapping[str, str]
-    """Why, of each other node."""
+    """Node -> why it cannot be reached."""
     bare: frozenset[str] = frozenset()
-    """Those of them where the DaemonSet has no pod at all."""
+    """The unreachable nodes without a pod of the DaemonSet."""
 
     def host(self, node: str) -> Host:
-        """That node's host, or an error that says why there is none."""
+        """The host of a node. Raises Unreachable or NotFound."""
         if found := self.nodes.get(node):
             return found
         if why := self.unreachable.get(node):
@@ -69,7 +69,7 @@ class Hosts:
 
 
 async def reach(api: Api, access: NodeAccess = DEFAULT) -> Hosts:
-    """Find the way to every node; NotFound if there is no such DaemonSet."""
+    """The hosts of all nodes. Raises NotFound if the DaemonSet does not exist."""
     daemon_set, names = await asyncio.gather(_daemon_set(api, access), _node_names(api))
     selector = str(from_label_selector(daemon_set["spec"]["selector"]))
     page = await api.list(PODS, Selection(access.namespace, labels=selector), type=Pod)
@@ -79,8 +79,8 @@ async def reach(api: Api, access: NodeAccess = DEFAULT) -> Hosts:
 
 
 def sort_out(api: Api, access: NodeAccess, names: Iterable[str], pods: Iterable[Pod]) -> Hosts:
-    """Which nodes the DaemonSet's pods lead to, and why not to the others."""
-    unreachable = dict.fromkeys(names, f"{access.name} has no pod there")
+    """The hosts with a usable pod of the DaemonSet, and why the others cannot be reached."""
+    unreachable = dict.fromkeys(names, f"DaemonSet {access.name} has no pod on this node")
     bare = set(unreachable)
     nodes: dict[str, Host] = {}
     for pod in pods:
@@ -92,7 +92,7 @@ def sort_out(api: Api, access: NodeAccess, names: Iterable[str], pods: Iterable[
         if why := _obstacle(pod):
             unreachable[node] = why
         elif container is None:
-            unreachable[node] = f"pod {pod.metadata.name} mounts nothing at {access.root}"
+            unreachable[node] = f"pod {pod.metadata.name} has no volume mounted at {access.root}"
         else:
             nodes[node] = Host(api, node, pod, container, access.root)
             unreachable.pop(node, None)
@@ -106,14 +106,15 @@ async def _daemon_set(api: Api, access: NodeAccess) -> dict[str, Any]:
         return await api.get(DAEMON_SETS, access.name, namespace=access.namespace)
     except NotFound:
         raise NotFound(
-            f"the hosts cannot be reached: there is no DaemonSet {access.name!r} "
+            f"the hosts cannot be reached: DaemonSet {access.name!r} does not exist "
             f"in namespace {access.namespace!r}",
-            hint=f"{INSTALL} installs one; --node-ds-namespace and --node-ds-name name another",
+            hint=f"install it with `{INSTALL}`, or name another with --node-ds-namespace and "
+            "--node-ds-name",
         ) from None
 
 
 async def _node_names(api: Api) -> list[str]:
-    """All nodes; none if we may not know, and then only those with a pod are told of."""
+    """All nodes; empty if listing nodes is forbidden: then only nodes with a pod are known."""
     try:
         return [
             node.metadata.name
@@ -140,7 +141,7 @@ def _obstacle(pod: Pod) -> str:
 
 
 def _container(pod: Pod, root: str) -> str | None:
-    """The container that has the host's root."""
+    """The container that mounts the root of the host; None if there is none."""
     for container in pod.spec.containers:
         if any(mount.mount_path == root for mount in container.volume_mounts):
             return container.name

@@ -1,4 +1,4 @@
-"""Commands and files in one container, or by way of it on its node."""
+"""Commands and files in one container, or on its node through the container."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from kvestigate.client.streams import Channel, Completed, Session
 from kvestigate.errors import ApiError, ConnectionFailed, DeadlineExceeded, KvestigateError
 from kvestigate.node_access.guard import guarded, tells_of_no_shell
 
-# `-o`: whoever unpacks owns the files; the archive's users mean nothing on another machine.
+# `-o`: the unpacking user owns the files; the archive's users do not exist on this machine.
 _UNPACK = 'mkdir -p -- "$1" && exec tar -xpof - -C "$1"'
 
-# What a link leads to, under the link's name: the receiver sees one file or one directory.
+# Follows a link, so that the receiver gets one file or one directory.
 _PACK = """
 [ -e "$1" ] || { echo "$1: no such file or directory" >&2; exit 1; }
 path=$(readlink -f -- "$1") || path=$1
@@ -28,7 +28,7 @@ exec tar -cf - -- "$name"
 
 
 class TookTooLong(DeadlineExceeded):
-    """A command that was ended, and what it had said until then."""
+    """A command was stopped after its timeout; with its output until then."""
 
     def __init__(self, message: str, *, hint: str, output: Output) -> None:
         super().__init__(message, hint=hint)
@@ -36,7 +36,7 @@ class TookTooLong(DeadlineExceeded):
 
 
 class Output:
-    """What a command says, as far as it is kept."""
+    """The output of a command, up to a limit per stream."""
 
     def __init__(self, limit: int = sys.maxsize) -> None:
         self._limit = limit
@@ -59,7 +59,7 @@ class Output:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """What a command reads, too long to be held."""
+    """The standard input of a command, in pieces."""
 
     size: int
     """Bytes of all pieces together."""
@@ -67,7 +67,7 @@ class Input:
 
 
 class Remote:
-    """A place where commands run: the container itself, or what `wrapper` leads to."""
+    """A place to run commands: a container, or the host behind its `wrapper`."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Remote:
         wrapper: tuple[str, ...] = (),
     ) -> None:
         self.name = name
-        """What it is called in messages."""
+        """The name in messages."""
         self.namespace = namespace
         self.pod = pod
         self.container = container
@@ -88,11 +88,11 @@ class Remote:
         self._wrapper = wrapper
 
     def argv(self, command: Sequence[str]) -> tuple[str, ...]:
-        """What the container is asked to run for `command`."""
+        """The command line in the container: the wrapper and `command`."""
         return (*self._wrapper, *command)
 
     def through(self, *wrapper: str) -> Remote:
-        """The same place, with commands run by way of `wrapper`."""
+        """The same place, with `wrapper` before each command."""
         return Remote(
             self._api,
             name=self.name,
@@ -110,9 +110,9 @@ class Remote:
         timeout: float = 60.0,
         output: Output | None = None,
     ) -> Completed:
-        """Run it to its end. After `timeout` it is ended, and `TookTooLong` raised.
+        """Run `command` until it ends. After `timeout` it is stopped and `TookTooLong` raised.
 
-        `output` is what keeps its output, if not all of it should be.
+        `output` collects the output; give one to limit how much is kept.
         """
         output = output or Output()
         try:
@@ -120,13 +120,13 @@ class Remote:
                 return await self._run(self.argv(command), stdin, output)
         except TimeoutError:
             raise TookTooLong(
-                f"{self.name}: {command[0]!r} was ended after {timeout:g} s",
-                hint="give it more time, or a command that needs less",
+                f"{self.name}: {command[0]!r} was stopped after {timeout:g} s",
+                hint="allow more time with --timeout",
                 output=output,
             ) from None
 
     async def script(self, text: str, *args: str, timeout: float = 60.0) -> Completed:
-        """Run a shell script that ends at its first failure; `args` are its `$1`, `$2`."""
+        """Run a shell script that stops at its first failure; `args` are its `$1`, `$2`."""
         return await self.run(
             ("sh", "-eu", "-s", "--", *args), stdin=text.encode(), timeout=timeout
         )
@@ -134,8 +134,8 @@ class Remote:
     def session(self, command: Sequence[str], *, stdin: bool = False) -> Session:
         """The running command: `async with` it, then iterate over its output.
 
-        Without `stdin` it is ended when the block is left; with it, what that does to the
-        command is up to the command.
+        Without `stdin` the command is stopped when the block is left. With `stdin` the command
+        only sees the end of its input.
         """
         argv = self.argv(command)
         return self._exec(argv if stdin else guarded(argv))
@@ -143,7 +143,7 @@ class Remote:
     async def send(
         self, files: AsyncIterator[bytes] | bytes, directory: str, *, timeout: float = 600.0
     ) -> None:
-        """Unpack a tar stream in `directory`, which is made if it is not there."""
+        """Unpack a tar stream in `directory`, which is created if needed."""
         unpacking = self.session(("sh", "-c", _UNPACK, "unpack", directory), stdin=True)
         output = Output()
         try:
@@ -151,13 +151,13 @@ class Remote:
                 await _exchange(session, _feed(session, files), output)
         except TimeoutError:
             raise DeadlineExceeded(
-                f"{self.name}: {directory} was not filled in {timeout:g} s"
+                f"{self.name}: {directory} was not written within {timeout:g} s"
             ) from None
         if session.exit_code:
             raise KvestigateError(f"{self.name}: {directory}: {_sentence(output.stderr)}")
 
     async def receive(self, path: str) -> AsyncGenerator[bytes, None]:
-        """A tar stream of a file, or of a directory with all that is in it."""
+        """A tar stream of a file or a whole directory."""
         packing = self.session(("sh", "-euc", _PACK, "pack", path))
         complaint = bytearray()
         async with packing as session, aclosing(_pieces(session)) as pieces:
@@ -177,7 +177,7 @@ class Remote:
         except ApiError as refused:
             if not isinstance(stdin, bytes) or not tells_of_no_shell(refused.message):
                 raise
-        # Nothing was started. Without a guard the command may outlive us, but it runs.
+        # Nothing was started. Without a shell there is no guard: the command may outlive us.
         async with self._exec(argv, stdin=bool(stdin)) as session:
             return await _complete(session, stdin, output, end=bool(stdin))
 
@@ -190,7 +190,7 @@ class Remote:
 async def _complete(
     session: Session, stdin: bytes | Input, output: Output, *, end: bool = False
 ) -> Completed:
-    """Send the input and gather the output. Under guard, the input's end would be the command's."""
+    """Send the input and collect the output. For a guarded command, `end` must stay False."""
     given = stdin if isinstance(stdin, bytes) else stdin.pieces
     await _exchange(session, _feed(session, given, end=end), output)
     assert session.exit_code is not None
@@ -198,7 +198,7 @@ async def _complete(
 
 
 async def _exchange(session: Session, feed: Coroutine[Any, Any, None], output: Output) -> None:
-    """Both at once: a process may write a lot before it has read everything."""
+    """Feed and read at the same time: a process may write before it has read everything."""
     feeding, reading = asyncio.ensure_future(feed), asyncio.ensure_future(_gather(session, output))
     try:
         await asyncio.wait({feeding, reading}, return_when=asyncio.FIRST_COMPLETED)
@@ -206,7 +206,7 @@ async def _exchange(session: Session, feed: Coroutine[Any, Any, None], output: O
             feeding.result()
         await reading
     finally:
-        feeding.cancel()  # whatever is left, the process did not want
+        feeding.cancel()  # the process has ended and reads no more input
         reading.cancel()
         await asyncio.wait({feeding, reading})
 
@@ -228,7 +228,7 @@ async def _write(session: Session, data: bytes, *, end: bool) -> None:
         if end:
             await session.end_stdin()
     except ConnectionFailed:
-        pass  # the process has ended; the status tells how
+        pass  # the process has ended; its status says how
 
 
 async def _feed(session: Session, files: AsyncIterator[bytes] | bytes, *, end: bool = True) -> None:
@@ -242,6 +242,6 @@ async def _feed(session: Session, files: AsyncIterator[bytes] | bytes, *, end: b
 
 
 def _sentence(complaint: bytes | bytearray) -> str:
-    """What a program said first about its failure."""
+    """The first line of an error output."""
     lines = complaint.decode("utf-8", "replace").strip().splitlines()
-    return lines[0] if lines else "it failed without saying why"
+    return lines[0] if lines else "failed without an error message"

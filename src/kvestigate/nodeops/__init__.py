@@ -1,4 +1,4 @@
-"""Making room: cordon nodes, evict pods, scale Deployments.
+"""Cordon and drain nodes, evict pods, scale Deployments.
 
-Each operation looks first and changes nothing unless its options say `apply`.
+Each operation only previews its effect unless its options say `apply`.
 """

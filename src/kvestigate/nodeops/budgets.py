@@ -1,4 +1,4 @@
-"""Which disruption budgets would hold pods back. Pure."""
+"""Which pods a PodDisruptionBudget protects from eviction. Pure."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from kvestigate.kube.views.policy import PodDisruptionBudget
 
 
 def held_back(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> dict[str, str]:
-    """By a pod's uid, what its budget allows, where that is less than all that are to go."""
-    found: dict[str, str] = {}
+    """Pod uid -> what its budget allows, for budgets that allow fewer evictions than planned."""
+    reasons: dict[str, str] = {}
     for budget in budgets:
         meta, allowed = budget.metadata, budget.status.disruptions_allowed
         selector = from_label_selector(msgspec.to_builtins(budget.spec.selector))
@@ -23,6 +23,6 @@ def held_back(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> di
             if pod.metadata.namespace == meta.namespace and selector.matches(pod.metadata.labels)
         ]
         if len(guarded) > allowed:
-            so_many = f"{allowed} of {len(guarded)} go at present" if allowed else "none go now"
-            found |= dict.fromkeys(guarded, f"the budget {meta.name} lets {so_many}")
-    return found
+            reason = f"PodDisruptionBudget {meta.name} allows {allowed} of {len(guarded)} evictions"
+            reasons |= dict.fromkeys(guarded, reason)
+    return reasons

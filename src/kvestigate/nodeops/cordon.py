@@ -1,4 +1,4 @@
-"""`node cordon` and `node uncordon`: whether new pods may come to a node."""
+"""`node cordon` and `node uncordon`: mark a node unschedulable or schedulable."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _NODES = builtins.resource("nodes")
 class CordonOptions:
     node: str
     apply: bool = False
-    """False: only look."""
+    """False: only show the plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cordoning:
     node: str
     before: bool
-    """Whether it was cordoned."""
+    """Whether the node was cordoned."""
     after: bool
     applied: bool
 
@@ -44,9 +44,9 @@ async def uncordon(access: Access, options: CordonOptions) -> Cordoning:
 
 
 async def set_cordoned(api: Api, node: str, wanted: bool, *, apply: bool) -> Cordoning:
-    """Nothing is written where it is so already."""
-    found: Node = await get_named(api, _NODES, node, Node)
-    before = found.spec.unschedulable
+    """Writes nothing if the node already is in the wanted state."""
+    current: Node = await get_named(api, _NODES, node, Node)
+    before = current.spec.unschedulable
     if apply and before != wanted:
         # An absent field means schedulable, and null removes it.
         await api.patch(_NODES, node, {"spec": {"unschedulable": True if wanted else None}})
@@ -56,7 +56,7 @@ async def set_cordoned(api: Api, node: str, wanted: bool, *, apply: bool) -> Cor
 def cordoning_blocks(done: Cordoning) -> Sequence[Block]:
     verb = "cordon" if done.after else "uncordon"
     if done.before == done.after:
-        return [text(f"node {done.node} is {verb}ed already")]
+        return [text(f"node {done.node} is already {verb}ed")]
     if done.applied:
         return [text(f"node {done.node} is {verb}ed", Tone.GOOD)]
     return [text(f"would {verb} node {done.node}")]
@@ -64,7 +64,7 @@ def cordoning_blocks(done: Cordoning) -> Sequence[Block]:
 
 CORDON = Operation(
     name="node.cordon",
-    summary="Keep new pods off a node; those on it stay.",
+    summary="Mark a node unschedulable; its pods stay.",
     input=CordonOptions,
     output=Cordoning,
     effect=Effect.WRITE,
@@ -73,7 +73,7 @@ CORDON = Operation(
 
 UNCORDON = Operation(
     name="node.uncordon",
-    summary="Let new pods come to a node again.",
+    summary="Mark a node schedulable again.",
     input=CordonOptions,
     output=Cordoning,
     effect=Effect.WRITE,

@@ -1,8 +1,8 @@
-"""`evict`, `node drain` and `node clear`: pods leave through the eviction API, in waves.
+"""`evict`, `node drain` and `node clear`: evict pods through the eviction API, in waves.
 
-A wave asks for every pod that is left and waits until those that may go are gone. What a
-disruption budget held back is asked for again in the next wave: at once if pods went, else when
-a budget gives way, until the deadline. Then it is reported. Nothing is ever forced.
+A wave requests the eviction of every remaining pod and waits until the evicted pods are gone. Pods
+that a PodDisruptionBudget protects are tried again in the next wave: at once if other pods went,
+otherwise when a budget changes, until the timeout. Then they are reported. Nothing is forced.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _PODS = builtins.resource("pods")
 _NODES = builtins.resource("nodes")
 _BUDGETS = builtins.resource("poddisruptionbudgets")
 _TOGETHER = 16
-"""Evictions under way at a time."""
+"""Evictions in flight at the same time."""
 _PAUSE = 5.0
-"""Seconds after which budgets are tried again, should we not have heard of a change."""
+"""Seconds after which blocked pods are tried again, even without a change of a budget."""
 
 GONE, BLOCKED, FAILED = "gone", "blocked", "failed"
 LEAVING, UNASKED = "leaving", "not asked"
 
 Progress = Callable[[str, int], None]
-"""Called with `pods` and how many have yet to go."""
+"""Called with `pods` and the number of pods that are still there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class EvictOptions:
     selector: str = ""
     include_system: bool = False
     grace_seconds: int | None = None
-    """None: what each pod says itself."""
+    """None: the pod's own terminationGracePeriodSeconds."""
     timeout: float = 300.0
-    """Seconds until we stop waiting, for pods to go and for budgets to let them."""
+    """Seconds to wait for pods to terminate and for budgets to allow evictions."""
     apply: bool = False
-    """False: only look."""
+    """False: only show the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +68,10 @@ class Departure:
     namespace: str
     name: str
     outcome: str
-    """`gone`, `blocked` by a budget, `failed`, still `leaving`, or `not asked` to leave, which
-    in a preview is everyone."""
+    """`gone`, `blocked` by a budget, `failed`, `leaving` (terminating), or `not asked` (no
+    eviction was requested, as in a preview)."""
     reason: str = ""
-    """What the server said; in a preview, which budget would hold it back."""
+    """The server's message; in a preview, the budget that would block the eviction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +94,9 @@ class Evictions:
 async def evict(
     access: Access, options: EvictOptions, progress: Progress | None = None
 ) -> Evictions:
-    """Evict the pods of a scope. UsageError if it has no bounds."""
+    """Evict the selected pods. Raises UsageError if nothing limits the selection."""
     if not (options.node or options.namespace or options.selector):
-        raise UsageError(
-            "nothing says which pods to evict", hint="give --node, --namespace or --selector"
-        )
+        raise UsageError("no pods are selected", hint="give --node, --namespace or --selector")
     return await _carried_out(access, options, progress, cordon=False)
 
 
@@ -124,7 +122,7 @@ async def evict_targets(
     timeout: float = 300.0,
     progress: Progress | None = None,
 ) -> tuple[Departure, ...]:
-    """Evict just these, in the way in which `evict` has those of a scope go."""
+    """Evict exactly these pods, in waves as `evict` does."""
     nodes = {each.node for each in targets}
     namespaces = {each.namespace for each in targets}
     scope = EvictOptions(
@@ -139,9 +137,9 @@ async def evict_targets(
 
 
 def _needs_node(options: EvictOptions) -> None:
-    """Without a node, the scope would be the cluster."""
+    """Without a node, the pods of the whole cluster would be selected."""
     if not options.node:
-        raise UsageError("nothing says which node", hint="name one")
+        raise UsageError("no node is given", hint="add the name of a node")
 
 
 async def _carried_out(
@@ -172,7 +170,7 @@ def _selection(options: EvictOptions) -> Selection:
 async def _held_back(
     api: Api, options: EvictOptions, choice: Choice, pods: Sequence[Pod]
 ) -> dict[str, str]:
-    """What budgets would say, for a preview; nothing if we may not look at them."""
+    """The budgets that would block evictions, for a preview; empty if budgets are forbidden."""
     going = {each.uid for each in choice.evict}
     try:
         where = Selection(options.namespace or None)
@@ -183,7 +181,7 @@ async def _held_back(
 
 
 class _Waves:
-    """Writes into `found` what becomes of each pod, so that a deadline loses nothing."""
+    """Evicts pods and writes each outcome into `found` at once, so that a timeout loses nothing."""
 
     def __init__(
         self,
@@ -212,7 +210,7 @@ class _Waves:
                     if left and not gone:
                         await self._until_budgets_change()
         except TimeoutError:
-            return  # what is still leaving or blocked says so
+            return  # the outcomes say which pods are still leaving or blocked
 
     async def _ask(self, target: Target) -> None:
         async with self._room:
@@ -251,10 +249,10 @@ class _Waves:
                         if not leaving:
                             return
             except Expired:
-                continue  # the list says what we missed
+                continue  # the next list shows what the watch missed
 
     async def _until_budgets_change(self) -> None:
-        """Returns when one allows something again, and in any case after a pause."""
+        """Returns when a budget allows an eviction again, or after a pause."""
         where = Selection(self._options.namespace or None)
         try:
             async with asyncio.timeout(_PAUSE):
@@ -270,7 +268,7 @@ class _Waves:
         except TimeoutError:
             return
         except KvestigateError:
-            await asyncio.sleep(_PAUSE)  # we may not look at budgets
+            await asyncio.sleep(_PAUSE)  # budgets are forbidden
 
     def _went(self, leaving: set[str], uids: set[str]) -> None:
         for uid in uids:
@@ -304,7 +302,7 @@ DRAIN = Operation(
 
 CLEAR = Operation(
     name="node.clear",
-    summary="Evict the pods of a node, which stays open for new ones.",
+    summary="Evict the pods of a node; the node stays schedulable.",
     input=EvictOptions,
     output=Evictions,
     effect=Effect.DESTROY,

@@ -1,4 +1,4 @@
-"""Which pods may be evicted, and why the others are left alone. Pure."""
+"""Which pods are evicted, and why others are skipped. Pure."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def choose(pods: Iterable[Pod], *, include_system: bool = False) -> Choice:
 
 
 def _protection(pod: Pod, include_system: bool) -> str:
-    """Why a pod is left alone; empty if it is not."""
+    """Why a pod is not evicted; empty if it is."""
     meta = pod.metadata
     if any(owner.kind == "DaemonSet" and owner.controller for owner in meta.owner_references):
-        return "its DaemonSet would start it again"
+        return "managed by a DaemonSet"
     if _MIRROR in meta.annotations:
-        return "its node runs it from a file"
+        return "static pod"
     if meta.deletion_timestamp is not None:
-        return "terminating already"
+        return "already terminating"
     if pod.status.phase in ("Succeeded", "Failed"):
         return "completed"
     if meta.namespace in SYSTEM and not include_system:

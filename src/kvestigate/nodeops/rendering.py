@@ -29,9 +29,9 @@ def evictions_blocks(found: Evictions) -> Sequence[Block]:
 def _heading(found: Evictions) -> str:
     count = len(found.pods)
     if found.nothing_to_do:
-        return "there is no pod to evict"
+        return "no pods to evict"
     if found.applied:
         first = f"node {found.node} is cordoned; " if found.cordon else ""
-        return f"{first}{found.count(GONE)} of {count} pods are gone"
+        return f"{first}{found.count(GONE)} of {count} pods evicted"
     first = f"cordon node {found.node} and " if found.cordon else ""
     return f"would {first}evict {counted(count, 'pod')}"

@@ -1,4 +1,4 @@
-"""`scale`: how many pods a Deployment, or another workload with replicas, has."""
+"""`scale`: set the number of replicas of a Deployment or another workload."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.workloads import Deployment
 from kvestigate.operation import Effect, Operation
 from kvestigate.render.blocks import Block, Tone, text
+from kvestigate.render.human import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class ScaleOptions:
     """Of a Deployment, or `statefulset/NAME`."""
     replicas: int
     apply: bool = False
-    """False: only look."""
+    """False: only show the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +41,9 @@ async def scale(access: Access, options: ScaleOptions) -> Scaling:
     """In the namespace of `access`."""
     resource, name = _named(options.name)
     async with connect(access) as api:
-        # Of what can be scaled, all have their replicas where a Deployment has them.
-        found: Deployment = await get_named(api, resource, name, Deployment)
-        before = found.spec.replicas
+        # All workloads that can be scaled have `spec.replicas` like a Deployment.
+        workload: Deployment = await get_named(api, resource, name, Deployment)
+        before = workload.spec.replicas
         if options.apply and before != options.replicas:
             await api.scale(resource, name, options.replicas)
     kind = resource.singular_name
@@ -55,7 +56,7 @@ def _named(words: str) -> tuple[Resource, str]:
     if "scale" not in resource.subresources:
         raise UsageError(
             f"a {resource.singular_name} cannot be scaled",
-            hint="name a Deployment, statefulset/NAME or replicaset/NAME",
+            hint="give a Deployment, statefulset/NAME or replicaset/NAME",
         )
     return resource, name
 
@@ -63,14 +64,14 @@ def _named(words: str) -> tuple[Resource, str]:
 def scaling_blocks(done: Scaling) -> Sequence[Block]:
     where = f"{done.kind} {done.name} in namespace {done.namespace}"
     if done.before == done.after:
-        return [text(f"{where} has {done.after} replicas already")]
+        return [text(f"{where} already has {counted(done.after, 'replica')}")]
     change = f"{where}: {done.before} -> {done.after} replicas"
     return [text(change, Tone.GOOD) if done.applied else text(f"would scale {change}")]
 
 
 OPERATION = Operation(
     name="scale",
-    summary="Set how many replicas a Deployment has; 0 stops it without deleting it.",
+    summary="Set the number of replicas of a Deployment; 0 stops it without deleting it.",
     input=ScaleOptions,
     output=Scaling,
     effect=Effect.WRITE,

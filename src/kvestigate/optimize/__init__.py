@@ -1,4 +1,4 @@
-"""GPUs that are taken and not used: how they are scattered, what they do, and how to make room.
+"""GPUs that are allocated and not used: fragmentation, real utilization, and moving pods.
 
 For operators only: the agents' gateway denies every operation of this package by its name.
 """

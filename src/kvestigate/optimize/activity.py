@@ -1,4 +1,4 @@
-"""What GPUs did in a window of readings, and what that says of the node they are on. Pure."""
+"""The activity of GPUs in a window of readings, and the verdict on their node. Pure."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from kvestigate.optimize.model import GpuNode
 from kvestigate.optimize.smi import Reading
 
 HELD_MIB = 1024
-"""A GPU that nobody has loaded anything on has far less of its memory taken."""
+"""A GPU without a loaded program uses far less memory."""
 SIGNAL = 1.0
-"""Percent of time from which computing or memory traffic counts as work."""
+"""Percent of time with compute or memory traffic that counts as work."""
 ACTIVE_FROM = 30.0
 SATURATED_FROM = 90.0
 POWER_SIGNAL = 0.5
-"""The share of its limit that no GPU draws for a model that merely lies in its memory."""
+"""The share of its power limit that no GPU draws just for a loaded model."""
 BURST = 20.0
-"""Percentage points that the highest reading is above the mean of a GPU that works in bursts."""
+"""A GPU is bursty if its highest reading is this many percentage points above its mean."""
 
 
 class Activity(enum.Enum):
-    """In order: a node is called after the highest of its GPUs."""
+    """In rising order: a node has the highest activity of its GPUs."""
 
     IDLE = "idle"
     RESERVED_IDLE = "reserved-idle"
-    """Memory is held, and nothing computes."""
+    """GPU memory is in use, but nothing computes."""
     LIGHT = "light"
     ACTIVE = "active"
     SATURATED = "saturated"
@@ -39,14 +39,14 @@ _RANK = {each: rank for rank, each in enumerate(Activity)}
 
 class Verdict(enum.Enum):
     GHOST = "ghost"
-    """GPUs are allocated, and the mean of all readings is below the threshold."""
+    """GPUs are allocated, but the mean of all readings is below the threshold."""
     ACTIVE = "active"
     NO_ALLOCATION = "no-allocation"
     NO_SAMPLES = "no-samples"
 
 
 class Readiness(enum.Enum):
-    """What draining a node that is not active would take."""
+    """How far a node that is not active is ready to be drained."""
 
     IDLE = "idle"
     RESERVED_IDLE = "reserved-idle"
@@ -60,9 +60,9 @@ class GpuWindow:
     index: int
     uuid: str
     utilization: tuple[float, ...]
-    """Percent, one for each round in which it told."""
+    """Percent, one value for each round that reported it."""
     mean: float | None
-    """None of a GPU that never told its utilization: the aggregate leaves it out."""
+    """None if the GPU never reported its utilization; sums leave it out."""
     max: float | None
     min: float | None
     memory_traffic: float | None
@@ -85,26 +85,26 @@ class GpuWindow:
 class NodeWindow:
     node: str
     stated: int
-    """GPUs allocated on it."""
+    """Allocated GPUs."""
     capacity: int
     pods: tuple[str, ...]
-    """`namespace/name` of those that have them."""
+    """`namespace/name` of the pods that hold them."""
     gpus: tuple[GpuWindow, ...]
     mean: float | None
-    """Of all readings of all its GPUs."""
+    """The mean of all readings of all GPUs of the node."""
     max: float | None
     verdict: Verdict
     confident: bool
-    """A ghost of which every reading of several rounds is below the threshold."""
+    """A ghost with every reading of several rounds below the threshold."""
     activity: Activity | None
     readiness: Readiness | None
     """Of nodes that are not active."""
     problem: str
-    """Why there is no reading, or not one of each round; empty if there is."""
+    """Why readings are missing; empty if none is."""
 
 
 def gpu_window(rounds: Sequence[Reading]) -> GpuWindow:
-    """From the readings of one GPU, at least one."""
+    """The window of one GPU, from one or more readings."""
     first = rounds[0]
     used = tuple(it.utilization for it in rounds if it.utilization is not None)
     mean = fmean(used) if used else None
@@ -151,7 +151,7 @@ def _activity(
 def node_window(
     node: GpuNode, rounds: Sequence[Sequence[Reading]], threshold: float, problem: str = ""
 ) -> NodeWindow:
-    """`rounds` has what each round that succeeded read; `threshold` is a share."""
+    """`rounds` has the readings of each successful round; `threshold` is a share from 0 to 1."""
     by_gpu: dict[int, list[Reading]] = {}
     for readings in rounds:
         for reading in readings:
@@ -179,7 +179,7 @@ def node_window(
         and all(each / 100 < threshold for each in every),
         activity=highest,
         readiness=_readiness(verdict, highest),
-        problem=problem or ("" if every else _silent(gpus)),
+        problem=problem or ("" if every else _why_unknown(gpus)),
     )
 
 
@@ -199,12 +199,12 @@ def _readiness(verdict: Verdict, highest: Activity | None) -> Readiness | None:
     return Readiness.IDLE if highest is Activity.IDLE else Readiness.RESERVED_IDLE
 
 
-def _silent(gpus: Sequence[GpuWindow]) -> str:
+def _why_unknown(gpus: Sequence[GpuWindow]) -> str:
     if not gpus:
-        return "nvidia-smi knows of no GPU"
-    return "its GPUs do not tell their utilization, as is so where they are divided (MIG)"
+        return "nvidia-smi lists no GPUs"
+    return "utilization: unknown (its GPUs do not report it, as with MIG)"
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    told = [value for value in values if value is not None]
-    return fmean(told) if told else None
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None

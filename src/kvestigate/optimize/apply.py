@@ -1,8 +1,8 @@
-"""`optimize apply`: cordon the donors and evict what is to move, in waves.
+"""`optimize apply`: cordon the donors and evict the pods to move, in waves.
 
-Nothing is planned anew. What the cluster says now is only asked whether each move can still be
-made: a pod that is not where the plan has it, or could not come back on its target, is kept.
-When a pod of a wave does not go, there is no further wave.
+The plan is not made again. The cluster is read only to check that each move is still possible: a
+pod that is no longer on its donor, or that could not start on its target, is kept. If a pod of a
+wave is not evicted, there is no further wave.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class ApplyOptions:
     source: Source
     tunables: Tunables = field(default_factory=Tunables)
     wave_size: int = 4
-    """Pods that are evicted at a time."""
+    """Pods that are evicted at the same time."""
     grace_seconds: int | None = None
-    """None: what each pod says itself."""
+    """None: the pod's own terminationGracePeriodSeconds."""
     timeout: float = 300.0
     """Seconds that a wave may take."""
     apply: bool = False
-    """False: only look."""
+    """False: only show the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +59,7 @@ class Application:
     plan: Consolidation
     wave_size: int
     cordon: tuple[str, ...]
-    """The donors, before the first wave."""
+    """The donors, which are cordoned before the first wave."""
     steps: tuple[Step, ...]
     stopped: int = 0
     """The wave that failed; 0 if none did."""
@@ -80,12 +80,12 @@ async def apply(
     access: Access, options: ApplyOptions, progress: Progress | None = None
 ) -> Application:
     if options.wave_size < 1:
-        raise UsageError(f"--wave-size {options.wave_size}: a wave has at least one pod")
+        raise UsageError(f"--wave-size {options.wave_size}: must be 1 or more")
     fleet = await read(access, options.source)
     if fleet.server != str(access.server):
         raise UsageError(
-            f"{options.source.name} is of {fleet.server}, and this cluster is {access.server}",
-            hint="choose the cluster of the audit with --context, or use --live",
+            f"{options.source.name} is an audit of {fleet.server}, not of {access.server}",
+            hint="select the audited cluster with --context, or use --live",
         )
     planned = plan(fleet, options.tunables)
     async with connect(access) as api:
@@ -99,8 +99,8 @@ async def apply(
             steps=made,
         )
         if not options.apply:
-            told = tuple(_told(step, reasons) for step in made)
-            return replace(application, steps=told)
+            explained = tuple(_explained(step, reasons) for step in made)
+            return replace(application, steps=explained)
         for donor in cordon:
             await set_cordoned(api, donor, True, apply=True)
         return await _waves(api, application, targets, options, progress)
@@ -113,7 +113,7 @@ _Targets = Mapping[tuple[str, str], Target]
 async def _look(
     api: Api, planned: Consolidation, wave_size: int
 ) -> tuple[tuple[Step, ...], _Targets, Mapping[tuple[str, str], str]]:
-    """The steps as they can be made now, whom to evict, and what budgets say about them."""
+    """The steps that are possible now, the pods to evict, and the budgets that block them."""
     if not planned.moves:
         return (), {}, {}
     names = {move.target for move in planned.moves}
@@ -148,7 +148,7 @@ async def _pods_on(api: Api, node: str, type: type[P]) -> Sequence[P]:
 
 
 async def _budgets(api: Api, pods: Sequence[Pod]) -> dict[str, str]:
-    """By uid, what holds a pod back; nothing if we may not look at budgets."""
+    """Pod uid -> the budget that blocks it; empty if budgets are forbidden."""
     try:
         budgets = (await api.list(_BUDGETS, type=PodDisruptionBudget)).items
     except Forbidden:
@@ -156,7 +156,7 @@ async def _budgets(api: Api, pods: Sequence[Pod]) -> dict[str, str]:
     return held_back(pods, budgets)
 
 
-def _told(step: Step, reasons: Mapping[tuple[str, str], str]) -> Step:
+def _explained(step: Step, reasons: Mapping[tuple[str, str], str]) -> Step:
     if step.outcome == KEPT:
         return step
     return replace(step, reason=reasons.get((step.namespace, step.pod), ""))

@@ -1,7 +1,6 @@
-"""Where a fleet is known from: an audit that was kept, or the cluster as it is now.
+"""Reading a fleet: from a saved audit, or from the cluster.
 
-Both are the same two reports, so the same questions get the same answers; only the time at
-which they were taken differs.
+Both contain the same two reports, so they give the same answers.
 """
 
 from __future__ import annotations
@@ -23,40 +22,40 @@ from kvestigate.snapshot.source import Progress
 
 _NEEDS = tuple(dict.fromkeys((*gpu.REPORT.needs, *nodes.REPORT.needs)))
 _ALL_OF = tuple(listing.name for listing in (listings.NODES, listings.PODS))
-"""Who cannot see all of these cannot say what is free."""
+"""Free GPUs are unknown if one of these cannot be listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Exactly one of the two."""
+    """Where the fleet is read from: exactly one of `audit` and `live`."""
 
     audit: str | None = None
     """The text of a file that `audit --json` wrote."""
     live: bool = False
-    """Ask the cluster."""
+    """Read the cluster."""
     name: str = "audit"
-    """What messages call the file."""
+    """The name of the file in messages."""
 
     def __post_init__(self) -> None:
         if self.live == (self.audit is not None):
             raise UsageError(
-                "--audit and --live contradict each other"
+                "--audit and --live cannot be combined"
                 if self.live
-                else "nothing says where the fleet is known from",
+                else "neither --audit nor --live is given",
                 hint="give --audit FILE (`kvestigate audit --json FILE` writes it) or --live",
             )
 
 
 async def read(access: Access | None, source: Source, progress: Progress | None = None) -> Fleet:
-    """The fleet; `access` is needed only for a cluster."""
+    """The fleet; `access` is needed only with `live`."""
     if source.audit is not None:
         return from_audit(source.audit, source.name)
     if access is None:
-        raise NoCluster("nothing says which cluster to ask")
+        raise NoCluster("no cluster is given")
     async with connect(access) as api:
         snapshot = await take(api, _NEEDS, progress)
     for gap in snapshot.missing((listings.NODES, listings.PODS)):
-        raise Forbidden(_unseen(gap), hint="use a user who may list nodes and all pods")
+        raise Forbidden(_unseen(gap), hint="use a user that may list nodes and all pods")
     return fleet_of(
         gpu.collect(snapshot),
         nodes.collect(snapshot),
@@ -66,7 +65,7 @@ async def read(access: Access | None, source: Source, progress: Progress | None 
 
 
 def from_audit(text: str, name: str) -> Fleet:
-    """PURE. The fleet of a kept audit; InputError if that does not tell of the whole of it."""
+    """PURE. The fleet of a saved audit. Raises InputError if nodes or pods are missing in it."""
     document = parse(text.encode(), name)
     try:
         audit = msgspec.convert({"skipped": [], "gaps": [], **document}, Audit)
@@ -74,26 +73,23 @@ def from_audit(text: str, name: str) -> Fleet:
         hosts = msgspec.convert(audit.reports.get("nodes"), nodes.NodesReport)
     except msgspec.ValidationError as error:
         raise InputError(
-            f"does not read as an audit: {error}",
+            f"is not a valid audit: {error}",
             where=name,
-            hint="make it anew: kvestigate audit --json FILE",
+            hint="create a new one: kvestigate audit --json FILE",
         ) from error
     if audit.namespace:
         raise InputError(
-            f"looked only at the namespace {audit.namespace!r}: what others hold is not in it",
+            f"is an audit of namespace {audit.namespace!r}: GPUs of other namespaces are unknown",
             where=name,
-            hint="make one of everything: kvestigate audit --json FILE, without -n",
+            hint="audit the whole cluster: kvestigate audit --json FILE",
         )
     for gap in audit.gaps:
         if gap.resource in _ALL_OF:
             raise InputError(
-                _unseen(gap), where=name, hint="audit as a user who may list nodes and all pods"
+                _unseen(gap), where=name, hint="audit as a user that may list nodes and all pods"
             )
     return fleet_of(gpus, hosts, captured_at=audit.captured_at, server=audit.server)
 
 
 def _unseen(gap: Gap) -> str:
-    return (
-        f"{gap.resource} could not be read, and what is free follows from all of them: "
-        f"{gap.message}"
-    )
+    return f"free GPUs are unknown: cannot {gap.verb} {gap.resource}: {gap.message}"

@@ -1,7 +1,7 @@
-"""Which pods to move so that thin nodes become empty and others dense. Pure.
+"""Which pods to move so that nodes with few allocated GPUs become empty. Pure.
 
-Donors and targets are disjoint, so no pod comes to a node that is being emptied. The largest
-pods are placed first, each on the target where it leaves the least over.
+Pods move from donors to targets. No node is both, so no pod moves to a node that is being emptied.
+The largest pods are placed first, each on the target that it fills best.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ SCHEMA = "kvestigate.optimize.plan/v1"
 @dataclass(frozen=True, slots=True)
 class Tunables:
     donor_max_util: float = 0.3
-    """A node of which a smaller share is allocated is emptied."""
+    """A node with a smaller share of allocated GPUs is emptied."""
     min_free_nodes: int = 1
-    """Empty nodes that are wanted: reported, not enforced."""
+    """The wanted number of empty nodes: compared with the result, not enforced."""
     exclude_namespaces: tuple[str, ...] = ()
-    """Pods of these are not moved."""
+    """Namespaces whose pods are not moved."""
     exclude_nodes: tuple[str, ...] = ()
-    """Neither emptied nor filled."""
+    """Nodes that are neither emptied nor filled."""
     pins: tuple[str, ...] = ()
     """`namespace/pattern` of pods that are not moved; `*` stands for anything."""
 
@@ -52,7 +52,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Staying:
+class KeptPod:
     """A pod on a donor that is not moved."""
 
     namespace: str
@@ -67,10 +67,10 @@ class Projection:
     node: str
     role: Role
     why: str
-    """Why it has that role, or none."""
+    """Why the node has that role or none."""
     capacity: int
     before: int
-    """GPUs that are allocated."""
+    """Allocated GPUs."""
     after: int
 
     @property
@@ -86,30 +86,30 @@ class Consolidation:
     server: str
     tunables: Tunables
     moves: tuple[Move, ...]
-    unplaceable: tuple[Staying, ...]
-    """No target has room for them."""
-    held: tuple[Staying, ...]
-    """Pinned, or in a namespace that is excluded or the system's."""
+    unplaceable: tuple[KeptPod, ...]
+    """Pods that fit on no target."""
+    held: tuple[KeptPod, ...]
+    """Pods that are pinned, or in an excluded or system namespace."""
     drained: tuple[str, ...]
     """Donors that the moves leave empty."""
     empty_before: int
     """Nodes."""
     empty_after: int
     enough_empty: bool
-    """As many as `min_free_nodes` wants."""
+    """At least `min_free_nodes` nodes are empty after the moves."""
     notes: tuple[str, ...]
     nodes: tuple[Projection, ...]
 
 
 def plan(fleet: Fleet, tunables: Tunables) -> Consolidation:
-    """UsageError if a tunable means nothing."""
+    """The moves. Raises UsageError for a tunable that is out of range or matches nothing."""
     _check(fleet, tunables)
     roles = {node.name: role_of(node, tunables) for node in fleet.nodes}
     targets = [_Target(node) for node in fleet.nodes if roles[node.name][0] is Role.TARGET]
     donors = [node for node in fleet.nodes if roles[node.name][0] is Role.DONOR]
     moves: list[Move] = []
-    unplaceable: list[Staying] = []
-    held: list[Staying] = []
+    unplaceable: list[KeptPod] = []
+    held: list[KeptPod] = []
     for donor, pod in _largest_first(donors):
         if reason := _held(pod, tunables):
             held.append(_staying(pod, donor, reason))
@@ -142,11 +142,11 @@ def _largest_first(donors: Iterable[GpuNode]) -> list[tuple[GpuNode, GpuPod]]:
 
 
 def role_of(node: GpuNode, tunables: Tunables) -> tuple[Role, str]:
-    """With the reason."""
+    """The role of a node in the plan, and the reason."""
     if node.name in tunables.exclude_nodes:
         return Role.NONE, "excluded"
     if node.fill is Fill.EMPTY:
-        return Role.NONE, "empty already"
+        return Role.NONE, "already empty"
     if node.share < tunables.donor_max_util:
         return Role.DONOR, f"{node.share:.0%} < {tunables.donor_max_util:.0%}"
     if node.fill is Fill.FULL:
@@ -176,19 +176,19 @@ class _Target:
 
 
 def _best(pod: GpuPod, donor: GpuNode, targets: Sequence[_Target]) -> _Target | None:
-    """The one with the least room that suffices."""
+    """The fitting target with the fewest free GPUs."""
     fitting = [it for it in targets if _alike(it.node, donor) and it.fits(pod)]
     return min(fitting, key=lambda it: (it.free, it.node.name), default=None)
 
 
 def _alike(one: GpuNode, other: GpuNode) -> bool:
-    """Whether their GPUs can stand in for each other, as far as labels tell."""
+    """Whether both have the same GPU model, or a model is unknown."""
     return not one.model or not other.model or one.model == other.model
 
 
 def _held(pod: GpuPod, tunables: Tunables) -> str:
     if pod.namespace in tunables.exclude_namespaces:
-        return f"the namespace {pod.namespace} is excluded"
+        return f"namespace {pod.namespace} is excluded"
     if pod.namespace in SYSTEM:
         return "in a system namespace"
     pin = next((pin for pin in tunables.pins if pinned(pin, pod)), "")
@@ -200,19 +200,19 @@ def pinned(pin: str, pod: GpuPod) -> bool:
     return fnmatchcase(pod.namespace, namespace) and fnmatchcase(pod.name, pattern)
 
 
-def _staying(pod: GpuPod, node: GpuNode, reason: str) -> Staying:
-    return Staying(pod.namespace, pod.name, pod.count, node.name, reason)
+def _staying(pod: GpuPod, node: GpuNode, reason: str) -> KeptPod:
+    return KeptPod(pod.namespace, pod.name, pod.count, node.name, reason)
 
 
 def _no_room(pod: GpuPod, donor: GpuNode, targets: Sequence[_Target]) -> str:
     if not targets:
-        return "there is no target"
+        return "no node is a target"
     alike = [it for it in targets if _alike(it.node, donor)]
     if not alike:
-        return f"no target has {donor.model}"
+        return f"no target has the GPU model {donor.model}"
     most = max(alike, key=lambda it: it.free)
     wanted = ", ".join(f"{count} {name}" for name, count in sorted(pod.gpus.items()))
-    return f"needs {wanted}; the most left on a target is {most.free} on {most.node.name}"
+    return f"needs {wanted}; the largest free block on a target is {most.free} ({most.node.name})"
 
 
 def _projections(
@@ -228,7 +228,7 @@ def _projections(
             *roles[it.name],
             it.capacity,
             it.stated,
-            # Init containers that ask for GPUs, too, are counted only where they need more.
+            # Init containers with GPUs count only as far as they request more than the others.
             max(it.stated - gone[it.name], 0) + come[it.name],
         )
         for it in fleet.nodes
@@ -240,10 +240,10 @@ def _notes(
 ) -> tuple[str, ...]:
     notes = []
     if donors and not targets:
-        notes.append(f"every node with room is a donor: {_way_out(donors)}")
+        notes.append(f"every node with free GPUs is a donor: {_way_out(donors)}")
     pods = [pod for node in fleet.nodes for pod in node.pods]
     notes += [
-        f"--pin {pin} matches no pod that has GPUs"
+        f"--pin {pin} matches no pod with GPUs"
         for pin in tunables.pins
         if not any(pinned(pin, pod) for pod in pods)
     ]
@@ -253,29 +253,31 @@ def _notes(
 def _way_out(donors: Sequence[GpuNode]) -> str:
     shares = [node.share for node in donors if not node.closed]
     if not shares:
-        return "and new pods come to none of them"
+        return "none of them is schedulable"
     lower = int(max(shares) * 1000) / 1000  # not rounded up: a donor is strictly below
-    return f"--donor-max-util {lower:g} makes a target of the fullest"
+    return f"--donor-max-util {lower:g} turns the fullest into a target"
 
 
 def _check(fleet: Fleet, tunables: Tunables) -> None:
     if not 0 <= tunables.donor_max_util <= 1:
         raise UsageError(
-            f"--donor-max-util {tunables.donor_max_util:g} is no share",
-            hint="give a number from 0 to 1, such as 0.3",
+            f"--donor-max-util {tunables.donor_max_util:g} is not between 0 and 1",
+            hint="give a share such as 0.3",
         )
     for pin in tunables.pins:
         namespace, slash, pattern = pin.partition("/")
         if not (namespace and slash and pattern):
             raise UsageError(
-                f"--pin {pin}: names no namespace and pods",
-                hint="write namespace/pattern: research/sweep-*",
+                f"--pin {pin}: is not NAMESPACE/PATTERN",
+                hint="write for example research/sweep-*",
             )
     names = [node.name for node in fleet.nodes]
     for name in tunables.exclude_nodes:
         if name not in names:
             close = difflib.get_close_matches(name, names, 1)
             raise UsageError(
-                f"--exclude-node {name}: there is no such node with GPUs",
-                hint=f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names)}",
+                f"--exclude-node {name}: no node with GPUs has this name",
+                hint=f"did you mean {close[0]!r}?"
+                if close
+                else f"nodes with GPUs: {', '.join(names)}",
             )

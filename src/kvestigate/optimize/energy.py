@@ -1,6 +1,6 @@
-"""The power that a fleet draws, what of it is wasted, and what that comes to in time. Pure.
+"""The power that a fleet draws, the part that is wasted, and an energy forecast. Pure.
 
-The forecast is a straight line: the fleet keeps doing exactly what it does now.
+The forecast assumes that power stays as measured.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ HOURS_A_YEAR = 8766
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Of one figure over all GPUs that tell it."""
+    """Statistics of one measurement over all GPUs that report it."""
 
     min: float
     max: float
@@ -29,15 +29,15 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Waste:
-    """What GPUs draw for having something loaded, beyond what idle ones draw."""
+    """Power of reserved-idle GPUs beyond what idle GPUs draw."""
 
     watts: float
     gpus: int
-    """That are reserved and idle."""
+    """The number of reserved-idle GPUs."""
     drawn: float
-    """Watts, by all of these."""
+    """Watts drawn by the reserved-idle GPUs."""
     baseline: float
-    """Watts: the mean of the GPUs that are truly idle."""
+    """Watts: the mean of the idle GPUs."""
     baseline_gpus: int
 
 
@@ -59,7 +59,7 @@ class Forecast:
     idle: Energy
     reserved_idle: Energy
     recoverable: Energy | None
-    """What is saved if reserved GPUs were idle ones; None where no idle GPU tells the baseline."""
+    """Saved if reserved-idle GPUs were idle; None without an idle GPU to compare with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +68,11 @@ class Power:
     """Watts."""
     limit: float
     by_activity: dict[str, float]
-    """Watts; only classes that there are."""
+    """Activity -> watts; only activities that occur."""
     per_gpu: Spread | None
     temperature: Spread | None
     waste: Waste | None
-    """None where no idle GPU tells the baseline."""
+    """None without an idle GPU to compare with."""
     forecast: Forecast
 
     @property
@@ -86,7 +86,7 @@ class Power:
 
 
 def power(gpus: Sequence[GpuWindow]) -> Power:
-    """Of GPUs that report."""
+    """The power of GPUs that report their utilization."""
     drawn = sum(gpu.watts or 0.0 for gpu in gpus)
     limit = sum(gpu.limit_watts or 0.0 for gpu in gpus)
     split = {
@@ -114,7 +114,7 @@ def power(gpus: Sequence[GpuWindow]) -> Power:
 
 
 def waste(gpus: Iterable[GpuWindow]) -> Waste | None:
-    """None without an idle GPU: there is nothing to compare with."""
+    """None without an idle GPU to compare with."""
     drawn: dict[Activity, list[float]] = {Activity.IDLE: [], Activity.RESERVED_IDLE: []}
     for gpu in gpus:
         if gpu.activity in drawn and gpu.watts is not None:
@@ -133,8 +133,8 @@ def energy(watts: float) -> Energy:
 
 
 def spread(values: Iterable[float | None]) -> Spread | None:
-    told = [value for value in values if value is not None]
-    if not told:
+    known = [value for value in values if value is not None]
+    if not known:
         return None
-    deviation = stdev(told) if len(told) > 1 else 0.0
-    return Spread(min(told), max(told), fmean(told), median(told), deviation, len(told))
+    deviation = stdev(known) if len(known) > 1 else 0.0
+    return Spread(min(known), max(known), fmean(known), median(known), deviation, len(known))

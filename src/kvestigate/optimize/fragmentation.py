@@ -1,4 +1,4 @@
-"""How scattered the free GPUs of a fleet are. Pure."""
+"""How the free GPUs of a fleet are spread over its nodes. Pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class NodeFill:
     allocated: int
     free: int
     share: float
-    """Allocated of what is offered, from 0 to 1."""
+    """Allocated of allocatable GPUs, from 0 to 1."""
     fill: Fill
     pods: int
-    """That have GPUs."""
+    """Pods with GPUs."""
     closed: str
-    """`cordoned`, `not ready`; empty if new pods may come."""
+    """`cordoned`, `not ready`; empty if new pods can be scheduled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Fragmentation:
     allocated: int
     free: int
     waiting: int
-    """GPUs that pods without a node ask for."""
+    """GPUs requested by pending pods."""
     full: int
     """Nodes."""
     partial: int
@@ -44,9 +44,9 @@ class Fragmentation:
     stranded: int
     """Free GPUs on nodes that are neither full nor empty."""
     largest_block: int
-    """The most free GPUs that one node has."""
+    """The most free GPUs on a single node."""
     opportunity: bool
-    """More is free than one node has, and several nodes are partial."""
+    """More GPUs are free than on any single node, and more than one node is partial."""
     nodes: tuple[NodeFill, ...]
 
 

@@ -1,4 +1,4 @@
-"""A fleet of GPU nodes as the scheduler counts it: what is offered and what is stated. Pure."""
+"""The GPU nodes of a cluster as the scheduler counts them. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Fill(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class GpuPod:
-    """A pod that was given GPUs."""
+    """A pod that requests GPUs."""
 
     namespace: str
     name: str
@@ -43,13 +43,13 @@ class GpuPod:
 class GpuNode:
     name: str
     model: str
-    """Empty if no label tells it."""
+    """Empty if no label says it."""
     offered: Amounts
     allocated: Amounts
     pods: tuple[GpuPod, ...] = ()
     """The largest first."""
     closed: str = ""
-    """Why new pods do not come: `cordoned`, `not ready`; empty if they do."""
+    """Why no new pods are scheduled here: `cordoned`, `not ready`; empty if they are."""
 
     @property
     def capacity(self) -> int:
@@ -57,12 +57,12 @@ class GpuNode:
 
     @property
     def stated(self) -> int:
-        """GPUs that pods have asked for, whether they use them or not."""
+        """GPUs that pods request, whether they use them or not."""
         return sum(self.allocated.values())
 
     @property
     def room(self) -> Amounts:
-        """What is free of each resource; a node that lost devices has none below zero."""
+        """What is free of each resource; never negative, even if the node lost devices."""
         return {
             name: max(count - self.allocated.get(name, 0), 0)
             for name, count in self.offered.items()
@@ -91,11 +91,11 @@ class Fleet:
     nodes: tuple[GpuNode, ...]
     """By name."""
     waiting: int = 0
-    """GPUs that pods without a node ask for."""
+    """GPUs requested by pending pods."""
 
 
 def fleet_of(gpus: GpuReport, nodes: NodesReport, *, captured_at: datetime, server: str) -> Fleet:
-    """What the reports of one moment say together."""
+    """The fleet, from the two reports of one snapshot."""
     closed = {row.name: _closed(row.ready, row.schedulable) for row in nodes.nodes}
     held: dict[str, list[Consumer]] = {}
     for consumer in gpus.consumers:

@@ -1,4 +1,4 @@
-"""The operations of `optimize`. Operators only: whoever serves agents denies them by name."""
+"""The operations of `optimize`. Operators only: the agents' gateway denies them by name."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ class PlanOptions:
 async def analyze(
     access: Access | None, options: AnalyzeOptions, progress: Progress | None = None
 ) -> Fragmentation:
-    """`access` is needed only where the source is the cluster."""
+    """`access` is needed only with `live`."""
     return fragmentation.analyze(await read(access, options.source, progress))
 
 
 async def plan(
     access: Access | None, options: PlanOptions, progress: Progress | None = None
 ) -> Consolidation:
-    """`access` is needed only where the source is the cluster."""
+    """`access` is needed only with `live`."""
     return consolidation.plan(await read(access, options.source, progress), options.tunables)
 
 
 ANALYZE = Operation(
     name="optimize.analyze",
-    summary="Say how scattered the free GPUs are.",
+    summary="Show how the free GPUs are spread over the nodes.",
     input=AnalyzeOptions,
     output=Fragmentation,
     effect=Effect.READ,
@@ -51,7 +51,7 @@ ANALYZE = Operation(
 
 PLAN = Operation(
     name="optimize.plan",
-    summary="Say which pods to move so that thin nodes become empty.",
+    summary="Show which pods to move so that nodes become empty.",
     input=PlanOptions,
     output=Consolidation,
     effect=Effect.READ,
@@ -60,7 +60,7 @@ PLAN = Operation(
 
 PROBE = Operation(
     name="optimize.probe-gpu",
-    summary="Ask nvidia-smi on every node what allocated GPUs really do.",
+    summary="Measure with nvidia-smi on every node how allocated GPUs are used.",
     input=ProbeOptions,
     output=Probe,
     effect=Effect.READ,
@@ -69,7 +69,7 @@ PROBE = Operation(
 
 APPLY = Operation(
     name="optimize.apply",
-    summary="Carry a consolidation plan out: cordon the donors, evict in waves.",
+    summary="Carry out a consolidation plan: cordon the donors, evict pods in waves.",
     input=ApplyOptions,
     output=Application,
     effect=Effect.DESTROY,

@@ -1,4 +1,4 @@
-"""`optimize probe-gpu`: ask every node's own `nvidia-smi`, in rounds, what its GPUs really do."""
+"""`optimize probe-gpu`: run `nvidia-smi` on every node, in rounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.optimize.probe/v1"
 _TOGETHER = 32
-"""Nodes that are asked at a time."""
+"""Nodes that run nvidia-smi at the same time."""
 _PATIENCE = 60.0
 
 
@@ -30,7 +30,7 @@ _PATIENCE = 60.0
 class ProbeOptions:
     source: Source
     ghost_threshold: float = 0.05
-    """A share: what is allocated on a node below it is a ghost."""
+    """A share: GPUs allocated on a node below this mean utilization are ghosts."""
     samples: int = 1
     """Rounds."""
     interval: float = 1.0
@@ -42,13 +42,13 @@ class ProbeOptions:
 class Probe:
     schema: str = SCHEMA
     captured_at: datetime
-    """When it was read what is stated. UTC."""
+    """When the allocation was read. UTC."""
     probed_at: datetime
     """When the first round began."""
     server: str
-    """Whose GPUs were read."""
+    """The cluster whose GPUs were read."""
     stated_by: str
-    """The cluster that what is stated is of; a kept audit may be of another one."""
+    """The cluster whose allocation was read; a saved audit may be of another cluster."""
     ghost_threshold: float
     samples: int
     interval: float
@@ -101,7 +101,7 @@ async def probe(
 
 
 class _Rounds:
-    """What the nodes said so far."""
+    """The readings and problems of the nodes so far."""
 
     def __init__(self, fleet: Fleet, hosts: Hosts) -> None:
         names = [node.name for node in fleet.nodes]
@@ -110,11 +110,11 @@ class _Rounds:
             name: hosts.nodes[name] for name in names if name in hosts.nodes
         }
         self.problems: dict[str, str] = {
-            name: hosts.unreachable.get(name, "there is no such node now")
+            name: hosts.unreachable.get(name, "the node no longer exists")
             for name in names
             if name not in self._hosts
         }
-        """By node, the latest."""
+        """Node -> its latest problem."""
         self._room = asyncio.Semaphore(_TOGETHER)
 
     async def run(self) -> None:
@@ -131,16 +131,16 @@ class _Rounds:
 async def _read(host: Host) -> tuple[Reading, ...]:
     done = await host.run(COMMAND, timeout=_PATIENCE)
     if done.exit_code:
-        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip() or "it said nothing"
-        raise KvestigateError(f"nvidia-smi ended with {done.exit_code}: {said}")
+        output = (done.stderr or done.stdout).decode("utf-8", "replace").strip() or "no output"
+        raise KvestigateError(f"nvidia-smi failed with exit code {done.exit_code}: {output}")
     return readings(done.stdout.decode("utf-8", "replace"))
 
 
 def _check(options: ProbeOptions) -> None:
     if not 0 < options.ghost_threshold <= 1:
         raise UsageError(
-            f"--ghost-threshold {options.ghost_threshold:g} is no share",
-            hint="give a number above 0 and up to 1, such as 0.05",
+            f"--ghost-threshold {options.ghost_threshold:g} is not a share above 0 and up to 1",
+            hint="give for example 0.05",
         )
     if options.samples < 1:
-        raise UsageError(f"--samples {options.samples}: there is no such number of rounds")
+        raise UsageError(f"--samples {options.samples}: must be 1 or more")

@@ -1,4 +1,4 @@
-"""What the GPUs of a fleet do, as blocks: every reading first, what it comes to last. Pure."""
+"""A probe of GPUs as blocks: readings first, totals last. Pure."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from kvestigate.optimize.activity import (
 from kvestigate.optimize.probe import Probe
 from kvestigate.optimize.summary_views import forecast_blocks, memory_of, power_of, summary_facts
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
+from kvestigate.render.human import counted
 
 _ACTIVITY = {
     Activity.IDLE: Tone.DIM,
@@ -37,14 +38,14 @@ _VERDICT = {
 
 def probe_blocks(found: Probe) -> Sequence[Block]:
     if not found.nodes:
-        return [text("no node offers GPUs")]
+        return [text("no node has allocatable GPUs")]
     return [
         _rules(found),
         _readings(found),
         _accounts(found.nodes),
         _overview(found.nodes),
         *_problems(found.nodes),
-        text("cluster aggregate (only of GPUs that report)", Tone.STRONG),
+        text("totals (only GPUs that report utilization)", Tone.STRONG),
         summary_facts(found.summary),
         *_reserved(found),
         *_ghosts(found),
@@ -53,7 +54,7 @@ def probe_blocks(found: Probe) -> Sequence[Block]:
 
 
 def _rules(found: Probe) -> Facts:
-    window = f"{found.samples} of each GPU"
+    window = f"{found.samples} per GPU"
     if found.samples > 1:
         window += f", {found.interval:g} s apart (~{found.seconds:.0f} s)"
     return Facts(
@@ -71,7 +72,7 @@ def _rules(found: Probe) -> Facts:
                 f"saturated: SM >= {SATURATED_FROM:g}%; active: SM >= {ACTIVE_FROM:g}%; "
                 f"light: SM or memory traffic >= {SIGNAL:g}%, "
                 f"or power >= {POWER_SIGNAL:.0%} of its limit; "
-                f"reserved-idle: none of these, {HELD_MIB} MiB or more held; idle: nothing",
+                f"reserved-idle: none of these, {HELD_MIB} MiB or more in use; idle: none of these",
             ),
             ("bursty", "max - mean > 20 percentage points in the window"),
         )
@@ -79,11 +80,11 @@ def _rules(found: Probe) -> Facts:
 
 
 def _stated(found: Probe) -> str | Cell:
-    """Of which cluster, and when. Names of nodes are the same on many clusters."""
-    said = f"as {found.stated_by} said at {found.captured_at:%Y-%m-%d %H:%M:%S} UTC"
+    """The cluster that the allocation is of; a saved audit may be of another one."""
+    source = f"by {found.stated_by}, read at {found.captured_at:%Y-%m-%d %H:%M:%S} UTC"
     if found.stated_by == found.server:
-        return said
-    return Cell(f"{said}; the GPUs are those of {found.server}", Tone.BAD)
+        return source
+    return Cell(f"{source}; but the GPUs are of {found.server}", Tone.BAD)
 
 
 def _readings(found: Probe) -> Table:
@@ -102,7 +103,7 @@ def _readings(found: Probe) -> Table:
         Column("uuid", wide=True),
     )
     rows = [_reading(node.node, gpu, several) for node in found.nodes for gpu in node.gpus]
-    return Table(columns, rows, empty="no GPU was read")
+    return Table(columns, rows, empty="no readings")
 
 
 def _reading(node: str, gpu: GpuWindow, several: bool) -> list[str | Cell]:
@@ -122,14 +123,14 @@ def _reading(node: str, gpu: GpuWindow, several: bool) -> list[str | Cell]:
 
 
 def _accounts(nodes: Sequence[NodeWindow]) -> Table:
-    """What is stated on each node, and what was read there."""
+    """Allocated GPUs and readings of each node."""
     columns = (
         Column("node"),
-        Column("stated", number=True),
+        Column("allocated", number=True),
         Column("mean", number=True),
-        Column("node_max", number=True),
+        Column("max", number=True),
         Column("verdict"),
-        Column("pods accounted"),
+        Column("pods"),
     )
     rows: list[list[str | Cell]] = [
         [
@@ -148,10 +149,10 @@ def _accounts(nodes: Sequence[NodeWindow]) -> Table:
 def _overview(nodes: Sequence[NodeWindow]) -> Table:
     columns = (
         Column("node"),
-        Column("running", number=True),
+        Column("allocated", number=True),
         Column("SM%", number=True),
-        Column("VRAM usage"),
-        Column("power usage"),
+        Column("GPU memory"),
+        Column("power"),
         Column("hottest", number=True),
         Column("verdict"),
         Column("activity"),
@@ -184,8 +185,8 @@ def _reserved(found: Probe) -> Sequence[Block]:
         return []
     columns = (
         Column("node"),
-        Column("stated", number=True),
-        Column("VRAM held"),
+        Column("allocated", number=True),
+        Column("GPU memory"),
         Column("pods"),
     )
     rows = [
@@ -194,15 +195,15 @@ def _reserved(found: Probe) -> Sequence[Block]:
         if it.readiness is Readiness.RESERVED_IDLE
     ]
     total = f"{held.memory_mib / 1024:.1f}/{held.memory_total_mib / 1024:.1f} GiB"
-    gpus = f"{held.gpus} stated {'GPU' if held.gpus == 1 else 'GPUs'}"
+    gpus = counted(held.gpus, "allocated GPU")
     return [
         text(
-            "reserved-idle nodes (loaded; no compute, memory traffic or power tells of work; "
-            "consolidate or shrink them)",
+            "reserved-idle nodes (GPU memory is in use, but nothing computes): consolidate or "
+            "shrink the workloads",
             Tone.STRONG,
         ),
         Table(columns, rows),
-        text(f"-> recoverable capacity: {gpus} and {total} of VRAM that nothing works with"),
+        text(f"-> recoverable capacity: {gpus} and {total} GPU memory"),
     ]
 
 
@@ -213,10 +214,10 @@ def _ghosts(found: Probe) -> Sequence[Block]:
     single = found.samples == 1
     heading = "ghost nodes"
     if single:
-        heading += " (a single look: confirm it with --samples N)"
+        heading += " (from a single sample: confirm with --samples 5)"
     columns = (
         Column("node"),
-        Column("stated", number=True),
+        Column("allocated", number=True),
         Column("pods", number=True),
         Column("mean", number=True),
         Column("max", number=True),
@@ -240,16 +241,16 @@ def _ghosts(found: Probe) -> Sequence[Block]:
 
 def _signal(found: Probe, ghost: NodeWindow) -> Cell:
     if found.samples == 1:
-        return Cell("single-shot", Tone.WARN)
+        return Cell("1 sample", Tone.WARN)
     window = f"(N={found.samples} over ~{found.seconds:.0f}s)"
     if ghost.confident:
         return Cell(f"confident {window}", Tone.BAD)
-    return Cell(f"not confident {window}: some readings are above", Tone.WARN)
+    return Cell(f"not confident {window}: some readings are above the threshold", Tone.WARN)
 
 
 def _activity(activity: Activity | None, bursty: bool) -> Cell:
     if activity is None:
-        return Cell("not told", Tone.DIM)
+        return Cell("unknown", Tone.DIM)
     return Cell(activity.value + (" bursty" if bursty else ""), _ACTIVITY[activity])
 
 

@@ -1,4 +1,4 @@
-"""Analyses, plans and what became of them, as blocks. Pure."""
+"""Analyses, plans and their application as blocks. Pure."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from datetime import datetime
 
 from kvestigate.nodeops.evict import BLOCKED, FAILED, GONE, LEAVING
 from kvestigate.optimize.apply import Application
-from kvestigate.optimize.consolidation import Consolidation, Projection, Role, Staying, Tunables
+from kvestigate.optimize.consolidation import Consolidation, KeptPod, Projection, Role, Tunables
 from kvestigate.optimize.fragmentation import Fragmentation, NodeFill
 from kvestigate.optimize.model import Fill
 from kvestigate.optimize.steps import KEPT
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
+from kvestigate.render.human import counted
 
 _FILL = {Fill.EMPTY: Tone.GOOD, Fill.PARTIAL: Tone.WARN, Fill.FULL: Tone.PLAIN}
 _OUTCOME = {
@@ -34,13 +35,16 @@ def analysis_blocks(found: Fragmentation, source: str = "--live") -> Sequence[Bl
         _fills(found.nodes),
         Facts(
             (
-                ("capacity", f"{_gpus(found.capacity)} on {_nodes(len(found.nodes))}"),
-                ("allocated", f"{found.allocated} = what pods request, used or not"),
+                (
+                    "capacity",
+                    f"{counted(found.capacity, 'GPU')} on {counted(len(found.nodes), 'node')}",
+                ),
+                ("allocated", f"{found.allocated} = requested by pods, used or not"),
                 ("free", f"{found.free} = capacity - allocated"),
-                ("waiting", f"{found.waiting} = requested by pods that have no node"),
-                ("full", f"{_nodes(found.full)} with nothing free"),
-                ("partial", f"{_nodes(found.partial)} with something allocated and something free"),
-                ("empty", f"{_nodes(found.empty)} with nothing allocated"),
+                ("waiting", f"{found.waiting} = requested by pending pods"),
+                ("full", f"{counted(found.full, 'node')} with no free GPU"),
+                ("partial", f"{counted(found.partial, 'node')} with allocated and free GPUs"),
+                ("empty", f"{counted(found.empty, 'node')} with no allocated GPU"),
                 ("stranded", f"{found.stranded} = free GPUs on partial nodes"),
                 ("largest block", f"{found.largest_block} = most free GPUs on a single node"),
             )
@@ -68,7 +72,7 @@ def _fills(nodes: Sequence[NodeFill]) -> Table:
         Column("free", number=True),
         Column("pods", number=True),
         Column("state"),
-        Column("new pods"),
+        Column("schedulable"),
     )
     rows: list[list[str | Cell]] = [
         [
@@ -83,7 +87,7 @@ def _fills(nodes: Sequence[NodeFill]) -> Table:
         ]
         for it in nodes
     ]
-    return Table(columns, rows, empty="no node offers GPUs")
+    return Table(columns, rows, empty="no node has allocatable GPUs")
 
 
 def plan_blocks(found: Consolidation) -> Sequence[Block]:
@@ -93,8 +97,8 @@ def plan_blocks(found: Consolidation) -> Sequence[Block]:
         _rules(found.tunables),
         *(text(note, Tone.WARN) for note in found.notes),
         _moves(found),
-        *_staying("unplaceable, and not moved:", found.unplaceable),
-        *_staying("held, and not moved:", found.held),
+        *_staying("not moved because no target fits:", found.unplaceable),
+        *_staying("not moved because excluded or pinned:", found.held),
         _projections(found.nodes),
         text(headline(found), Tone.GOOD if found.moves else Tone.PLAIN),
         *_wanted(found),
@@ -102,19 +106,18 @@ def plan_blocks(found: Consolidation) -> Sequence[Block]:
 
 
 def headline(found: Consolidation) -> str:
-    """`2 moves; drains node-01, node-02; densifies node-08 (50% -> 75%); empty nodes 0 -> 2`"""
+    """`2 moves; empties node-01, node-02; fills node-08 (50% -> 75%); empty nodes 0 -> 2`"""
     if not found.moves:
-        return f"nothing to move; empty nodes stay {found.empty_before}"
-    count = len(found.moves)
+        return f"no moves; empty nodes: {found.empty_before}"
     dense = ", ".join(
         f"{it.node} ({_share(it.before, it.capacity)} -> {_share(it.after, it.capacity)})"
         for it in found.nodes
         if it.change > 0
     )
     parts = [
-        f"{count} {'move' if count == 1 else 'moves'}",
-        f"drains {', '.join(found.drained) or 'no node'}",
-        f"densifies {dense}",
+        counted(len(found.moves), "move"),
+        f"empties {', '.join(found.drained) or 'no node'}",
+        f"fills {dense}",
         f"empty nodes {found.empty_before} -> {found.empty_after}",
     ]
     return "; ".join(parts)
@@ -136,15 +139,15 @@ def _rules(tunables: Tunables) -> Facts:
     limit = f"{tunables.donor_max_util:g}"
     return Facts(
         (
-            ("donor", f"0 < allocated / capacity < {limit}; it is emptied"),
+            ("donor", f"0 < allocated / capacity < {limit}: its pods are moved away"),
             (
                 "target",
-                f"allocated / capacity >= {limit}, something free, takes new pods; it is filled",
+                f"allocated / capacity >= {limit}, free GPUs, schedulable: pods are moved here",
             ),
             (
                 "placement",
-                "largest pod first, onto the target of the same GPU model with the least room "
-                "that suffices",
+                "largest pod first, on the fitting target of the same GPU model with the fewest "
+                "free GPUs",
             ),
         )
     )
@@ -153,10 +156,10 @@ def _rules(tunables: Tunables) -> Facts:
 def _moves(found: Consolidation) -> Table:
     columns = (Column("move"), Column("gpus", number=True), Column("from"), Column("to"))
     rows = [[f"{it.namespace}/{it.pod}", str(it.gpus), it.donor, it.target] for it in found.moves]
-    return Table(columns, rows, empty="no pod is to be moved")
+    return Table(columns, rows, empty="no moves")
 
 
-def _staying(heading: str, pods: Sequence[Staying]) -> Sequence[Block]:
+def _staying(heading: str, pods: Sequence[KeptPod]) -> Sequence[Block]:
     if not pods:
         return []
     columns = (Column("pod"), Column("gpus", number=True), Column("node"), Column("reason"))
@@ -170,7 +173,7 @@ def _projections(nodes: Sequence[Projection]) -> Table:
         Column("role"),
         Column("because"),
         Column("now", number=True),
-        Column("then", number=True),
+        Column("after", number=True),
         Column("change", number=True),
         Column("share"),
     )
@@ -186,7 +189,7 @@ def _projections(nodes: Sequence[Projection]) -> Table:
         ]
         for it in nodes
     ]
-    return Table(columns, rows, empty="no node offers GPUs")
+    return Table(columns, rows, empty="no node has allocatable GPUs")
 
 
 def _change_tone(it: Projection) -> Tone:
@@ -196,9 +199,9 @@ def _change_tone(it: Projection) -> Tone:
 def _wanted(found: Consolidation) -> Sequence[Block]:
     wanted = found.tunables.min_free_nodes
     if found.enough_empty:
-        return [text(f"wanted empty: {wanted}, met", Tone.DIM)]
-    way = "raise --donor-max-util to empty more, or lower it to have more targets"
-    return [text(f"wanted empty: {wanted}, not met; {way}", Tone.WARN)]
+        return [text(f"wanted empty nodes: {wanted}, reached", Tone.DIM)]
+    way = "raise --donor-max-util for more donors, or lower it for more targets"
+    return [text(f"wanted empty nodes: {wanted}, not reached; {way}", Tone.WARN)]
 
 
 def application_blocks(found: Application) -> Sequence[Block]:
@@ -207,7 +210,7 @@ def application_blocks(found: Application) -> Sequence[Block]:
         Column("pod"),
         Column("gpus", number=True),
         Column("from"),
-        Column("room on"),
+        Column("fits on"),
         Column("outcome"),
         Column("reason"),
     )
@@ -231,15 +234,14 @@ def application_blocks(found: Application) -> Sequence[Block]:
 
 def _did(found: Application) -> Sequence[Block]:
     if found.nothing_to_do:
-        kept = f": {found.count(KEPT)} of the moves cannot be made now" if found.steps else ""
-        return [text(f"there is nothing to evict{kept}")]
+        kept = f": {counted(found.count(KEPT), 'move')} not possible now" if found.steps else ""
+        return [text(f"no pods to evict{kept}")]
     donors = ", ".join(found.cordon)
     going = sum(bool(it.wave) for it in found.steps)
-    waves = f"{found.waves} {'wave' if found.waves == 1 else 'waves'} of up to {found.wave_size}"
+    waves = f"{counted(found.waves, 'wave')} of up to {found.wave_size}"
     if not found.applied:
-        pods = "pod" if going == 1 else "pods"
-        return [text(f"would cordon {donors} and evict {going} {pods} in {waves}")]
-    said = f"cordoned {donors}; {found.count(GONE)} of {going} pods are gone"
+        return [text(f"would cordon {donors} and evict {counted(going, 'pod')} in {waves}")]
+    said = f"cordoned {donors}; {found.count(GONE)} of {going} pods evicted"
     if found.stopped:
         stop = f"{said}; stopped in wave {found.stopped} of {found.waves}"
         return [text(stop, Tone.BAD), *_open_again(found)]
@@ -249,8 +251,7 @@ def _did(found: Application) -> Sequence[Block]:
 def _open_again(found: Application) -> Sequence[Block]:
     flag = "--i-understand-this-modifies-cluster"
     return [
-        text(f"to open it again: kvestigate node uncordon {node} {flag}", Tone.DIM)
-        for node in found.cordon
+        text(f"to undo: kvestigate node uncordon {node} {flag}", Tone.DIM) for node in found.cordon
     ]
 
 
@@ -259,13 +260,5 @@ def _captured(server: str, when: datetime) -> Block:
 
 
 def _share(count: int, capacity: int) -> str:
-    """Halves are rounded to even, as the percentages of other tables are."""
+    """As a percentage, rounded as in the other tables."""
     return f"{count / capacity:.0%}" if capacity else "-"
-
-
-def _gpus(count: int) -> str:
-    return f"{count} {'GPU' if count == 1 else 'GPUs'}"
-
-
-def _nodes(count: int) -> str:
-    return f"{count} {'node' if count == 1 else 'nodes'}"

@@ -1,4 +1,4 @@
-"""What `nvidia-smi` is asked, and what it answered. Pure."""
+"""The query to `nvidia-smi` and the parser of its answer. Pure."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ COMMAND = ("nvidia-smi", f"--query-gpu={','.join(_FIELDS)}", "--format=csv,nohea
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One GPU at one moment; None is what it does not tell."""
+    """One GPU at one moment; None: the GPU does not report the value."""
 
     index: int
     uuid: str
     utilization: float | None
-    """Percent of the time in which something computed; divided GPUs (MIG) do not tell."""
+    """Percent of the time in which something computed; GPUs with MIG do not report it."""
     memory_traffic: float | None
     """Percent of the time in which memory was read or written."""
     memory_mib: float | None
@@ -36,18 +36,18 @@ class Reading:
     temperature: float | None
     watts: float | None
     limit_watts: float | None
-    """What it may draw at most."""
+    """The power limit."""
 
 
 def readings(text: str) -> tuple[Reading, ...]:
-    """One a line; InputError if it is something else."""
+    """One reading for each line. Raises InputError for other output."""
     return tuple(_reading(row) for row in csv.reader(text.splitlines()) if any(row))
 
 
 def _reading(row: list[str]) -> Reading:
     words = [word.strip() for word in row]
     if len(words) != len(_FIELDS) or not words[0].isascii() or not words[0].isdigit():
-        raise InputError(f"nvidia-smi said {', '.join(words)!r}, which is no GPU's line")
+        raise InputError(f"nvidia-smi printed {', '.join(words)!r}, which does not describe a GPU")
     return Reading(int(words[0]), words[1], *map(_number, words[2:]))
 
 

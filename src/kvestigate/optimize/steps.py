@@ -1,4 +1,4 @@
-"""Which moves of a plan can be made in a cluster as it is now, and in which wave. Pure."""
+"""Which moves of a plan are possible now, and in which wave. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from kvestigate.optimize.consolidation import Move
 from kvestigate.snapshot.capacity import is_ready
 
 KEPT = "kept"
-"""The outcome of a move that is not tried."""
+"""The outcome of a move that is not possible."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One move, and what became of it."""
+    """One move and its outcome."""
 
     namespace: str
     pod: str
@@ -30,15 +30,15 @@ class Step:
     donor: str
     target: str
     wave: int
-    """From 1; 0 of a pod that is kept."""
+    """From 1; 0 for a pod that is kept."""
     outcome: str
-    """Of an eviction, or `kept`."""
+    """The outcome of the eviction, or `kept`."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A target, and what is free on it once the moves before are made."""
+    """A target node, and what is free on it after the moves before this one."""
 
     node: Node
     room: Amounts
@@ -47,7 +47,7 @@ class Place:
 def steps(
     found: Sequence[tuple[Move, Pod | None]], places: Mapping[str, Place], wave_size: int
 ) -> Iterator[Step]:
-    """For each move in turn, with the pod that is there now; `places` fill up on the way."""
+    """A step for each move; each move takes from the room of its target in `places`."""
     going = 0
     for move, pod in found:
         place = places.get(move.target)
@@ -70,26 +70,26 @@ def steps(
 
 
 def obstacle(move: Move, pod: Pod | None, place: Place | None) -> str:
-    """Why a move is not made; empty if it is."""
+    """Why a move is not possible; empty if it is."""
     if pod is None:
-        return f"it is not on {move.donor} any more"
+        return f"no longer on {move.donor}"
     protected = choose([pod]).skip
     if protected:
         return protected[0].reason
     if not any(owner.controller for owner in pod.metadata.owner_references):
-        return "nothing would start it again"
+        return "no controller would recreate it"
     if place is None:
-        return f"{move.target} is not there any more"
+        return f"node {move.target} no longer exists"
     target = place.node
     if target.spec.unschedulable or not is_ready(target):
-        return f"{move.target} takes no new pods now"
+        return f"node {move.target} is not schedulable"
     if not matches_node(structs.replace(pod.spec, node_name=""), target):
-        return f"its node selector or affinity does not let it onto {move.target}"
+        return f"node selector or affinity does not match {move.target}"
     taints = untolerated(pod.spec.tolerations, target.spec.taints, ("NoSchedule", "NoExecute"))
     if taints:
-        return f"it does not tolerate {taints[0].key} of {move.target}"
+        return f"taint {taints[0].key} of {move.target} is not tolerated"
     short = [name for name, amount in _need(pod).items() if amount > place.room.get(name, 0)]
-    return f"{move.target} is short of {', '.join(short)}" if short else ""
+    return f"insufficient {', '.join(short)} on {move.target}" if short else ""
 
 
 def _need(pod: Pod) -> Amounts:

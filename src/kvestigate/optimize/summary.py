@@ -1,4 +1,4 @@
-"""What the windows of all nodes come to together. Pure."""
+"""The totals over the windows of all nodes. Pure."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from kvestigate.optimize.energy import Power, power
 
 @dataclass(frozen=True, slots=True)
 class Recoverable:
-    """What nodes hold on which something is loaded and nothing works."""
+    """The GPUs and memory of reserved-idle nodes."""
 
     nodes: tuple[str, ...]
     gpus: int
-    """Stated."""
+    """Allocated GPUs."""
     memory_mib: float
     memory_total_mib: float
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Everything but what is stated is of GPUs that report."""
+    """All values except `allocated` and `capacity` are of GPUs that report their utilization."""
 
     allocated: int
     capacity: int
@@ -35,12 +35,12 @@ class Summary:
     memory_mib: float
     memory_total_mib: float
     activity: dict[str, int]
-    """GPUs of each class that there is."""
+    """Activity -> number of GPUs; only activities that occur."""
     power: Power
     verdicts: dict[str, int]
-    """Nodes of each verdict."""
+    """Verdict -> number of nodes."""
     readiness: dict[str, int]
-    """Of the nodes that are not active, how many could be drained how."""
+    """Readiness -> number of nodes that are not active."""
     recoverable: Recoverable
 
 

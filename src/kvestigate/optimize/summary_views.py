@@ -11,8 +11,8 @@ from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, te
 
 _READY = {
     Readiness.IDLE: "safe to drain",
-    Readiness.RESERVED_IDLE: "loaded, no traffic: consolidate",
-    Readiness.RESERVED_ACTIVE: "memory held and activity: coordinate",
+    Readiness.RESERVED_IDLE: "loaded, no activity: consolidate",
+    Readiness.RESERVED_ACTIVE: "some activity: ask the owners",
 }
 _MEGA = 10_000
 """Kilowatt-hours a year from which the forecast is in megawatt-hours."""
@@ -47,15 +47,15 @@ def summary_facts(found: Summary) -> Facts:
 def _stated(found: Summary) -> str:
     share = found.allocated / found.capacity if found.capacity else 0.0
     return (
-        f"{found.allocated} allocated / {found.capacity} capacity (stated {share:.1%}), "
-        f"reporting={found.reporting} on {found.reporting_nodes} nodes"
+        f"{found.allocated} of {found.capacity} allocated ({share:.1%}), "
+        f"{found.reporting} on {found.reporting_nodes} nodes report utilization"
     )
 
 
 def _memory(found: Summary) -> str:
     share = found.memory_mib / found.memory_total_mib if found.memory_total_mib else 0.0
     size = _of(found.memory_mib, found.memory_total_mib)
-    return f"{size} resident ({share:.1%} of fleet VRAM, {1 - share:.1%} free)"
+    return f"{size} in use ({share:.1%} of the fleet's GPU memory, {1 - share:.1%} free)"
 
 
 def _power(power: Power) -> str:
@@ -65,8 +65,8 @@ def _power(power: Power) -> str:
 
 def _spread(found: Spread) -> str:
     figures = ("min", "max", "mean", "median", "stddev")
-    told = " ".join(f"{name}={getattr(found, name):.0f}" for name in figures)
-    return f"{told} (N={found.count})"
+    values = " ".join(f"{name}={getattr(found, name):.0f}" for name in figures)
+    return f"{values} (N={found.count})"
 
 
 def _split(power: Power) -> str:
@@ -79,10 +79,10 @@ def _split(power: Power) -> str:
 def _waste(power: Power) -> str:
     waste = power.waste
     if waste is None:
-        return "not known: no GPU is truly idle, so nothing tells the baseline"
+        return "unknown (no GPU is idle, so there is no baseline)"
     return (
         f"{watts(waste.watts)} across {waste.gpus} reserved-idle GPUs "
-        f"(idle baseline {watts(waste.baseline)} = mean of {waste.baseline_gpus} truly idle; "
+        f"(idle baseline {watts(waste.baseline)} = mean of {waste.baseline_gpus} idle GPUs; "
         f"reserved-idle draw {watts(waste.drawn)})"
     )
 
@@ -99,7 +99,7 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def forecast_blocks(power: Power) -> Sequence[Block]:
-    """Nothing where no GPU tells its power."""
+    """Empty if no GPU reports its power."""
     if not power.limit:
         return []
     forecast = power.forecast
@@ -107,22 +107,22 @@ def forecast_blocks(power: Power) -> Sequence[Block]:
     unit = "MWh" if big else "kWh"
     observed = f"{power.share:.1%} of TDP, {_part(power.productive, power)} productive"
     lines: list[tuple[str, Energy, str]] = [
-        ("TDP ceiling", forecast.ceiling, "every GPU at its limit, the most there can be"),
+        ("TDP ceiling", forecast.ceiling, "every GPU at its power limit"),
         ("observed draw", forecast.observed, observed),
-        ("productive", forecast.productive, "light, active and saturated: real compute"),
-        ("idle baseline", forecast.idle, "idle: what drivers and boards take anyway"),
-        ("reserved-idle", forecast.reserved_idle, "all that loaded GPUs without traffic draw"),
+        ("productive", forecast.productive, "GPUs that are light, active or saturated"),
+        ("idle baseline", forecast.idle, "GPUs that are idle"),
+        ("reserved-idle", forecast.reserved_idle, "GPUs that are reserved-idle"),
     ]
     if forecast.recoverable is not None and power.waste is not None:
         part = _part(power.waste.watts, power)
-        why = f"reserved-idle minus the idle baseline, saved by consolidating; {part} of observed"
+        why = f"saved if reserved-idle GPUs were idle; {part} of observed"
         lines.append(("-> recoverable", forecast.recoverable, why))
     columns = (
         Column("energy"),
         Column(f"month {unit}", number=True),
         Column(f"quarter {unit}", number=True),
         Column(f"year {unit}", number=True),
-        Column("what"),
+        Column("meaning"),
     )
     scale = 1000 if big else 1
     rows = [
@@ -131,7 +131,7 @@ def forecast_blocks(power: Power) -> Sequence[Block]:
     ]
     return [
         text(
-            "energy forecast (a straight line: as if the fleet kept doing what it does now)",
+            "energy forecast (if power stays as measured)",
             Tone.STRONG,
         ),
         Table(columns, rows),
