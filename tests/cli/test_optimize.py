@@ -54,7 +54,7 @@ def test_a_plan_shows_tunables_rules_moves_and_what_comes_of_it(invoke: Invoke, 
         "research/notebook-0   1      node-01   node-08",
         "node-08   target   4 free      4/8   6/8     +2       50% -> 75%",
         "2 moves; empties node-01, node-02; fills node-08 (50% -> 75%); empty nodes 0 -> 2",
-        "wanted empty: 2, met",
+        "wanted empty nodes: 2, reached",
     ):
         assert line in done.out
     assert len(json.loads((home / "plan.json").read_text())["moves"]) == 2

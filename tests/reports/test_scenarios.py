@@ -262,7 +262,7 @@ def test_idle_gpus_are_counted_and_not_guessed(scenario: str, captured: Captured
             "9 pods hold 9 GPUs",
             "8 of 10 pods hold 8 GPUs",
             "8 of 9 pods hold 8 GPUs",
-            "1 pod holds 1 GPU",
+            "1 of 2 pods holds 1 GPU",
         ],
     }
     assert idle == expected[scenario]

@@ -80,14 +80,14 @@ async def audit(
     if options.output == _SARIF:
         emit(replace(options, output="json"), to_sarif(result), lambda _: ())
     else:
-        emit(options, result, lambda it: audit_blocks(aimed(it, options.cluster_flags)))
+        emit(options, result, lambda audit: audit_blocks(aimed(audit, options.cluster_flags)))
     keep_json(json_path, result)
     if html_path is not None:
         from kvestigate.reports.page import to_page
 
         write_whole(html_path, to_page(aimed(result, options.cluster_flags)).encode())
-    found = (it.severity for it in result.findings)
-    return EXIT_FAILED if fail_on and at_least(found, fail_on) else EXIT_OK
+    severities = (finding.severity for finding in result.findings)
+    return EXIT_FAILED if fail_on and at_least(severities, fail_on) else EXIT_OK
 
 
 @command(
@@ -104,9 +104,9 @@ def diff(options: GlobalOptions, before: Path, after: Path, json_path: Path | No
 
     if options.output == _SARIF:
         raise UsageError("-o sarif: `audit diff` has no SARIF output", hint="use -o json")
-    found = difference(parse(_read(before), str(before)), parse(_read(after), str(after)))
-    emit(options, found, blocks)
-    keep_json(json_path, found)
+    result = difference(parse(_read(before), str(before)), parse(_read(after), str(after)))
+    emit(options, result, blocks)
+    keep_json(json_path, result)
 
 
 def _read(path: Path) -> bytes:

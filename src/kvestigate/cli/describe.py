@@ -33,5 +33,5 @@ async def describe(options: GlobalOptions, kind: str, name: str | None) -> None:
 
     wanted = DescribeOptions(*kind_and_name(kind, name))
     with counting() as progress:
-        found = await collect(access_of(options), wanted, progress)
-    emit(options, found, blocks)
+        result = await collect(access_of(options), wanted, progress)
+    emit(options, result, blocks)

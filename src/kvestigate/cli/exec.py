@@ -83,7 +83,7 @@ async def _with_kubectl(options: GlobalOptions, wanted: ExecOptions) -> int:
 
 def kubectl_arguments(options: GlobalOptions, wanted: ExecOptions) -> list[str]:
     """The same command in kubectl's words."""
-    given = (
+    flags = (
         ("--kubeconfig", options.kubeconfig),
         ("--context", options.context),
         ("--namespace", options.namespace),
@@ -91,7 +91,7 @@ def kubectl_arguments(options: GlobalOptions, wanted: ExecOptions) -> list[str]:
         ("--as-uid", options.as_uid),
         *(("--as-group", group) for group in options.as_groups),
     )
-    argv = ["kubectl", *(f"{flag}={value}" for flag, value in given if value), "exec"]
+    argv = ["kubectl", *(f"{flag}={value}" for flag, value in flags if value), "exec"]
     argv += ["--stdin"] * wanted.stdin + ["--tty"] * wanted.tty
     if wanted.container:
         argv.append(f"--container={wanted.container}")

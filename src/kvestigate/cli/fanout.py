@@ -220,4 +220,4 @@ def _read(path: Path) -> tuple[bytes, int]:
 
 
 def _code(results: Sequence[TargetResult]) -> int:
-    return EXIT_OK if all(it.outcome.good for it in results) else EXIT_FAILED
+    return EXIT_OK if all(result.outcome.good for result in results) else EXIT_FAILED

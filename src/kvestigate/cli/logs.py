@@ -73,7 +73,7 @@ async def logs(
     if options.output in ("json", "yaml"):
         from kvestigate.cli.output import emit
 
-        emit(options, await collect(access, wanted), lambda found: ())
+        emit(options, await collect(access, wanted), lambda _: ())
         return
     async with streaming(access, wanted) as stream:
         several = len(stream.sources) > 1

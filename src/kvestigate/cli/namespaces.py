@@ -19,5 +19,5 @@ async def namespaces(options: GlobalOptions) -> None:
     )
 
     with counting() as progress:
-        found = await list_namespaces(access_of(options), NamespacesOptions(), progress)
-    emit(options, found, namespaces_blocks)
+        result = await list_namespaces(access_of(options), NamespacesOptions(), progress)
+    emit(options, result, namespaces_blocks)

@@ -345,9 +345,9 @@ def _source(audit: Path | None, live: bool) -> Source:
     try:
         return Source(audit.read_text(encoding="utf-8"), live=live, name=str(audit))
     except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
+        reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         raise InputError(
-            f"cannot be read: {said}",
+            f"cannot be read: {reason}",
             where=str(audit),
             hint="create one with `kvestigate audit --json FILE`",
         ) from error

@@ -36,5 +36,5 @@ async def pods(options: GlobalOptions, selector: str, all_namespaces: bool) -> N
     parse_labels(selector)  # this error points at the character, the server's does not
     wanted = PodsOptions("" if all_namespaces else options.namespace, selector)
     with counting() as progress:
-        found = await list_pods(access_of(options), wanted, progress)
-    emit(options, found, pods_blocks)
+        result = await list_pods(access_of(options), wanted, progress)
+    emit(options, result, pods_blocks)

@@ -118,11 +118,11 @@ def near_path(target: str) -> str:
     near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.75)
     if not near or near[0] == wanted:
         return "`kvestigate debug api /apis` lists the API groups of the server"
-    found = near[0]
+    suggestion = near[0]
     if inside:
-        prefix, _, plural = found.rpartition("/")
-        found = f"{prefix}/namespaces/{inside[2]}/{plural}"
-    return f"did you mean {found}?"
+        prefix, _, plural = suggestion.rpartition("/")
+        suggestion = f"{prefix}/namespaces/{inside[2]}/{plural}"
+    return f"did you mean {suggestion}?"
 
 
 def indented(body: str) -> str:

@@ -18,7 +18,7 @@ def authorities(bundle: bytes) -> tuple[Authority, ...]:
     from cryptography import x509
 
     try:
-        found = x509.load_pem_x509_certificates(bundle)
+        certificates = x509.load_pem_x509_certificates(bundle)
     except ValueError:
         return ()
     return tuple(
@@ -26,5 +26,5 @@ def authorities(bundle: bytes) -> tuple[Authority, ...]:
             subject=certificate.subject.rfc4514_string(),
             expires=f"{certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC",
         )
-        for certificate in found
+        for certificate in certificates
     )

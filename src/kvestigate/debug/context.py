@@ -98,12 +98,12 @@ def local_facts(access: Access) -> ContextReport:
 
 
 def _impersonation(access: Access) -> str:
-    who = access.impersonate
-    if who is None:
+    impersonated = access.impersonate
+    if impersonated is None:
         return ""
-    parts = [who.user, *(f"group {group}" for group in who.groups)]
-    if who.uid:
-        parts.append(f"uid {who.uid}")
+    parts = [impersonated.user, *(f"group {group}" for group in impersonated.groups)]
+    if impersonated.uid:
+        parts.append(f"uid {impersonated.uid}")
     return ", ".join(parts)
 
 

@@ -52,8 +52,11 @@ async def execute(access: Access, options: ExecOptions, watcher: Watcher | None 
 def planned(targets: Targets, command: tuple[str, ...]) -> tuple[Ran, ...]:
     """PURE. The commands that would run."""
     return (
-        *(Ran(Place.of(it), Outcome.PLANNED, it.argv(command)) for it in targets.found),
-        *(Ran(Place.of(it), Outcome.UNREACHABLE, error=it.reason) for it in targets.unreachable),
+        *(Ran(Place.of(target), Outcome.PLANNED, target.argv(command)) for target in targets.found),
+        *(
+            Ran(Place.of(target), Outcome.UNREACHABLE, error=target.reason)
+            for target in targets.unreachable
+        ),
     )
 
 

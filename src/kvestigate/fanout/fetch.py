@@ -67,7 +67,9 @@ async def fetch(
     name = _name(options.path)
     async with aimed(access, options.targets) as (api, targets):
         if options.dry_run:
-            return Fetched(options.path, planned(targets, lambda it: directory / it.name / name))
+            return Fetched(
+                options.path, planned(targets, lambda target: directory / target.name / name)
+            )
 
         async def one(target: Target) -> Transferred:
             _check_name(target.name)
@@ -96,14 +98,20 @@ async def archives(access: Access, options: FetchOptions) -> Archives:
         results = await fan_out(
             targets, one, _failed, at_most=options.max_parallel, watcher=Nobody()
         )
-    return Archives(options.path, results, tuple(sorted(kept, key=lambda it: it.name)))
+    return Archives(options.path, results, tuple(sorted(kept, key=lambda archive: archive.name)))
 
 
 def planned(targets: Targets, where: Callable[[Target], Path | str]) -> tuple[Transferred, ...]:
     """PURE. The paths that would be written."""
     return (
-        *(Transferred(Place.of(it), Outcome.PLANNED, str(where(it))) for it in targets.found),
-        *(_failed(Place.of(it), Outcome.UNREACHABLE, it.reason) for it in targets.unreachable),
+        *(
+            Transferred(Place.of(target), Outcome.PLANNED, str(where(target)))
+            for target in targets.found
+        ),
+        *(
+            _failed(Place.of(target), Outcome.UNREACHABLE, target.reason)
+            for target in targets.unreachable
+        ),
     )
 
 

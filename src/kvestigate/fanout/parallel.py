@@ -64,7 +64,7 @@ async def fan_out(
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(target)) for target in targets.found]
     results += (task.result() for task in tasks)
-    return tuple(sorted(results, key=lambda it: it.target.name))
+    return tuple(sorted(results, key=lambda result: result.target.name))
 
 
 async def _timed(

@@ -37,44 +37,44 @@ def targets_blocks(targets: Targets) -> Sequence[Block]:
     nodes = targets.kind is TargetKind.NODES
     rows: list[list[str | Cell]] = [
         [
-            it.name,
-            it.node,
-            it.namespace,
-            it.pod,
-            it.container,
-            " ".join((*it.wrapper, "...")) if nodes else "...",
+            target.name,
+            target.node,
+            target.namespace,
+            target.pod,
+            target.container,
+            " ".join((*target.wrapper, "...")) if nodes else "...",
         ]
-        for it in targets.found
+        for target in targets.found
     ]
     rows += [
-        [it.name, it.node or "-", "-", "-", "-", Cell(it.reason, Tone.BAD)]
-        for it in targets.unreachable
+        [target.name, target.node or "-", "-", "-", "-", Cell(target.reason, Tone.BAD)]
+        for target in targets.unreachable
     ]
     count = f"{len(targets.found)} of {counted(len(rows), 'target')} can be reached"
     return [Table(columns, rows), text(count, Tone.BAD if targets.unreachable else Tone.GOOD)]
 
 
 def executed_blocks(done: Executed, *, full: bool = False) -> Sequence[Block]:
-    if any(it.outcome is Outcome.PLANNED for it in done.results):
+    if any(result.outcome is Outcome.PLANNED for result in done.results):
         return _plan(done.results)
-    if all(_is_short(it) for it in done.results):
+    if all(_is_short(result) for result in done.results):
         return [_table(done.results), _verdict(done.results)]
     blocks: list[Block] = []
-    for it in done.results:
-        blocks.append(text(f"== {it.target.name}: {_ending(it)} ==", _tone(it)))
-        blocks += [text(output) for output in _outputs(it, full=full) if output]
+    for result in done.results:
+        blocks.append(text(f"== {result.target.name}: {_ending(result)} ==", _tone(result)))
+        blocks += [text(output) for output in _outputs(result, full=full) if output]
     return [*blocks, _verdict(done.results)]
 
 
 def fetched_blocks(done: Fetched) -> Sequence[Block]:
-    if any(it.outcome is Outcome.PLANNED for it in done.results):
+    if any(result.outcome is Outcome.PLANNED for result in done.results):
         return [_destinations(done.results), text("nothing was fetched", Tone.DIM)]
     return [_transfers(done.results), _verdict(done.results)]
 
 
 def pushed_blocks(done: Pushed) -> Sequence[Block]:
     if not done.applied:
-        count = sum(it.outcome.good for it in done.results)
+        count = sum(result.outcome.good for result in done.results)
         plan = f"would write {done.bytes} bytes to {done.path} on {counted(count, 'target')}"
         return [_destinations(done.results), text(plan)]
     return [_transfers(done.results), _verdict(done.results)]
@@ -84,12 +84,12 @@ def _plan(results: Sequence[Ran]) -> Sequence[Block]:
     columns = (Column("target"), Column("namespace"), Column("pod"), Column("would run"))
     rows: list[list[str | Cell]] = [
         [
-            it.target.name,
-            it.target.namespace or "-",
-            it.target.pod or "-",
-            shlex.join(it.argv) if it.outcome.good else Cell(it.error, Tone.BAD),
+            result.target.name,
+            result.target.namespace or "-",
+            result.target.pod or "-",
+            shlex.join(result.argv) if result.outcome.good else Cell(result.error, Tone.BAD),
         ]
-        for it in results
+        for result in results
     ]
     return [Table(columns, rows), text("nothing was run", Tone.DIM)]
 
@@ -104,12 +104,12 @@ def _table(results: Sequence[Ran]) -> Table:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.target.name,
-            Cell("-" if it.exit_code is None else str(it.exit_code), _tone(it)),
-            f"{it.seconds:.1f}",
-            Cell((it.error or it.stdout or it.stderr).rstrip("\n"), _tone(it)),
+            result.target.name,
+            Cell("-" if result.exit_code is None else str(result.exit_code), _tone(result)),
+            f"{result.seconds:.1f}",
+            Cell((result.error or result.stdout or result.stderr).rstrip("\n"), _tone(result)),
         ]
-        for it in results
+        for result in results
     ]
     return Table(columns, rows)
 
@@ -125,14 +125,14 @@ def _transfers(results: Sequence[Transferred]) -> Table:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.target.name,
-            Cell(it.outcome.value, _tone(it)),
-            str(it.files),
-            str(it.bytes),
-            f"{it.seconds:.1f}",
-            it.error or it.path + _skipped(it),
+            result.target.name,
+            Cell(result.outcome.value, _tone(result)),
+            str(result.files),
+            str(result.bytes),
+            f"{result.seconds:.1f}",
+            result.error or result.path + _skipped(result),
         ]
-        for it in results
+        for result in results
     ]
     return Table(columns, rows)
 
@@ -141,12 +141,12 @@ def _destinations(results: Sequence[Transferred]) -> Table:
     columns = (Column("target"), Column("namespace"), Column("pod"), Column("path"))
     rows: list[list[str | Cell]] = [
         [
-            it.target.name,
-            it.target.namespace or "-",
-            it.target.pod or "-",
-            it.path if it.outcome.good else Cell(it.error, Tone.BAD),
+            result.target.name,
+            result.target.namespace or "-",
+            result.target.pod or "-",
+            result.path if result.outcome.good else Cell(result.error, Tone.BAD),
         ]
-        for it in results
+        for result in results
     ]
     return Table(columns, rows)
 
@@ -167,8 +167,8 @@ def _is_short(result: Ran) -> bool:
 def _outputs(result: Ran, *, full: bool) -> list[str]:
     outputs = [result.stdout, result.stderr, result.error]
     if full:
-        return [it.rstrip("\n") for it in outputs]
-    shown = [cut(it, _LINES) for it in outputs]
+        return [output.rstrip("\n") for output in outputs]
+    shown = [cut(output, _LINES) for output in outputs]
     if result.truncated:
         shown.append("... the rest was dropped; --full shows all")
     return shown

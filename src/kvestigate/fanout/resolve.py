@@ -50,14 +50,14 @@ async def aimed(access: Access, options: TargetOptions) -> AsyncIterator[tuple[A
 async def resolve(api: Api, options: TargetOptions) -> Targets:
     """The selected targets. Raises NotFound if there are none."""
     if options.target is TargetKind.NODES:
-        found = chosen_hosts(await reach(api, options.node_access), options)
+        targets = chosen_hosts(await reach(api, options.node_access), options)
     elif options.target is TargetKind.PODS:
-        found = chosen_pods(await _pods(api, options), options)
+        targets = chosen_pods(await _pods(api, options), options)
     else:
-        found = chosen_pods(await _pods_of_deployment(api, options.deployment), options)
-    if not found.found and not found.unreachable:
+        targets = chosen_pods(await _pods_of_deployment(api, options.deployment), options)
+    if not targets.found and not targets.unreachable:
         raise _nothing(api, options)
-    return found
+    return targets
 
 
 async def _pods(api: Api, options: TargetOptions) -> Iterable[Pod]:
@@ -81,12 +81,15 @@ async def _pods_of_deployment(api: Api, name: str) -> Iterable[Pod]:
         api.list(PODS, selection, type=Pod),
     )
     uid = deployment["metadata"]["uid"]
-    owned = {it.metadata.uid for it in sets.items if _controller(it) == uid}
+    owned = {item.metadata.uid for item in sets.items if _controller(item) == uid}
     return [pod for pod in pods.items if _controller(pod) in owned]
 
 
 def _controller(owned: PartialObject | Pod) -> str:
-    return next((it.uid for it in owned.metadata.owner_references if it.controller), "")
+    return next(
+        (owner.uid for owner in owned.metadata.owner_references if owner.controller),
+        "",
+    )
 
 
 def _nothing(api: Api, options: TargetOptions) -> NotFound:

@@ -96,7 +96,7 @@ class Transferred:
 
 
 def failures(results: Sequence[TargetResult]) -> list[TargetResult]:
-    return [it for it in results if not it.outcome.good]
+    return [result for result in results if not result.outcome.good]
 
 
 def summary(results: Sequence[TargetResult]) -> str:
@@ -106,8 +106,8 @@ def summary(results: Sequence[TargetResult]) -> str:
     if not failed:
         return text
     by_outcome: dict[str, list[str]] = {}
-    for it in failed:
-        by_outcome.setdefault(it.outcome.value, []).append(it.target.name)
+    for result in failed:
+        by_outcome.setdefault(result.outcome.value, []).append(result.target.name)
     parts = (f"{outcome}: {', '.join(names)}" for outcome, names in by_outcome.items())
     return "; ".join([text, *parts])
 

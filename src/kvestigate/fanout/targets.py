@@ -110,7 +110,7 @@ def chosen_hosts(hosts: Hosts, options: TargetOptions) -> Targets:
                 f"there is no node {name!r}", hint=f"the nodes are: {', '.join(sorted(known))}"
             )
     selected = (set(options.nodes) or known) - set(options.exclude_nodes)
-    found = [
+    reachable = [
         Target(name, name, host.namespace, host.pod, host.container, host.argv(()))
         for name, host in hosts.nodes.items()
         if name in selected
@@ -120,13 +120,13 @@ def chosen_hosts(hosts: Hosts, options: TargetOptions) -> Targets:
         for name, reason in hosts.unreachable.items()
         if name in selected
     ]
-    return Targets(options.target, tuple(found), tuple(others))
+    return Targets(options.target, tuple(reachable), tuple(others))
 
 
 def chosen_pods(pods: Iterable[Pod], options: TargetOptions) -> Targets:
     """The running pods. Completed and terminating pods are included only if named."""
-    found, others = [], []
-    for pod in sorted(pods, key=lambda it: it.metadata.name):
+    reachable, others = [], []
+    for pod in sorted(pods, key=lambda pod: pod.metadata.name):
         name, node = pod.metadata.name, pod.spec.node_name
         over = pod.status.phase in _OVER or pod.metadata.deletion_timestamp is not None
         if over and name not in options.pods:
@@ -135,8 +135,8 @@ def chosen_pods(pods: Iterable[Pod], options: TargetOptions) -> Targets:
         if reason := _obstacle(pod, container):
             others.append(Unreachable(name, node, reason))
         else:
-            found.append(Target(name, node, pod.metadata.namespace, name, container))
-    return Targets(options.target, tuple(found), tuple(others))
+            reachable.append(Target(name, node, pod.metadata.namespace, name, container))
+    return Targets(options.target, tuple(reachable), tuple(others))
 
 
 def _obstacle(pod: Pod, container: str) -> str:
@@ -145,8 +145,8 @@ def _obstacle(pod: Pod, container: str) -> str:
     if pod.status.phase in _OVER:
         return f"completed ({pod.status.phase})"
     states = {
-        it.name: it.state
-        for it in (*pod.status.container_statuses, *pod.status.init_container_statuses)
+        status.name: status.state
+        for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)
     }
     state = states.get(container)
     if state is None or state.running is None:

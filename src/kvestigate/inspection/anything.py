@@ -39,7 +39,7 @@ def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in metadata.items() if key not in _HIDDEN}
     if "annotations" in kept:
         annotations = kept["annotations"].items()
-        kept["annotations"] = {key: it for key, it in annotations if key != _LAST_APPLIED}
+        kept["annotations"] = {key: value for key, value in annotations if key != _LAST_APPLIED}
     return kept
 
 

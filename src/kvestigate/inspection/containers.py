@@ -34,7 +34,8 @@ def container_sections(pod: Pod, body: dict[str, Any]) -> list[Section]:
 
 def _states(pod: Pod) -> Section:
     statuses = {
-        it.name: it for it in (*pod.status.init_container_statuses, *pod.status.container_statuses)
+        status.name: status
+        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)
     }
     rows = []
     for kind, container in _each(pod):
@@ -57,9 +58,9 @@ def _states(pod: Pod) -> Section:
 def _resources(pod: Pod) -> Section:
     rows = []
     for _, container in _each(pod):
-        asked, limits = container.resources.requests, container.resources.limits
-        for name in sorted({*asked, *limits}):
-            rows.append((container.name, name, asked.get(name, "-"), limits.get(name, "-")))
+        requests, limits = container.resources.requests, container.resources.limits
+        for name in sorted({*requests, *limits}):
+            rows.append((container.name, name, requests.get(name, "-"), limits.get(name, "-")))
     return Section("Resources", ("container", "resource", "request", "limit"), tuple(rows))
 
 

@@ -84,7 +84,7 @@ async def _events(api: Api, resource: Resource, body: dict[str, Any]) -> tuple[E
         return ()
     # The kubelet puts the node's name where others put the uid.
     uids = {metadata["uid"], metadata["name"], ""}
-    return tuple(it for it in page.items if it.involved_object.uid in uids)
+    return tuple(item for item in page.items if item.involved_object.uid in uids)
 
 
 OPERATION = Operation(

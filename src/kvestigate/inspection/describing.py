@@ -58,7 +58,7 @@ def describe(resource: Resource, body: dict[str, Any], related: Snapshot) -> Des
         namespace=metadata.get("namespace", ""),
         name=metadata["name"],
         facts=(*_identity(metadata), *facts),
-        sections=tuple(it for it in sections if it.rows),
+        sections=tuple(section for section in sections if section.rows),
     )
 
 
@@ -66,18 +66,24 @@ def blocks(described: Description) -> Sequence[Block]:
     made: list[Block] = [Facts(described.facts)]
     for section in described.sections:
         made.append(text(section.title, Tone.STRONG))
-        made.append(Table([Column(it) for it in section.columns], section.rows))
+        made.append(Table([Column(column) for column in section.columns], section.rows))
     return made
 
 
 def events_section(events: Iterable[Event], now: datetime) -> Section | None:
     """A table of the events, oldest first; None if there are none."""
-    found = sorted(events, key=_happened)
-    if not found:
+    ordered = sorted(events, key=_happened)
+    if not ordered:
         return None
     rows = tuple(
-        (age((now - _happened(it)).total_seconds()), it.type, it.reason, _times(it), it.message)
-        for it in found
+        (
+            age((now - _happened(event)).total_seconds()),
+            event.type,
+            event.reason,
+            _times(event),
+            event.message,
+        )
+        for event in ordered
     )
     return Section("Events", ("age", "type", "reason", "count", "message"), rows)
 
@@ -106,7 +112,7 @@ def _identity(metadata: dict[str, Any]) -> list[tuple[str, str]]:
     if metadata.get("deletionTimestamp"):
         facts.append(("deleted at", str(metadata["deletionTimestamp"])))
     owners = metadata.get("ownerReferences") or ()
-    facts += [("owned by", f"{it['kind']}/{it['name']}") for it in owners]
+    facts += [("owned by", f"{owner['kind']}/{owner['name']}") for owner in owners]
     return facts
 
 
@@ -125,7 +131,7 @@ def _pod(body: dict[str, Any], related: Snapshot) -> Parts:
     ]
     if pod.spec.node_selector:
         wanted_labels = sorted(pod.spec.node_selector.items())
-        facts.append(("node selector", ",".join(f"{key}={it}" for key, it in wanted_labels)))
+        facts.append(("node selector", ",".join(f"{key}={value}" for key, value in wanted_labels)))
     if pod.status.message:
         facts.append(("message", pod.status.message))
     return facts, [
@@ -142,7 +148,7 @@ def _volumes(body: dict[str, Any]) -> Iterable[tuple[str, str]]:
         kind = kinds[0] if kinds else "-"
         source = volume.get(kind) or {}
         names = (source.get(key) for key in ("claimName", "name", "secretName", "path", "driver"))
-        name = next((it for it in names if it), "")
+        name = next((name for name in names if name), "")
         yield volume["name"], f"{kind} {name}".strip()
 
 
@@ -158,23 +164,31 @@ def _service(body: dict[str, Any], related: Snapshot) -> Parts:
     if spec.external_name:
         facts.append(("external name", spec.external_name))
     balanced = service.status.load_balancer.ingress
-    facts += [("load balancer", it.ip or it.hostname) for it in balanced]
+    facts += [("load balancer", address.ip or address.hostname) for address in balanced]
     ports = tuple(
-        (it.name or "-", f"{it.port}/{it.protocol}", str(it.target_port), str(it.node_port or "-"))
-        for it in spec.ports
+        (
+            port.name or "-",
+            f"{port.port}/{port.protocol}",
+            str(port.target_port),
+            str(port.node_port or "-"),
+        )
+        for port in spec.ports
     )
     endpoints = []
-    for one in related.of(listings.ENDPOINT_SLICES):
-        owner = one.metadata.labels.get("kubernetes.io/service-name")
-        if (one.metadata.namespace, owner) == (service.metadata.namespace, service.metadata.name):
+    for endpoint_slice in related.of(listings.ENDPOINT_SLICES):
+        owner = endpoint_slice.metadata.labels.get("kubernetes.io/service-name")
+        if (endpoint_slice.metadata.namespace, owner) == (
+            service.metadata.namespace,
+            service.metadata.name,
+        ):
             endpoints += [
                 (
-                    ", ".join(it.addresses),
-                    it.target_ref.name if it.target_ref else "-",
-                    it.node_name or "-",
-                    "no" if it.conditions.ready is False else "yes",
+                    ", ".join(endpoint.addresses),
+                    endpoint.target_ref.name if endpoint.target_ref else "-",
+                    endpoint.node_name or "-",
+                    "no" if endpoint.conditions.ready is False else "yes",
                 )
-                for it in one.endpoints
+                for endpoint in endpoint_slice.endpoints
             ]
     if not related.knows(listings.ENDPOINT_SLICES):
         facts.append(("endpoints", "unknown (listing endpointslices is forbidden)"))
@@ -192,7 +206,7 @@ def _node(body: dict[str, Any], related: Snapshot) -> Parts:
     info, labels = node.status.node_info, node.metadata.labels
     facts = [
         ("schedulable", "no (cordoned)" if node.spec.unschedulable else "yes"),
-        *((_spaced(it.type), it.address) for it in node.status.addresses),
+        *((_spaced(address.type), address.address) for address in node.status.addresses),
         ("os", f"{info.os_image} ({info.operating_system}/{info.architecture})"),
         ("kernel", info.kernel_version),
         ("runtime", info.container_runtime_version),
@@ -200,11 +214,11 @@ def _node(body: dict[str, Any], related: Snapshot) -> Parts:
         ("provider id", node.spec.provider_id or "-"),
     ]
     pods_seen = related.of(listings.PODS_IN_FULL)
-    mine = [it for it in pods_seen if it.spec.node_name == node.metadata.name]
-    taints = tuple((it.key, it.value or "-", it.effect) for it in node.spec.taints)
-    pods = tuple((it.metadata.namespace, it.metadata.name, status_of(it)) for it in mine)
+    on_node = [pod for pod in pods_seen if pod.spec.node_name == node.metadata.name]
+    taints = tuple((taint.key, taint.value or "-", taint.effect) for taint in node.spec.taints)
+    pods = tuple((pod.metadata.namespace, pod.metadata.name, status_of(pod)) for pod in on_node)
     return facts, [
-        _amounts(node, mine, seen=related.knows(listings.PODS_IN_FULL)),
+        _amounts(node, on_node, seen=related.knows(listings.PODS_IN_FULL)),
         Section("Taints", ("key", "value", "effect"), taints),
         pairs("NVIDIA labels", {k: v for k, v in labels.items() if k.startswith(_NVIDIA)}),
         pairs("Labels", {k: v for k, v in labels.items() if not k.startswith(_NVIDIA)}),
@@ -220,10 +234,10 @@ def _spaced(type: str) -> str:
 
 
 def _amounts(node: Node, pods: Sequence[Pod], *, seen: bool) -> Section:
-    asked = requested_by_node(pods).get(node.metadata.name, {})
+    requested = requested_by_node(pods).get(node.metadata.name, {})
     rows = []
     for name, whole in sorted(node.status.capacity.items()):
-        shown = _quantity(name, asked.get(name, 0))
+        shown = _quantity(name, requested.get(name, 0))
         offered = node.status.allocatable.get(name, "-")
         rows.append((name, whole, offered, shown if seen else "unknown"))
     return Section("Resources", ("resource", "capacity", "allocatable", "requested"), tuple(rows))

@@ -89,13 +89,13 @@ async def list_namespaces(
     running = Counter(pod.metadata.namespace for pod in pods if pod.status.phase == "Running")
     rows = tuple(
         NamespaceRow(
-            name=it.metadata.name,
-            phase=it.status.phase,
-            pods=counts[it.metadata.name],
-            running=running[it.metadata.name],
-            age_seconds=_since(it.metadata.creation_timestamp, snapshot.captured_at),
+            name=namespace.metadata.name,
+            phase=namespace.status.phase,
+            pods=counts[namespace.metadata.name],
+            running=running[namespace.metadata.name],
+            age_seconds=_since(namespace.metadata.creation_timestamp, snapshot.captured_at),
         )
-        for it in snapshot.of(listings.NAMESPACES)
+        for namespace in snapshot.of(listings.NAMESPACES)
     )
     return Namespaces(rows, snapshot.missing(wanted))
 
@@ -106,7 +106,7 @@ async def list_pods(access: Access, options: PodsOptions, progress: Progress | N
     rows: list[PodRow] = []
     async with connect(access) as api, aclosing(api.pages(resource, selection, type=Pod)) as pages:
         async for page in pages:
-            rows += (_pod(it, now) for it in page.items)
+            rows += (_pod(item, now) for item in page.items)
             if progress is not None:
                 left = page.metadata.remaining_item_count or 0
                 progress(resource.plural, len(rows), len(rows) + left)
@@ -136,7 +136,7 @@ def _since(then: datetime | None, now: datetime) -> float:
     return (now - then).total_seconds() if then else 0.0
 
 
-def namespaces_blocks(found: Namespaces) -> Sequence[Block]:
+def namespaces_blocks(result: Namespaces) -> Sequence[Block]:
     columns = (
         Column("name"),
         Column("status"),
@@ -144,24 +144,24 @@ def namespaces_blocks(found: Namespaces) -> Sequence[Block]:
         Column("running", number=True),
         Column("age", number=True),
     )
-    known = not any(gap.resource == "pods" for gap in found.gaps)
+    known = not any(gap.resource == "pods" for gap in result.gaps)
     rows: list[list[str | Cell]] = [
         [
-            it.name,
-            Cell(it.phase, Tone.PLAIN if it.phase == "Active" else Tone.WARN),
-            str(it.pods) if known else "unknown",
-            str(it.running) if known else "unknown",
-            age(it.age_seconds),
+            namespace.name,
+            Cell(namespace.phase, Tone.PLAIN if namespace.phase == "Active" else Tone.WARN),
+            str(namespace.pods) if known else "unknown",
+            str(namespace.running) if known else "unknown",
+            age(namespace.age_seconds),
         ]
-        for it in found.namespaces
+        for namespace in result.namespaces
     ]
-    notes = [text(f"{gap.resource}: unknown ({gap.message})", Tone.WARN) for gap in found.gaps]
+    notes = [text(f"{gap.resource}: unknown ({gap.message})", Tone.WARN) for gap in result.gaps]
     return [Table(columns, rows, empty="no namespaces"), *notes]
 
 
-def pods_blocks(found: Pods) -> Sequence[Block]:
+def pods_blocks(result: Pods) -> Sequence[Block]:
     columns = (
-        *(() if found.namespace else (Column("namespace"),)),
+        *(() if result.namespace else (Column("namespace"),)),
         Column("name"),
         Column("ready", number=True),
         Column("status"),
@@ -172,19 +172,19 @@ def pods_blocks(found: Pods) -> Sequence[Block]:
     )
     rows: list[list[str | Cell]] = [
         [
-            *(() if found.namespace else (it.namespace,)),
-            it.name,
-            f"{it.ready}/{it.containers}",
-            Cell(it.status, _tone(it.status)),
-            _restarts(it),
-            age(it.age_seconds),
-            it.node or "-",
-            it.ip or "-",
+            *(() if result.namespace else (pod.namespace,)),
+            pod.name,
+            f"{pod.ready}/{pod.containers}",
+            Cell(pod.status, _tone(pod.status)),
+            _restarts(pod),
+            age(pod.age_seconds),
+            pod.node or "-",
+            pod.ip or "-",
         ]
-        for it in found.pods
+        for pod in result.pods
     ]
-    where = f"in namespace {found.namespace}" if found.namespace else "in any namespace"
-    which = f"no pod matches {found.selector}" if found.selector else "no pods"
+    where = f"in namespace {result.namespace}" if result.namespace else "in any namespace"
+    which = f"no pod matches {result.selector}" if result.selector else "no pods"
     return [Table(columns, rows, empty=f"{which} {where}")]
 
 

@@ -77,8 +77,8 @@ class Stream:
         if not self._options.follow:
             for source in self.sources:
                 try:
-                    async for found in self._lines(source):
-                        yield found
+                    async for read in self._lines(source):
+                        yield read
                 except KvestigateError as error:
                     failure = failure or error  # still read the other sources
             if failure is not None:
@@ -160,7 +160,10 @@ def _sources(pod: Pod, options: LogsOptions) -> list[Source]:
     name = pod.metadata.name
     if not options.all_containers:
         return [Source(name, container_of(pod, options.container))]
-    return [Source(name, it.name) for it in (*pod.spec.init_containers, *pod.spec.containers)]
+    return [
+        Source(name, container.name)
+        for container in (*pod.spec.init_containers, *pod.spec.containers)
+    ]
 
 
 OPERATION = Operation(

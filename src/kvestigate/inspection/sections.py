@@ -29,10 +29,13 @@ def seen_as(body: dict[str, Any], type: type[T]) -> T:
     return decode(msgspec.json.encode(body), type)
 
 
-def pairs(title: str, found: dict[str, str]) -> Section:
-    return Section(title, ("name", "value"), tuple(sorted(found.items())))
+def pairs(title: str, values: dict[str, str]) -> Section:
+    return Section(title, ("name", "value"), tuple(sorted(values.items())))
 
 
-def conditions(found: Iterable[Condition]) -> Section:
-    rows = tuple((it.type, it.status, it.reason, it.message) for it in found)
+def conditions(items: Iterable[Condition]) -> Section:
+    rows = tuple(
+        (condition.type, condition.status, condition.reason, condition.message)
+        for condition in items
+    )
     return Section("Conditions", ("type", "status", "reason", "message"), rows)

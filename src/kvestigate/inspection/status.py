@@ -12,7 +12,7 @@ from kvestigate.snapshot.objects import Container, ContainerStatus, Pod
 def status_of(pod: Pod) -> str:
     """kubectl's STATUS column: the phase, or the reason of a container that does not run."""
     reason = pod.status.reason or pod.status.phase
-    if any(it.reason == "SchedulingGated" for it in _conditions(pod, "PodScheduled")):
+    if any(condition.reason == "SchedulingGated" for condition in _conditions(pod, "PodScheduled")):
         reason = "SchedulingGated"
     starting = "" if _is(pod, "Initialized") else _initialising(pod)
     reason = starting or _of_containers(pod, reason)
@@ -23,35 +23,39 @@ def status_of(pod: Pod) -> str:
 
 def ready_of(pod: Pod) -> tuple[int, int]:
     """The number of ready containers, and of all containers and sidecars."""
-    sidecars = {it.name for it in pod.spec.init_containers if it.restart_policy == "Always"}
+    sidecars = {
+        init_container.name
+        for init_container in pod.spec.init_containers
+        if init_container.restart_policy == "Always"
+    }
     counted = [
-        *(it for it in pod.status.init_container_statuses if it.name in sidecars),
+        *(status for status in pod.status.init_container_statuses if status.name in sidecars),
         *pod.status.container_statuses,
     ]
-    ready = sum(it.ready and it.state.running is not None for it in counted)
+    ready = sum(status.ready and status.state.running is not None for status in counted)
     return ready, len(pod.spec.containers) + len(sidecars)
 
 
 def restarts_of(pod: Pod) -> int:
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
-    return sum(it.restart_count for it in statuses)
+    return sum(status.restart_count for status in statuses)
 
 
 def restarted_at(pod: Pod) -> datetime | None:
     """The time of the last restart of a container; None if unknown."""
     statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
-    ended = (it.last_state.terminated for it in statuses if it.restart_count)
-    return max((it.finished_at for it in ended if it and it.finished_at), default=None)
+    ended = (status.last_state.terminated for status in statuses if status.restart_count)
+    return max((state.finished_at for state in ended if state and state.finished_at), default=None)
 
 
 def _initialising(pod: Pod) -> str:
     """The status of the first init container that is not done; empty if all are."""
-    specs = {it.name: it for it in pod.spec.init_containers}
+    specs = {init_container.name: init_container for init_container in pod.spec.init_containers}
     total = len(pod.spec.init_containers)
     for index, status in enumerate(pod.status.init_container_statuses):
-        said = _init_reason(specs.get(status.name), status)
-        if said is not None:
-            return f"Init:{said}" if said else f"Init:{index}/{total}"
+        reason = _init_reason(specs.get(status.name), status)
+        if reason is not None:
+            return f"Init:{reason}" if reason else f"Init:{index}/{total}"
     return ""
 
 
@@ -94,8 +98,8 @@ def _exit(signal: int, code: int) -> str:
 
 
 def _is(pod: Pod, condition: str) -> bool:
-    return any(it.status == "True" for it in _conditions(pod, condition))
+    return any(each.status == "True" for each in _conditions(pod, condition))
 
 
 def _conditions(pod: Pod, type: str) -> Sequence[Condition]:
-    return [it for it in pod.status.conditions if it.type == type]
+    return [condition for condition in pod.status.conditions if condition.type == type]

@@ -32,7 +32,7 @@ def running_one(pods: Sequence[Pod], target: str) -> Pod:
     for pod in pods:
         if pod.status.phase == "Running" and pod.metadata.deletion_timestamp is None:
             return pod
-    phases = ", ".join(f"{it.metadata.name} is {it.status.phase}" for it in pods)
+    phases = ", ".join(f"{pod.metadata.name} is {pod.status.phase}" for pod in pods)
     raise UsageError(
         f"{target} has no running pod" + (f" ({phases})" if phases else ""),
         hint="`kvestigate pods` shows the status of the pods",

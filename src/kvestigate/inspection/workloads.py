@@ -54,25 +54,30 @@ class _Workload(View, frozen=True):
 
 
 def workload(kind: str, body: dict[str, Any], related: Snapshot) -> Parts:
-    found = seen_as(body, _Workload)
+    decoded = seen_as(body, _Workload)
     spec = body["spec"]
     selector = from_label_selector(spec.get("selector"))
     facts = [(_counted(kind), _counts(kind, body)), *_details(spec), ("selector", str(selector))]
     template = tuple(
-        (it.name, it.image, _written(it.resources.requests), _written(it.resources.limits))
-        for it in found.spec.template.spec.containers
+        (
+            container.name,
+            container.image,
+            _written(container.resources.requests),
+            _written(container.resources.limits),
+        )
+        for container in decoded.spec.template.spec.containers
     )
     pods = tuple(
-        (it.metadata.name, status_of(it), "/".join(map(str, ready_of(it))), it.spec.node_name)
-        for it in related.of(listings.PODS_IN_FULL)
-        if it.metadata.namespace == found.metadata.namespace
-        and selector.matches(it.metadata.labels)
+        (pod.metadata.name, status_of(pod), "/".join(map(str, ready_of(pod))), pod.spec.node_name)
+        for pod in related.of(listings.PODS_IN_FULL)
+        if pod.metadata.namespace == decoded.metadata.namespace
+        and selector.matches(pod.metadata.labels)
     )
     return facts, [
         Section("Containers", ("name", "image", "requests", "limits"), template),
         Section("Pods", ("name", "status", "ready", "node"), pods),
-        pairs("Labels", found.metadata.labels),
-        conditions(found.status.conditions),
+        pairs("Labels", decoded.metadata.labels),
+        conditions(decoded.status.conditions),
     ]
 
 
@@ -83,9 +88,11 @@ def _counted(kind: str) -> str:
 def _counts(kind: str, body: dict[str, Any]) -> str:
     """`2 desired, 2 updated, 1 ready, 1 available`"""
     spec, status = body["spec"], body.get("status") or {}
-    wanted, seen = _COUNTS[kind]
-    said = [f"{spec[field]} {word}" for field, word in wanted.items() if field in spec]
-    return ", ".join([*said, *(f"{status.get(field, 0)} {word}" for field, word in seen.items())])
+    wanted, observed = _COUNTS[kind]
+    counts = [f"{spec[field]} {word}" for field, word in wanted.items() if field in spec]
+    return ", ".join(
+        [*counts, *(f"{status.get(field, 0)} {word}" for field, word in observed.items())]
+    )
 
 
 def _details(spec: dict[str, Any]) -> list[tuple[str, str]]:
@@ -102,5 +109,5 @@ def _details(spec: dict[str, Any]) -> list[tuple[str, str]]:
     return facts
 
 
-def _written(found: dict[str, str]) -> str:
-    return ", ".join(f"{name}={amount}" for name, amount in sorted(found.items())) or "-"
+def _written(amounts: dict[str, str]) -> str:
+    return ", ".join(f"{name}={amount}" for name, amount in sorted(amounts.items())) or "-"

@@ -57,8 +57,8 @@ class Hosts:
 
     def host(self, node: str) -> Host:
         """The host of a node. Raises Unreachable or NotFound."""
-        if found := self.nodes.get(node):
-            return found
+        if host := self.nodes.get(node):
+            return host
         if why := self.unreachable.get(node):
             raise Unreachable(
                 f"node {node!r} cannot be reached: {why}",
@@ -125,8 +125,8 @@ async def _node_names(api: Api) -> list[str]:
         return []
 
 
-def _belongs(pod: Pod, owner: str) -> bool:
-    return any(it.controller and it.uid == owner for it in pod.metadata.owner_references)
+def _belongs(pod: Pod, uid: str) -> bool:
+    return any(owner.controller and owner.uid == uid for owner in pod.metadata.owner_references)
 
 
 def _obstacle(pod: Pod) -> str:
@@ -135,7 +135,10 @@ def _obstacle(pod: Pod) -> str:
         return f"pod {name} is being deleted"
     if pod.status.phase != "Running":
         return f"pod {name} is {pod.status.phase or 'not started'}"
-    if any(it.type == "Ready" and it.status == "False" for it in pod.status.conditions):
+    if any(
+        condition.type == "Ready" and condition.status == "False"
+        for condition in pod.status.conditions
+    ):
         return f"pod {name} is not ready"
     return ""
 

@@ -191,8 +191,8 @@ async def _complete(
     session: Session, stdin: bytes | Input, output: Output, *, end: bool = False
 ) -> Completed:
     """Send the input and collect the output. For a guarded command, `end` must stay False."""
-    given = stdin if isinstance(stdin, bytes) else stdin.pieces
-    await _exchange(session, _feed(session, given, end=end), output)
+    content = stdin if isinstance(stdin, bytes) else stdin.pieces
+    await _exchange(session, _feed(session, content, end=end), output)
     assert session.exit_code is not None
     return Completed(session.exit_code, output.stdout, output.stderr)
 

@@ -123,17 +123,19 @@ async def evict_targets(
     progress: Progress | None = None,
 ) -> tuple[Departure, ...]:
     """Evict exactly these pods, in waves as `evict` does."""
-    nodes = {each.node for each in targets}
-    namespaces = {each.namespace for each in targets}
+    nodes = {target.node for target in targets}
+    namespaces = {target.namespace for target in targets}
     scope = EvictOptions(
         node=nodes.pop() if len(nodes) == 1 else "",
         namespace=namespaces.pop() if len(namespaces) == 1 else "",
         grace_seconds=grace_seconds,
         timeout=timeout,
     )
-    found = {each.uid: Departure(each.namespace, each.name, UNASKED) for each in targets}
-    await _Waves(api, scope, found, progress).run(targets)
-    return tuple(found.values())
+    departures = {
+        target.uid: Departure(target.namespace, target.name, UNASKED) for target in targets
+    }
+    await _Waves(api, scope, departures, progress).run(targets)
+    return tuple(departures.values())
 
 
 def _needs_node(options: EvictOptions) -> None:
@@ -153,13 +155,13 @@ async def _carried_out(
         pods = (await api.list(_PODS, _selection(options), type=Pod)).items
         choice = choose(pods, include_system=options.include_system)
         held = {} if options.apply else await _held_back(api, options, choice, pods)
-        found = {
-            each.uid: Departure(each.namespace, each.name, UNASKED, held.get(each.uid, ""))
-            for each in choice.evict
+        departures = {
+            target.uid: Departure(target.namespace, target.name, UNASKED, held.get(target.uid, ""))
+            for target in choice.evict
         }
         if options.apply:
-            await _Waves(api, options, found, progress).run(choice.evict)
-    return Evictions(options.node, cordon, options.apply, tuple(found.values()), choice.skip)
+            await _Waves(api, options, departures, progress).run(choice.evict)
+    return Evictions(options.node, cordon, options.apply, tuple(departures.values()), choice.skip)
 
 
 def _selection(options: EvictOptions) -> Selection:
@@ -171,7 +173,7 @@ async def _held_back(
     api: Api, options: EvictOptions, choice: Choice, pods: Sequence[Pod]
 ) -> dict[str, str]:
     """The budgets that would block evictions, for a preview; empty if budgets are forbidden."""
-    going = {each.uid for each in choice.evict}
+    going = {target.uid for target in choice.evict}
     try:
         where = Selection(options.namespace or None)
         budgets = (await api.list(_BUDGETS, where, type=PodDisruptionBudget)).items
@@ -187,12 +189,12 @@ class _Waves:
         self,
         api: Api,
         options: EvictOptions,
-        found: dict[str, Departure],
+        departures: dict[str, Departure],
         progress: Progress | None,
     ) -> None:
         self._api = api
         self._options = options
-        self._found = found
+        self._departures = departures
         self._progress = progress
         self._room = asyncio.Semaphore(_TOGETHER)
 
@@ -201,12 +203,18 @@ class _Waves:
         try:
             async with asyncio.timeout(self._options.timeout):
                 while left:
-                    await asyncio.gather(*(self._ask(each) for each in left))
-                    leaving = {it.uid for it in left if self._found[it.uid].outcome == LEAVING}
+                    await asyncio.gather(*(self._ask(target) for target in left))
+                    leaving = {
+                        target.uid
+                        for target in left
+                        if self._departures[target.uid].outcome == LEAVING
+                    }
                     if leaving:
                         await self._until_gone(leaving)
-                    gone = any(self._found[it.uid].outcome == GONE for it in left)
-                    left = [it for it in left if self._found[it.uid].outcome == BLOCKED]
+                    gone = any(self._departures[target.uid].outcome == GONE for target in left)
+                    left = [
+                        target for target in left if self._departures[target.uid].outcome == BLOCKED
+                    ]
                     if left and not gone:
                         await self._until_budgets_change()
         except TimeoutError:
@@ -278,8 +286,8 @@ class _Waves:
             self._progress("pods", len(leaving))
 
     def _note(self, uid: str, outcome: str, reason: str = "") -> None:
-        pod = self._found[uid]
-        self._found[uid] = Departure(pod.namespace, pod.name, outcome, reason)
+        pod = self._departures[uid]
+        self._departures[uid] = Departure(pod.namespace, pod.name, outcome, reason)
 
 
 EVICT = Operation(

@@ -11,27 +11,31 @@ from kvestigate.render.human import counted
 _TONES = {GONE: Tone.GOOD, BLOCKED: Tone.WARN, LEAVING: Tone.WARN, FAILED: Tone.BAD}
 
 
-def evictions_blocks(found: Evictions) -> Sequence[Block]:
+def evictions_blocks(evictions: Evictions) -> Sequence[Block]:
     columns = (Column("namespace"), Column("pod"), Column("outcome"), Column("reason"))
     rows: list[list[str | Cell]] = [
         [
-            it.namespace,
-            it.name,
-            Cell(it.outcome, _TONES.get(it.outcome, Tone.PLAIN)) if found.applied else "evict",
-            it.reason or "-",
+            pod.namespace,
+            pod.name,
+            Cell(pod.outcome, _TONES.get(pod.outcome, Tone.PLAIN))
+            if evictions.applied
+            else "evict",
+            pod.reason or "-",
         ]
-        for it in found.pods
+        for pod in evictions.pods
     ]
-    rows += [[it.namespace, it.name, Cell("skip", Tone.DIM), it.reason] for it in found.skipped]
-    return [text(_heading(found)), *([Table(columns, rows)] if rows else [])]
+    rows += [
+        [pod.namespace, pod.name, Cell("skip", Tone.DIM), pod.reason] for pod in evictions.skipped
+    ]
+    return [text(_heading(evictions)), *([Table(columns, rows)] if rows else [])]
 
 
-def _heading(found: Evictions) -> str:
-    count = len(found.pods)
-    if found.nothing_to_do:
+def _heading(evictions: Evictions) -> str:
+    count = len(evictions.pods)
+    if evictions.nothing_to_do:
         return "no pods to evict"
-    if found.applied:
-        first = f"node {found.node} is cordoned; " if found.cordon else ""
-        return f"{first}{found.count(GONE)} of {count} pods evicted"
-    first = f"cordon node {found.node} and " if found.cordon else ""
+    if evictions.applied:
+        first = f"node {evictions.node} is cordoned; " if evictions.cordon else ""
+        return f"{first}{evictions.count(GONE)} of {count} pods evicted"
+    first = f"cordon node {evictions.node} and " if evictions.cordon else ""
     return f"would {first}evict {counted(count, 'pod')}"

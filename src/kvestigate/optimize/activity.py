@@ -34,7 +34,7 @@ class Activity(enum.Enum):
 
 
 PRODUCTIVE = (Activity.LIGHT, Activity.ACTIVE, Activity.SATURATED)
-_RANK = {each: rank for rank, each in enumerate(Activity)}
+_RANK = {activity: rank for rank, activity in enumerate(Activity)}
 
 
 class Verdict(enum.Enum):
@@ -106,11 +106,14 @@ class NodeWindow:
 def gpu_window(rounds: Sequence[Reading]) -> GpuWindow:
     """The window of one GPU, from one or more readings."""
     first = rounds[0]
-    used = tuple(it.utilization for it in rounds if it.utilization is not None)
+    used = tuple(reading.utilization for reading in rounds if reading.utilization is not None)
     mean = fmean(used) if used else None
-    traffic = _mean(it.memory_traffic for it in rounds)
-    memory = _mean(it.memory_mib for it in rounds) or 0.0
-    watts, limit = _mean(it.watts for it in rounds), _mean(it.limit_watts for it in rounds)
+    traffic = _mean(reading.memory_traffic for reading in rounds)
+    memory = _mean(reading.memory_mib for reading in rounds) or 0.0
+    watts, limit = (
+        _mean(reading.watts for reading in rounds),
+        _mean(reading.limit_watts for reading in rounds),
+    )
     return GpuWindow(
         index=first.index,
         uuid=first.uuid,
@@ -120,11 +123,12 @@ def gpu_window(rounds: Sequence[Reading]) -> GpuWindow:
         min=min(used, default=None),
         memory_traffic=traffic,
         memory_mib=memory,
-        memory_total_mib=_mean(it.memory_total_mib for it in rounds) or 0.0,
+        memory_total_mib=_mean(reading.memory_total_mib for reading in rounds) or 0.0,
         watts=watts,
         limit_watts=limit,
         temperature=max(
-            (it.temperature for it in rounds if it.temperature is not None), default=None
+            (reading.temperature for reading in rounds if reading.temperature is not None),
+            default=None,
         ),
         activity=None if mean is None else _activity(mean, traffic, memory, watts, limit),
         bursty=mean is not None and max(used) - mean > BURST,
@@ -157,7 +161,7 @@ def node_window(
         for reading in readings:
             by_gpu.setdefault(reading.index, []).append(reading)
     gpus = tuple(gpu_window(by_gpu[index]) for index in sorted(by_gpu))
-    every = [each for gpu in gpus for each in gpu.utilization]
+    every = [percent for gpu in gpus for percent in gpu.utilization]
     mean = fmean(every) if every else None
     verdict = _verdict(node.stated, mean, threshold)
     highest = max(
@@ -176,7 +180,7 @@ def node_window(
         verdict=verdict,
         confident=verdict is Verdict.GHOST
         and len(rounds) > 1
-        and all(each / 100 < threshold for each in every),
+        and all(percent / 100 < threshold for percent in every),
         activity=highest,
         readiness=_readiness(verdict, highest),
         problem=problem or ("" if every else _why_unknown(gpus)),

@@ -117,24 +117,28 @@ async def _look(
     if not planned.moves:
         return (), {}, {}
     names = {move.target for move in planned.moves}
-    nodes = [it for it in (await api.list(_NODES, type=Node)).items if it.metadata.name in names]
-    there = [pod for name in sorted(names) for pod in await _pods_on(api, name, ObservedPod)]
+    nodes = [
+        item for item in (await api.list(_NODES, type=Node)).items if item.metadata.name in names
+    ]
+    running = [pod for name in sorted(names) for pod in await _pods_on(api, name, ObservedPod)]
     places = {
-        node.metadata.name: Place(node, {each: room.free(each) for each in room.allocatable})
-        for node, room in zip(nodes, capacities(nodes, requested_by_node(there)), strict=True)
+        node.metadata.name: Place(
+            node, {resource: room.free(resource) for resource in room.allocatable}
+        )
+        for node, room in zip(nodes, capacities(nodes, requested_by_node(running)), strict=True)
     }
     pods = {
         (donor, pod.metadata.namespace, pod.metadata.name): pod
         for donor in sorted({move.donor for move in planned.moves})
         for pod in await _pods_on(api, donor, Pod)
     }
-    found = [
+    pairs = [
         (move, pods.get((move.donor, move.namespace, move.pod)))
-        for move in sorted(planned.moves, key=lambda it: it.donor)
+        for move in sorted(planned.moves, key=lambda move: move.donor)
     ]
-    made = tuple(steps(found, places, wave_size))
-    going = [pod for step, (_, pod) in zip(made, found, strict=True) if step.wave and pod]
-    targets = {(it.namespace, it.name): it for it in choose(going).evict}
+    made = tuple(steps(pairs, places, wave_size))
+    going = [pod for step, (_, pod) in zip(made, pairs, strict=True) if step.wave and pod]
+    targets = {(target.namespace, target.name): target for target in choose(going).evict}
     held = await _budgets(api, going)
     reasons = {
         (pod.metadata.namespace, pod.metadata.name): held.get(pod.metadata.uid, "") for pod in going
@@ -179,10 +183,10 @@ async def _waves(
             timeout=options.timeout,
             progress=progress,
         )
-        for it in departures:
-            name = it.namespace, it.name
-            made[name] = replace(made[name], outcome=it.outcome, reason=it.reason)
-        if any(it.outcome != GONE for it in departures):
+        for departure in departures:
+            name = departure.namespace, departure.name
+            made[name] = replace(made[name], outcome=departure.outcome, reason=departure.reason)
+        if any(departure.outcome != GONE for departure in departures):
             stopped = wave
             break
     return replace(application, steps=tuple(made.values()), stopped=stopped)

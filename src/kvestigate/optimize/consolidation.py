@@ -119,7 +119,7 @@ def plan(fleet: Fleet, tunables: Tunables) -> Consolidation:
         else:
             unplaceable.append(_staying(pod, donor, _no_room(pod, donor, targets)))
     nodes = _projections(fleet, roles, moves)
-    empty_after = sum(not it.after for it in nodes)
+    empty_after = sum(not node.after for node in nodes)
     return Consolidation(
         captured_at=fleet.captured_at,
         server=fleet.server,
@@ -127,8 +127,8 @@ def plan(fleet: Fleet, tunables: Tunables) -> Consolidation:
         moves=tuple(moves),
         unplaceable=tuple(unplaceable),
         held=tuple(held),
-        drained=tuple(it.node for it in nodes if it.before and not it.after),
-        empty_before=sum(not it.before for it in nodes),
+        drained=tuple(node.node for node in nodes if node.before and not node.after),
+        empty_before=sum(not node.before for node in nodes),
         empty_after=empty_after,
         enough_empty=empty_after >= tunables.min_free_nodes,
         notes=_notes(fleet, tunables, donors, targets),
@@ -138,7 +138,7 @@ def plan(fleet: Fleet, tunables: Tunables) -> Consolidation:
 
 def _largest_first(donors: Iterable[GpuNode]) -> list[tuple[GpuNode, GpuPod]]:
     pairs = [(donor, pod) for donor in donors for pod in donor.pods]
-    return sorted(pairs, key=lambda it: (*largest_first(it[1]), it[0].name))
+    return sorted(pairs, key=lambda pair: (*largest_first(pair[1]), pair[0].name))
 
 
 def role_of(node: GpuNode, tunables: Tunables) -> tuple[Role, str]:
@@ -177,13 +177,13 @@ class _Target:
 
 def _best(pod: GpuPod, donor: GpuNode, targets: Sequence[_Target]) -> _Target | None:
     """The fitting target with the fewest free GPUs."""
-    fitting = [it for it in targets if _alike(it.node, donor) and it.fits(pod)]
-    return min(fitting, key=lambda it: (it.free, it.node.name), default=None)
+    fitting = [target for target in targets if _alike(target.node, donor) and target.fits(pod)]
+    return min(fitting, key=lambda target: (target.free, target.node.name), default=None)
 
 
-def _alike(one: GpuNode, other: GpuNode) -> bool:
+def _alike(target: GpuNode, donor: GpuNode) -> bool:
     """Whether both have the same GPU model, or a model is unknown."""
-    return not one.model or not other.model or one.model == other.model
+    return not target.model or not donor.model or target.model == donor.model
 
 
 def _held(pod: GpuPod, tunables: Tunables) -> str:
@@ -207,10 +207,10 @@ def _staying(pod: GpuPod, node: GpuNode, reason: str) -> KeptPod:
 def _no_room(pod: GpuPod, donor: GpuNode, targets: Sequence[_Target]) -> str:
     if not targets:
         return "no node is a target"
-    alike = [it for it in targets if _alike(it.node, donor)]
+    alike = [target for target in targets if _alike(target.node, donor)]
     if not alike:
         return f"no target has the GPU model {donor.model}"
-    most = max(alike, key=lambda it: it.free)
+    most = max(alike, key=lambda target: target.free)
     wanted = ", ".join(f"{count} {name}" for name, count in sorted(pod.gpus.items()))
     return f"needs {wanted}; the largest free block on a target is {most.free} ({most.node.name})"
 
@@ -224,14 +224,14 @@ def _projections(
         come[move.target] += move.gpus
     return tuple(
         Projection(
-            it.name,
-            *roles[it.name],
-            it.capacity,
-            it.stated,
+            node.name,
+            *roles[node.name],
+            node.capacity,
+            node.stated,
             # Init containers with GPUs count only as far as they request more than the others.
-            max(it.stated - gone[it.name], 0) + come[it.name],
+            max(node.stated - gone[node.name], 0) + come[node.name],
         )
-        for it in fleet.nodes
+        for node in fleet.nodes
     )
 
 

@@ -82,7 +82,7 @@ class Power:
     @property
     def productive(self) -> float:
         """Watts of GPUs that compute."""
-        return sum(self.by_activity.get(each.value, 0.0) for each in PRODUCTIVE)
+        return sum(self.by_activity.get(activity.value, 0.0) for activity in PRODUCTIVE)
 
 
 def power(gpus: Sequence[GpuWindow]) -> Power:
@@ -90,9 +90,9 @@ def power(gpus: Sequence[GpuWindow]) -> Power:
     drawn = sum(gpu.watts or 0.0 for gpu in gpus)
     limit = sum(gpu.limit_watts or 0.0 for gpu in gpus)
     split = {
-        each.value: sum(gpu.watts or 0.0 for gpu in gpus if gpu.activity is each)
-        for each in Activity
-        if any(gpu.activity is each for gpu in gpus)
+        activity.value: sum(gpu.watts or 0.0 for gpu in gpus if gpu.activity is activity)
+        for activity in Activity
+        if any(gpu.activity is activity for gpu in gpus)
     }
     lost = waste(gpus)
     return Power(
@@ -105,7 +105,7 @@ def power(gpus: Sequence[GpuWindow]) -> Power:
         forecast=Forecast(
             ceiling=energy(limit),
             observed=energy(drawn),
-            productive=energy(sum(split.get(each.value, 0.0) for each in PRODUCTIVE)),
+            productive=energy(sum(split.get(activity.value, 0.0) for activity in PRODUCTIVE)),
             idle=energy(split.get(Activity.IDLE.value, 0.0)),
             reserved_idle=energy(split.get(Activity.RESERVED_IDLE.value, 0.0)),
             recoverable=None if lost is None else energy(lost.watts),

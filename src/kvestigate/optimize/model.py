@@ -112,7 +112,7 @@ def fleet_of(gpus: GpuReport, nodes: NodesReport, *, captured_at: datetime, serv
                 pods=_pods(held.get(node.node, ())),
                 closed=closed.get(node.node, ""),
             )
-            for node in sorted(gpus.nodes, key=lambda it: it.node)
+            for node in sorted(gpus.nodes, key=lambda node: node.node)
         ),
         waiting=gpus.waiting,
     )
@@ -125,11 +125,11 @@ def _closed(ready: bool, schedulable: bool) -> str:
 
 
 def _pods(consumers: Iterable[Consumer]) -> tuple[GpuPod, ...]:
-    found: dict[tuple[str, str], Amounts] = {}
-    for it in consumers:
-        asked = found.setdefault((it.namespace, it.pod), {})
-        asked[it.resource] = asked.get(it.resource, 0) + it.amount
-    return tuple(sorted((GpuPod(*name, gpus) for name, gpus in found.items()), key=largest_first))
+    by_pod: dict[tuple[str, str], Amounts] = {}
+    for consumer in consumers:
+        gpus = by_pod.setdefault((consumer.namespace, consumer.pod), {})
+        gpus[consumer.resource] = gpus.get(consumer.resource, 0) + consumer.amount
+    return tuple(sorted((GpuPod(*name, gpus) for name, gpus in by_pod.items()), key=largest_first))
 
 
 def largest_first(pod: GpuPod) -> tuple[int, str, str]:

@@ -36,32 +36,32 @@ _VERDICT = {
 }
 
 
-def probe_blocks(found: Probe) -> Sequence[Block]:
-    if not found.nodes:
+def probe_blocks(probe: Probe) -> Sequence[Block]:
+    if not probe.nodes:
         return [text("no node has allocatable GPUs")]
     return [
-        _rules(found),
-        _readings(found),
-        _accounts(found.nodes),
-        _overview(found.nodes),
-        *_problems(found.nodes),
+        _rules(probe),
+        _readings(probe),
+        _accounts(probe.nodes),
+        _overview(probe.nodes),
+        *_problems(probe.nodes),
         text("totals (only GPUs that report utilization)", Tone.STRONG),
-        summary_facts(found.summary),
-        *_reserved(found),
-        *_ghosts(found),
-        *forecast_blocks(found.summary.power),
+        summary_facts(probe.summary),
+        *_reserved(probe),
+        *_ghosts(probe),
+        *forecast_blocks(probe.summary.power),
     ]
 
 
-def _rules(found: Probe) -> Facts:
-    window = f"{found.samples} per GPU"
-    if found.samples > 1:
-        window += f", {found.interval:g} s apart (~{found.seconds:.0f} s)"
+def _rules(probe: Probe) -> Facts:
+    window = f"{probe.samples} per GPU"
+    if probe.samples > 1:
+        window += f", {probe.interval:g} s apart (~{probe.seconds:.0f} s)"
     return Facts(
         (
-            ("allocated", _stated(found)),
+            ("allocated", _stated(probe)),
             ("samples", window),
-            ("threshold", f"{found.ghost_threshold:g}"),
+            ("threshold", f"{probe.ghost_threshold:g}"),
             (
                 "verdict",
                 "mean_util_pct = sum(sample.util) / len(samples); "
@@ -79,16 +79,16 @@ def _rules(found: Probe) -> Facts:
     )
 
 
-def _stated(found: Probe) -> str | Cell:
+def _stated(probe: Probe) -> str | Cell:
     """The cluster that the allocation is of; a saved audit may be of another one."""
-    source = f"by {found.stated_by}, read at {found.captured_at:%Y-%m-%d %H:%M:%S} UTC"
-    if found.stated_by == found.server:
+    source = f"by {probe.stated_by}, read at {probe.captured_at:%Y-%m-%d %H:%M:%S} UTC"
+    if probe.stated_by == probe.server:
         return source
-    return Cell(f"{source}; but the GPUs are of {found.server}", Tone.BAD)
+    return Cell(f"{source}; but the GPUs are of {probe.server}", Tone.BAD)
 
 
-def _readings(found: Probe) -> Table:
-    several = found.samples > 1
+def _readings(probe: Probe) -> Table:
+    several = probe.samples > 1
     columns = (
         Column("node"),
         Column("gpu", number=True),
@@ -102,7 +102,7 @@ def _readings(found: Probe) -> Table:
         Column("readings", wide=True),
         Column("uuid", wide=True),
     )
-    rows = [_reading(node.node, gpu, several) for node in found.nodes for gpu in node.gpus]
+    rows = [_reading(node.node, gpu, several) for node in probe.nodes for gpu in node.gpus]
     return Table(columns, rows, empty="no readings")
 
 
@@ -117,7 +117,7 @@ def _reading(node: str, gpu: GpuWindow, several: bool) -> list[str | Cell]:
         _figure(gpu.watts, 0),
         _figure(gpu.temperature, 0),
         _activity(gpu.activity, gpu.bursty),
-        " ".join(f"{each:g}" for each in gpu.utilization) or "-",
+        " ".join(f"{percent:g}" for percent in gpu.utilization) or "-",
         gpu.uuid,
     ]
 
@@ -134,14 +134,14 @@ def _accounts(nodes: Sequence[NodeWindow]) -> Table:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.node,
-            str(it.stated),
-            _percent(it.mean),
-            _percent(it.max),
-            Cell(it.verdict.value, _VERDICT[it.verdict]),
-            ", ".join(it.pods) or "-",
+            node.node,
+            str(node.stated),
+            _percent(node.mean),
+            _percent(node.max),
+            Cell(node.verdict.value, _VERDICT[node.verdict]),
+            ", ".join(node.pods) or "-",
         ]
-        for it in nodes
+        for node in nodes
     ]
     return Table(columns, rows)
 
@@ -158,29 +158,29 @@ def _overview(nodes: Sequence[NodeWindow]) -> Table:
         Column("activity"),
     )
     rows: list[list[str | Cell]] = []
-    for it in nodes:
-        hottest = max((gpu.temperature for gpu in it.gpus if gpu.temperature), default=None)
+    for node in nodes:
+        hottest = max((gpu.temperature for gpu in node.gpus if gpu.temperature), default=None)
         rows.append(
             [
-                it.node,
-                f"{it.stated}/{it.capacity}",
-                _figure(it.mean, 1),
-                memory_of(it.gpus) if it.gpus else "-",
-                power_of(it.gpus) if it.gpus else "-",
+                node.node,
+                f"{node.stated}/{node.capacity}",
+                _figure(node.mean, 1),
+                memory_of(node.gpus) if node.gpus else "-",
+                power_of(node.gpus) if node.gpus else "-",
                 "-" if hottest is None else f"{hottest:.0f}°C",
-                Cell(it.verdict.value, _VERDICT[it.verdict]),
-                _activity(it.activity, any(gpu.bursty for gpu in it.gpus)),
+                Cell(node.verdict.value, _VERDICT[node.verdict]),
+                _activity(node.activity, any(gpu.bursty for gpu in node.gpus)),
             ]
         )
     return Table(columns, rows)
 
 
 def _problems(nodes: Sequence[NodeWindow]) -> Sequence[Block]:
-    return [text(f"{it.node}: {it.problem}", Tone.WARN) for it in nodes if it.problem]
+    return [text(f"{node.node}: {node.problem}", Tone.WARN) for node in nodes if node.problem]
 
 
-def _reserved(found: Probe) -> Sequence[Block]:
-    held = found.summary.recoverable
+def _reserved(probe: Probe) -> Sequence[Block]:
+    held = probe.summary.recoverable
     if not held.nodes:
         return []
     columns = (
@@ -190,9 +190,9 @@ def _reserved(found: Probe) -> Sequence[Block]:
         Column("pods"),
     )
     rows = [
-        [it.node, str(it.stated), memory_of(it.gpus), ", ".join(it.pods) or "-"]
-        for it in found.nodes
-        if it.readiness is Readiness.RESERVED_IDLE
+        [node.node, str(node.stated), memory_of(node.gpus), ", ".join(node.pods) or "-"]
+        for node in probe.nodes
+        if node.readiness is Readiness.RESERVED_IDLE
     ]
     total = f"{held.memory_mib / 1024:.1f}/{held.memory_total_mib / 1024:.1f} GiB"
     gpus = counted(held.gpus, "allocated GPU")
@@ -207,11 +207,11 @@ def _reserved(found: Probe) -> Sequence[Block]:
     ]
 
 
-def _ghosts(found: Probe) -> Sequence[Block]:
-    ghosts = [it for it in found.nodes if it.verdict is Verdict.GHOST]
+def _ghosts(probe: Probe) -> Sequence[Block]:
+    ghosts = [node for node in probe.nodes if node.verdict is Verdict.GHOST]
     if not ghosts:
         return []
-    single = found.samples == 1
+    single = probe.samples == 1
     heading = "ghost nodes"
     if single:
         heading += " (from a single sample: confirm with --samples 5)"
@@ -226,23 +226,23 @@ def _ghosts(found: Probe) -> Sequence[Block]:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.node,
-            str(it.stated),
-            str(len(it.pods)),
-            _percent(it.mean),
-            _percent(it.max),
-            f"{found.ghost_threshold:.1%}",
-            _signal(found, it),
+            ghost.node,
+            str(ghost.stated),
+            str(len(ghost.pods)),
+            _percent(ghost.mean),
+            _percent(ghost.max),
+            f"{probe.ghost_threshold:.1%}",
+            _signal(probe, ghost),
         ]
-        for it in ghosts
+        for ghost in ghosts
     ]
     return [text(heading, Tone.STRONG), Table(columns, rows)]
 
 
-def _signal(found: Probe, ghost: NodeWindow) -> Cell:
-    if found.samples == 1:
+def _signal(probe: Probe, ghost: NodeWindow) -> Cell:
+    if probe.samples == 1:
         return Cell("1 sample", Tone.WARN)
-    window = f"(N={found.samples} over ~{found.seconds:.0f}s)"
+    window = f"(N={probe.samples} over ~{probe.seconds:.0f}s)"
     if ghost.confident:
         return Cell(f"confident {window}", Tone.BAD)
     return Cell(f"not confident {window}: some readings are above the threshold", Tone.WARN)

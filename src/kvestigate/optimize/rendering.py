@@ -24,40 +24,38 @@ _OUTCOME = {
 }
 
 
-def analysis_blocks(found: Fragmentation, source: str = "--live") -> Sequence[Block]:
+def analysis_blocks(analysis: Fragmentation, source: str = "--live") -> Sequence[Block]:
     verdict = (
         text("consolidation opportunity: yes", Tone.WARN)
-        if found.opportunity
+        if analysis.opportunity
         else text("consolidation opportunity: no", Tone.GOOD)
     )
+    nodes = counted(len(analysis.nodes), "node")
     return [
-        _captured(found.server, found.captured_at),
-        _fills(found.nodes),
+        _captured(analysis.server, analysis.captured_at),
+        _fills(analysis.nodes),
         Facts(
             (
-                (
-                    "capacity",
-                    f"{counted(found.capacity, 'GPU')} on {counted(len(found.nodes), 'node')}",
-                ),
-                ("allocated", f"{found.allocated} = requested by pods, used or not"),
-                ("free", f"{found.free} = capacity - allocated"),
-                ("waiting", f"{found.waiting} = requested by pending pods"),
-                ("full", f"{counted(found.full, 'node')} with no free GPU"),
-                ("partial", f"{counted(found.partial, 'node')} with allocated and free GPUs"),
-                ("empty", f"{counted(found.empty, 'node')} with no allocated GPU"),
-                ("stranded", f"{found.stranded} = free GPUs on partial nodes"),
-                ("largest block", f"{found.largest_block} = most free GPUs on a single node"),
+                ("capacity", f"{counted(analysis.capacity, 'GPU')} on {nodes}"),
+                ("allocated", f"{analysis.allocated} = requested by pods, used or not"),
+                ("free", f"{analysis.free} = capacity - allocated"),
+                ("waiting", f"{analysis.waiting} = requested by pending pods"),
+                ("full", f"{counted(analysis.full, 'node')} with no free GPU"),
+                ("partial", f"{counted(analysis.partial, 'node')} with allocated and free GPUs"),
+                ("empty", f"{counted(analysis.empty, 'node')} with no allocated GPU"),
+                ("stranded", f"{analysis.stranded} = free GPUs on partial nodes"),
+                ("largest block", f"{analysis.largest_block} = most free GPUs on a single node"),
             )
         ),
         verdict,
         text(
             "rule: total_free > largest_block AND partial > 1, here "
-            f"{found.free} > {found.largest_block} and {found.partial} > 1",
+            f"{analysis.free} > {analysis.largest_block} and {analysis.partial} > 1",
             Tone.DIM,
         ),
         *(
             [text(f"next: kvestigate optimize plan {source}", Tone.DIM)]
-            if found.opportunity
+            if analysis.opportunity
             else []
         ),
     ]
@@ -76,49 +74,49 @@ def _fills(nodes: Sequence[NodeFill]) -> Table:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.name,
-            it.model or "-",
-            f"{it.allocated}/{it.capacity}",
-            _share(it.allocated, it.capacity),
-            str(it.free),
-            str(it.pods),
-            Cell(it.fill.value, _FILL[it.fill]),
-            Cell(it.closed, Tone.WARN) if it.closed else "yes",
+            node.name,
+            node.model or "-",
+            f"{node.allocated}/{node.capacity}",
+            _share(node.allocated, node.capacity),
+            str(node.free),
+            str(node.pods),
+            Cell(node.fill.value, _FILL[node.fill]),
+            Cell(node.closed, Tone.WARN) if node.closed else "yes",
         ]
-        for it in nodes
+        for node in nodes
     ]
     return Table(columns, rows, empty="no node has allocatable GPUs")
 
 
-def plan_blocks(found: Consolidation) -> Sequence[Block]:
+def plan_blocks(plan: Consolidation) -> Sequence[Block]:
     return [
-        _captured(found.server, found.captured_at),
-        _tunables(found.tunables),
-        _rules(found.tunables),
-        *(text(note, Tone.WARN) for note in found.notes),
-        _moves(found),
-        *_staying("not moved because no target fits:", found.unplaceable),
-        *_staying("not moved because excluded or pinned:", found.held),
-        _projections(found.nodes),
-        text(headline(found), Tone.GOOD if found.moves else Tone.PLAIN),
-        *_wanted(found),
+        _captured(plan.server, plan.captured_at),
+        _tunables(plan.tunables),
+        _rules(plan.tunables),
+        *(text(note, Tone.WARN) for note in plan.notes),
+        _moves(plan),
+        *_staying("not moved because no target fits:", plan.unplaceable),
+        *_staying("not moved because excluded or pinned:", plan.held),
+        _projections(plan.nodes),
+        text(headline(plan), Tone.GOOD if plan.moves else Tone.PLAIN),
+        *_wanted(plan),
     ]
 
 
-def headline(found: Consolidation) -> str:
+def headline(plan: Consolidation) -> str:
     """`2 moves; empties node-01, node-02; fills node-08 (50% -> 75%); empty nodes 0 -> 2`"""
-    if not found.moves:
-        return f"no moves; empty nodes: {found.empty_before}"
+    if not plan.moves:
+        return f"no moves; empty nodes: {plan.empty_before}"
     dense = ", ".join(
-        f"{it.node} ({_share(it.before, it.capacity)} -> {_share(it.after, it.capacity)})"
-        for it in found.nodes
-        if it.change > 0
+        f"{node.node} ({_share(node.before, node.capacity)} -> {_share(node.after, node.capacity)})"
+        for node in plan.nodes
+        if node.change > 0
     )
     parts = [
-        counted(len(found.moves), "move"),
-        f"empties {', '.join(found.drained) or 'no node'}",
+        counted(len(plan.moves), "move"),
+        f"empties {', '.join(plan.drained) or 'no node'}",
         f"fills {dense}",
-        f"empty nodes {found.empty_before} -> {found.empty_after}",
+        f"empty nodes {plan.empty_before} -> {plan.empty_after}",
     ]
     return "; ".join(parts)
 
@@ -153,9 +151,12 @@ def _rules(tunables: Tunables) -> Facts:
     )
 
 
-def _moves(found: Consolidation) -> Table:
+def _moves(plan: Consolidation) -> Table:
     columns = (Column("move"), Column("gpus", number=True), Column("from"), Column("to"))
-    rows = [[f"{it.namespace}/{it.pod}", str(it.gpus), it.donor, it.target] for it in found.moves]
+    rows = [
+        [f"{move.namespace}/{move.pod}", str(move.gpus), move.donor, move.target]
+        for move in plan.moves
+    ]
     return Table(columns, rows, empty="no moves")
 
 
@@ -163,7 +164,7 @@ def _staying(heading: str, pods: Sequence[KeptPod]) -> Sequence[Block]:
     if not pods:
         return []
     columns = (Column("pod"), Column("gpus", number=True), Column("node"), Column("reason"))
-    rows = [[f"{it.namespace}/{it.pod}", str(it.gpus), it.node, it.reason] for it in pods]
+    rows = [[f"{pod.namespace}/{pod.pod}", str(pod.gpus), pod.node, pod.reason] for pod in pods]
     return [text(heading, Tone.STRONG), Table(columns, rows)]
 
 
@@ -179,32 +180,32 @@ def _projections(nodes: Sequence[Projection]) -> Table:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.node,
-            Cell(it.role.value or "-", Tone.DIM if it.role is Role.NONE else Tone.PLAIN),
-            it.why,
-            f"{it.before}/{it.capacity}",
-            f"{it.after}/{it.capacity}",
-            Cell(f"{it.change:+d}" if it.change else "0", _change_tone(it)),
-            f"{_share(it.before, it.capacity)} -> {_share(it.after, it.capacity)}",
+            node.node,
+            Cell(node.role.value or "-", Tone.DIM if node.role is Role.NONE else Tone.PLAIN),
+            node.why,
+            f"{node.before}/{node.capacity}",
+            f"{node.after}/{node.capacity}",
+            Cell(f"{node.change:+d}" if node.change else "0", _change_tone(node)),
+            f"{_share(node.before, node.capacity)} -> {_share(node.after, node.capacity)}",
         ]
-        for it in nodes
+        for node in nodes
     ]
     return Table(columns, rows, empty="no node has allocatable GPUs")
 
 
-def _change_tone(it: Projection) -> Tone:
-    return Tone.PLAIN if not it.change else Tone.GOOD if not it.after else Tone.WARN
+def _change_tone(node: Projection) -> Tone:
+    return Tone.PLAIN if not node.change else Tone.GOOD if not node.after else Tone.WARN
 
 
-def _wanted(found: Consolidation) -> Sequence[Block]:
-    wanted = found.tunables.min_free_nodes
-    if found.enough_empty:
+def _wanted(plan: Consolidation) -> Sequence[Block]:
+    wanted = plan.tunables.min_free_nodes
+    if plan.enough_empty:
         return [text(f"wanted empty nodes: {wanted}, reached", Tone.DIM)]
     way = "raise --donor-max-util for more donors, or lower it for more targets"
     return [text(f"wanted empty nodes: {wanted}, not reached; {way}", Tone.WARN)]
 
 
-def application_blocks(found: Application) -> Sequence[Block]:
+def application_blocks(application: Application) -> Sequence[Block]:
     columns = (
         Column("wave", number=True),
         Column("pod"),
@@ -216,42 +217,47 @@ def application_blocks(found: Application) -> Sequence[Block]:
     )
     rows: list[list[str | Cell]] = [
         [
-            str(it.wave or "-"),
-            f"{it.namespace}/{it.pod}",
-            str(it.gpus),
-            it.donor,
-            it.target,
-            Cell(it.outcome, _OUTCOME.get(it.outcome, Tone.PLAIN))
-            if found.applied or it.outcome == KEPT
+            str(step.wave or "-"),
+            f"{step.namespace}/{step.pod}",
+            str(step.gpus),
+            step.donor,
+            step.target,
+            Cell(step.outcome, _OUTCOME.get(step.outcome, Tone.PLAIN))
+            if application.applied or step.outcome == KEPT
             else "evict",
-            it.reason or "-",
+            step.reason or "-",
         ]
-        for it in found.steps
+        for step in application.steps
     ]
-    before = [] if found.applied else plan_blocks(found.plan)
-    return [*before, *([Table(columns, rows)] if rows else []), *_did(found)]
+    before = [] if application.applied else plan_blocks(application.plan)
+    return [*before, *([Table(columns, rows)] if rows else []), *_did(application)]
 
 
-def _did(found: Application) -> Sequence[Block]:
-    if found.nothing_to_do:
-        kept = f": {counted(found.count(KEPT), 'move')} not possible now" if found.steps else ""
+def _did(application: Application) -> Sequence[Block]:
+    if application.nothing_to_do:
+        kept = (
+            f": {counted(application.count(KEPT), 'move')} not possible now"
+            if application.steps
+            else ""
+        )
         return [text(f"no pods to evict{kept}")]
-    donors = ", ".join(found.cordon)
-    going = sum(bool(it.wave) for it in found.steps)
-    waves = f"{counted(found.waves, 'wave')} of up to {found.wave_size}"
-    if not found.applied:
+    donors = ", ".join(application.cordon)
+    going = sum(bool(step.wave) for step in application.steps)
+    waves = f"{counted(application.waves, 'wave')} of up to {application.wave_size}"
+    if not application.applied:
         return [text(f"would cordon {donors} and evict {counted(going, 'pod')} in {waves}")]
-    said = f"cordoned {donors}; {found.count(GONE)} of {going} pods evicted"
-    if found.stopped:
-        stop = f"{said}; stopped in wave {found.stopped} of {found.waves}"
-        return [text(stop, Tone.BAD), *_open_again(found)]
-    return [text(f"{said}, in {waves}", Tone.GOOD), *_open_again(found)]
+    summary = f"cordoned {donors}; {application.count(GONE)} of {going} pods evicted"
+    if application.stopped:
+        stop = f"{summary}; stopped in wave {application.stopped} of {application.waves}"
+        return [text(stop, Tone.BAD), *_open_again(application)]
+    return [text(f"{summary}, in {waves}", Tone.GOOD), *_open_again(application)]
 
 
-def _open_again(found: Application) -> Sequence[Block]:
+def _open_again(application: Application) -> Sequence[Block]:
     flag = "--i-understand-this-modifies-cluster"
     return [
-        text(f"to undo: kvestigate node uncordon {node} {flag}", Tone.DIM) for node in found.cordon
+        text(f"to undo: kvestigate node uncordon {node} {flag}", Tone.DIM)
+        for node in application.cordon
     ]
 
 

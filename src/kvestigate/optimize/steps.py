@@ -45,11 +45,11 @@ class Place:
 
 
 def steps(
-    found: Sequence[tuple[Move, Pod | None]], places: Mapping[str, Place], wave_size: int
+    moves: Sequence[tuple[Move, Pod | None]], places: Mapping[str, Place], wave_size: int
 ) -> Iterator[Step]:
     """A step for each move; each move takes from the room of its target in `places`."""
     going = 0
-    for move, pod in found:
+    for move, pod in moves:
         place = places.get(move.target)
         reason = obstacle(move, pod, place)
         if pod is not None and place is not None and not reason:

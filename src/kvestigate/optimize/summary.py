@@ -58,19 +58,19 @@ def summarize(nodes: Sequence[NodeWindow]) -> Summary:
         mean_utilization=fmean(means) if means else None,
         memory_mib=sum(gpu.memory_mib for gpu in gpus),
         memory_total_mib=sum(gpu.memory_total_mib for gpu in gpus),
-        activity={each.value: tally[each] for each in Activity if tally[each]},
+        activity={activity.value: tally[activity] for activity in Activity if tally[activity]},
         power=power(gpus),
-        verdicts={each.value: verdicts[each] for each in Verdict},
-        readiness={each.value: ready[each] for each in Readiness},
+        verdicts={verdict.value: verdicts[verdict] for verdict in Verdict},
+        readiness={readiness.value: ready[readiness] for readiness in Readiness},
         recoverable=_recoverable(nodes),
     )
 
 
 def _recoverable(nodes: Sequence[NodeWindow]) -> Recoverable:
-    found = [node for node in nodes if node.readiness is Readiness.RESERVED_IDLE]
+    reserved = [node for node in nodes if node.readiness is Readiness.RESERVED_IDLE]
     return Recoverable(
-        nodes=tuple(node.node for node in found),
-        gpus=sum(node.stated for node in found),
-        memory_mib=sum(gpu.memory_mib for node in found for gpu in node.gpus),
-        memory_total_mib=sum(gpu.memory_total_mib for node in found for gpu in node.gpus),
+        nodes=tuple(node.node for node in reserved),
+        gpus=sum(node.stated for node in reserved),
+        memory_mib=sum(gpu.memory_mib for node in reserved for gpu in node.gpus),
+        memory_total_mib=sum(gpu.memory_total_mib for node in reserved for gpu in node.gpus),
     )

@@ -18,16 +18,19 @@ _MEGA = 10_000
 """Kilowatt-hours a year from which the forecast is in megawatt-hours."""
 
 
-def summary_facts(found: Summary) -> Facts:
-    power = found.power
-    pairs: list[tuple[str, str | Cell]] = [("GPUs", _stated(found))]
-    if found.mean_utilization is not None:
-        idle = 100 - found.mean_utilization
+def summary_facts(summary: Summary) -> Facts:
+    power = summary.power
+    pairs: list[tuple[str, str | Cell]] = [("GPUs", _stated(summary))]
+    if summary.mean_utilization is not None:
+        idle = 100 - summary.mean_utilization
         pairs += [
-            ("compute", f"mean SM util {found.mean_utilization:.1f}% (idle headroom ~{idle:.1f}%)"),
-            ("memory", _memory(found)),
+            (
+                "compute",
+                f"mean SM util {summary.mean_utilization:.1f}% (idle headroom ~{idle:.1f}%)",
+            ),
+            ("memory", _memory(summary)),
             ("power", _power(power)),
-            ("activity tally (per GPU)", _counts(found.activity)),
+            ("activity tally (per GPU)", _counts(summary.activity)),
         ]
     if power.per_gpu is not None:
         pairs.append(("power per GPU (W)", _spread(power.per_gpu)))
@@ -35,26 +38,29 @@ def summary_facts(found: Summary) -> Facts:
         pairs.append(("temp per GPU (°C)", _spread(power.temperature)))
     if power.drawn:
         pairs.append(("power split by activity", _split(power)))
-    if found.reporting:
+    if summary.reporting:
         pairs.append(("wasted power", _waste(power)))
     pairs += [
-        ("verdicts", _counts({each.value: found.verdicts[each.value] for each in Verdict})),
-        ("drain-readiness", f"{_readiness(found)} (of nodes that are not active)"),
+        (
+            "verdicts",
+            _counts({verdict.value: summary.verdicts[verdict.value] for verdict in Verdict}),
+        ),
+        ("drain-readiness", f"{_readiness(summary)} (of nodes that are not active)"),
     ]
     return Facts(pairs)
 
 
-def _stated(found: Summary) -> str:
-    share = found.allocated / found.capacity if found.capacity else 0.0
+def _stated(summary: Summary) -> str:
+    share = summary.allocated / summary.capacity if summary.capacity else 0.0
     return (
-        f"{found.allocated} of {found.capacity} allocated ({share:.1%}), "
-        f"{found.reporting} on {found.reporting_nodes} nodes report utilization"
+        f"{summary.allocated} of {summary.capacity} allocated ({share:.1%}), "
+        f"{summary.reporting} on {summary.reporting_nodes} nodes report utilization"
     )
 
 
-def _memory(found: Summary) -> str:
-    share = found.memory_mib / found.memory_total_mib if found.memory_total_mib else 0.0
-    size = _of(found.memory_mib, found.memory_total_mib)
+def _memory(summary: Summary) -> str:
+    share = summary.memory_mib / summary.memory_total_mib if summary.memory_total_mib else 0.0
+    size = _of(summary.memory_mib, summary.memory_total_mib)
     return f"{size} in use ({share:.1%} of the fleet's GPU memory, {1 - share:.1%} free)"
 
 
@@ -63,10 +69,10 @@ def _power(power: Power) -> str:
     return f"{drawn} (headroom ~{1 - power.share:.1%})"
 
 
-def _spread(found: Spread) -> str:
+def _spread(spread: Spread) -> str:
     figures = ("min", "max", "mean", "median", "stddev")
-    values = " ".join(f"{name}={getattr(found, name):.0f}" for name in figures)
-    return f"{values} (N={found.count})"
+    values = " ".join(f"{name}={getattr(spread, name):.0f}" for name in figures)
+    return f"{values} (N={spread.count})"
 
 
 def _split(power: Power) -> str:
@@ -87,10 +93,10 @@ def _waste(power: Power) -> str:
     )
 
 
-def _readiness(found: Summary) -> str:
+def _readiness(summary: Summary) -> str:
     return "  ".join(
-        f"{each.value}={found.readiness[each.value]} ({meaning})"
-        for each, meaning in _READY.items()
+        f"{readiness.value}={summary.readiness[readiness.value]} ({meaning})"
+        for readiness, meaning in _READY.items()
     )
 
 
@@ -126,8 +132,12 @@ def forecast_blocks(power: Power) -> Sequence[Block]:
     )
     scale = 1000 if big else 1
     rows = [
-        [name, *(f"{each / scale:.2f}" for each in (it.month, it.quarter, it.year)), why]
-        for name, it, why in lines
+        [
+            name,
+            *(f"{amount / scale:.2f}" for amount in (energy.month, energy.quarter, energy.year)),
+            why,
+        ]
+        for name, energy, why in lines
     ]
     return [
         text(
@@ -145,14 +155,14 @@ def _part(drawn: float, power: Power) -> str:
 def memory_of(gpus: Iterable[GpuWindow]) -> str:
     """`174.4/764.7 GiB (22.8%)`"""
     gpus = list(gpus)
-    used, total = sum(it.memory_mib for it in gpus), sum(it.memory_total_mib for it in gpus)
+    used, total = sum(gpu.memory_mib for gpu in gpus), sum(gpu.memory_total_mib for gpu in gpus)
     return f"{_of(used, total)} ({used / total if total else 0:.1%})"
 
 
 def power_of(gpus: Iterable[GpuWindow]) -> str:
     """`0.49 kW (10.3%)`"""
     gpus = list(gpus)
-    drawn, limit = sum(it.watts or 0 for it in gpus), sum(it.limit_watts or 0 for it in gpus)
+    drawn, limit = sum(gpu.watts or 0 for gpu in gpus), sum(gpu.limit_watts or 0 for gpu in gpus)
     return f"{drawn / 1000:.2f} kW ({drawn / limit if limit else 0:.1%})"
 
 

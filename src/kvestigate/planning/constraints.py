@@ -40,27 +40,31 @@ def _first_taint(question: Question) -> str:
 CONSTRAINTS: tuple[Constraint, ...] = (
     Constraint(
         "excluded",
-        lambda it: it.node.metadata.name in it.demand.exclude,
+        lambda question: question.node.metadata.name in question.demand.exclude,
         "the excluded nodes may be used",
     ),
     Constraint(
         "labels do not match",
-        lambda it: not selected(it.demand, it.node),
+        lambda question: not selected(question.demand, question.node),
         "nodes with other labels may be used",
     ),
     Constraint(
-        "not ready", lambda it: not it.capacity.ready, "the nodes that are not ready become ready"
+        "not ready",
+        lambda question: not question.capacity.ready,
+        "the nodes that are not ready become ready",
     ),
     Constraint(
-        "cordoned", lambda it: not it.capacity.schedulable, "the cordoned nodes are uncordoned"
+        "cordoned",
+        lambda question: not question.capacity.schedulable,
+        "the cordoned nodes are uncordoned",
     ),
     Constraint(
         "tainted",
-        lambda it: bool(taints_against(it.demand, it.node)),
+        lambda question: bool(taints_against(question.demand, question.node)),
         "the pods tolerate the taints of the other nodes",
         _first_taint,
     ),
-    Constraint("pod anti-affinity forbids it", lambda it: it.repelled),
-    Constraint("pod affinity finds no matching pod", lambda it: it.lonely),
+    Constraint("pod anti-affinity forbids it", lambda question: question.repelled),
+    Constraint("pod affinity finds no matching pod", lambda question: question.lonely),
 )
 """In this order: the first that applies to a node is the reason shown."""

@@ -66,7 +66,7 @@ def _candidate(rules: Rules, node: Node, capacity: NodeCapacity) -> Candidate:
     free = _counted({name: capacity.free(name) for name in capacity.allocatable})
     slots = slots_in(free, demand.need)
     question = Question(demand, node, capacity, name in rules.repelled, name in rules.lonely)
-    bar = next((each for each in CONSTRAINTS if each.bars(question)), None)
+    bar = next((constraint for constraint in CONSTRAINTS if constraint.bars(question)), None)
     return Candidate(
         node=node,
         offered=_counted(capacity.allocatable),

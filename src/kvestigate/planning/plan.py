@@ -165,9 +165,9 @@ def demand_of(options: PlanOptions, namespace: str) -> Demand:
         raise UsageError(
             "--one-per-node and --single-node cannot be combined", hint="give only one of them"
         )
-    given = workload.replicas if workload else 1
+    replicas = workload.replicas if workload else 1
     return Demand(
-        replicas=given if options.replicas is None else options.replicas,
+        replicas=replicas if options.replicas is None else options.replicas,
         need={**need, PODS: 1},
         one_per_node=options.one_per_node,
         single_node=options.single_node,

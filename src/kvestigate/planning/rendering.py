@@ -56,7 +56,11 @@ def _placements(plan: Plan) -> Table:
     slots = {row.name: row.slots for row in plan.nodes}
     names = sorted({node for proposal in plan.proposals for node in proposal.placement})
     rows = [
-        [node, str(slots[node]), *(str(each.placement.get(node, "-")) for each in plan.proposals)]
+        [
+            node,
+            str(slots[node]),
+            *(str(proposal.placement.get(node, "-")) for proposal in plan.proposals),
+        ]
         for node in names[:_SHOWN]
     ]
     if len(names) > _SHOWN:

@@ -72,7 +72,10 @@ def preferences(spec: PodSpec) -> tuple[str, ...]:
         ),
         (
             "topology spread with ScheduleAnyway",
-            any(each.when_unsatisfiable == _PREFERRED for each in spec.topology_spread_constraints),
+            any(
+                constraint.when_unsatisfiable == _PREFERRED
+                for constraint in spec.topology_spread_constraints
+            ),
         ),
     )
     return tuple(

@@ -28,10 +28,7 @@ def _table(table: Table) -> str:
     columns, rows = table.visible(wide=True)
     numbers = [column.number for column in columns]
     head = "".join(map(_head, columns))
-    body = "".join(
-        f"<tr>{''.join(_cell(cell, number=it) for cell, it in zip(row, numbers, strict=True))}</tr>"
-        for row in rows
-    )
+    body = "".join(f"<tr>{''.join(map(_cell, row, numbers))}</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
@@ -40,7 +37,7 @@ def _head(column: Column) -> str:
     return f"<th{kind}>{escape(column.title)}</th>"
 
 
-def _cell(value: str | Cell, *, number: bool = False) -> str:
+def _cell(value: str | Cell, number: bool = False) -> str:
     cell = as_cell(value)
     classes = f"{_tone(cell)} number" if number else _tone(cell)
     return f'<td class="{classes}">{_words(cell)}</td>'

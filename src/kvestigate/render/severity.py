@@ -30,13 +30,15 @@ class Severity(enum.Enum):
 _TONES = {Severity.CRITICAL: Tone.BAD, Severity.WARNING: Tone.WARN, Severity.INFO: Tone.DIM}
 
 
-def at_least(found: Iterable[Severity], limit: str) -> bool:
+def at_least(severities: Iterable[Severity], limit: str) -> bool:
     """Whether something found is as bad as the severity of that name, or worse."""
     rank = Severity(limit).rank
-    return any(it.rank <= rank for it in found)
+    return any(severity.rank <= rank for severity in severities)
 
 
-def tally(found: Iterable[Severity]) -> str:
+def tally(severities: Iterable[Severity]) -> str:
     """`3 critical, 6 warning`"""
-    counts = Counter(found)
-    return ", ".join(f"{counts[it]} {it.value}" for it in Severity if counts[it])
+    counts = Counter(severities)
+    return ", ".join(
+        f"{counts[severity]} {severity.value}" for severity in Severity if counts[severity]
+    )

@@ -69,7 +69,7 @@ def _table(table: Table, width: int, *, wide: bool) -> Iterator[str]:
     columns, rows = table.visible(wide=wide)
     header = [Cell(column.title.upper(), Tone.STRONG) for column in columns]
     flat = [header, *([_flat(cell) for cell in row] for row in rows)]
-    natural = [max(_columns(cell.text) for cell in each) for each in zip(*flat, strict=True)]
+    natural = [max(_columns(cell.text) for cell in column) for column in zip(*flat, strict=True)]
     widths = fitted(natural, width - len(_GAP) * (len(columns) - 1))
     cramped = widths != natural
     for row in flat:
@@ -91,12 +91,12 @@ def fitted(natural: Sequence[int], room: int) -> list[int]:
         return list(natural)
 
     def total(level: int) -> int:
-        return sum(min(each, level) for each in natural)
+        return sum(min(wanted, level) for wanted in natural)
 
     levels = range(_NARROWEST, max(natural) + 1)
     level = _NARROWEST + max(bisect.bisect_right(levels, room, key=total) - 1, 0)
-    widths = [min(each, level) for each in natural]
-    cut = [index for index, each in enumerate(natural) if each > level]
+    widths = [min(wanted, level) for wanted in natural]
+    cut = [index for index, wanted in enumerate(natural) if wanted > level]
     for index in cut[: max(room - sum(widths), 0)]:
         widths[index] += 1
     return widths

@@ -68,9 +68,9 @@ def _entry_in_portions(name: Any, value: Any) -> Iterator[str]:
     if key is not None and isinstance(value, dict) and len(value) > _ENTRIES:
         yield f"{key}:\n"
         entries = iter(value.items())
-        while some := dict(islice(entries, _ENTRIES)):
+        while portion := dict(islice(entries, _ENTRIES)):
             parts: list[str] = []
-            _mapping(parts, some, _STEP, _STEP)
+            _mapping(parts, portion, _STEP, _STEP)
             yield "".join(parts)
     elif key is not None and isinstance(value, list | tuple) and len(value) > _ITEMS:
         yield f"{key}:\n"
@@ -188,8 +188,8 @@ def _block(text: str, indent: str) -> str:
     return "\n".join([f"|{hint}{ending}", *lines])
 
 
-def _escape(found: re.Match[str]) -> str:
-    character = found[0]
+def _escape(match: re.Match[str]) -> str:
+    character = match[0]
     short, number = _ESCAPES.get(character), ord(character)
     if short is not None:
         return f"\\{short}"

@@ -15,8 +15,11 @@ def aimed(audit: Audit, flags: Sequence[str]) -> Audit:
     """The audit with `flags` in its commands: without them they would go to the current context."""
     if not flags:
         return audit
-    found = (replace(it, command=_aimed(it.command, shlex.join(flags))) for it in audit.findings)
-    return replace(audit, findings=tuple(found))
+    findings = (
+        replace(finding, command=_aimed(finding.command, shlex.join(flags)))
+        for finding in audit.findings
+    )
+    return replace(audit, findings=tuple(findings))
 
 
 def _aimed(command: str, flags: str) -> str:

@@ -100,18 +100,18 @@ def difference(before: Document, after: Document) -> AuditDifference:
 
 
 def _findings(document: Document) -> dict[tuple[str, str, str], FindingLine]:
-    found = {}
-    for it in document["findings"]:
-        subject = it["subject"]
+    lines = {}
+    for finding in document["findings"]:
+        subject = finding["subject"]
         parts = (subject["kind"], subject.get("namespace"), subject["name"])
         name = "/".join(part for part in (*parts, subject.get("container")) if part)
-        line = FindingLine(it["severity"], it["rule"], name, it["evidence"])
-        found[line.severity, line.rule, line.subject] = line
-    return found
+        line = FindingLine(finding["severity"], finding["rule"], name, finding["evidence"])
+        lines[line.severity, line.rule, line.subject] = line
+    return lines
 
 
 def _reports(before: Document, after: Document) -> Iterator[Change]:
-    for name in [*before, *(it for it in after if it not in before)]:
+    for name in [*before, *(name for name in after if name not in before)]:
         if name != _LIVE:
             yield from _values(name, "", "", before.get(name, {}), after.get(name, {}))
 
@@ -122,7 +122,7 @@ def _values(report: str, subject: str, field: str, before: Any, after: Any) -> I
     if _is_table(before) and _is_table(after):
         yield from _rows(report, subject, before, after)
     elif isinstance(before, dict) and isinstance(after, dict):
-        for key in [*before, *(it for it in after if it not in before)]:
+        for key in [*before, *(key for key in after if key not in before)]:
             if key in _LIVE_FIELDS:
                 continue
             inner = f"{field}.{key}" if field else key
@@ -146,7 +146,9 @@ def _rows(
 
 
 def _is_table(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(it, dict) and _identity(it) for it in value)
+    return isinstance(value, list) and all(
+        isinstance(row, dict) and _identity(row) for row in value
+    )
 
 
 def _by_identity(owner: str, rows: Sequence[Document]) -> dict[str, Document]:
@@ -167,29 +169,29 @@ def _shown(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def blocks(found: AuditDifference) -> Sequence[Block]:
-    made: list[Block] = [Facts([("before", found.before), ("after", found.after)])]
-    if len(found.servers) > 1:
+def blocks(difference: AuditDifference) -> Sequence[Block]:
+    made: list[Block] = [Facts([("before", difference.before), ("after", difference.after)])]
+    if len(difference.servers) > 1:
         made.append(
-            text(f"the audits are of two servers: {' and '.join(found.servers)}", Tone.WARN)
+            text(f"the audits are of two servers: {' and '.join(difference.servers)}", Tone.WARN)
         )
-    if not (found.new_findings or found.gone_findings or found.changes):
+    if not (difference.new_findings or difference.gone_findings or difference.changes):
         return [*made, text("no changes", Tone.GOOD)]
     for title, tone, lines in (
-        ("New findings", Tone.BAD, found.new_findings),
-        ("Resolved findings", Tone.GOOD, found.gone_findings),
+        ("New findings", Tone.BAD, difference.new_findings),
+        ("Resolved findings", Tone.GOOD, difference.gone_findings),
     ):
         if lines:
             made += [text(title, Tone.STRONG), _lines(lines, tone)]
-    if found.changes:
-        made += [text("Changes", Tone.STRONG), _changes(found.changes)]
+    if difference.changes:
+        made += [text("Changes", Tone.STRONG), _changes(difference.changes)]
     return made
 
 
 def _lines(lines: Sequence[FindingLine], tone: Tone) -> Table:
     columns = (Column("severity"), Column("rule"), Column("object"), Column("evidence"))
     rows: list[list[str | Cell]] = [
-        [Cell(it.severity, tone), it.rule, it.subject, it.evidence] for it in lines
+        [Cell(line.severity, tone), line.rule, line.subject, line.evidence] for line in lines
     ]
     return Table(columns, rows)
 
@@ -204,19 +206,19 @@ def _changes(changes: Sequence[Change]) -> Table:
     )
     rows = [
         [
-            it.report,
-            it.subject or "-",
-            it.field or it.what.value,
-            *(value or "-" for value in _readable_pair(it)),
+            change.report,
+            change.subject or "-",
+            change.field or change.what.value,
+            *(value or "-" for value in _readable_pair(change)),
         ]
-        for it in changes
+        for change in changes
     ]
     return Table(columns, rows)
 
 
 def _readable_pair(change: Change) -> tuple[str, str]:
     """Both values in readable units; as exact bytes where rounding makes them equal."""
-    before, after = (_readable(change.field, it) for it in (change.before, change.after))
+    before, after = (_readable(change.field, value) for value in (change.before, change.after))
     if before == after and change.before.isdigit() and change.after.isdigit():
         return f"{int(change.before):,} B", f"{int(change.after):,} B"
     return before, after

@@ -33,14 +33,14 @@ class GpuReport:
 
 def collect(snapshot: Snapshot) -> GpuReport:
     nodes, pods = snapshot.of(listings.NODES), snapshot.of(listings.PODS)
-    found = ledger(nodes, pods, snapshot.derived(requested))
+    book = ledger(nodes, pods, snapshot.derived(requested))
     known = devices(nodes, snapshot.of(listings.GPU_READINGS))
     return GpuReport(
-        allocatable=sum(sum(node.allocatable.values()) for node in found.nodes),
-        requested=sum(sum(node.requested.values()) for node in found.nodes),
-        waiting=sum(it.amount for it in found.consumers if not it.node),
-        nodes=tuple(sorted(found.nodes, key=lambda it: it.node)),
-        consumers=found.consumers,
+        allocatable=sum(sum(node.allocatable.values()) for node in book.nodes),
+        requested=sum(sum(node.requested.values()) for node in book.nodes),
+        waiting=sum(consumer.amount for consumer in book.consumers if not consumer.node),
+        nodes=tuple(sorted(book.nodes, key=lambda node: node.node)),
+        consumers=book.consumers,
         devices=known,
         at_work=_at_work(known),
         pods_known=snapshot.knows(listings.PODS),
@@ -48,8 +48,8 @@ def collect(snapshot: Snapshot) -> GpuReport:
 
 
 def _at_work(known: Sequence[Device]) -> int | None:
-    told = [it.utilization for it in known if it.utilization is not None]
-    return sum(map(at_work, told)) if told else None
+    utilizations = [device.utilization for device in known if device.utilization is not None]
+    return sum(map(at_work, utilizations)) if utilizations else None
 
 
 def render(report: GpuReport) -> Sequence[Block]:
@@ -124,15 +124,15 @@ def _consumers(consumers: Sequence[Consumer]) -> Table:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.node or Cell("(pending)", Tone.WARN),
-            it.namespace,
-            it.pod,
-            it.container,
-            it.resource,
-            str(it.amount),
-            it.phase,
+            consumer.node or Cell("(pending)", Tone.WARN),
+            consumer.namespace,
+            consumer.pod,
+            consumer.container,
+            consumer.resource,
+            str(consumer.amount),
+            consumer.phase,
         ]
-        for it in consumers
+        for consumer in consumers
     ]
     return Table(columns, rows, empty="no container requests GPUs")
 
@@ -148,14 +148,16 @@ def _devices(devices: Sequence[Device]) -> Table:
     )
     rows = [
         [
-            it.node,
-            it.index,
-            it.uuid,
-            "-" if it.utilization is None else f"{it.utilization:.0f}%",
-            "-" if it.memory_used_mib is None else size(int(it.memory_used_mib) * 1024 * 1024),
-            "-" if it.user is None else it.user or "(not allocated)",
+            device.node,
+            device.index,
+            device.uuid,
+            "-" if device.utilization is None else f"{device.utilization:.0f}%",
+            "-"
+            if device.memory_used_mib is None
+            else size(int(device.memory_used_mib) * 1024 * 1024),
+            "-" if device.user is None else device.user or "(not allocated)",
         ]
-        for it in devices
+        for device in devices
     ]
     return Table(columns, rows)
 

@@ -44,12 +44,12 @@ class MetricsReport:
 
 
 def collect(snapshot: Snapshot) -> MetricsReport:
-    pods = [_pod_usage(it) for it in snapshot.of(listings.POD_METRICS)]
+    pods = [_pod_usage(pod) for pod in snapshot.of(listings.POD_METRICS)]
     return MetricsReport(
         available=snapshot.knows(listings.NODE_METRICS) or snapshot.knows(listings.POD_METRICS),
         nodes=_node_usage(snapshot),
-        by_cpu=tuple(sorted(pods, key=lambda it: -it.cpu_millis)[:TOP]),
-        by_memory=tuple(sorted(pods, key=lambda it: -it.memory_bytes)[:TOP]),
+        by_cpu=tuple(sorted(pods, key=lambda pod: -pod.cpu_millis)[:TOP]),
+        by_memory=tuple(sorted(pods, key=lambda pod: -pod.memory_bytes)[:TOP]),
     )
 
 
@@ -57,10 +57,10 @@ def _node_usage(snapshot: Snapshot) -> tuple[NodeUsage, ...]:
     offered = {
         node.metadata.name: amounts(node.status.allocatable) for node in snapshot.of(listings.NODES)
     }
-    found = []
+    usages = []
     for node in snapshot.of(listings.NODE_METRICS):
         used, offers = amounts(node.usage), offered.get(node.metadata.name, {})
-        found.append(
+        usages.append(
             NodeUsage(
                 node.metadata.name,
                 used.get(CPU, 0),
@@ -69,7 +69,7 @@ def _node_usage(snapshot: Snapshot) -> tuple[NodeUsage, ...]:
                 offers.get(MEMORY, 0),
             )
         )
-    return tuple(sorted(found, key=lambda it: it.name))
+    return tuple(sorted(usages, key=lambda usage: usage.name))
 
 
 def _pod_usage(pod: PodMetrics) -> PodUsage:
@@ -77,8 +77,8 @@ def _pod_usage(pod: PodMetrics) -> PodUsage:
     return PodUsage(
         pod.metadata.namespace,
         pod.metadata.name,
-        sum(it.get(CPU, 0) for it in used),
-        sum(it.get(MEMORY, 0) for it in used),
+        sum(amount.get(CPU, 0) for amount in used),
+        sum(amount.get(MEMORY, 0) for amount in used),
     )
 
 
@@ -116,7 +116,8 @@ def _top(pods: Sequence[PodUsage]) -> Table:
         Column("memory", number=True),
     )
     rows = [
-        [it.namespace, it.name, cores(it.cpu_millis / 1000), size(it.memory_bytes)] for it in pods
+        [pod.namespace, pod.name, cores(pod.cpu_millis / 1000), size(pod.memory_bytes)]
+        for pod in pods
     ]
     return Table(columns, rows, empty="usage of pods: unknown")
 

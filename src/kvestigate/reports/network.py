@@ -85,10 +85,17 @@ class NetworkReport:
 def collect(snapshot: Snapshot) -> NetworkReport:
     services = snapshot.of(listings.SERVICES)
     ready, not_ready = count_endpoints(snapshot.of(listings.ENDPOINT_SLICES))
-    known = {_key(it): it for it in services} if snapshot.knows(listings.SERVICES) else None
+    known = (
+        {_key(service): service for service in services}
+        if snapshot.knows(listings.SERVICES)
+        else None
+    )
     return NetworkReport(
-        services=tuple(_service(it, ready[_key(it)], not_ready[_key(it)]) for it in services),
-        ingresses=tuple(_ingress(it, known) for it in snapshot.of(listings.INGRESSES)),
+        services=tuple(
+            _service(service, ready[_key(service)], not_ready[_key(service)])
+            for service in services
+        ),
+        ingresses=tuple(_ingress(ingress, known) for ingress in snapshot.of(listings.INGRESSES)),
         policies=_policies([*snapshot.of(listings.NETWORK_POLICIES)], snapshot.of(listings.PODS)),
         endpoints_known=snapshot.knows(listings.ENDPOINT_SLICES),
         pods_known=snapshot.knows(listings.PODS),
@@ -99,18 +106,21 @@ def count_endpoints(slices: Iterable[EndpointSlice]) -> tuple[Counter[Key], Coun
     """Ready and other endpoints by Service. One backend may be in slices of both families."""
     ready: dict[Key, set[str]] = {}
     others: dict[Key, set[str]] = {}
-    for one in slices:
-        key = (one.metadata.namespace, one.metadata.labels.get(_SERVICE_LABEL, ""))
-        for endpoint in one.endpoints:
+    for endpoint_slice in slices:
+        key = (
+            endpoint_slice.metadata.namespace,
+            endpoint_slice.metadata.labels.get(_SERVICE_LABEL, ""),
+        )
+        for endpoint in endpoint_slice.endpoints:
             target = endpoint.target_ref
-            who = (target.uid or target.name) if target else ",".join(endpoint.addresses)
+            backend = (target.uid or target.name) if target else ",".join(endpoint.addresses)
             kind = others if endpoint.conditions.ready is False else ready
-            kind.setdefault(key, set()).add(who)
+            kind.setdefault(key, set()).add(backend)
     return _counted(ready), _counted(others)
 
 
-def _counted(found: Mapping[Key, set[str]]) -> Counter[Key]:
-    return Counter({key: len(members) for key, members in found.items()})
+def _counted(backends: Mapping[Key, set[str]]) -> Counter[Key]:
+    return Counter({key: len(members) for key, members in backends.items()})
 
 
 def _key(service: Service) -> Key:
@@ -184,11 +194,11 @@ def _policies(policies: Sequence[NetworkPolicy], pods: Iterable[Pod]) -> tuple[P
     for pod in pods if policies else ():
         if not pod.finished:
             labels.setdefault(pod.metadata.namespace, []).append(pod.metadata.labels)
-    found = []
+    rows = []
     for policy in policies:
         selector = from_label_selector(msgspec.to_builtins(policy.spec.pod_selector))
         namespace = policy.metadata.namespace
-        found.append(
+        rows.append(
             PolicyRow(
                 namespace=namespace,
                 name=policy.metadata.name,
@@ -197,7 +207,7 @@ def _policies(policies: Sequence[NetworkPolicy], pods: Iterable[Pod]) -> tuple[P
                 selected=sum(map(selector.matches, labels.get(namespace, ()))),
             )
         )
-    return tuple(found)
+    return tuple(rows)
 
 
 def render(report: NetworkReport) -> Sequence[Block]:
@@ -221,8 +231,15 @@ def _services(report: NetworkReport) -> Table:
         Column("endpoints", number=True),
     )
     rows: list[list[str | Cell]] = [
-        [it.namespace, it.name, it.type, it.address, ", ".join(it.ports), _endpoints(it, report)]
-        for it in report.services
+        [
+            service.namespace,
+            service.name,
+            service.type,
+            service.address,
+            ", ".join(service.ports),
+            _endpoints(service, report),
+        ]
+        for service in report.services
     ]
     return Table(columns, rows, empty="no Services")
 
@@ -247,9 +264,9 @@ def _ingresses(report: NetworkReport) -> Table:
         Column("backend"),
     )
     rows: list[list[str | Cell]] = [
-        [it.namespace, it.name, it.class_name or "-", to.host, to.path, _backend(to)]
-        for it in report.ingresses
-        for to in it.backends
+        [ingress.namespace, ingress.name, ingress.class_name or "-", to.host, to.path, _backend(to)]
+        for ingress in report.ingresses
+        for to in ingress.backends
     ]
     return Table(columns, rows, empty="no Ingresses")
 
@@ -269,15 +286,15 @@ def _policy_table(report: NetworkReport) -> Table:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.namespace,
-            it.name,
-            it.selector or "(all pods)",
-            ", ".join(it.types),
-            Cell(str(it.selected), Tone.PLAIN if it.selected else Tone.WARN)
+            policy.namespace,
+            policy.name,
+            policy.selector or "(all pods)",
+            ", ".join(policy.types),
+            Cell(str(policy.selected), Tone.PLAIN if policy.selected else Tone.WARN)
             if report.pods_known
             else "?",
         ]
-        for it in report.policies
+        for policy in report.policies
     ]
     return Table(columns, rows, empty="no NetworkPolicies")
 

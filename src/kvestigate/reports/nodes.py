@@ -61,7 +61,7 @@ def collect(snapshot: Snapshot) -> NodesReport:
 
 def _address(node: Node) -> str:
     addresses = node.status.addresses
-    return next((each.address for each in addresses if each.type == "InternalIP"), "")
+    return next((address.address for address in addresses if address.type == "InternalIP"), "")
 
 
 def _row(node: NodeCapacity, address: str) -> NodeRow:

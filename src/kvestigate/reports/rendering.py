@@ -104,8 +104,8 @@ def _finding(finding: Finding) -> Text:
 
 def report_blocks(result: ReportResult) -> Sequence[Block]:
     within = [text(only(result.namespace), Tone.WARN)] if result.namespace else []
-    seen = _seen(find(result.name), result.report, result.gaps)
-    return [*within, *_not_seen(result.gaps), *seen]
+    shown = _seen(find(result.name), result.report, result.gaps)
+    return [*within, *_not_seen(result.gaps), *shown]
 
 
 def _not_seen(gaps: Sequence[Gap], *, brief: bool = False) -> Sequence[Block]:
@@ -135,5 +135,5 @@ def only(namespace: str) -> str:
 
 def names_blocks(names: ReportNames) -> Sequence[Block]:
     columns = (Column("name"), Column("summary"), Column("needs", wide=True))
-    rows = [[each.name, each.summary, ", ".join(each.needs)] for each in names.reports]
+    rows = [[report.name, report.summary, ", ".join(report.needs)] for report in names.reports]
     return [Table(columns, rows)]

@@ -61,10 +61,10 @@ class StorageReport:
 
 
 def collect(snapshot: Snapshot) -> StorageReport:
-    volumes = tuple(_volume(it) for it in snapshot.of(listings.VOLUMES))
+    volumes = tuple(_volume(volume) for volume in snapshot.of(listings.VOLUMES))
     users = mounts(snapshot) if snapshot.knows(listings.PODS) else None
     return StorageReport(
-        claims=tuple(_claim(it, users) for it in snapshot.of(listings.CLAIMS)),
+        claims=tuple(_claim(claim, users) for claim in snapshot.of(listings.CLAIMS)),
         volumes=volumes,
         classes=_classes(snapshot.of(listings.STORAGE_CLASSES), volumes),
     )
@@ -72,7 +72,7 @@ def collect(snapshot: Snapshot) -> StorageReport:
 
 def mounts(snapshot: Snapshot) -> dict[tuple[str, str], int]:
     """Claim -> pods that mount it."""
-    found: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], int] = {}
     for pod in snapshot.of(listings.PODS):
         if pod.finished:
             continue
@@ -84,8 +84,8 @@ def mounts(snapshot: Snapshot) -> dict[tuple[str, str], int]:
             else:
                 continue
             key = (pod.metadata.namespace, name)
-            found[key] = found.get(key, 0) + 1
-    return found
+            counts[key] = counts.get(key, 0) + 1
+    return counts
 
 
 def _claim(claim: PersistentVolumeClaim, users: dict[tuple[str, str], int] | None) -> ClaimRow:
@@ -116,19 +116,22 @@ def _volume(volume: PersistentVolume) -> VolumeRow:
 
 def _classes(classes: Iterable[StorageClass], volumes: Sequence[VolumeRow]) -> tuple[ClassRow, ...]:
     """The classes, and those that volumes name without there being such an object."""
-    known = {it.metadata.name: it for it in classes}
-    named = {it.storage_class for it in volumes if it.phase == "Bound"}
+    known = {storage_class.metadata.name: storage_class for storage_class in classes}
+    named = {volume.storage_class for volume in volumes if volume.phase == "Bound"}
     rows = []
     for name in (*known, *sorted(named - known.keys())):
-        bound = [it for it in volumes if it.storage_class == name and it.phase == "Bound"]
-        found = known.get(name)
+        bound = [
+            volume for volume in volumes if volume.storage_class == name and volume.phase == "Bound"
+        ]
+        storage_class = known.get(name)
         rows.append(
             ClassRow(
                 name=name,
-                provisioner=found.provisioner if found else "",
-                default=found is not None and found.metadata.annotations.get(_DEFAULT) == "true",
+                provisioner=storage_class.provisioner if storage_class else "",
+                default=storage_class is not None
+                and storage_class.metadata.annotations.get(_DEFAULT) == "true",
                 volumes=len(bound),
-                bound_bytes=sum(it.bytes for it in bound),
+                bound_bytes=sum(volume.bytes for volume in bound),
             )
         )
     return tuple(rows)
@@ -157,15 +160,15 @@ def _claims(claims: Sequence[ClaimRow]) -> Table:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.namespace,
-            it.name,
-            Cell(it.phase, Tone.GOOD if it.phase == "Bound" else Tone.BAD),
-            it.storage_class or "-",
-            it.volume or "-",
-            size(it.bytes),
-            "?" if it.used_by is None else counted(it.used_by, "pod"),
+            claim.namespace,
+            claim.name,
+            Cell(claim.phase, Tone.GOOD if claim.phase == "Bound" else Tone.BAD),
+            claim.storage_class or "-",
+            claim.volume or "-",
+            size(claim.bytes),
+            "?" if claim.used_by is None else counted(claim.used_by, "pod"),
         ]
-        for it in claims
+        for claim in claims
     ]
     return Table(columns, rows, empty="no PersistentVolumeClaims")
 
@@ -181,14 +184,14 @@ def _volumes(volumes: Sequence[VolumeRow]) -> Table:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.name,
-            Cell(f"{it.phase}, orphaned", Tone.WARN) if it.orphaned else it.phase,
-            it.storage_class or "-",
-            it.claim or "-",
-            size(it.bytes),
-            it.reclaim_policy,
+            volume.name,
+            Cell(f"{volume.phase}, orphaned", Tone.WARN) if volume.orphaned else volume.phase,
+            volume.storage_class or "-",
+            volume.claim or "-",
+            size(volume.bytes),
+            volume.reclaim_policy,
         ]
-        for it in volumes
+        for volume in volumes
     ]
     return Table(columns, rows, empty="no PersistentVolumes")
 
@@ -202,12 +205,12 @@ def _class_table(classes: Sequence[ClassRow]) -> Table:
     )
     rows: list[list[str | Cell]] = [
         [
-            f"{it.name or '(none)'}{' (default)' if it.default else ''}",
-            it.provisioner or "-",
-            str(it.volumes),
-            size(it.bound_bytes),
+            f"{storage_class.name or '(none)'}{' (default)' if storage_class.default else ''}",
+            storage_class.provisioner or "-",
+            str(storage_class.volumes),
+            size(storage_class.bound_bytes),
         ]
-        for it in classes
+        for storage_class in classes
     ]
     return Table(columns, rows, empty="no StorageClasses")
 

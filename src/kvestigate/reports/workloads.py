@@ -30,40 +30,54 @@ class WorkloadsReport:
 
 
 def collect(snapshot: Snapshot) -> WorkloadsReport:
-    found = [
+    workloads = [
         *(
             _workload(
                 "Deployment",
-                it.metadata,
-                it.spec.template,
-                (it.spec.replicas, it.status.ready_replicas, it.status.updated_replicas),
+                deployment.metadata,
+                deployment.spec.template,
+                (
+                    deployment.spec.replicas,
+                    deployment.status.ready_replicas,
+                    deployment.status.updated_replicas,
+                ),
             )
-            for it in snapshot.of(listings.DEPLOYMENTS)
+            for deployment in snapshot.of(listings.DEPLOYMENTS)
         ),
         *(
             _workload(
                 "StatefulSet",
-                it.metadata,
-                it.spec.template,
-                (it.spec.replicas, it.status.ready_replicas, it.status.updated_replicas),
+                stateful_set.metadata,
+                stateful_set.spec.template,
+                (
+                    stateful_set.spec.replicas,
+                    stateful_set.status.ready_replicas,
+                    stateful_set.status.updated_replicas,
+                ),
             )
-            for it in snapshot.of(listings.STATEFUL_SETS)
+            for stateful_set in snapshot.of(listings.STATEFUL_SETS)
         ),
         *(
             _workload(
                 "DaemonSet",
-                it.metadata,
-                it.spec.template,
+                daemon_set.metadata,
+                daemon_set.spec.template,
                 (
-                    it.status.desired_number_scheduled,
-                    it.status.number_ready,
-                    it.status.updated_number_scheduled,
+                    daemon_set.status.desired_number_scheduled,
+                    daemon_set.status.number_ready,
+                    daemon_set.status.updated_number_scheduled,
                 ),
             )
-            for it in snapshot.of(listings.DAEMON_SETS)
+            for daemon_set in snapshot.of(listings.DAEMON_SETS)
         ),
     ]
-    return WorkloadsReport(tuple(sorted(found, key=lambda it: (it.namespace, it.kind, it.name))))
+    return WorkloadsReport(
+        tuple(
+            sorted(
+                workloads, key=lambda workload: (workload.namespace, workload.kind, workload.name)
+            )
+        )
+    )
 
 
 def _workload(
@@ -85,14 +99,17 @@ def render(report: WorkloadsReport) -> Sequence[Block]:
     )
     rows: list[list[str | Cell]] = [
         [
-            it.namespace,
-            it.kind,
-            it.name,
-            Cell(f"{it.ready}/{it.desired}", Tone.PLAIN if it.ready >= it.desired else Tone.BAD),
-            str(it.updated),
-            ", ".join(it.images),
+            workload.namespace,
+            workload.kind,
+            workload.name,
+            Cell(
+                f"{workload.ready}/{workload.desired}",
+                Tone.PLAIN if workload.ready >= workload.desired else Tone.BAD,
+            ),
+            str(workload.updated),
+            ", ".join(workload.images),
         ]
-        for it in report.workloads
+        for workload in report.workloads
     ]
     return [Table(columns, rows, empty="no Deployments, StatefulSets or DaemonSets")]
 

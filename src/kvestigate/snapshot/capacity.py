@@ -29,7 +29,7 @@ class NodeCapacity:
         return self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
 
 
-def capacities(nodes: Iterable[Node], asked: Mapping[str, Amounts]) -> tuple[NodeCapacity, ...]:
+def capacities(nodes: Iterable[Node], requested: Mapping[str, Amounts]) -> tuple[NodeCapacity, ...]:
     """Every node with what is asked for on it, in the order of the nodes."""
     return tuple(
         NodeCapacity(
@@ -37,7 +37,7 @@ def capacities(nodes: Iterable[Node], asked: Mapping[str, Amounts]) -> tuple[Nod
             ready=is_ready(node),
             schedulable=not node.spec.unschedulable,
             allocatable=amounts(node.status.allocatable),
-            requested=asked.get(node.metadata.name, {}),
+            requested=requested.get(node.metadata.name, {}),
         )
         for node in nodes
     )

@@ -61,8 +61,10 @@ class PodCondenser:
         )
 
     def _claims(self, volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:
-        found = tuple([it for it in volumes if it.persistent_volume_claim or it.ephemeral])
-        return self._volumes.of(found) if found else ()
+        claims = tuple(
+            [volume for volume in volumes if volume.persistent_volume_claim or volume.ephemeral]
+        )
+        return self._volumes.of(claims) if claims else ()
 
     def _status(self, status: PodStatus) -> PodStatus:
         return self._statuses.of(
@@ -93,4 +95,4 @@ class _Shared(Generic[T]):
 
 
 def _that_do_not_hold(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-    return tuple([it for it in conditions if it.status != "True"])
+    return tuple([condition for condition in conditions if condition.status != "True"])

@@ -64,22 +64,22 @@ class GpuExporters(Source[GpuReading]):
         self, api: Api, namespace: str, progress: Progress | None
     ) -> tuple[GpuReading, ...]:
         room = asyncio.Semaphore(_TOGETHER)
-        found: dict[tuple[str, str], Pod] = {}
+        pods: dict[tuple[str, str], Pod] = {}
         for selector in SELECTORS:
             page = await api.list(PODS, Selection(None, labels=selector), type=Pod)
-            found |= {(it.metadata.namespace, it.metadata.name): it for it in page.items}
+            pods |= {(item.metadata.namespace, item.metadata.name): item for item in page.items}
 
         async def ask(pod: Pod) -> tuple[GpuReading, ...]:
             async with room:
                 return tuple(readings(await _exposed(api, pod), pod.spec.node_name))
 
-        running = [pod for pod in found.values() if pod.status.phase == "Running"]
-        told = await asyncio.gather(*map(ask, running))
+        running = [pod for pod in pods.values() if pod.status.phase == "Running"]
+        per_exporter = await asyncio.gather(*map(ask, running))
         return tuple(
-            each
-            for one in told
-            for each in one
-            if not namespace or not each.namespace or each.namespace == namespace
+            reading
+            for own in per_exporter
+            for reading in own
+            if not namespace or not reading.namespace or reading.namespace == namespace
         )
 
 
@@ -98,7 +98,7 @@ async def _exposed(api: Api, pod: Pod) -> bytes:
 
 def readings(exposed: bytes, node: str) -> Iterator[GpuReading]:
     """PURE. One for each GPU, or instance of one, in what an exporter on `node` said."""
-    memory = {_uuid(it.labels): it.value for it in samples(exposed, MEMORY)}
+    memory = {_uuid(sample.labels): sample.value for sample in samples(exposed, MEMORY)}
     for labels, utilization in _utilizations(exposed):
         uuid = _uuid(labels)
         yield GpuReading(

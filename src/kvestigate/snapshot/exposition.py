@@ -40,4 +40,4 @@ def samples(exposed: bytes, metric: str) -> Iterator[Sample]:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda found: _MEANT.get(found[1], found[1]), text)
+    return _ESCAPED.sub(lambda match: _MEANT.get(match[1], match[1]), text)

@@ -128,18 +128,18 @@ def vendor_of(resource: str) -> str:
     return _VENDORS.get(resource, "")
 
 
-def gpus_only(found: Mapping[str, int]) -> Amounts:
-    return {name: amount for name, amount in found.items() if vendor_of(name)}
+def gpus_only(resources: Mapping[str, int]) -> Amounts:
+    return {name: amount for name, amount in resources.items() if vendor_of(name)}
 
 
-def ledger(nodes: Iterable[Node], pods: Iterable[Pod], asked: Mapping[str, Amounts]) -> Ledger:
+def ledger(nodes: Iterable[Node], pods: Iterable[Pod], requested: Mapping[str, Amounts]) -> Ledger:
     """Every node with GPUs, and every container that holds or waits for some.
 
     `asked` is what the pods ask for by node, as `capacity` has it.
     """
-    found = (node_gpus(node, asked.get(node.metadata.name, {})) for node in nodes)
+    by_node = (node_gpus(node, requested.get(node.metadata.name, {})) for node in nodes)
     return Ledger(
-        nodes=tuple(gpus for gpus in found if gpus is not None),
+        nodes=tuple(gpus for gpus in by_node if gpus is not None),
         consumers=consumers(pods),
     )
 
@@ -149,7 +149,13 @@ def consumers(pods: Iterable[Pod]) -> tuple[Consumer, ...]:
     return tuple(
         sorted(
             (consumer for pod in pods if not pod.finished for consumer in _consumers(pod)),
-            key=lambda it: (it.node, it.namespace, it.pod, it.container, it.resource),
+            key=lambda consumer: (
+                consumer.node,
+                consumer.namespace,
+                consumer.pod,
+                consumer.container,
+                consumer.resource,
+            ),
         )
     )
 
@@ -208,21 +214,28 @@ def _consumers(pod: Pod) -> Iterator[Consumer]:
 
 def devices(nodes: Iterable[Node], readings: Iterable[GpuReading]) -> tuple[Device, ...]:
     """Every GPU that is known by its uuid: the ledger has one line for each."""
-    found: dict[str, Device] = {}
+    by_uuid: dict[str, Device] = {}
     for node in nodes:
-        told = node.metadata.annotations.get(UUIDS, "")
-        for index, uuid in enumerate(filter(None, told.split(","))):
-            found[uuid] = Device(uuid, node.metadata.name, str(index))
-    for it in readings:
-        user = "/".join(part for part in (it.namespace, it.pod, it.container) if part)
-        if it.uuid:
-            found[it.uuid] = Device(
-                it.uuid, it.node, it.index, user, it.utilization, it.memory_used_mib
+        uuids = node.metadata.annotations.get(UUIDS, "")
+        for index, uuid in enumerate(filter(None, uuids.split(","))):
+            by_uuid[uuid] = Device(uuid, node.metadata.name, str(index))
+    for reading in readings:
+        user = "/".join(
+            part for part in (reading.namespace, reading.pod, reading.container) if part
+        )
+        if reading.uuid:
+            by_uuid[reading.uuid] = Device(
+                reading.uuid,
+                reading.node,
+                reading.index,
+                user,
+                reading.utilization,
+                reading.memory_used_mib,
             )
-            divided = it.uuid.partition("/")
+            divided = reading.uuid.partition("/")
             if divided[1]:
-                found.pop(divided[0], None)  # its instances are what can be had
-    return tuple(sorted(found.values(), key=_place))
+                by_uuid.pop(divided[0], None)  # its instances are what can be had
+    return tuple(sorted(by_uuid.values(), key=_place))
 
 
 def _place(device: Device) -> tuple[str, int, str, int, str]:
@@ -257,8 +270,8 @@ def _version(labels: Mapping[str, str], whole: str, parts: str) -> str:
     """The label with the whole version, or what the older labels of its parts make up."""
     if labels.get(whole):
         return labels[whole]
-    found = (labels.get(f"{parts}.{part}") for part in ("major", "minor", "rev"))
-    return ".".join(part for part in found if part)
+    numbers = (labels.get(f"{parts}.{part}") for part in ("major", "minor", "rev"))
+    return ".".join(part for part in numbers if part)
 
 
 def _number(text: str | None) -> int:

@@ -22,7 +22,9 @@ def not_ready(snapshot: Snapshot) -> Iterator[Finding]:
     for node in snapshot.of(listings.NODES):
         if is_ready(node):
             continue
-        ready = next((each for each in node.status.conditions if each.type == "Ready"), None)
+        ready = next(
+            (condition for condition in node.status.conditions if condition.type == "Ready"), None
+        )
         if ready is None:
             evidence = "The kubelet has never reported a Ready condition."
         else:

@@ -145,7 +145,7 @@ def never_ready(snapshot: Snapshot) -> Iterator[Finding]:
         if not pod.status.conditions:
             continue  # a snapshot keeps only conditions that are not True
         statuses = pod.status.container_statuses
-        if pod.metadata.deletion_timestamp or not all(each.state.running for each in statuses):
+        if pod.metadata.deletion_timestamp or not all(status.state.running for status in statuses):
             continue
         waiting = [status.name for status in statuses if not status.ready]
         for condition in pod.status.conditions:
@@ -174,14 +174,16 @@ def _containers(names: Sequence[str], verb: str, plural: str) -> str:
 
 def without_requests(snapshot: Snapshot) -> Iterator[Finding]:
     """One finding for each workload, because its pods share a template."""
-    seen: set[Subject] = set()
+    reported: set[Subject] = set()
     for pod in snapshot.of(listings.PODS):
         if pod.finished or pod.spec.resources is not None:
             continue
-        bare = [each.name for each in pod.spec.containers if not each.resources.requests]
+        bare = [
+            container.name for container in pod.spec.containers if not container.resources.requests
+        ]
         owner = owner_of(pod)
-        if bare and owner not in seen:
-            seen.add(owner)
+        if bare and owner not in reported:
+            reported.add(owner)
             yield Finding(
                 rule="no-requests",
                 severity=Severity.INFO,
@@ -251,7 +253,7 @@ def _memory_limit(pod: Pod, name: str) -> str:
 
 def _image(pod: Pod, name: str) -> str:
     containers = (*pod.spec.init_containers, *pod.spec.containers)
-    return next((each.image for each in containers if each.name == name), "")
+    return next((container.image for container in containers if container.name == name), "")
 
 
 def _logs(pod: Pod, status: ContainerStatus, *, previous: bool) -> str:
