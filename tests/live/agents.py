@@ -13,9 +13,9 @@ from pathlib import Path
 
 from kvestigate.client.access import AccessOptions, resolve
 from kvestigate.client.connect import connect
+from kvestigate.cluster.node.agent.fleet import Fleet
 from kvestigate.cluster.node.config import NodeConfig
-from kvestigate.cluster.node.fleet import Fleet
-from kvestigate.cluster.node.hosts.choice import best_host
+from kvestigate.cluster.node.hosts.namespace import best_host
 
 
 async def main(config: str, directory: str, names: list[str]) -> None:

@@ -12,7 +12,7 @@ import pytest
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.cluster.assembly.directory import Shape
-from kvestigate.cluster.node.net.seccomp import obstacle
+from kvestigate.cluster.node.hosts.seccomp import obstacle
 from kvestigate.kube import builtins
 from tests.cluster.assembly.conftest import all_running, cluster, until_pods
 

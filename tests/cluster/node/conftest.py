@@ -16,11 +16,11 @@ from kvestigate import errors
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.client.recorder import EVENTS
-from kvestigate.cluster.node.agent import Agent
+from kvestigate.cluster.node.agent.agent import Agent
 from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.hosts.directory import DirectoryHost
 from kvestigate.cluster.node.hosts.interface import Host
-from kvestigate.cluster.node.logs import LogQuery
+from kvestigate.cluster.node.hosts.logs import LogQuery
 from kvestigate.cluster.plane.access.authn.tokens import digest
 from kvestigate.cluster.plane.access.authz.interface import AllowAll
 from kvestigate.cluster.plane.front.server import ApiServer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvestigate.cluster.node.agent import Agent
+from kvestigate.cluster.node.agent.agent import Agent
 from kvestigate.http.message import Headers, Request, WebSocket
 from kvestigate.http.pool import HttpClient
 from kvestigate.http.tls import client_context

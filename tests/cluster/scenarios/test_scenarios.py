@@ -12,7 +12,7 @@ import yaml
 from kvestigate.cluster.assembly.population import shape_of
 from kvestigate.cluster.node.gpu.allocation import Allocation
 from kvestigate.cluster.node.gpu.model import Load, Reading, gpu_capacity, reading
-from kvestigate.cluster.node.pods import Container, Pod
+from kvestigate.cluster.node.spec.pod import Container, Pod
 from kvestigate.cluster.scenarios.library import Source, checked, find, listed, names
 from kvestigate.cluster.scenarios.nodes import NodePlan, nodes
 from kvestigate.cluster.scenarios.objects import objects, resource_of

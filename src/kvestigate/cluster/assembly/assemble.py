@@ -26,12 +26,11 @@ from kvestigate.cluster.controllers.registry import CONTROLLERS
 from kvestigate.cluster.controllers.rootca import RootCertificateController
 from kvestigate.cluster.controllers.runtime import Factory, Manager
 from kvestigate.cluster.controllers.volumes import LOCAL_PATH
+from kvestigate.cluster.node.agent.fleet import Fleet
 from kvestigate.cluster.node.config import NodeConfig
-from kvestigate.cluster.node.fleet import Fleet
-from kvestigate.cluster.node.hosts.choice import best_host
 from kvestigate.cluster.node.hosts.directory import DirectoryHost
 from kvestigate.cluster.node.hosts.interface import Host
-from kvestigate.cluster.node.hosts.namespace import NamespaceHost
+from kvestigate.cluster.node.hosts.namespace import NamespaceHost, best_host
 from kvestigate.cluster.node.hosts.simulated import SimulatedHost
 from kvestigate.cluster.plane.front.aggregation import Aggregation
 from kvestigate.cluster.plane.front.serving import Listen, ServeOptions, Serving, serving

@@ -9,8 +9,8 @@ from itertools import groupby, islice
 from typing import Any
 
 from kvestigate.client.api import Api
+from kvestigate.cluster.node.agent.registration import node_object, node_status
 from kvestigate.cluster.node.hosts.interface import Facts
-from kvestigate.cluster.node.registration import node_object, node_status
 from kvestigate.cluster.scenarios.nodes import NodePlan
 from kvestigate.cluster.scenarios.objects import resource_of
 from kvestigate.errors import AlreadyExists

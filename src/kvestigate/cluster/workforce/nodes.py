@@ -16,14 +16,14 @@ from kvestigate.aio.clock import Clock
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.client.api import Api
 from kvestigate.client.informer import Change
-from kvestigate.cluster.node.agent import Agent
+from kvestigate.cluster.node.agent.agent import Agent
+from kvestigate.cluster.node.agent.feed import Feed
+from kvestigate.cluster.node.agent.registration import NODES
 from kvestigate.cluster.node.config import SELDOM, NodeConfig
-from kvestigate.cluster.node.container_env import hostname
-from kvestigate.cluster.node.feed import Feed
 from kvestigate.cluster.node.hosts.interface import Ending, Launch, Process, RunKey
 from kvestigate.cluster.node.hosts.simulated import SimulatedHost
-from kvestigate.cluster.node.pods import Pod
-from kvestigate.cluster.node.registration import NODES
+from kvestigate.cluster.node.spec.environment import hostname
+from kvestigate.cluster.node.spec.pod import Pod
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import ContainerStatus
 

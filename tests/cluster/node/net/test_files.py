@@ -7,9 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from kvestigate.cluster.node.net.files import Resolver, hosts, read_resolver, resolver
+from kvestigate.cluster.node.hosts import resolv_conf
+from kvestigate.cluster.node.hosts.resolv_conf import Resolver
+from kvestigate.cluster.node.net.files import hosts, resolver
 from kvestigate.cluster.node.net.translation import DNS_ADDRESS
-from kvestigate.cluster.node.pods import Pod
+from kvestigate.cluster.node.spec.pod import Pod
 
 MACHINE = Resolver(("192.0.2.53",), ("corp.example",), ("edns0",))
 LOCAL = ("team.svc.cluster.local", "svc.cluster.local", "cluster.local")
@@ -41,30 +43,7 @@ def pod(**spec: Any) -> Pod:
 )  # fmt: skip
 def test_names_are_asked_for_by_policy(spec: dict[str, Any], wanted: Resolver) -> None:
     assert resolver(pod(**spec), MACHINE) == wanted
-    assert read_resolver(wanted.text()) == wanted
-
-
-def test_a_file_is_read_as_the_c_library_does() -> None:
-    text = """
-# comment
-nameserver 192.0.2.1 ; and more
-domain old.example
-search one.example two.example
-options ndots:2
-options rotate
-sortlist 10.0.0.0
-"""
-    assert read_resolver(text) == Resolver(
-        ("192.0.2.1",), ("one.example", "two.example"), ("ndots:2", "rotate")
-    )
-
-
-def test_the_c_library_is_told_by_variables_where_there_is_no_file() -> None:
-    assert CLUSTER.variables() == {
-        "LOCALDOMAIN": "team.svc.cluster.local svc.cluster.local cluster.local corp.example",
-        "RES_OPTIONS": "ndots:5",
-    }
-    assert Resolver().variables() == {}
+    assert resolv_conf.read(wanted.text()) == wanted
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from kvestigate.cluster.node.forwarding import CHANNELS, channels
+from kvestigate.cluster.node.api.forwarding import CHANNELS, channels
 from kvestigate.cluster.plane.egress.locate import check_proxied
 from kvestigate.cluster.plane.kinds.registry import builtin
 from kvestigate.cluster.plane.model import objects

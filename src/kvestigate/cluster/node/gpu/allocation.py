@@ -15,8 +15,8 @@ from kvestigate.cluster.node.gpu.model import (
     Load,
     Steady,
 )
-from kvestigate.cluster.node.images import is_gpu_exporter
-from kvestigate.cluster.node.pods import Container, Pod
+from kvestigate.cluster.node.spec.images import is_gpu_exporter
+from kvestigate.cluster.node.spec.pod import Container, Pod
 from kvestigate.kube import quantities
 
 

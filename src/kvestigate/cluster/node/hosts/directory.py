@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kvestigate.cluster.node.gpu import smi
 from kvestigate.cluster.node.gpu.model import Gpu
-from kvestigate.cluster.node.hosts import machine, ownership, shim
+from kvestigate.cluster.node.hosts import machine, ownership, resolv_conf, shim
 from kvestigate.cluster.node.hosts.identity import asked, become, unspeakable
 from kvestigate.cluster.node.hosts.interface import (
     Bind,
@@ -30,9 +30,9 @@ from kvestigate.cluster.node.hosts.interface import (
 )
 from kvestigate.cluster.node.hosts.process import ShimProcess
 from kvestigate.cluster.node.hosts.processes import MARK, cpu_seconds, marked, resident_bytes
+from kvestigate.cluster.node.hosts.seccomp import obstacle
 from kvestigate.cluster.node.hosts.session import PipedSession
-from kvestigate.cluster.node.net import files
-from kvestigate.cluster.node.net.seccomp import obstacle
+from kvestigate.cluster.node.hosts.terminal import take_stdin
 
 RUNTIME = "kvestigate-directory://1"
 LIMITS = (
@@ -201,7 +201,7 @@ class DirectoryHost:
         try:
             session.begin(
                 [*kept.become, *words], env=env, cwd=kept.workdir, stdin=stdin, slave=slave,
-                user=kept.user, preexec=_take_terminal if tty else None, network=process.network,
+                user=kept.user, preexec=take_stdin if tty else None, network=process.network,
             )  # fmt: skip
         finally:
             if slave is not None:
@@ -328,16 +328,9 @@ def _all_may_enter(directory: Path) -> bool:
 def _resolver(binds: Sequence[Bind]) -> dict[str, str]:
     """The variables that stand for a `resolv.conf` of the container's own."""
     for bind in binds:
-        if bind.target == files.RESOLVER:
-            return files.read_resolver(Path(bind.source).read_text()).variables()
+        if bind.target == resolv_conf.PATH:
+            return resolv_conf.read(Path(bind.source).read_text()).variables()
     return {}
-
-
-def _take_terminal() -> None:
-    import fcntl
-    import termios
-
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def _kill(pid: int) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from kvestigate.cluster.node.gpu.model import Gpu
-from kvestigate.cluster.node.logs import Log
+from kvestigate.cluster.node.hosts.logs import Log
 
 
 class Propagation(enum.Enum):

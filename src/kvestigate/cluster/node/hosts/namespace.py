@@ -10,6 +10,7 @@ import asyncio
 import os
 import shutil
 import subprocess
+import sys
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -19,12 +20,14 @@ from kvestigate import errors
 from kvestigate.cluster.node.gpu import smi
 from kvestigate.cluster.node.gpu.model import Gpu
 from kvestigate.cluster.node.hosts import boot, cgroups, machine, sandbox, shim, terminal
+from kvestigate.cluster.node.hosts.directory import DEFAULT_PATH, DirectoryHost
 from kvestigate.cluster.node.hosts.endings import on_exit
 from kvestigate.cluster.node.hosts.identity import asked, become, unspeakable
 from kvestigate.cluster.node.hosts.interface import (
     Bind,
     Ceiling,
     Facts,
+    Host,
     Launch,
     LaunchFailed,
     Process,
@@ -38,11 +41,10 @@ from kvestigate.cluster.node.hosts.processes import (
     descendants,
     resident_bytes,
 )
+from kvestigate.cluster.node.hosts.seccomp import descriptor_of, obstacle
 from kvestigate.cluster.node.hosts.session import PipedSession
-from kvestigate.cluster.node.net.seccomp import obstacle
 
 RUNTIME = "kvestigate-namespace://1"
-DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 _BOOT_SECONDS = 30.0
 _CLEAN = {"PATH": DEFAULT_PATH}
@@ -255,7 +257,7 @@ class NamespaceHost:
             master = None
             pid = shim.shim_pid_of(directory)
             if kept.extra.get("terminal") and pid is not None:
-                master = terminal.descriptor_of(pid, int(kept.extra["terminal"]))
+                master = _terminal_of(pid, int(kept.extra["terminal"]))
             process = self._process(directory, kept, master)
             self._follow(process)
             process.resume()
@@ -380,6 +382,21 @@ class NamespaceHost:
         process.ended.add_done_callback(lambda _: self._running.pop(process.key.id, None))
 
 
+async def best_host(directory: Path, name: str, *, now: Callable[[], float]) -> Host:
+    """A namespace host where the kernel allows one, else a directory host; open already."""
+    if sys.platform == "linux":
+        host = NamespaceHost(directory, name, now=now)
+        try:
+            await host.open()
+        except HostUnavailable:
+            pass  # a container without rights, or a kernel that forbids user namespaces
+        else:
+            return host
+    plain = DirectoryHost(directory, now=now)
+    await plain.open()
+    return plain
+
+
 class HostUnavailable(errors.KvestigateError):
     """This machine does not let us make nodes of this kind."""
 
@@ -394,6 +411,14 @@ def remove_tree(path: Path) -> None:
     for locked in path.glob("work/**/work"):
         locked.chmod(0o700)
     shutil.rmtree(path, ignore_errors=True)
+
+
+def _terminal_of(shim_pid: int, number: int) -> int | None:
+    """The terminal that a shim holds for us; None where the kernel hands out no descriptors."""
+    try:
+        return descriptor_of(shim_pid, number)
+    except OSError:
+        return None
 
 
 def _lexists(root: Path, path: str) -> bool:

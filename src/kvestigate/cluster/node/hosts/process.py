@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import logging
 import os
-import struct
 import subprocess
-import termios
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kvestigate.cluster.node.hosts import shim
+from kvestigate.cluster.node.hosts import seccomp, shim
 from kvestigate.cluster.node.hosts.endings import on_exit
 from kvestigate.cluster.node.hosts.interface import (
     Ending,
@@ -22,8 +19,8 @@ from kvestigate.cluster.node.hosts.interface import (
     RunKey,
     cannot_start,
 )
-from kvestigate.cluster.node.logs import STDERR, STDOUT, LogFile, LogQuery
-from kvestigate.cluster.node.net import seccomp
+from kvestigate.cluster.node.hosts.logs import STDERR, STDOUT, LogFile, LogQuery
+from kvestigate.cluster.node.hosts.terminal import set_window
 
 _log = logging.getLogger(__name__)
 _PIECE = 64 * 1024
@@ -264,7 +261,3 @@ class ShimProcess:
         loop.remove_reader(self._words)
         for descriptor in (self._words, self._goodbye):
             os.close(descriptor)
-
-
-def set_window(terminal: int, width: int, height: int) -> None:
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from kvestigate.cluster.node.hosts.endings import on_exit
-from kvestigate.cluster.node.hosts.gate import gated
 from kvestigate.cluster.node.hosts.interface import Ending, Network, cannot_start
-from kvestigate.cluster.node.hosts.process import set_window
-from kvestigate.cluster.node.logs import STDERR, STDOUT
+from kvestigate.cluster.node.hosts.logs import STDERR, STDOUT
+from kvestigate.cluster.node.hosts.seccomp import gated
+from kvestigate.cluster.node.hosts.terminal import set_window
 
 _PIECE = 32 * 1024
 _AHEAD = 16

@@ -19,8 +19,8 @@ from pathlib import Path
 
 import msgspec
 
-from kvestigate.cluster.node.hosts.gate import KEPT, gated
 from kvestigate.cluster.node.hosts.interface import Launch, Network, RunKey
+from kvestigate.cluster.node.hosts.seccomp import KEPT, gated
 
 # Opened for reading and writing, a pipe never blocks its opener and never breaks when the
 # agent goes away. The shell's own complaints ("Killed") must not end up in the log.

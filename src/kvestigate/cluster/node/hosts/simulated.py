@@ -24,7 +24,7 @@ from kvestigate.cluster.node.hosts.interface import (
     RunKey,
     Usage,
 )
-from kvestigate.cluster.node.logs import STDOUT, LogQuery, Tap, timestamp
+from kvestigate.cluster.node.hosts.logs import STDOUT, LogQuery, Tap, timestamp
 from kvestigate.errors import InputError
 from kvestigate.kube import quantities
 

@@ -3,55 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from kvestigate.cluster.node import container_env
+from kvestigate.cluster.node.hosts import resolv_conf
 from kvestigate.cluster.node.hosts.interface import Bind
+from kvestigate.cluster.node.hosts.resolv_conf import Resolver
 from kvestigate.cluster.node.net.translation import DNS_ADDRESS
 from kvestigate.cluster.node.net.zone import DOMAIN
-from kvestigate.cluster.node.pods import Container, Pod
+from kvestigate.cluster.node.spec import environment
+from kvestigate.cluster.node.spec.pod import Container, Pod
 
-HOSTS, RESOLVER = "/etc/hosts", "/etc/resolv.conf"
-_MOST_SERVERS = 3
-"""More are ignored by the C library."""
-
-
-@dataclass(frozen=True, slots=True)
-class Resolver:
-    """A `resolv.conf`."""
-
-    servers: tuple[str, ...] = ()
-    searches: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
-
-    def text(self) -> str:
-        lines = [f"nameserver {server}" for server in self.servers[:_MOST_SERVERS]]
-        if self.searches:
-            lines.append(f"search {' '.join(self.searches)}")
-        if self.options:
-            lines.append(f"options {' '.join(self.options)}")
-        return "".join(f"{line}\n" for line in lines)
-
-    def variables(self) -> dict[str, str]:
-        """The same for the C library where the file cannot be replaced: all but the servers."""
-        env = {"LOCALDOMAIN": " ".join(self.searches)} if self.searches else {}
-        return env | ({"RES_OPTIONS": " ".join(self.options)} if self.options else {})
-
-
-def read_resolver(text: str) -> Resolver:
-    servers: list[str] = []
-    searches: tuple[str, ...] = ()
-    options: list[str] = []
-    for line in text.splitlines():
-        match line.split("#")[0].split(";")[0].split():
-            case ["nameserver", server, *_]:
-                servers.append(server)
-            case ["search" | "domain", *names]:
-                searches = tuple(names)  # the last one counts
-            case ["options", *words]:
-                options += words
-    return Resolver(tuple(servers), searches, tuple(options))
+HOSTS = "/etc/hosts"
 
 
 def binds(
@@ -67,7 +29,7 @@ def binds(
     if not spec.host_network or spec.host_aliases:
         wanted[HOSTS] = hosts(pod, ip, Path(HOSTS).read_text())
     if not spec.host_network or asks_the_cluster(pod) or spec.dns_config is not None:
-        wanted[RESOLVER] = resolver(pod, machine).text()
+        wanted[resolv_conf.PATH] = resolver(pod, machine).text()
     for mount in container.volume_mounts:
         wanted.pop(mount.mount_path, None)
     made = []
@@ -115,7 +77,7 @@ def hosts(pod: Pod, ip: str, machine: str) -> str:
 
 
 def _own_hosts(pod: Pod, ip: str) -> list[str]:
-    name = container_env.hostname(pod)
+    name = environment.hostname(pod)
     names = [name]
     if pod.spec.subdomain:
         names.insert(0, f"{name}.{pod.spec.subdomain}.{pod.metadata.namespace}.svc.{DOMAIN}")

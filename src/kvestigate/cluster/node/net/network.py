@@ -8,16 +8,16 @@ from pathlib import Path
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.client.api import Api
 from kvestigate.client.informer import Informer
-from kvestigate.cluster.node.hosts import machine
+from kvestigate.cluster.node.hosts import machine, resolv_conf
+from kvestigate.cluster.node.hosts.resolv_conf import Resolver
 from kvestigate.cluster.node.net import files
-from kvestigate.cluster.node.net.claims import Claim, claim
+from kvestigate.cluster.node.net.addresses import Claim, claim
 from kvestigate.cluster.node.net.dns_server import DnsServer
-from kvestigate.cluster.node.net.files import Resolver
 from kvestigate.cluster.node.net.routing import Cluster, PodRoutes
 from kvestigate.cluster.node.net.services import Services
 from kvestigate.cluster.node.net.translation import DNS_ADDRESS, Address, Ports, is_pod, on_machine
 from kvestigate.cluster.node.net.warden import Warden
-from kvestigate.cluster.node.pods import Pod
+from kvestigate.cluster.node.spec.pod import Pod
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.network import EndpointSlice, Service
 
@@ -34,7 +34,7 @@ class ClusterNetwork:
         self, api: Api, services: Informer[Service], *, api_address: tuple[str, int] | None
     ) -> None:
         """`services` is run by somebody else."""
-        self.machine = files.read_resolver(_read(files.RESOLVER))
+        self.machine = resolv_conf.read(_read(resolv_conf.PATH))
         self._slices: Informer[EndpointSlice] = api.informer(SLICES, type=EndpointSlice)
         self._informed = services
         self._services = Services()

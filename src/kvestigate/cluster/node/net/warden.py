@@ -8,9 +8,10 @@ import os
 import select
 import socket
 
-from kvestigate.cluster.node.net import calls, seccomp, sockets
+from kvestigate.cluster.node.hosts import seccomp, syscalls
+from kvestigate.cluster.node.hosts.seccomp import Notice
+from kvestigate.cluster.node.net import sockets
 from kvestigate.cluster.node.net.routing import UDP, PodRoutes, Route
-from kvestigate.cluster.node.net.seccomp import Notice
 from kvestigate.cluster.node.net.translation import Address, read_address
 
 _LONGEST_NAME = 28
@@ -22,7 +23,7 @@ class Warden:
     """Watches listeners until their last process is gone, or until closed."""
 
     def __init__(self) -> None:
-        found = calls.numbers()
+        found = syscalls.numbers()
         assert found is not None
         self._calls = found
         self._watched: set[int] = set()

@@ -1,0 +1,309 @@
+"""The agent of one node.
+
+    async with Agent(api, host, NodeConfig("node-1")) as agent:
+        ...  # the Node is registered, Ready, and its pods run
+
+Entering returns when the node is registered, has found the pods of an earlier agent and
+follows its own; leaving ends the pods, or keeps them for the next agent (`keep_pods`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from types import TracebackType
+
+from kvestigate import errors
+from kvestigate.aio.clock import WALL, Clock
+from kvestigate.aio.supervisor import Ready, Supervisor
+from kvestigate.aio.workqueue import WorkQueue
+from kvestigate.client.api import PODS, Api
+from kvestigate.client.informer import Key, key_of
+from kvestigate.client.recorder import Recorder
+from kvestigate.cluster.node.agent import registration
+from kvestigate.cluster.node.agent.feed import Feed
+from kvestigate.cluster.node.agent.presence import Presence
+from kvestigate.cluster.node.api.kubelet import KubeletApi
+from kvestigate.cluster.node.config import NodeConfig
+from kvestigate.cluster.node.gpu.allocation import Allocation
+from kvestigate.cluster.node.gpu.exporter import GpuFigures
+from kvestigate.cluster.node.gpu.model import VARIABLE
+from kvestigate.cluster.node.hosts.interface import Host, Process
+from kvestigate.cluster.node.hosts.seccomp import obstacle
+from kvestigate.cluster.node.net.addresses import Addresses, network_of
+from kvestigate.cluster.node.net.network import ClusterNetwork, NodeNetwork
+from kvestigate.cluster.node.pods.preparing import (
+    Preparation,
+    RealPreparation,
+    SimulatedPreparation,
+)
+from kvestigate.cluster.node.pods.station import Station
+from kvestigate.cluster.node.pods.worker import PodWorker
+from kvestigate.cluster.node.spec.pod import Pod
+from kvestigate.http.certificates import CertificateAuthority
+from kvestigate.http.channel import ServerContext, server_context
+from kvestigate.http.server import Server, serve
+from kvestigate.kube.views.core import Node
+
+_log = logging.getLogger(__name__)
+
+_GOODBYE = 1.0
+"""Seconds that open streams get when the agent stops."""
+
+
+class Agent:
+    """Runs the pods of one node."""
+
+    def __init__(
+        self,
+        api: Api,
+        host: Host,
+        config: NodeConfig,
+        *,
+        clock: Clock = WALL,
+        feed: Feed | None = None,
+        network: ClusterNetwork | None = None,
+        tls: ServerContext | None = None,
+        found: Node | None = None,
+    ) -> None:
+        """`feed`, `network` and `tls` are given where many nodes share them; feed and network
+        then run already. `found` is the Node that an earlier agent left, where that is known."""
+        self.config = config
+        self.workers: dict[str, PodWorker] = {}
+        """By the pod's uid."""
+        self._api = api
+        self._host = host
+        self._clock = clock
+        self._queue: WorkQueue[Key] = WorkQueue(clock=clock, last_retry=30.0)
+        self._feed = feed or Feed(api, node=config.name)
+        self._feed_is_ours = feed is None
+        self._shared_network = network
+        self._network: NodeNetwork | None = None
+        self._shared_tls = tls
+        self._found = found
+        self._by_key: dict[Key, str] = {}
+        self._supervisor = Supervisor(f"node {config.name}")
+        self._server: Server | None = None
+        self._leave: Callable[[], None] = lambda: None
+        self._devices = Allocation(config.gpus, changed=host.show_gpus)
+        self._figures = GpuFigures(config.name, self._devices, clock)
+
+    async def __aenter__(self) -> Agent:
+        await self._supervisor.__aenter__()
+        try:
+            await self._open()
+        except BaseException as failure:
+            await self.__aexit__(type(failure), failure, failure.__traceback__)
+            raise
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._leave()
+        self._queue.close()
+        try:
+            await self._supervisor.__aexit__(kind, error, traceback)
+        finally:
+            for worker in self.workers.values():
+                worker.release()
+            if self._server is not None:
+                await self._server.close(grace=_GOODBYE)
+            await self._figures.aclose()
+            await self._host.close(keep=self.config.keep_pods)
+            if self._network is not None:
+                self._network.close()
+
+    async def run(self, ready: Ready[Agent]) -> None:
+        """The same as a task for a supervisor: until cancelled."""
+        async with self:
+            ready(self)
+            await asyncio.get_running_loop().create_future()
+
+    async def _open(self) -> None:
+        await self._host.open()
+        if self.config.serves:
+            kubelet = KubeletApi(self.config, self._host, self._clock, self.workers, self._dial)
+            self._server = await serve(
+                kubelet.handle, host=self.config.address, port=self.config.port, tls=self._tls()
+            )
+        if self.config.gpus:
+            await self._host.install_gpus(self._devices.gpus)
+        await self._join_network()
+        facts = self._host.facts()
+        recorder = Recorder(self._api, self._clock)
+        self._station = Station(
+            api=self._api,
+            host=self._host,
+            clock=self._clock,
+            config=self.config,
+            recorder=recorder,
+            addresses=Addresses(self._prefix()),
+            network=self._network,
+            services=self._feed.services,
+            figures=self._figures,
+            allocatable=registration.capacity(self.config, facts),
+            wake=self._queue.add,
+        )
+        self._preparation = self._prepare()
+        presence = Presence(
+            self._api,
+            self.config,
+            facts,
+            self._clock,
+            port=self._server.address[1] if self._server is not None else 0,
+        )
+        self._supervisor.spawn("events", recorder.run())
+        await presence.register(self._found)
+        if self._feed_is_ours:
+            await self._feed.services.start(self._supervisor, "services")
+            await self._feed.pods.start(self._supervisor, "pods")
+        await self._adopt()
+        self._leave = self._feed.listen(self.config.name, self._queue.add)
+        for number in range(self.config.workers):
+            self._supervisor.spawn(f"worker {number}", self._work())
+        self._supervisor.spawn("heartbeat", presence.heartbeat())
+        if self._host.volumes_root is not None:
+            self._supervisor.spawn("volumes", self._refresh())
+
+    async def _join_network(self) -> None:
+        """Pods that are processes have a network, where the kernel lets us make one."""
+        directory = self._host.volumes_root
+        if directory is None or obstacle():
+            return
+        shared = self._shared_network
+        if shared is None:
+            shared = ClusterNetwork(
+                self._api, self._feed.services, api_address=self.config.api_address
+            )
+            await self._supervisor.start("network", shared.run)
+        self._network = NodeNetwork(shared, self.config.name, directory)
+
+    def _prefix(self) -> str:
+        """Of the node's pod addresses: without a network they are only names."""
+        if self._network is not None:
+            return self._network.prefix
+        return network_of(self.config.name)
+
+    async def _dial(self, process: Process, port: int) -> tuple[str, int]:
+        return await self._station.dial(process, port)
+
+    def _prepare(self) -> Preparation:
+        root = self._host.volumes_root
+        if root is None:
+            return SimulatedPreparation(self._devices)
+        return RealPreparation(self._station, root, self._devices)
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where the kubelet API listens."""
+        assert self._server is not None
+        return self._server.address
+
+    def _tls(self) -> ServerContext:
+        if self._shared_tls is not None:
+            return self._shared_tls
+        now = datetime.fromtimestamp(self._clock.now(), UTC)
+        names = [self.config.address, self.config.name]
+        pair = self.config.serving
+        if pair is None:
+            authority = CertificateAuthority.create(f"kubelet {self.config.name}", now=now)
+            pair = authority.issue_server(f"system:node:{self.config.name}", names, now=now)
+        return server_context(
+            certificate=pair.certificate, key=pair.key, client_ca=self.config.client_ca
+        )
+
+    # The pods.
+
+    async def _adopt(self) -> None:
+        """Take over the runs that an earlier agent left, and end those of pods that are gone."""
+        runs: dict[str, list[Process]] = {}
+        for process in sorted(await self._host.adopt(), key=lambda one: one.key.attempt):
+            runs.setdefault(process.key.pod_uid, []).append(process)
+        known = {pod.metadata.uid: pod for pod in self._feed.pods_of(self.config.name)}
+        for uid, one in known.items():
+            if one.status.pod_ip and not one.spec.host_network:
+                self._station.addresses.take(uid, one.status.pod_ip)
+        for uid, processes in runs.items():
+            pod = known.get(uid)
+            if pod is None:
+                for process in processes:
+                    process.kill()
+                    await process.ended
+                await self._host.forget(uid)
+                continue
+            worker = self._new_worker(pod)
+            for process in processes:
+                self._devices.recall(pod, process.key.container, process.env.get(VARIABLE, ""))
+                self._preparation.adopt(pod, process)
+                worker.adopt(process)
+
+    async def _work(self) -> None:
+        while True:
+            async with self._queue.work() as key:
+                try:
+                    await self._sync(key)
+                except (errors.KvestigateError, OSError):
+                    self._queue.retry(key)
+                except Exception:  # noqa: BLE001 - one odd pod must not stop the others
+                    _log.exception("pod %s failed, and will be tried again", key)
+                    self._queue.retry(key)
+                else:
+                    self._queue.forget(key)
+
+    async def _sync(self, key: Key) -> None:
+        pod = self._feed.pods.get(key)
+        if pod is not None and pod.spec.node_name != self.config.name:
+            pod = None
+        before = self._by_key.get(key)
+        if before is not None and (pod is None or pod.metadata.uid != before):
+            worker = self.workers.pop(before)
+            del self._by_key[key]
+            await worker.discard()
+        if pod is None:
+            return
+        worker_or_none = self.workers.get(pod.metadata.uid)
+        if worker_or_none is None and pod.status.phase in ("Succeeded", "Failed"):
+            await self._bury(pod)
+            return
+        worker = worker_or_none or self._new_worker(pod)
+        wake_at = await worker.sync(pod)
+        if wake_at is not None:
+            self._queue.add_after(key, max(wake_at - self._clock.now(), 0.001))
+
+    def _new_worker(self, pod: Pod) -> PodWorker:
+        worker = PodWorker(pod, self._station, self._preparation)
+        self.workers[pod.metadata.uid] = worker
+        self._by_key[key_of(pod)] = pod.metadata.uid
+        return worker
+
+    async def _refresh(self) -> None:
+        """Keep the files of volumes current, and tokens alive."""
+        while True:
+            await self._clock.routine().sleep(self.config.refresh)
+            for worker in list(self.workers.values()):
+                if not worker.finished:
+                    try:
+                        await self._preparation.refresh(worker.pod)
+                    except (errors.KvestigateError, OSError):
+                        pass  # the next round will try again
+
+    async def _bury(self, pod: Pod) -> None:
+        """A pod that ended under an earlier agent: nothing to run, but deletion waits for us."""
+        if pod.terminating:
+            try:
+                await self._api.delete(
+                    PODS,
+                    pod.metadata.name,
+                    namespace=pod.metadata.namespace,
+                    grace_seconds=0,
+                    uid=pod.metadata.uid,
+                    type=bytes,
+                )
+            except (errors.NotFound, errors.Conflict):
+                pass

@@ -1,0 +1,184 @@
+"""From a pod's spec to the `Launch` of one container: what it refers to is fetched and made."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from kvestigate.cluster.node.gpu.allocation import Allocation
+from kvestigate.cluster.node.hosts.interface import Ceiling, Launch, Ownership, Process, RunKey
+from kvestigate.cluster.node.hosts.process import ShimProcess
+from kvestigate.cluster.node.net import files
+from kvestigate.cluster.node.pods.launching import launch
+from kvestigate.cluster.node.pods.station import Station
+from kvestigate.cluster.node.spec import environment
+from kvestigate.cluster.node.spec.environment import MissingReference, Reference, Surroundings
+from kvestigate.cluster.node.spec.pod import Container, Pod
+from kvestigate.cluster.node.volumes import making
+from kvestigate.cluster.node.volumes.making import Mountable, Volumes
+from kvestigate.cluster.node.volumes.sources import Sources
+from kvestigate.cluster.node.volumes.tokens import Tokens
+
+LAST_WORDS = 4096
+"""Bytes of a termination message that are kept: its last ones."""
+
+
+class NotMounted(MissingReference):
+    """A volume cannot be made yet."""
+
+
+class Preparation(Protocol):
+    """How a node gets a container ready to start."""
+
+    async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
+        """Raises `MissingReference`, `NotMounted` or `EntrypointUnknown`."""
+
+    def adopt(self, pod: Pod, process: Process) -> None:
+        """Take part in what a run of an earlier agent was given."""
+
+    def last_words(self, key: RunKey) -> str:
+        """What a container left in its termination message."""
+
+    async def refresh(self, pod: Pod) -> None:
+        """Bring the files of a running pod's volumes up to date."""
+
+    def free(self, pod: Pod) -> None:
+        """Its containers have ended for good: its devices are for others."""
+
+    def forget(self, pod: Pod) -> None: ...
+
+
+class RealPreparation:
+    """For containers that are processes: volumes on disk, the whole environment."""
+
+    def __init__(self, station: Station, root: Path, devices: Allocation) -> None:
+        self._station = station
+        self._root = root
+        self._devices = devices
+        self._sources = Sources(station.api)
+        self._tokens = Tokens(self._sources.token, station.clock)
+        self._volumes = Volumes(root, token=self._tokens.get, claim=self._sources.claim)
+        self._made: dict[str, dict[str, Mountable]] = {}
+        """By the pod's uid."""
+        self._given: dict[str, set[str]] = {}
+        """The volumes that a container of the pod has been started with, by its uid."""
+
+    async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
+        made = self._made.get(pod.metadata.uid)
+        wanted = environment.references(container)
+        if made is None:
+            wanted |= making.references(pod)
+        around = await self._surroundings(pod, wanted)
+        if made is None:
+            try:
+                made = await self._volumes.make(pod, around, self._station.clock.now())
+            except MissingReference as missing:
+                raise NotMounted(*missing.args) from missing
+            self._made[pod.metadata.uid] = made
+        devices = self._devices.variables(pod, container)
+        prepared = launch(pod, container, key, around, made, self._message(key), devices)
+        prepared = replace(prepared, ownerships=self._giving(pod, container, made))
+        network = self._station.network
+        if network is None:
+            return prepared
+        own = files.binds(pod, container, self._root, around.pod_ip, network.resolver)
+        return replace(
+            prepared,
+            binds=(*prepared.binds, *own),
+            network=network.of(pod, around.pod_ip),
+        )
+
+    async def _surroundings(self, pod: Pod, references: Iterable[Reference]) -> Surroundings:
+        station = self._station
+        wanted = sorted(set(references))
+        found = await asyncio.gather(*(self._sources.data(pod, one) for one in wanted))
+        return Surroundings(
+            data={one: data for one, (data, _) in zip(wanted, found, strict=True)},
+            binary={one: keys for one, (_, keys) in zip(wanted, found, strict=True)},
+            services=tuple(station.services),
+            host_ip=station.config.address,
+            pod_ip=station.pod_ip(pod),
+            allocatable=station.allocatable,
+            # In a network of their own, containers reach it at its Service's address.
+            api=station.config.api_address if station.network is None else None,
+        )
+
+    def _giving(
+        self, pod: Pod, container: Container, made: Mapping[str, Mountable]
+    ) -> tuple[Ownership, ...]:
+        """What the pod's group is given now: each volume once, with its first container."""
+        given = self._given.setdefault(pod.metadata.uid, set())
+        mounted = {mount.name for mount in container.volume_mounts} - given
+        given |= mounted
+        return making.ownerships(pod, {name: made[name] for name in sorted(mounted)})
+
+    def adopt(self, pod: Pod, process: Process) -> None:
+        network = self._station.network
+        if network is not None and isinstance(process, ShimProcess):
+            process.join(network.of(pod, self._station.pod_ip(pod)))
+
+    async def refresh(self, pod: Pod) -> None:
+        if pod.metadata.uid in self._made and any(map(making.is_written, pod.spec.volumes)):
+            around = await self._surroundings(pod, making.references(pod))
+            try:
+                await self._volumes.make(pod, around, self._station.clock.now())
+            except MissingReference:
+                pass  # what was deleted since stays as it was
+
+    def last_words(self, key: RunKey) -> str:
+        try:
+            with self._message(key).open("rb") as file:
+                size = file.seek(0, os.SEEK_END)
+                file.seek(max(0, size - LAST_WORDS))
+                return file.read(LAST_WORDS).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+    def free(self, pod: Pod) -> None:
+        self._devices.release(pod.metadata.uid)
+
+    def forget(self, pod: Pod) -> None:
+        self._made.pop(pod.metadata.uid, None)
+        self._given.pop(pod.metadata.uid, None)
+        self._tokens.forget(pod.metadata.uid)
+        self.free(pod)
+
+    def _message(self, key: RunKey) -> Path:
+        return self._root / key.pod_uid / ".messages" / f"{key.container}-{key.attempt}"
+
+
+class SimulatedPreparation:
+    """For containers that only exist as records: nothing is fetched, nothing is written."""
+
+    def __init__(self, devices: Allocation) -> None:
+        self._devices = devices
+
+    async def prepare(self, pod: Pod, container: Container, key: RunKey) -> Launch:
+        env = {variable.name: variable.value for variable in container.env if variable.value}
+        devices = self._devices.variables(pod, container)
+        return Launch(
+            key=key,
+            argv=(*container.command, *container.args),
+            env=env | devices,
+            hostname=environment.hostname(pod),
+            ceiling=Ceiling(),
+        )
+
+    async def refresh(self, pod: Pod) -> None:
+        pass
+
+    def adopt(self, pod: Pod, process: Process) -> None:
+        pass
+
+    def last_words(self, key: RunKey) -> str:
+        return ""
+
+    def free(self, pod: Pod) -> None:
+        self._devices.release(pod.metadata.uid)
+
+    def forget(self, pod: Pod) -> None:
+        self.free(pod)

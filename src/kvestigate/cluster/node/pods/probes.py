@@ -1,0 +1,154 @@
+"""Probing a running container, and what its results add up to."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kvestigate.cluster.node.hosts.interface import Process
+from kvestigate.cluster.node.pods.hooks import ActionFailed, Hooks
+from kvestigate.cluster.node.pods.records import Health
+from kvestigate.cluster.node.pods.station import Station
+from kvestigate.cluster.node.spec.pod import Container, Probe
+
+
+@dataclass(slots=True)
+class Tally:
+    """Results in a row: PURE. The verdict changes when enough say the same."""
+
+    success_threshold: int
+    failure_threshold: int
+    successes: int = 0
+    failures: int = 0
+
+    def observe(self, ok: bool) -> bool | None:
+        """The verdict, or None while there is none."""
+        if ok:
+            self.successes, self.failures = self.successes + 1, 0
+            return True if self.successes >= self.success_threshold else None
+        self.successes, self.failures = 0, self.failures + 1
+        return False if self.failures >= self.failure_threshold else None
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeFailure:
+    message: str
+
+
+def initial_health(container: Container) -> Health:
+    """Before the first probe: what is not probed is well, what is probed has to show it."""
+    return Health(
+        started=container.startup_probe is None,
+        ready=container.readiness_probe is None,
+        alive=True,
+    )
+
+
+OnHealth = Callable[[str, Health, ProbeFailure | None], None]
+
+
+class Prober:
+    """The probes of one run. They end with `stop`."""
+
+    def __init__(
+        self,
+        station: Station,
+        container: Container,
+        process: Process,
+        tell: OnHealth,
+    ) -> None:
+        self._station = station
+        self._container = container
+        self._process = process
+        self._tell = tell
+        self._hooks = Hooks(station)
+        self._task: asyncio.Task[None] | None = None
+        self._held = False
+        self._health = initial_health(container)
+
+    def start(self) -> None:
+        container = self._container
+        if container.startup_probe or container.readiness_probe or container.liveness_probe:
+            self._task = asyncio.ensure_future(self._run())
+
+    def hold(self) -> None:
+        """The container ends: nobody need know any more whether it lives, only if it is ready."""
+        self._held = True
+
+    def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _run(self) -> None:
+        container = self._container
+        if container.startup_probe is not None:
+            await self._until_started(container.startup_probe)
+            if not self._health.started:
+                return  # it will be restarted
+        async with asyncio.TaskGroup() as group:
+            if container.readiness_probe is not None:
+                group.create_task(self._repeat("Readiness", container.readiness_probe))
+            if container.liveness_probe is not None:
+                group.create_task(self._repeat("Liveness", container.liveness_probe))
+
+    async def _until_started(self, probe: Probe) -> None:
+        tally = Tally(probe.success_threshold, probe.failure_threshold)
+        await self._initial_delay(probe)
+        while not self._held:
+            failure = await self._attempt("Startup", probe)
+            verdict = tally.observe(failure is None)
+            if verdict:
+                self._update(Health(True, self._health.ready, True), None)
+                return
+            alive = verdict is not False
+            self._update(Health(False, self._health.ready, alive), failure)
+            if not alive:
+                return
+            await self._station.clock.sleep(probe.period_seconds)
+
+    async def _repeat(self, kind: str, probe: Probe) -> None:
+        tally = Tally(probe.success_threshold, probe.failure_threshold)
+        await self._initial_delay(probe)
+        while kind == "Readiness" or not self._held:
+            failure = await self._attempt(kind, probe)
+            verdict = tally.observe(failure is None)
+            health = self._health
+            if verdict is not None and kind == "Readiness":
+                health = Health(health.started, verdict, health.alive)
+            elif verdict is not None:
+                health = Health(health.started, health.ready, verdict)
+            self._update(health, failure)
+            if not health.alive and kind == "Liveness":
+                return  # it will be restarted
+            await self._station.clock.sleep(probe.period_seconds)
+
+    async def _initial_delay(self, probe: Probe) -> None:
+        """It counts from the start of the container, not from the end of its startup probe."""
+        until = self._process.started_at + probe.initial_delay_seconds
+        await self._station.clock.sleep(max(0.0, until - self._station.clock.now()))
+
+    async def _attempt(self, kind: str, probe: Probe) -> ProbeFailure | None:
+        try:
+            async with asyncio.timeout(probe.timeout_seconds):
+                await self._act(probe)
+        except ActionFailed as failure:
+            return ProbeFailure(f"{kind} probe failed: {failure}")
+        except TimeoutError:
+            return ProbeFailure(f"{kind} probe failed: no answer in {probe.timeout_seconds} s")
+        return None
+
+    async def _act(self, probe: Probe) -> None:
+        container, process = self._container, self._process
+        if probe.exec is not None:
+            await self._hooks.execute(process, probe.exec)
+        elif probe.http_get is not None:
+            await self._hooks.fetch(container, process, probe.http_get, probe.timeout_seconds)
+        elif probe.tcp_socket is not None:
+            await self._hooks.connect(container, process, probe.tcp_socket)
+        elif probe.grpc is not None:
+            await self._hooks.ask_health(process, probe.grpc)
+
+    def _update(self, health: Health, failure: ProbeFailure | None) -> None:
+        self._health = health
+        self._tell(self._container.name, health, failure)

@@ -1,0 +1,428 @@
+"""One pod on this node: carries out what `lifecycle` decides and reports what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from kvestigate import errors
+from kvestigate.client.informer import key_of
+from kvestigate.cluster.node.gpu.allocation import NoDevices
+from kvestigate.cluster.node.hosts.interface import Ceiling, Ending, LaunchFailed, Process, RunKey
+from kvestigate.cluster.node.hosts.logs import Log
+from kvestigate.cluster.node.pods import lifecycle
+from kvestigate.cluster.node.pods.hooks import Hooks
+from kvestigate.cluster.node.pods.launching import ceiling
+from kvestigate.cluster.node.pods.lifecycle import Finish, Start, Stop
+from kvestigate.cluster.node.pods.preparing import NotMounted, Preparation
+from kvestigate.cluster.node.pods.probes import ProbeFailure, Prober, initial_health
+from kvestigate.cluster.node.pods.records import (
+    NEVER_STARTED,
+    ContainerRecord,
+    Exit,
+    Health,
+    Run,
+    Stage,
+    Waiting,
+)
+from kvestigate.cluster.node.pods.reporting import Reporter
+from kvestigate.cluster.node.pods.station import Station
+from kvestigate.cluster.node.pods.stopping import Stopping
+from kvestigate.cluster.node.spec import environment
+from kvestigate.cluster.node.spec.images import (
+    PULL_BACK_OFF,
+    UNKNOWN,
+    EntrypointUnknown,
+    ImageMissing,
+    check_exists,
+)
+from kvestigate.cluster.node.spec.pod import Container, LifecycleHandler, Pod
+
+RETRY_SECONDS = 5.0
+"""Between two attempts to get what the API did not have yet."""
+HOPELESS_SECONDS = 300.0
+CANNOT_RUN = 127
+LAST_LINES, LAST_BYTES = 80, 2048
+"""Of a log that stands for a termination message."""
+
+
+class PodWorker:
+    """The agent's side of one pod. `sync` is never called twice at once."""
+
+    def __init__(self, pod: Pod, station: Station, preparation: Preparation) -> None:
+        self.pod = pod
+        self.key = key_of(pod)
+        self.started_at = started_at(pod) or station.clock.now()
+        self.processes: dict[str, Process] = {}
+        """The current or last run of each container."""
+        self.previous: dict[str, Process] = {}
+        self.finished = False
+        """Nothing runs, nothing will, and the API knows."""
+        self._station = station
+        self._preparation = preparation
+        self._records: dict[str, ContainerRecord] = {}
+        self._looked: object = None
+        """What was last seen, and told to the API."""
+        self._stops: dict[str, Stopping] = {}
+        self._probers: dict[str, Prober] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._hooks = Hooks(station)
+        self._reporter = Reporter(station)
+        self._late = False
+        """Whether it was told that the deadline has passed."""
+        self._ceilings: dict[str, Ceiling] = {}
+        """What each running container is held to."""
+        self._recall(pod)
+
+    def _recall(self, pod: Pod) -> None:
+        """Restart counts go on where an earlier agent stopped."""
+        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+            if status.container_id:
+                self._records[status.name] = ContainerRecord(restarts=status.restart_count + 1)
+
+    def adopt(self, process: Process) -> None:
+        """Take over a run of an earlier agent; called in the order of the attempts."""
+        name = process.key.container
+        record = self._records.get(name, NEVER_STARTED)
+        run = Run(container_id(process.key), process.started_at)
+        previous = record.run if name in self.processes else None
+        if name in self.processes:
+            self.previous[name] = self.processes[name]
+        container = self.pod.container(name)
+        self._records[name] = ContainerRecord(
+            run=run,
+            previous=previous,
+            restarts=process.key.attempt,
+            pause=lifecycle.FIRST_PAUSE if process.key.attempt else 0.0,
+            health=initial_health(container) if container else Health(),
+        )
+        self.processes[name] = process
+        if process.ended.done():
+            self._note_end(name, process)
+        else:
+            process.ended.add_done_callback(partial(self._on_end, name, process))
+            if container is not None:
+                self._probe(container, process)
+
+    def log(self, container: str, *, previous: bool) -> Log | None:
+        process = (self.previous if previous else self.processes).get(container)
+        return process.log if process is not None else None
+
+    @property
+    def records(self) -> dict[str, ContainerRecord]:
+        return self._records
+
+    # Deciding.
+
+    async def sync(self, pod: Pod) -> float | None:
+        """Bring the pod to where it should be; when to look again if nothing happens."""
+        self.pod = pod
+        if self.finished:
+            await self._reporter.let_go(pod)
+            return None
+        if not pod.spec.readiness_gates and self._looked == self._look(pod):
+            return None  # it tells of our own report
+        self._hurry()
+        self._resize()
+        self._mind_deadline()
+        while True:
+            now = self._station.clock.now()
+            plan = lifecycle.decide(pod, self._records, now, started_at=self.started_at)
+            if Finish() in plan.actions:
+                await self._finish()
+                return None
+            if not plan.actions:
+                look = self._look(pod)  # now: while it is told, things go on
+                self._looked = look if await self._report() else None
+                return plan.wake_at
+            for action in plan.actions:
+                if isinstance(action, Start):
+                    await self._start(action.container)
+                    if self._records[action.container].hooked:
+                        break  # the others wait for its hook
+                elif isinstance(action, Stop):
+                    self._stop(action)
+
+    def _mind_deadline(self) -> None:
+        late = lifecycle.overdue(self.pod, self._station.clock.now(), self.started_at)
+        if late and not self._late:
+            self._tell("Normal", lifecycle.DEADLINE_EXCEEDED, lifecycle.TOO_LONG)
+        self._late = late
+
+    def _look(self, pod: Pod) -> object:
+        """All that a decision depends on: one look at it is as good as two."""
+        meta = pod.metadata
+        asked = (meta.generation, meta.deletion_timestamp, meta.deletion_grace_period_seconds)
+        return pod.spec, asked, self._records.copy(), self._station.clock.now()
+
+    async def discard(self) -> None:
+        """The pod is gone from the API: end everything now and leave nothing."""
+        for prober in self._probers.values():
+            prober.stop()
+        for task in list(self._tasks):
+            task.cancel()
+        running = [one for one in self.processes.values() if not one.ended.done()]
+        for process in running:
+            process.kill()
+        for process in running:
+            await process.ended
+        await self._station.host.forget(self.pod.metadata.uid)
+        self._preparation.forget(self.pod)
+        self._station.release(self.pod)
+
+    def release(self) -> None:
+        """The agent goes; what runs may go on."""
+        for prober in self._probers.values():
+            prober.stop()
+        for task in list(self._tasks):
+            task.cancel()
+
+    # Starting.
+
+    async def _start(self, name: str) -> None:
+        container = self.pod.container(name)
+        assert container is not None
+        record = self._records.get(name, NEVER_STARTED)
+        key = RunKey(self.pod.metadata.uid, name, _attempt(record))
+        try:
+            check_exists(container.image, self._station.config.missing_images)
+            prepared = await self._preparation.prepare(self.pod, container, key)
+            process = await self._station.host.start(prepared)
+            if not key.attempt:
+                for shortfall in self._station.host.shortfalls(prepared):
+                    self._tell("Warning", "NotEnforced", shortfall, container=name)
+        except ImageMissing as missing:
+            self._image_missing(container, str(missing))
+        except NotMounted as missing:
+            self._wait(name, Waiting("ContainerCreating"), RETRY_SECONDS)
+            self._tell("Warning", "FailedMount", str(missing))
+        except environment.MissingReference as missing:
+            self._wait(name, Waiting("CreateContainerConfigError", str(missing)), RETRY_SECONDS)
+            self._tell("Warning", "Failed", f"Error: {missing}", container=name)
+        except NoDevices as missing:
+            self._wait(name, Waiting("UnexpectedAdmissionError", str(missing)), RETRY_SECONDS)
+            self._tell("Warning", "UnexpectedAdmissionError", str(missing))
+        except EntrypointUnknown as unknown:
+            self._wait(name, Waiting(UNKNOWN, str(unknown)), HOPELESS_SECONDS)
+            self._tell("Warning", UNKNOWN, str(unknown), container=name)
+        except LaunchFailed as failure:
+            self._failed_to_run(name, record, failure)
+        except (errors.KvestigateError, OSError, ValueError) as failure:
+            self._wait(name, Waiting("CreateContainerError", str(failure)), RETRY_SECONDS)
+            self._tell("Warning", "Failed", f"Error: {failure}", container=name)
+        else:
+            self._begun(container, record, process)
+
+    def _begun(self, container: Container, record: ContainerRecord, process: Process) -> None:
+        name = container.name
+        if name in self.processes:
+            self.previous[name] = self.processes[name]
+        self.processes[name] = process
+        self._ceilings[name] = ceiling(container)
+        run = Run(container_id(process.key), process.started_at)
+        hook = container.lifecycle.post_start
+        self._records[name] = lifecycle.started(
+            record, run, initial_health(container), hooked=hook is not None
+        )
+        process.ended.add_done_callback(partial(self._on_end, name, process))
+        if not self._station.config.terse:
+            self._tell("Normal", "Created", f"Container created: {name}", container=name)
+            self._tell("Normal", "Started", f"Container started: {name}", container=name)
+        if hook is None:
+            self._probe(container, process)
+        else:
+            self._spawn(self._post_start(container, process, hook))
+
+    async def _post_start(
+        self, container: Container, process: Process, hook: LifecycleHandler
+    ) -> None:
+        """Run the hook; the container counts as started when it has succeeded."""
+        name = container.name
+        work = asyncio.ensure_future(self._hooks.run(container, process, hook))
+        either: set[asyncio.Future[Any]] = {work, process.ended}
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            work.cancel()
+        if process.ended.done() or self._records[name].stopping:
+            return
+        self._records[name] = msgspec.structs.replace(self._records[name], hooked=False)
+        if work.result():
+            # Not what it said: an event is for more eyes than a server's answer may be.
+            self._tell("Warning", "FailedPostStartHook", "PostStartHook failed", container=name)
+            self._stop(Stop(name, self.pod.grace, "FailedPostStartHook"))
+        else:
+            self._probe(container, process)
+        self._station.wake(self.key)
+
+    def _image_missing(self, container: Container, why: str) -> None:
+        name, image = container.name, container.image
+        back_off = f'Back-off pulling image "{image}"'
+        told = f"{back_off}: ErrImagePull: {why}"
+        self._wait(name, Waiting(PULL_BACK_OFF, told), HOPELESS_SECONDS)
+        self._tell("Warning", "Failed", f'Failed to pull image "{image}": {why}', container=name)
+        self._tell("Normal", "BackOff", back_off, container=name)
+
+    def _failed_to_run(self, name: str, record: ContainerRecord, failure: LaunchFailed) -> None:
+        now = self._station.clock.now()
+        key = RunKey(self.pod.metadata.uid, name, _attempt(record))
+        begun = lifecycle.started(record, Run(container_id(key), now), Health())
+        ended = Exit(CANNOT_RUN, now, reason=failure.reason, message=failure.message)
+        self._records[name] = lifecycle.exited(begun, ended)
+        self._tell("Warning", "Failed", f"Error: {failure.message}", container=name)
+
+    def _wait(self, name: str, waiting: Waiting, seconds: float) -> None:
+        record = self._records.get(name, NEVER_STARTED)
+        self._records[name] = msgspec.structs.replace(
+            record, waiting=waiting, retry_at=self._station.clock.now() + seconds
+        )
+
+    # Running.
+
+    def _probe(self, container: Container, process: Process) -> None:
+        prober = Prober(self._station, container, process, self._on_health)
+        self._probers[container.name] = prober
+        prober.start()
+
+    def _on_health(self, name: str, health: Health, failure: ProbeFailure | None) -> None:
+        record = self._records[name]
+        if failure is not None:
+            self._tell("Warning", "Unhealthy", failure.message, container=name)
+        if record.health != health:
+            self._records[name] = msgspec.structs.replace(record, health=health)
+            self._station.wake(self.key)
+
+    def _on_end(self, name: str, process: Process, _: asyncio.Future[Ending]) -> None:
+        if self.processes.get(name) is process and self._records[name].running:
+            self._note_end(name, process)
+            self._station.wake(self.key)
+
+    def _note_end(self, name: str, process: Process) -> None:
+        prober = self._probers.pop(name, None)
+        if prober is not None:
+            prober.stop()
+        self._stops.pop(name, None)
+        ending = process.ended.result()
+        reason = "OOMKilled" if ending.out_of_memory else "Error" if ending.code else "Completed"
+        ended = Exit(
+            ending.code,
+            ending.at or self._station.clock.now(),
+            reason=reason,
+            message=ending.message or self._last_words(name, process, ending),
+        )
+        self._records[name] = lifecycle.exited(self._records[name], ended)
+        container = self.pod.container(name)
+        if container is not None and ending.code and lifecycle.restarts(self.pod, container, ended):
+            record = self._records[name]
+            if lifecycle.due_at(record) > ended.at and not self.pod.terminating:
+                self._tell(
+                    "Warning",
+                    "BackOff",
+                    f"Back-off restarting failed container {name} in pod {self.pod.full_name}",
+                    container=name,
+                )
+
+    def _last_words(self, name: str, process: Process, ending: Ending) -> str:
+        said = self._preparation.last_words(process.key)
+        container = self.pod.container(name)
+        if said or not ending.code or container is None:
+            return said
+        if container.termination_message_policy != "FallbackToLogsOnError":
+            return ""
+        return process.log.last(LAST_LINES, LAST_BYTES).decode("utf-8", "replace")
+
+    def _resize(self) -> None:
+        """Hold running containers to what the spec says by now."""
+        for container in self.pod.containers:
+            record = self._records.get(container.name, NEVER_STARTED)
+            wanted, held = ceiling(container), self._ceilings.get(container.name)
+            if not record.running or record.stopping or wanted == held:
+                continue
+            self._ceilings[container.name] = wanted
+            if held is not None and _needs_restart(container, held, wanted):
+                why = f"Container {container.name} resize requires restart"
+                self._stop(Stop(container.name, self.pod.grace, why))
+            else:
+                self._station.host.resize(self.processes[container.name], wanted)
+
+    # Stopping.
+
+    def _stop(self, action: Stop) -> None:
+        name = action.container
+        container = self.pod.container(name)
+        assert container is not None
+        self._records[name] = msgspec.structs.replace(self._records[name], stopping=True)
+        if not (self.pod.terminating and self._station.config.terse):
+            self._tell("Normal", "Killing", action.why, container=name)
+        process = self.processes[name]
+        if name in self._probers:
+            self._probers[name].hold()
+        stopping = Stopping(
+            self._station.clock,
+            self._hooks,
+            container,
+            action.grace,
+            ahead=[self.processes[one].ended for one in action.after],
+            hook_failed=partial(
+                self._tell, "Warning", "FailedPreStopHook", "PreStopHook failed", container=name
+            ),
+        )
+        if stopping.begin(process):
+            self._note_end(name, process)
+        else:
+            self._stops[name] = stopping
+            self._spawn(stopping.run(process))
+
+    def _hurry(self) -> None:
+        """A second request to delete may leave less time than the first."""
+        if self.pod.terminating:
+            for stopping in self._stops.values():
+                stopping.shorten(self.pod.grace)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # Reporting.
+
+    async def _finish(self) -> None:
+        # First, as others are placed where its devices are from the moment the report is read.
+        self._preparation.free(self.pod)
+        if not self._reporter.goes_unseen(self.pod):
+            await self._report()
+        self.finished = True
+        await self._reporter.let_go(self.pod)
+
+    async def _report(self) -> bool:
+        return await self._reporter.report(self.pod, self._records, self.started_at)
+
+    def _tell(self, type: str, reason: str, message: str, *, container: str = "") -> None:
+        self._station.tell(self.pod, type, reason, message, container=container)
+
+
+def container_id(key: RunKey) -> str:
+    return f"kvestigate://{key.id}"
+
+
+def _needs_restart(container: Container, held: Ceiling, wanted: Ceiling) -> bool:
+    changed = {"memory": held.memory != wanted.memory, "cpu": held.cpu_millis != wanted.cpu_millis}
+    return any(
+        changed.get(policy.resource_name) and policy.restart_policy == "RestartContainer"
+        for policy in container.resize_policy
+    )
+
+
+def _attempt(record: ContainerRecord) -> int:
+    return record.restarts + 1 if record.stage is Stage.EXITED or record.run else record.restarts
+
+
+def started_at(pod: Pod) -> float:
+    """When a node took it on, as an earlier agent has written down; 0 if none has."""
+    written = pod.status.start_time
+    return datetime.fromisoformat(written).timestamp() if written else 0.0

@@ -1,0 +1,360 @@
+"""Pods as a node reads them: everything needed to run one, and nothing else. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import field
+
+from kvestigate.kube.views.meta import Condition, Metadata, View
+from kvestigate.kube.views.pods import (
+    ContainerPort,
+    ContainerStatus,
+    ResourceRequirements,
+    VolumeMount,
+)
+
+
+class KeyRef(View, frozen=True):
+    """A key of a ConfigMap or Secret."""
+
+    name: str = ""
+    key: str = ""
+    optional: bool = False
+
+
+class FieldRef(View, frozen=True):
+    field_path: str = ""
+
+
+class ResourceRef(View, frozen=True):
+    container_name: str = ""
+    resource: str = ""
+    """`limits.cpu`, `requests.memory`"""
+    divisor: str = "1"
+
+
+class EnvSource(View, frozen=True):
+    field_ref: FieldRef | None = None
+    resource_field_ref: ResourceRef | None = None
+    config_map_key_ref: KeyRef | None = None
+    secret_key_ref: KeyRef | None = None
+
+
+class EnvVar(View, frozen=True):
+    name: str = ""
+    value: str = ""
+    value_from: EnvSource | None = None
+
+
+class NameRef(View, frozen=True):
+    name: str = ""
+    optional: bool = False
+
+
+class EnvFrom(View, frozen=True):
+    prefix: str = ""
+    config_map_ref: NameRef | None = None
+    secret_ref: NameRef | None = None
+
+
+class ExecAction(View, frozen=True):
+    command: tuple[str, ...] = ()
+
+
+class HttpHeader(View, frozen=True):
+    name: str = ""
+    value: str = ""
+
+
+class HttpAction(View, frozen=True):
+    port: int | str = 0
+    path: str = "/"
+    host: str = ""
+    scheme: str = "HTTP"
+    http_headers: tuple[HttpHeader, ...] = ()
+
+
+class TcpAction(View, frozen=True):
+    port: int | str = 0
+    host: str = ""
+
+
+class GrpcAction(View, frozen=True):
+    port: int = 0
+    service: str = ""
+    """Empty for the server as a whole."""
+
+
+class SleepAction(View, frozen=True):
+    seconds: int = 0
+
+
+class Probe(View, frozen=True):
+    exec: ExecAction | None = None
+    http_get: HttpAction | None = None
+    tcp_socket: TcpAction | None = None
+    grpc: GrpcAction | None = None
+    initial_delay_seconds: int = 0
+    timeout_seconds: int = 1
+    period_seconds: int = 10
+    success_threshold: int = 1
+    failure_threshold: int = 3
+    termination_grace_period_seconds: int | None = None
+
+
+class LifecycleHandler(View, frozen=True):
+    exec: ExecAction | None = None
+    http_get: HttpAction | None = None
+    tcp_socket: TcpAction | None = None
+    sleep: SleepAction | None = None
+
+
+class Lifecycle(View, frozen=True):
+    post_start: LifecycleHandler | None = None
+    pre_stop: LifecycleHandler | None = None
+    stop_signal: str = ""
+    """`SIGUSR1`; empty for SIGTERM."""
+
+
+class SecurityContext(View, frozen=True):
+    privileged: bool = False
+    run_as_user: int | None = None
+    run_as_group: int | None = None
+    run_as_non_root: bool | None = None
+    read_only_root_filesystem: bool = False
+
+
+class Mount(VolumeMount, frozen=True):
+    sub_path_expr: str = ""
+    mount_propagation: str = ""
+    """`HostToContainer` or `Bidirectional`; empty for neither."""
+
+
+class ResizePolicy(View, frozen=True):
+    resource_name: str = ""
+    restart_policy: str = ""
+    """`RestartContainer`, or nothing to be done."""
+
+
+class Container(View, frozen=True):
+    name: str = ""
+    image: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
+    working_dir: str = ""
+    ports: tuple[ContainerPort, ...] = ()
+    env: tuple[EnvVar, ...] = ()
+    env_from: tuple[EnvFrom, ...] = ()
+    resources: ResourceRequirements = ResourceRequirements()
+    resize_policy: tuple[ResizePolicy, ...] = ()
+    volume_mounts: tuple[Mount, ...] = ()
+    restart_policy: str = ""
+    """`Always` on an init container makes it a sidecar that runs beside the others."""
+    liveness_probe: Probe | None = None
+    readiness_probe: Probe | None = None
+    startup_probe: Probe | None = None
+    lifecycle: Lifecycle = Lifecycle()
+    termination_message_path: str = "/dev/termination-log"
+    termination_message_policy: str = "File"
+    """`FallbackToLogsOnError` takes the end of the log where a failure left no message."""
+    security_context: SecurityContext = SecurityContext()
+    stdin: bool = False
+    stdin_once: bool = False
+    tty: bool = False
+
+
+class KeyToPath(View, frozen=True):
+    key: str = ""
+    path: str = ""
+    mode: int | None = None
+
+
+class ConfigMapSource(View, frozen=True):
+    name: str = ""
+    items: tuple[KeyToPath, ...] = ()
+    default_mode: int = 0o644
+    optional: bool = False
+
+
+class SecretSource(View, frozen=True):
+    secret_name: str = ""
+    items: tuple[KeyToPath, ...] = ()
+    default_mode: int = 0o644
+    optional: bool = False
+
+
+class ProjectedSecret(View, frozen=True):
+    name: str = ""
+    items: tuple[KeyToPath, ...] = ()
+    optional: bool = False
+
+
+class DownwardFile(View, frozen=True):
+    path: str = ""
+    field_ref: FieldRef | None = None
+    resource_field_ref: ResourceRef | None = None
+    mode: int | None = None
+
+
+class DownwardSource(View, frozen=True):
+    items: tuple[DownwardFile, ...] = ()
+    default_mode: int = 0o644
+
+
+class TokenSource(View, frozen=True):
+    path: str = ""
+    audience: str = ""
+    expiration_seconds: int = 3600
+
+
+class ProjectedPart(View, frozen=True):
+    config_map: ConfigMapSource | None = None
+    secret: ProjectedSecret | None = None
+    downward_api: DownwardSource | None = field(name="downwardAPI", default=None)
+    service_account_token: TokenSource | None = None
+
+
+class ProjectedSource(View, frozen=True):
+    sources: tuple[ProjectedPart, ...] = ()
+    default_mode: int = 0o644
+
+
+class EmptyDirSource(View, frozen=True):
+    medium: str = ""
+    """`Memory` for a tmpfs."""
+    size_limit: str = ""
+
+
+class HostPathSource(View, frozen=True):
+    path: str = ""
+    type: str = ""
+    """`DirectoryOrCreate`, `File`, ...; empty checks nothing."""
+
+
+class ClaimSource(View, frozen=True):
+    claim_name: str = ""
+    read_only: bool = False
+
+
+class Volume(View, frozen=True):
+    """A name and one source; one with none that we know cannot be mounted."""
+
+    name: str = ""
+    empty_dir: EmptyDirSource | None = None
+    host_path: HostPathSource | None = None
+    config_map: ConfigMapSource | None = None
+    secret: SecretSource | None = None
+    projected: ProjectedSource | None = None
+    downward_api: DownwardSource | None = field(name="downwardAPI", default=None)
+    persistent_volume_claim: ClaimSource | None = None
+    ephemeral: dict[str, Any] | None = None
+    """A claim made for this pod, named `POD-VOLUME`."""
+
+
+class PodSecurity(View, frozen=True):
+    run_as_user: int | None = None
+    run_as_group: int | None = None
+    run_as_non_root: bool | None = None
+    fs_group: int | None = None
+    """Whom the volumes belong to, and of whom every container is one."""
+    fs_group_change_policy: str = "Always"
+    """`OnRootMismatch` leaves a volume alone whose root is right already."""
+    supplemental_groups: tuple[int, ...] = ()
+
+
+class ReadinessGate(View, frozen=True):
+    condition_type: str = ""
+
+
+class DnsOption(View, frozen=True):
+    name: str = ""
+    value: str = ""
+
+
+class DnsConfig(View, frozen=True):
+    nameservers: tuple[str, ...] = ()
+    searches: tuple[str, ...] = ()
+    options: tuple[DnsOption, ...] = ()
+
+
+class HostAlias(View, frozen=True):
+    ip: str = ""
+    hostnames: tuple[str, ...] = ()
+
+
+class PodSpec(View, frozen=True):
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    ephemeral_containers: tuple[Container, ...] = ()
+    """Added to a running pod to look at it; they run once."""
+    volumes: tuple[Volume, ...] = ()
+    node_name: str = ""
+    hostname: str = ""
+    subdomain: str = ""
+    restart_policy: str = "Always"
+    termination_grace_period_seconds: int = 30
+    active_deadline_seconds: int | None = None
+    service_account_name: str = ""
+    enable_service_links: bool = True
+    host_network: bool = False
+    host_aliases: tuple[HostAlias, ...] = ()
+    dns_policy: str = "ClusterFirst"
+    dns_config: DnsConfig | None = None
+    host_pid: bool = field(name="hostPID", default=False)
+    share_process_namespace: bool = False
+    security_context: PodSecurity = PodSecurity()
+    resources: ResourceRequirements | None = None
+    readiness_gates: tuple[ReadinessGate, ...] = ()
+    """Conditions that others set and that count for the pod's readiness."""
+
+
+class PodStatus(View, frozen=True):
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+    init_container_statuses: tuple[ContainerStatus, ...] = ()
+    start_time: str = ""
+    """As written: it goes back as it came."""
+    qos_class: str = ""
+    pod_ip: str = field(name="podIP", default="")
+
+
+class Pod(View, frozen=True):
+    metadata: Metadata = Metadata()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def containers(self) -> tuple[Container, ...]:
+        """All that may run: init containers first, in their order."""
+        spec = self.spec
+        return spec.init_containers + spec.containers + spec.ephemeral_containers
+
+    @property
+    def grace(self) -> float:
+        """Seconds between the request to stop and the kill."""
+        asked = self.metadata.deletion_grace_period_seconds
+        return float(self.spec.termination_grace_period_seconds if asked is None else asked)
+
+    @property
+    def full_name(self) -> str:
+        """As it stands in messages."""
+        meta = self.metadata
+        return f"{meta.name}_{meta.namespace}({meta.uid})"
+
+    @property
+    def terminating(self) -> bool:
+        return self.metadata.deletion_timestamp is not None
+
+    def container(self, name: str) -> Container | None:
+        return next((one for one in self.containers if one.name == name), None)
+
+
+def is_ephemeral(pod: Pod, container: Container) -> bool:
+    return any(one.name == container.name for one in pod.spec.ephemeral_containers)
+
+
+def is_sidecar(container: Container) -> bool:
+    """Whether an init container is one that runs beside the others."""
+    return container.restart_policy == "Always"

@@ -1,0 +1,255 @@
+"""A pod's volumes as directories of the machine, and where containers see them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kvestigate.cluster.node.hosts import ownership
+from kvestigate.cluster.node.hosts.interface import Bind, Ownership, Propagation
+from kvestigate.cluster.node.spec.environment import (
+    CONFIG_MAP,
+    SECRET,
+    Data,
+    MissingReference,
+    Reference,
+    Surroundings,
+    expand,
+    names_in,
+)
+from kvestigate.cluster.node.spec.pod import (
+    Container,
+    Mount,
+    Pod,
+    ProjectedPart,
+    TokenSource,
+    Volume,
+)
+from kvestigate.cluster.node.volumes.files import File, chosen, downward, write_atomically
+from kvestigate.cluster.node.volumes.sources import Claimed
+from kvestigate.kube import quantities
+
+_PROPAGATIONS = {
+    "HostToContainer": Propagation.FROM_HOST,
+    "Bidirectional": Propagation.BOTH,
+}
+
+# Container runtimes make a missing directory when the type says nothing.
+_CREATED = {"": "directory", "DirectoryOrCreate": "directory", "FileOrCreate": "file"}
+
+_TOKEN_OF_SOMEBODY = 0o600
+"""The mode of a token in a pod that says whose it is."""
+
+TokenIssuer = Callable[[Pod, TokenSource], Awaitable[str]]
+
+
+ClaimFinder = Callable[[Pod, str], Awaitable[Claimed]]
+"""Raises `MissingReference`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mountable:
+    """One volume, made."""
+
+    source: str
+    on_node: bool = False
+    create: str = ""
+    memory: int | None = None
+    read_only: bool = False
+    takes_group: bool = False
+    """Whether the host has to give it to the pod's group."""
+
+
+def references(pod: Pod) -> set[Reference]:
+    """The ConfigMaps and Secrets that the volumes are made from."""
+    found: set[Reference] = set()
+    for volume in pod.spec.volumes:
+        if volume.config_map is not None:
+            found.add((CONFIG_MAP, volume.config_map.name))
+        if volume.secret is not None:
+            found.add((SECRET, volume.secret.secret_name))
+        for part in volume.projected.sources if volume.projected is not None else ():
+            if part.config_map is not None:
+                found.add((CONFIG_MAP, part.config_map.name))
+            if part.secret is not None:
+                found.add((SECRET, part.secret.name))
+    return found
+
+
+def is_written(volume: Volume) -> bool:
+    """Whether a volume's files come from the API, and so may change."""
+    sources = (volume.config_map, volume.secret, volume.projected, volume.downward_api)
+    return any(source is not None for source in sources)
+
+
+class Volumes:
+    """Makes volumes below `root`, one directory a pod."""
+
+    def __init__(self, root: Path, *, token: TokenIssuer, claim: ClaimFinder) -> None:
+        self._root = root
+        self._token = token
+        self._claim = claim
+
+    async def make(self, pod: Pod, around: Surroundings, now: float) -> dict[str, Mountable]:
+        """All volumes by name. Raises `MissingReference` for what is not there yet."""
+        return {
+            volume.name: await self._one(pod, volume, around, now) for volume in pod.spec.volumes
+        }
+
+    async def _one(self, pod: Pod, volume: Volume, around: Surroundings, now: float) -> Mountable:
+        directory = self._root / pod.metadata.uid / volume.name
+        if volume.host_path is not None:
+            create = _CREATED.get(volume.host_path.type, "")
+            return Mountable(volume.host_path.path, on_node=True, create=create)
+        if volume.persistent_volume_claim is not None:
+            claim = volume.persistent_volume_claim
+            return _mountable(await self._claim(pod, claim.claim_name), claim.read_only)
+        if volume.ephemeral is not None:
+            return _mountable(await self._claim(pod, f"{pod.metadata.name}-{volume.name}"))
+        group = pod.spec.security_context.fs_group
+        if volume.empty_dir is not None:
+            if not directory.exists():
+                _make_shared(directory)
+                if group is not None:
+                    ownership.give(directory, group)
+            if volume.empty_dir.medium != "Memory":
+                return Mountable(str(directory))
+            limit = volume.empty_dir.size_limit
+            return Mountable(str(directory), memory=quantities.whole(limit) if limit else 0)
+        files = await self._files(pod, volume, around)
+        if files is None:
+            raise MissingReference(f'volume "{volume.name}" is of a type that this node has not')
+        write_atomically(directory, files, now, group)
+        return Mountable(str(directory), read_only=True)
+
+    async def _files(
+        self, pod: Pod, volume: Volume, around: Surroundings
+    ) -> dict[str, File] | None:
+        if volume.config_map is not None:
+            config = volume.config_map
+            data = _data((CONFIG_MAP, config.name), config.optional, around)
+            return chosen(data, config.items, config.default_mode, config.optional)
+        if volume.secret is not None:
+            secret = volume.secret
+            data = _data((SECRET, secret.secret_name), secret.optional, around)
+            return chosen(data, secret.items, secret.default_mode, secret.optional)
+        if volume.downward_api is not None:
+            source = volume.downward_api
+            return downward(pod, source, source.default_mode, around)
+        if volume.projected is None:
+            return None
+        files: dict[str, File] = {}
+        for part in volume.projected.sources:
+            files |= await self._projected(pod, part, volume.projected.default_mode, around)
+        return files
+
+    async def _projected(
+        self, pod: Pod, part: ProjectedPart, mode: int, around: Surroundings
+    ) -> dict[str, File]:
+        if part.config_map is not None:
+            config = part.config_map
+            data = _data((CONFIG_MAP, config.name), config.optional, around)
+            return chosen(data, config.items, mode, config.optional)
+        if part.secret is not None:
+            secret = part.secret
+            data = _data((SECRET, secret.name), secret.optional, around)
+            return chosen(data, secret.items, mode, secret.optional)
+        if part.downward_api is not None:
+            return downward(pod, part.downward_api, mode, around)
+        if part.service_account_token is not None:
+            wanted = part.service_account_token
+            user = _only_user(pod)
+            if user is not None or pod.spec.security_context.fs_group is not None:
+                mode = _TOKEN_OF_SOMEBODY
+            return {wanted.path: File((await self._token(pod, wanted)).encode(), mode, user)}
+        raise MissingReference("a source of the projected volume is of a type this node has not")
+
+
+def ownerships(pod: Pod, made: Mapping[str, Mountable]) -> tuple[Ownership, ...]:
+    """The directories of the node among them that the pod's group is given."""
+    security = pod.spec.security_context
+    if security.fs_group is None:
+        return ()
+    lenient = security.fs_group_change_policy == "OnRootMismatch"
+    return tuple(
+        Ownership(volume.source, security.fs_group, lenient)
+        for volume in made.values()
+        if volume.takes_group and not volume.read_only
+    )
+
+
+def _mountable(claimed: Claimed, read_only: bool = False) -> Mountable:
+    return Mountable(
+        claimed.path,
+        on_node=True,
+        create="shared",
+        read_only=read_only,
+        takes_group=claimed.takes_group,
+    )
+
+
+def _only_user(pod: Pod) -> int | None:
+    """The user as whom all containers run, if it is one; whoever only looks in does not count."""
+    outer = pod.spec.security_context.run_as_user
+    users = {
+        outer if one.security_context.run_as_user is None else one.security_context.run_as_user
+        for one in pod.spec.init_containers + pod.spec.containers
+    }
+    return users.pop() if len(users) == 1 else None
+
+
+def binds(
+    pod: Pod, container: Container, made: Mapping[str, Mountable], env: Mapping[str, str]
+) -> tuple[Bind, ...]:
+    """Where one container sees the volumes."""
+    group = pod.spec.security_context.fs_group
+    return tuple(_bind(mount, made, env, group) for mount in container.volume_mounts)
+
+
+def _bind(
+    mount: Mount, made: Mapping[str, Mountable], env: Mapping[str, str], group: int | None
+) -> Bind:
+    volume = made.get(mount.name)
+    if volume is None:
+        raise MissingReference(f'there is no volume "{mount.name}"')
+    below = _expanded(mount.sub_path_expr, env) if mount.sub_path_expr else mount.sub_path
+    source = volume.source
+    if below:
+        if ".." in Path(below).parts or below.startswith("/"):
+            raise MissingReference(f'subPath "{below}" leaves the volume')
+        source = str(Path(source) / below)
+        if not volume.on_node and not Path(source).exists():
+            _make_shared(Path(source))
+            if group is not None:
+                ownership.give(Path(source), group)
+    return Bind(
+        source=source,
+        target=mount.mount_path,
+        read_only=mount.read_only or volume.read_only,
+        on_node=volume.on_node,
+        create=volume.create,
+        propagation=_PROPAGATIONS.get(mount.mount_propagation, Propagation.NONE),
+        memory=volume.memory,
+        group=group,
+    )
+
+
+def _expanded(text: str, env: Mapping[str, str]) -> str:
+    missing = sorted(name for name in names_in(text) if not env.get(name))
+    if missing:
+        raise MissingReference(f"missing value for {', '.join(missing)}")
+    return expand(text, env)
+
+
+def _data(reference: Reference, optional: bool, around: Surroundings) -> Data | None:
+    data = around.data.get(reference)
+    if data is None and not optional:
+        raise MissingReference(f'{reference[0].removesuffix("s")} "{reference[1]}" not found')
+    return data
+
+
+def _make_shared(directory: Path) -> None:
+    """A directory that any user in the pod may write to."""
+    directory.mkdir(parents=True, exist_ok=True)
+    directory.chmod(0o777)

@@ -1,0 +1,104 @@
+"""What volumes and environments are made from, fetched from the API."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+
+from kvestigate import errors
+from kvestigate.client.api import Api
+from kvestigate.cluster.node.spec.environment import (
+    CONFIG_MAP,
+    SECRET,
+    Data,
+    MissingReference,
+    Reference,
+)
+from kvestigate.cluster.node.spec.pod import Pod, TokenSource
+from kvestigate.kube.resources import Resource
+
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+SECRETS = Resource("", "v1", "secrets", "Secret")
+CLAIMS = Resource("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim")
+PERSISTENT_VOLUMES = Resource("", "v1", "persistentvolumes", "PersistentVolume", namespaced=False)
+_PROVISIONED = "pv.kubernetes.io/provisioned-by"
+SERVICE_ACCOUNTS = Resource("", "v1", "serviceaccounts", "ServiceAccount")
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """The node's directory behind a claim."""
+
+    path: str
+    takes_group: bool = True
+    """Whether it is given to a pod's `fsGroup`: somebody's own directory is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    api: Api
+
+    async def data(self, pod: Pod, reference: Reference) -> tuple[Data | None, frozenset[str]]:
+        """And the keys whose values are no text."""
+        plural, name = reference
+        resource = CONFIG_MAPS if plural == CONFIG_MAP else SECRETS
+        try:
+            found = await self.api.get(resource, name, namespace=pod.metadata.namespace)
+        except errors.NotFound:
+            return None, frozenset()
+        if plural == SECRET:
+            return _decoded(found.get("data")), frozenset()
+        plain = {key: value.encode() for key, value in (found.get("data") or {}).items()}
+        binary = _decoded(found.get("binaryData"))
+        return plain | binary, frozenset(binary)
+
+    async def claim(self, pod: Pod, name: str) -> Claimed:
+        """The directory behind a claim."""
+        namespace = pod.metadata.namespace
+        try:
+            claim = await self.api.get(CLAIMS, name, namespace=namespace)
+            volume_name = (claim.get("spec") or {}).get("volumeName", "")
+            if (claim.get("status") or {}).get("phase") != "Bound" or not volume_name:
+                raise MissingReference(f'persistentvolumeclaim "{name}" is not bound')
+            volume = await self.api.get(PERSISTENT_VOLUMES, volume_name)
+        except errors.NotFound as missing:
+            raise MissingReference(missing.message) from missing
+        spec = volume.get("spec") or {}
+        path = (spec.get("hostPath") or spec.get("local") or {}).get("path")
+        if not path:
+            raise MissingReference(f'persistentvolume "{volume_name}" is no directory of a node')
+        # Kubelets give no hostPath away; one that was made for the claim stands for a disk.
+        made_for_it = _PROVISIONED in (volume["metadata"].get("annotations") or {})
+        return Claimed(str(path), takes_group=made_for_it or "local" in spec)
+
+    async def token(self, pod: Pod, wanted: TokenSource) -> str:
+        body = {
+            "apiVersion": "authentication.k8s.io/v1",
+            "kind": "TokenRequest",
+            "spec": {
+                "audiences": [wanted.audience] if wanted.audience else [],
+                "expirationSeconds": wanted.expiration_seconds,
+                "boundObjectRef": {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "name": pod.metadata.name,
+                    "uid": pod.metadata.uid,
+                },
+            },
+        }
+        account = pod.spec.service_account_name or "default"
+        try:
+            answer = await self.api.create(
+                SERVICE_ACCOUNTS,
+                body,
+                namespace=pod.metadata.namespace,
+                name=account,
+                subresource="token",
+            )
+        except errors.ApiError as refused:
+            raise MissingReference(f"no token for {account}: {refused.message}") from refused
+        return str(answer["status"]["token"])
+
+
+def _decoded(data: dict[str, str] | None) -> dict[str, bytes]:
+    return {key: base64.b64decode(value) for key, value in (data or {}).items()}

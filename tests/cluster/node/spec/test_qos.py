@@ -1,0 +1,34 @@
+"""Quality-of-service classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from kvestigate.cluster.node.spec.pod import PodSpec
+from kvestigate.cluster.node.spec.qos import qos_class
+
+BOTH = {"cpu": "1", "memory": "1Gi"}
+
+
+@pytest.mark.parametrize(
+    ("resources", "expected"),
+    [
+        ([{}], "BestEffort"),
+        ([{"requests": {"cpu": "0"}}], "BestEffort"),
+        ([{"limits": {"nvidia.com/gpu": "1"}}], "BestEffort"),
+        ([{"requests": {"cpu": "1"}}], "Burstable"),
+        ([{"limits": BOTH}], "Guaranteed"),
+        ([{"limits": BOTH, "requests": {"cpu": "1000m", "memory": "1Gi"}}], "Guaranteed"),
+        ([{"limits": BOTH, "requests": {"cpu": "500m"}}], "Burstable"),
+        ([{"limits": BOTH}, {}], "Burstable"),
+        ([{"limits": {"cpu": "1"}}], "Burstable"),
+    ],
+)
+def test_the_class_follows_from_cpu_and_memory(
+    resources: list[dict[str, Any]], expected: str
+) -> None:
+    containers = [{"name": "c", "resources": one} for one in resources]
+    assert qos_class(msgspec.convert({"containers": containers}, PodSpec)) == expected
