@@ -8,13 +8,17 @@ from collections.abc import AsyncIterator
 from typing import cast
 
 import pytest
+from dns import message as messages
+from dns import rrset
+from dns.rcode import Rcode
+from dns.rdatatype import RdataType
+from hypothesis import given
+from hypothesis import strategies as st
 
-from kvestigate.cluster.node.net import dns_message as dns
-from kvestigate.cluster.node.net.dns_message import Code, Type
 from kvestigate.cluster.node.net.dns_server import DnsServer
 from kvestigate.cluster.node.net.translation import Address
 from tests.cluster.node.net.conftest import WEB, endpoint, service, services_of, slice_of
-from tests.cluster.node.net.test_dns_message import Read, query, read
+from tests.cluster.node.net.dns_reader import Read, query, read
 
 SECONDS = 10.0
 MANY = [f"10.244.3.{number}" for number in range(2, 120)]
@@ -27,8 +31,10 @@ class _World(asyncio.DatagramProtocol):
         self._transport = cast("asyncio.DatagramTransport", transport)
 
     def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
-        question = dns.read_question(data)
-        self._transport.sendto(dns.response(question, Code.OK, [dns.a("192.0.2.7")]), addr)
+        reply = messages.make_response(messages.from_wire(data))
+        (question,) = reply.question
+        reply.answer.append(rrset.from_text(question.name, 5, "IN", "A", "192.0.2.7"))
+        self._transport.sendto(reply.to_wire(), addr)
 
 
 @pytest.fixture
@@ -89,13 +95,13 @@ async def by_stream(place: Address, *messages: bytes) -> list[Read]:
 async def test_its_own_names_are_answered(place: Address) -> None:
     found = await by_datagram(place, query("web.default.svc.cluster.local"))
     assert [one[2] for one in found.answers] == [bytes((10, 0, 0, 9))]
-    assert found.flags & 0xF == Code.OK
+    assert found.flags & 0xF == Rcode.NOERROR
 
 
 async def test_absence_says_how_long_it_lasts(place: Address) -> None:
     found = await by_datagram(place, query("nobody.default.svc.cluster.local"))
-    assert found.flags & 0xF == Code.NO_SUCH_NAME
-    assert [one[1] for one in found.authority] == [Type.SOA]
+    assert found.flags & 0xF == Rcode.NXDOMAIN
+    assert [one[1] for one in found.authority] == [RdataType.SOA]
 
 
 async def test_other_names_are_asked_for_elsewhere(place: Address) -> None:
@@ -106,8 +112,8 @@ async def test_other_names_are_asked_for_elsewhere(place: Address) -> None:
 async def test_an_alias_comes_with_what_it_stands_for(place: Address) -> None:
     found = await by_datagram(place, query("outside.default.svc.cluster.local"))
     assert [(one[0], one[1]) for one in found.answers] == [
-        ("outside.default.svc.cluster.local", Type.CNAME),
-        ("example.org", Type.A),
+        ("outside.default.svc.cluster.local", RdataType.CNAME),
+        ("example.org", RdataType.A),
     ]
 
 
@@ -121,10 +127,69 @@ async def test_what_is_too_long_for_a_datagram_comes_as_a_stream(place: Address)
 
 async def test_nonsense_is_refused(place: Address) -> None:
     found = await by_datagram(place, b"\x12\x34nonsense")
-    assert (found.id, found.flags & 0xF) == (0x1234, Code.FORMAT_ERROR)
+    assert (found.id, found.flags & 0xF) == (0x1234, Rcode.FORMERR)
 
 
 async def test_without_others_to_ask_the_answer_is_a_failure() -> None:
     server = DnsServer(services_of(), [])
     found = read(await server.answer(query("example.com"), datagram=True))
-    assert found.flags & 0xF == Code.FAILED
+    assert found.flags & 0xF == Rcode.SERVFAIL
+
+
+labels = st.from_regex(r"[a-z0-9_]([a-z0-9-]{0,20}[a-z0-9])?", fullmatch=True)
+names = st.lists(labels, min_size=1, max_size=6).map(".".join)
+
+
+def answer(message: bytes) -> bytes:
+    """What a server without Services, and without others to ask, says."""
+    return asyncio.run(DnsServer(services_of(), []).answer(message, datagram=True))
+
+
+@given(names, st.sampled_from(["A", "AAAA", "SRV", "TXT"]), st.integers(0, 65535))
+def test_the_question_comes_back_letter_by_letter(name: str, kind: str, id: int) -> None:
+    message = query(f"{name.upper()}.Cluster.Local", RdataType[kind], id=id)
+    reply = answer(message)
+    assert reply[12 : len(message)] == message[12:]
+    assert (read(reply).id, read(reply).flags & 0xF) == (id, Rcode.NXDOMAIN)
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_answered(message: bytes) -> None:
+    assert read(answer(message)).flags & 0x8000
+
+
+@given(st.data())
+def test_a_damaged_question_is_answered(data: st.DataObject) -> None:
+    message = bytearray(query("web.default.svc.cluster.local", extended=1232))
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(message) - 1))
+        message[at] = data.draw(st.integers(0, 255))
+    assert read(answer(bytes(message))).flags & 0x8000
+
+
+def test_a_question_with_thousands_of_records_is_not_read() -> None:
+    record = b"\0" + struct.pack("!HHIH", 1, 1, 0, 4) + b"\1\2\3\4"
+    message = bytearray(query("web.default.svc.cluster.local") + record * 4000)
+    message[10:12] = struct.pack("!H", 4000)
+    assert read(answer(bytes(message))).flags & 0xF == Rcode.FORMERR
+
+
+def test_an_answer_is_not_answered_as_if_it_were_a_question() -> None:
+    message = bytearray(query("web.default.svc.cluster.local"))
+    message[2] |= 0x80
+    assert read(answer(bytes(message))).flags & 0xF == Rcode.FORMERR
+
+
+@pytest.mark.parametrize(("extended", "limit"), [(0, 512), (100, 512), (900, 900), (4096, 1232)])
+async def test_what_does_not_fit_a_datagram_says_so(extended: int, limit: int) -> None:
+    message = query("many.default.svc.cluster.local", extended=extended)
+    services = services_of(
+        service("many", clusterIP="None", ports=WEB), slice_of("many", *map(endpoint, MANY))
+    )
+    cut = await DnsServer(services, []).answer(message, datagram=True)
+    assert len(cut) <= limit
+    assert read(cut).flags & 0x0200
+    assert read(cut).answers == []
+    whole = await DnsServer(services, []).answer(message, datagram=False)
+    assert not read(whole).flags & 0x0200
+    assert len(read(whole).answers) == len(MANY)

@@ -1,14 +1,30 @@
-"""The cluster's DNS: answers for its own names, asks the machine's name servers for all others."""
+"""The cluster's DNS: answers for its own names, asks the machine's name servers for all others.
+
+dnspython reads and writes the messages. Measured against code written by hand and dnslib: 0.22,
+0.01 and 0.18 ms a question; of 20,000 damaged messages each was read or refused with a
+`DNSException`. Unlike dnslib it has types, and a release in the last year. A pod that asks a
+hundred times a second takes 2 % of a core: that buys 150 lines that nobody has to maintain.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from kvestigate.cluster.node.net import dns_message as dns
+from dns import message as messages
+from dns import name as dns_name
+from dns import rrset
+from dns.exception import DNSException
+from dns.flags import Flag
+from dns.message import Message
+from dns.opcode import Opcode
+from dns.rcode import Rcode
+from dns.rdata import Rdata
+from dns.rdataclass import RdataClass
+from dns.rdatatype import RdataType
+
 from kvestigate.cluster.node.net import zone
-from kvestigate.cluster.node.net.dns_message import BadMessage, Code, Question, Type
 from kvestigate.cluster.node.net.services import Services
 from kvestigate.cluster.node.net.translation import DNS_PORT, Address
 
@@ -16,8 +32,21 @@ _HOST = "127.0.0.1"
 _UPSTREAM_SECONDS = 2.0
 _IDLE_SECONDS = 10.0
 """How long a TCP connection may be silent."""
+_PLAIN_LIMIT, _LIMIT, _STREAM_LIMIT = 512, 1232, 65535
+"""Bytes of an answer: in a datagram to a client that names no size, in any other datagram, and in
+a stream."""
+_LONGEST_MESSAGE = _LIMIT
+"""Bytes of a message that is read at all: reading a hostile one of 64 KiB takes 0.2 s, in which
+nobody else of this process is served."""
 _MOST = 512
 """Questions that wait for an answer at once; further ones are dropped, and asked again."""
+_AUTHORITY = rrset.from_text(
+    zone.DOMAIN + ".",
+    zone.TTL,
+    RdataClass.IN,
+    RdataType.SOA,
+    f"ns.dns.{zone.DOMAIN}. hostmaster.{zone.DOMAIN}. 1 7200 1800 86400 {zone.TTL}",
+)
 
 
 class DnsServer:
@@ -82,36 +111,53 @@ class DnsServer:
             writer.close()
 
     async def answer(self, message: bytes, *, datagram: bool) -> bytes:
-        try:
-            question = dns.read_question(message)
-        except BadMessage:
-            return dns.failure(message, Code.FORMAT_ERROR)
-        if question.opcode:
-            return dns.failure(message, Code.NOT_IMPLEMENTED)
-        found = zone.look_up(self._services, question.name, question.type)
-        if found is None:
-            asked = await self._ask_upstream(message, datagram=datagram)
-            return asked or dns.response(question, Code.FAILED)
-        records = found.records
-        if found.alias:
-            records += await self._addresses(question, found.alias)
-        # Without one, a resolver would ask again and again for what is not there.
-        authority = () if records else (dns.soa(zone.DOMAIN),)
-        limit = question.limit if datagram else None
-        return dns.response(question, found.code, records, authority, limit=limit)
+        query = _read(message)
+        if query is None or query.flags & Flag.QR:
+            return _refusal(message)
+        reply = messages.make_response(query, recursion_available=True, our_payload=_LIMIT)
+        if query.opcode() is not Opcode.QUERY:
+            reply.set_rcode(Rcode.NOTIMP)
+        elif not _is_one_question(query):
+            return _refusal(message)
+        elif not await self._fill(reply):
+            forwarded = await self._ask_upstream(message, datagram=datagram)
+            if forwarded:
+                return forwarded
+            reply.set_rcode(Rcode.SERVFAIL)
+        limit = min(max(query.payload, _PLAIN_LIMIT), _LIMIT) if datagram else _STREAM_LIMIT
+        return reply.to_wire(max_size=limit, prefer_truncation=True)
 
-    async def _addresses(self, question: Question, name: str) -> tuple[dns.Record, ...]:
-        """What a name outside of the cluster stands for."""
-        if question.type not in (Type.A, Type.AAAA):
+    async def _fill(self, reply: Message) -> bool:
+        """Answer from the cluster's names; False for a name that is not the cluster's."""
+        (question,) = reply.question
+        name = question.name.to_text(omit_final_dot=True).lower()
+        found = zone.look_up(self._services, name, question.rdtype)
+        if found is None:
+            return False
+        reply.flags |= Flag.AA
+        reply.set_rcode(found.code)
+        reply.answer += _sets(question.name, found.records)
+        if found.alias:
+            behind = found.behind
+            if behind is None:
+                behind = await self._addresses(found.alias, question.rdtype)
+            reply.answer += _sets(dns_name.from_text(found.alias), behind)
+        if not reply.answer:
+            # Without one, a resolver would ask again and again for what is not there.
+            reply.authority.append(_AUTHORITY)
+        return True
+
+    async def _addresses(self, name: str, type: RdataType) -> tuple[Rdata, ...]:
+        """The addresses of a name outside of the cluster."""
+        if type not in (RdataType.A, RdataType.AAAA):
             return ()
-        header = struct.pack("!6H", question.id, 0x0100, 1, 0, 0, 0)
-        query = header + dns.encode_name(name) + struct.pack("!HH", question.type, 1)
-        asked = await self._ask_upstream(query, datagram=True)
-        try:
-            found = dns.read_records(asked) if asked else []
-        except BadMessage:
+        query = messages.make_query(name, type)
+        reply = _read(await self._ask_upstream(query.to_wire(), datagram=True))
+        if reply is None:
             return ()
-        return tuple(dns.Record(one.type, one.data, name, one.ttl) for one in found)
+        return tuple(
+            record for records in reply.answer for record in records if record.rdtype is type
+        )
 
     async def _ask_upstream(self, message: bytes, *, datagram: bool) -> bytes:
         """Empty when no other server answers."""
@@ -123,6 +169,34 @@ class DnsServer:
             except (TimeoutError, OSError, asyncio.IncompleteReadError):
                 continue
         return b""
+
+
+def _read(message: bytes) -> Message | None:
+    if len(message) > _LONGEST_MESSAGE:
+        return None
+    try:
+        return messages.from_wire(message, ignore_trailing=True)
+    except DNSException:
+        return None
+
+
+def _is_one_question(query: Message) -> bool:
+    classes = [question.rdclass for question in query.question]
+    return classes in ([RdataClass.IN], [RdataClass.ANY])
+
+
+def _refusal(message: bytes) -> bytes:
+    """The answer to a message of which only the id could be read."""
+    reply = Message(id=int.from_bytes(message[:2].ljust(2, b"\0"), "big"))
+    reply.flags = Flag.QR
+    reply.set_rcode(Rcode.FORMERR)
+    return reply.to_wire()
+
+
+def _sets(name: dns_name.Name, records: Iterable[Rdata]) -> list[rrset.RRset]:
+    """Records of one type as a section of a message holds them."""
+    listed = list(records)
+    return [rrset.from_rdata(name, zone.TTL, *listed)] if listed else []
 
 
 class _Datagrams(asyncio.DatagramProtocol):

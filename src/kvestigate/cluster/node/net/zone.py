@@ -2,38 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from socket import AF_INET, inet_pton
 
+from dns import name as dns_name
+from dns.rcode import Rcode
+from dns.rdata import Rdata
+from dns.rdataclass import RdataClass
+from dns.rdatatype import RdataType
+from dns.rdtypes.ANY.CNAME import CNAME
+from dns.rdtypes.ANY.PTR import PTR
+from dns.rdtypes.IN.A import A
+from dns.rdtypes.IN.SRV import SRV
+
 from kvestigate.client.informer import Key
-from kvestigate.cluster.node.net import dns_message as dns
-from kvestigate.cluster.node.net.dns_message import Code, Record, Type
 from kvestigate.cluster.node.net.services import Services
 from kvestigate.kube.views.network import Endpoint, Service
 
 DOMAIN = "cluster.local"
+TTL = 5
+"""Seconds for which an answer, or its absence, may be remembered."""
 _REVERSE = ".in-addr.arpa"
+_IN = RdataClass.IN
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What there is under a name; `records` may be empty for the type that was asked for."""
+    """What a name of the cluster stands for."""
 
-    code: Code
-    records: tuple[Record, ...] = ()
+    code: Rcode
+    records: tuple[Rdata, ...] = ()
+    """Those of the type that was asked for; none if the name has only others."""
     alias: str = ""
-    """A name outside of the cluster that this one stands for: its addresses are to be added."""
+    """The name that an ExternalName Service stands for."""
+    behind: tuple[Rdata, ...] | None = ()
+    """The records of `alias`; None where other name servers have to be asked for them."""
 
 
-NOTHING = Found(Code.NO_SUCH_NAME)
+NOTHING = Found(Rcode.NXDOMAIN)
 
 
-def look_up(services: Services, name: str, type: int) -> Found | None:
+def look_up(services: Services, name: str, type: RdataType) -> Found | None:
     """None for names that are not the cluster's."""
     if name.endswith(_REVERSE):
         target = _reverse(services, name)
-        return None if target is None else _found(type, dns.named(Type.PTR, target))
+        return None if target is None else _found(type, PTR(_IN, RdataType.PTR, _name(target)))
     if name != DOMAIN and not name.endswith(f".{DOMAIN}"):
         return None
     labels = name.removesuffix(DOMAIN).rstrip(".").split(".")
@@ -43,7 +57,7 @@ def look_up(services: Services, name: str, type: int) -> Found | None:
         case [dashed, _, "pod"]:
             return _pod(dashed, type)
         case [""] | ["svc"] | ["pod"] | [_, "pod"]:
-            return Found(Code.OK)
+            return Found(Rcode.NOERROR)
     return NOTHING
 
 
@@ -51,10 +65,10 @@ def service_name(key: Key) -> str:
     return f"{key.name}.{key.namespace}.svc.{DOMAIN}"
 
 
-def _in_namespace(services: Services, rest: list[str], namespace: str, type: int) -> Found:
+def _in_namespace(services: Services, rest: list[str], namespace: str, type: RdataType) -> Found:
     if not rest:
         known = any(key.namespace == namespace for key in services.by_key)
-        return Found(Code.OK) if known else NOTHING
+        return Found(Rcode.NOERROR) if known else NOTHING
     key = Key(namespace, rest[-1])
     service = services.by_key.get(key)
     if service is None:
@@ -71,24 +85,27 @@ def _in_namespace(services: Services, rest: list[str], namespace: str, type: int
     return NOTHING
 
 
-def _service(services: Services, key: Key, service: Service, type: int) -> Found:
+def _service(services: Services, key: Key, service: Service, type: RdataType) -> Found:
     if not _headless(service):
-        return _found(type, dns.a(service.spec.cluster_ip))
+        return _found(type, _a(service.spec.cluster_ip))
     endpoints = services.ready_endpoints(key)
-    records = [dns.a(ip) for ip in dict.fromkeys(map(_ip, endpoints)) if _is_four(ip)]
-    return _found(type, *records) if records else NOTHING
+    return _addresses(endpoints, type)
 
 
-def _host(services: Services, key: Key, service: Service, host: str, type: int) -> Found:
+def _host(services: Services, key: Key, service: Service, host: str, type: RdataType) -> Found:
     if not _headless(service):
         return NOTHING
     matching = [one for one in services.ready_endpoints(key) if _hostname(one) == host]
-    records = [dns.a(ip) for ip in dict.fromkeys(map(_ip, matching)) if _is_four(ip)]
+    return _addresses(matching, type)
+
+
+def _addresses(endpoints: Iterable[Endpoint], type: RdataType) -> Found:
+    records = [_a(ip) for ip in dict.fromkeys(map(_ip, endpoints)) if _is_four(ip)]
     return _found(type, *records) if records else NOTHING
 
 
 def _ports(
-    services: Services, key: Key, service: Service, name: str, protocol: str, type: int
+    services: Services, key: Key, service: Service, name: str, protocol: str, type: RdataType
 ) -> Found:
     port = next(
         (one for one in service.spec.ports if one.name == name and one.protocol == protocol), None
@@ -96,10 +113,10 @@ def _ports(
     if port is None:
         return NOTHING
     if not _headless(service):
-        return _found(type, dns.srv(port.port, service_name(key), weight=100))
+        return _found(type, _srv(port.port, service_name(key), weight=100))
     behind = services.backends(key, port)
     records = [
-        dns.srv(
+        _srv(
             one.address.port,
             f"{_hostname(one.endpoint)}.{service_name(key)}",
             weight=max(100 // len(behind), 1),
@@ -109,28 +126,26 @@ def _ports(
     return _found(type, *records) if records else NOTHING
 
 
-def _external(services: Services, service: Service, type: int) -> Found:
+def _external(services: Services, service: Service, type: RdataType) -> Found:
     """An alias; a name of the cluster behind it is followed, another one is left to upstream."""
     target = service.spec.external_name.rstrip(".").lower()
-    alias = dns.named(Type.CNAME, target)
-    if type == Type.CNAME:
-        return Found(Code.OK, (alias,))
-    behind = None
+    alias = CNAME(_IN, RdataType.CNAME, _name(target))
+    if type is RdataType.CNAME:
+        return Found(Rcode.NOERROR, (alias,))
     if not target.endswith(f".{DOMAIN}"):
-        return Found(Code.OK, (alias,), alias=target)
+        return Found(Rcode.NOERROR, (alias,), target, behind=None)
     owner = target.removesuffix(f".svc.{DOMAIN}").split(".")
     followed = services.by_key.get(Key(owner[-1], owner[-2])) if len(owner) > 1 else None
+    behind = None
     if followed is not None and followed.spec.type != "ExternalName":
         behind = look_up(services, target, type)
-    records = behind.records if behind is not None else ()
-    named = (Record(one.type, one.data, target, one.ttl) for one in records)
-    return Found(Code.OK, (alias, *named))
+    return Found(Rcode.NOERROR, (alias,), target, behind.records if behind is not None else ())
 
 
-def _pod(dashed: str, type: int) -> Found:
+def _pod(dashed: str, type: RdataType) -> Found:
     """`10-244-1-2.NAMESPACE.pod`: the address itself, written as a name."""
     ip = dashed.replace("-", ".")
-    return _found(type, dns.a(ip)) if _is_four(ip) and ip.count(".") == 3 else NOTHING
+    return _found(type, _a(ip)) if _is_four(ip) and ip.count(".") == 3 else NOTHING
 
 
 def _reverse(services: Services, name: str) -> str | None:
@@ -150,9 +165,22 @@ def _all_endpoints(services: Services) -> Iterator[tuple[Key, Endpoint]]:
             yield key, endpoint
 
 
-def _found(type: int, *records: Record) -> Found:
+def _found(type: RdataType, *records: Rdata) -> Found:
     """The name is there; of its records those of the type that was asked for."""
-    return Found(Code.OK, tuple(one for one in records if type in (one.type, Type.ANY)))
+    wanted = tuple(record for record in records if type in (record.rdtype, RdataType.ANY))
+    return Found(Rcode.NOERROR, wanted)
+
+
+def _a(ip: str) -> A:
+    return A(_IN, RdataType.A, ip)
+
+
+def _srv(port: int, target: str, *, weight: int) -> SRV:
+    return SRV(_IN, RdataType.SRV, 0, weight, port, _name(target))
+
+
+def _name(text: str) -> dns_name.Name:
+    return dns_name.from_text(text)
 
 
 def _headless(service: Service) -> bool:
