@@ -11,10 +11,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvestigate.cluster.node.pods.grpc_health import NoHealth, Serving, check, frame, request
+from kvestigate.cluster.node.pods.grpc_health import NoHealth, Serving, check
 
 SETTINGS, HEADERS, DATA, RST, PING, GOAWAY = 4, 1, 0, 3, 6, 7
 END, END_HEADERS, ACK = 1, 4, 1
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+
+
+def frame(kind: int, content: bytes = b"", flags: int = 0, stream: int = 0) -> bytes:
+    return struct.pack(">I", len(content))[1:] + struct.pack(">BBI", kind, flags, stream) + content
+
+
+def header(name: bytes, value: bytes) -> bytes:
+    """As it goes over the wire without a table of headers."""
+    return b"\0" + bytes((len(name),)) + name + bytes((len(value),)) + value
+
+
+OK = frame(HEADERS, b"\x88", END_HEADERS, 1)
+"""`:status 200`, and more to come."""
+
+
+def failed(status: bytes) -> bytes:
+    """A call that ends with its headers."""
+    return frame(HEADERS, b"\x88" + header(b"grpc-status", status), END_HEADERS | END, 1)
 
 
 def message(content: bytes, packed: int = 0) -> bytes:
@@ -28,10 +47,21 @@ def answer(status: int) -> bytes:
         frame(SETTINGS, b"\0\3\0\0\0\x64")
         + frame(SETTINGS, b"", ACK)
         + frame(PING, b"12345678")
-        + frame(HEADERS, b"\x88", END_HEADERS, 1)
+        + OK
         + frame(DATA, message(content), 0, 1)
-        + frame(HEADERS, b"\x00", END_HEADERS | END, 1)
+        + frame(HEADERS, header(b"grpc-status", b"0"), END_HEADERS | END, 1)
     )
+
+
+def has_request(heard: bytearray) -> bool:
+    """Whether the frame has come that ends the client's stream."""
+    at = len(PREFACE)
+    while len(heard) >= at + 9:
+        kind, flags = heard[at + 3 : at + 5]
+        if kind == DATA and flags & END:
+            return True
+        at += 9 + int.from_bytes(heard[at : at + 3], "big")
+    return False
 
 
 @asynccontextmanager
@@ -41,7 +71,7 @@ async def server(says: bytes, heard: bytearray) -> AsyncIterator[int]:
     served: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while b"Health/Check" not in heard:
+        while not has_request(heard):
             heard.extend(await reader.read(4096))
         writer.write(says)
         writer.write_eof()
@@ -61,7 +91,7 @@ async def test_a_server_tells_its_health(health: Serving) -> None:
     heard = bytearray()
     async with server(answer(health.value), heard) as port:
         assert await check("127.0.0.1", port, "a.Service") is health
-    assert bytes(heard).startswith(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+    assert bytes(heard).startswith(PREFACE)
     assert b"\x0a\x09a.Service" in heard
 
 
@@ -70,12 +100,15 @@ async def test_a_server_tells_its_health(health: Serving) -> None:
     [
         (b"", "closed the connection"),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak HTTP/2"),
-        (frame(HEADERS, b"\x88", END_HEADERS | END, 1), "knows no health"),
+        (frame(HEADERS, b"\x88", END_HEADERS | END, 1), "without a health, grpc-status missing"),
+        (failed(b"5"), "does not know this service"),
+        (failed(b"12"), "does not implement the grpc health protocol"),
+        (failed(b"14"), "without a health, grpc-status 14"),
         (frame(RST, b"\0\0\0\1", 0, 1), "refused"),
         (frame(GOAWAY, b"\0" * 8), "refused"),
-        (frame(DATA, message(b"\x08\x01", packed=1), END, 1), "is no health"),
-        (frame(DATA, message(b"\x08\x09"), END, 1), "is no health"),
-        (frame(DATA, b"\0", END, 1), "is no health"),
+        (OK + frame(DATA, message(b"\x08\x01", packed=1), END, 1), "not a HealthCheckResponse"),
+        (OK + frame(DATA, message(b"\x08\x09"), END, 1), "not a HealthCheckResponse"),
+        (OK + frame(DATA, b"\0", END, 1), "not a HealthCheckResponse"),
     ],
 )
 async def test_a_server_that_does_not_tell(says: bytes, why: str) -> None:
@@ -97,5 +130,8 @@ def test_any_answer_is_a_health_or_none(says: bytes) -> None:
     assert asyncio.run(ask()) in (None, *Serving)
 
 
-def test_a_long_name_is_asked_for_whole() -> None:
-    assert b"\x0a\xac\x02" + b"s" * 300 in request("h:1", "s" * 300)
+async def test_a_long_name_is_asked_for_whole() -> None:
+    heard = bytearray()
+    async with server(answer(1), heard) as port:
+        await check("127.0.0.1", port, "s" * 300)
+    assert b"\x0a\xac\x02" + b"s" * 300 in heard

@@ -249,10 +249,11 @@ print("up", flush=True)
 while True:
     with server.accept()[0] as peer:
         asked = b""
-        while b"Health/Check" not in asked:
+        while not asked.endswith((b"good", b"bad")):
             asked += peer.recv(9999)
-        status = 1 if b"good" in asked else 2
-        peer.sendall(frame(4) + frame(0, bytes((0, 0, 0, 0, 2, 8, status)), 1, 1))
+        status = 1 if asked.endswith(b"good") else 2
+        ok = frame(1, b"\\x88", 4, 1)
+        peer.sendall(frame(4) + ok + frame(0, bytes((0, 0, 0, 0, 2, 8, status)), 1, 1))
         peer.recv(9999)
 """
 

@@ -1,30 +1,28 @@
-"""Asking a server for its health in gRPC's own way: one call of HTTP/2, and no more of it.
-
-Answers are read from their data alone. The headers around it are compressed against a table that
-both sides keep; what they could add is why a server that tells no health tells none.
-"""
+"""Asking a server for its health in gRPC's own way: one unary call over HTTP/2 (h2)."""
 
 from __future__ import annotations
 
 import asyncio
 import enum
 import struct
-from dataclasses import dataclass, field
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import (
+    ConnectionTerminated,
+    DataReceived,
+    ResponseReceived,
+    StreamEnded,
+    StreamReset,
+    TrailersReceived,
+)
+from h2.exceptions import ProtocolError
 
 METHOD = "/grpc.health.v1.Health/Check"
-_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-_LONGEST_FRAME = 16 * 1024
-_END_STREAM, _END_HEADERS, _ACK = 0x1, 0x4, 0x1
-_STREAM = 1
-
-
-class _Kind(enum.IntEnum):
-    DATA = 0
-    HEADERS = 1
-    RST_STREAM = 3
-    SETTINGS = 4
-    PING = 6
-    GOAWAY = 7
+_PIECE = 16 * 1024
+_LONGEST_FRAME = 9 + _PIECE
+_NOT_FOUND, _UNIMPLEMENTED = "5", "12"
+"""Values of the trailer `grpc-status`."""
 
 
 class Serving(enum.Enum):
@@ -35,107 +33,89 @@ class Serving(enum.Enum):
 
 
 class NoHealth(Exception):
-    """A server that does not tell; the message says what it did instead."""
-
-
-@dataclass(slots=True)
-class _Answer:
-    data: bytearray = field(default_factory=bytearray)
-    over: bool = False
+    """The server did not answer the health check; the message says what it did instead."""
 
 
 async def check(host: str, port: int, service: str) -> Serving:
     """What a server says of `service`, or of itself for an empty name. OSError, `NoHealth`."""
     reader, writer = await asyncio.open_connection(host, port)
     try:
-        writer.write(request(f"{host}:{port}", service))
-        answer = _Answer()
-        while not answer.over:
-            await _read_frame(reader, writer, answer)
-        return _health(bytes(answer.data))
-    except asyncio.IncompleteReadError:
-        raise NoHealth("the server closed the connection") from None
+        return await _call(reader, writer, f"{host}:{port}", service)
+    except ProtocolError:
+        raise NoHealth("the server does not speak HTTP/2") from None
     finally:
         writer.close()
 
 
-def request(authority: str, service: str) -> bytes:
-    """All that is sent of our own accord."""
-    # The numbers are places in the table of headers that everybody knows.
-    headers = (
-        b"\x83\x86"  # POST, http
-        + b"\x04" + _text(METHOD)
-        + b"\x01" + _text(authority)
-        + b"\x0f\x10" + _text("application/grpc")
-        + b"\x0f\x2b" + _text("kube-probe/1.36")
-        + b"\x00" + _text("te") + _text("trailers")
-    )  # fmt: skip
+async def _call(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, authority: str, service: str
+) -> Serving:
+    # The window is never widened, so a server can send at most 64 KiB of data.
+    connection = H2Connection(H2Configuration(client_side=True))
+    _send_request(connection, authority, service)
+    writer.write(connection.data_to_send())
+    data = status = b""
+    unread = 0
+    while unread <= _LONGEST_FRAME and (received := await reader.read(_PIECE)):
+        events = connection.receive_data(received)
+        unread = 0 if events else unread + len(received)
+        for event in events:
+            match event:
+                case ResponseReceived() | TrailersReceived():
+                    status = dict(event.headers).get(b"grpc-status", status)
+                case DataReceived():
+                    data += event.data
+                case StreamEnded():
+                    return _health(data, status.decode("latin-1"))
+                case StreamReset() | ConnectionTerminated():
+                    raise NoHealth("the server refused the call")
+        writer.write(connection.data_to_send())
+    if unread:
+        raise NoHealth("the server does not speak HTTP/2")
+    raise NoHealth("the server closed the connection")
+
+
+def _send_request(connection: H2Connection, authority: str, service: str) -> None:
+    connection.initiate_connection()
+    stream = connection.get_next_available_stream_id()
+    headers = [
+        (":method", "POST"),
+        (":scheme", "http"),
+        (":path", METHOD),
+        (":authority", authority),
+        ("content-type", "application/grpc"),
+        ("user-agent", "kube-probe/1.36"),
+        ("te", "trailers"),
+    ]
+    connection.send_headers(stream, headers)
     name = service.encode()
     message = b"\x0a" + _varint(len(name)) + name if name else b""
-    return (
-        _PREFACE
-        + frame(_Kind.SETTINGS)
-        + frame(_Kind.HEADERS, headers, _END_HEADERS, _STREAM)
-        + frame(_Kind.DATA, struct.pack(">BI", 0, len(message)) + message, _END_STREAM, _STREAM)
-    )
+    connection.send_data(stream, struct.pack(">BI", 0, len(message)) + message, end_stream=True)
 
 
-def frame(kind: int, content: bytes = b"", flags: int = 0, stream: int = 0) -> bytes:
-    return struct.pack(">I", len(content))[1:] + struct.pack(">BBI", kind, flags, stream) + content
-
-
-async def _read_frame(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: _Answer
-) -> None:
-    head = await reader.readexactly(9)
-    length = int.from_bytes(head[:3], "big")
-    kind, flags, stream = struct.unpack(">BBI", head[3:])
-    if length > _LONGEST_FRAME:
-        raise NoHealth("the server does not speak HTTP/2")
-    content = await reader.readexactly(length)
-    if kind in (_Kind.SETTINGS, _Kind.PING):
-        if not flags & _ACK:
-            echo = content if kind == _Kind.PING else b""
-            writer.write(frame(kind, echo, _ACK))
-    elif kind == _Kind.GOAWAY or (kind == _Kind.RST_STREAM and stream == _STREAM):
-        raise NoHealth("the server refused the call")
-    elif kind in (_Kind.DATA, _Kind.HEADERS) and stream == _STREAM:
-        if kind == _Kind.DATA:
-            answer.data += content
-        answer.over = bool(flags & _END_STREAM)
-
-
-def _health(data: bytes) -> Serving:
+def _health(data: bytes, status: str) -> Serving:
     """One message: whether it is compressed, its length, and a field or nothing."""
+    if status == _NOT_FOUND:
+        raise NoHealth("the server does not know this service")
+    if status == _UNIMPLEMENTED:
+        raise NoHealth("the server does not implement the grpc health protocol")
     if not data:
-        raise NoHealth(
-            "the server knows no health of it, or does not implement the health protocol"
-        )
+        raise NoHealth(f"the server answered without a health, grpc-status {status or 'missing'}")
     try:
-        packed, length = struct.unpack_from(">BI", data)
+        compressed, length = struct.unpack_from(">BI", data)
         message = data[5 : 5 + length]
-        if packed or (message and (len(message) != 2 or message[0] != 0x08)):
+        if compressed or (message and (len(message) != 2 or message[0] != 0x08)):
             raise ValueError
         return Serving(message[1] if message else 0)
     except (ValueError, struct.error):
-        raise NoHealth("the server's answer is no health") from None
-
-
-def _text(value: str) -> bytes:
-    content = value.encode()
-    return _integer(len(content), 7) + content
-
-
-def _integer(value: int, bits: int) -> bytes:
-    """As headers hold numbers: in the low bits of a byte, and what does not fit after it."""
-    most = (1 << bits) - 1
-    return bytes((value,)) if value < most else bytes((most,)) + _varint(value - most)
+        raise NoHealth("the server's answer is not a HealthCheckResponse") from None
 
 
 def _varint(value: int) -> bytes:
-    found = bytearray()
+    """A length as protocol buffers write it."""
+    written = bytearray()
     while value > 0x7F:
-        found.append(value & 0x7F | 0x80)
+        written.append(value & 0x7F | 0x80)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    written.append(value)
+    return bytes(written)
