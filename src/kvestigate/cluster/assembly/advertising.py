@@ -1,8 +1,9 @@
-"""Where the cluster says that its API server is: the endpoints of the `kubernetes` Service."""
+"""Where the cluster's API server listens, and what the `kubernetes` Service says about it."""
 
 from __future__ import annotations
 
 import socket
+from random import Random
 from typing import Any
 
 from kvestigate.client.api import Api
@@ -13,6 +14,9 @@ _SLICES = builtins.resource("endpointslices")
 _ENDPOINTS = builtins.resource("endpoints")
 _FAR_AWAY = ("192.0.2.1", 9)
 """An address for documentation: nothing is ever sent to it."""
+_LASTING_PORTS = range(15_000, 32_000)
+"""Below the ports that systems hand out to clients, which would take ours between two starts."""
+_TRIES = 20
 
 
 async def advertise(api: Api, address: str, port: int) -> None:
@@ -60,3 +64,14 @@ def own_address() -> str | None:
             return None
         address: str = probe.getsockname()[0]
         return None if address.startswith("127.") else address
+
+
+def lasting_port(address: str, random: Random) -> int:
+    """A port that is free and likely to be free again later; 0, any one, if none is found."""
+    for port in random.sample(_LASTING_PORTS, _TRIES):
+        try:
+            with socket.create_server((address, port)):
+                return port
+        except OSError:  # somebody else's
+            continue
+    return 0

@@ -16,12 +16,11 @@ from kvestigate.aio.clock import WALL
 from kvestigate.aio.turns import Turns
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
-from kvestigate.cluster.assembly.advertising import advertise, own_address
+from kvestigate.cluster.assembly.advertising import advertise, lasting_port, own_address
 from kvestigate.cluster.assembly.directory import ClusterDirectory, Shape
 from kvestigate.cluster.assembly.metrics.api import API_SERVICE, AVAILABLE, metrics_group
 from kvestigate.cluster.assembly.metrics.scrape import Scraper
 from kvestigate.cluster.assembly.population import populated
-from kvestigate.cluster.assembly.ports import lasting_port
 from kvestigate.cluster.controllers.registry import CONTROLLERS
 from kvestigate.cluster.controllers.rootca import RootCertificateController
 from kvestigate.cluster.controllers.runtime import Factory, Manager

@@ -16,6 +16,6 @@ passes through them:
 - `gpu`: simulated GPUs: which container holds which, and what `nvidia-smi` says
 - `spec`: what a pod asks for, read and resolved. Pure.
 
-What happens to a pod is decided by pure functions (`pods.lifecycle`, `pods.status`,
-`spec.qos`); everything else carries that out.
+What happens to a pod is decided by pure functions (`pods.lifecycle`, `pods.status`);
+everything else carries that out.
 """

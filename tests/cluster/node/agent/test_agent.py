@@ -53,7 +53,7 @@ async def test_a_node_registers_with_what_it_has(api: Api, agent: Agent) -> None
     assert int(node["status"]["capacity"]["cpu"]) > 0
     ready = [one for one in node["status"]["conditions"] if one["type"] == "Ready"]
     assert [one["status"] for one in ready] == ["True"]
-    limits = agent._host.facts().limits
+    limits = agent.host.facts().limits
     assert ready[0]["message"].split("; ")[1:] == [
         part for one in limits for part in one.split("; ")
     ]

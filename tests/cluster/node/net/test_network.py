@@ -251,7 +251,7 @@ async def test_what_is_run_in_a_pod_has_its_view(agent: Agent, api: Api) -> None
     (worker,) = agent.workers.values()
     process = worker.processes["main"]
     argv = (PYTHON, "-c", ASK, f"{ip}:8080", "127.0.0.1:8080")
-    session = await agent._host.enter(process, argv, tty=False, stdin=False)
+    session = await agent.host.enter(process, argv, tty=False, stdin=False)
     said = b""
     async with asyncio.timeout(LONG):
         while (piece := await session.read()) is not None:

@@ -93,7 +93,7 @@ async def test_one_containers_end_is_not_the_others(api: Api, agent: Agent) -> N
 async def test_names_of_the_pods_own(api: Api, agent: Agent) -> None:
     aliases = [{"ip": "10.9.8.7", "hostnames": ["one.test", "two.test"]}]
     await ended(api, shell("getent hosts two.test; exit 0"), hostAliases=aliases)
-    if isinstance(agent._host, DirectoryHost):
+    if isinstance(agent.host, DirectoryHost):
         assert "hostAliases" in await told(api, "NotEnforced")
     else:
         assert (await logs(agent, "p")).split()[:2] == ["10.9.8.7", "one.test"]
@@ -180,7 +180,7 @@ async def test_the_hooks_of_sidecars_do_not_wait_for_the_others(api: Api, agent:
     )
     codes = [state_of(done, name)["terminated"]["exitCode"] for name in ("main", "s", "t")]
     assert codes == [0, 0, 0]
-    root = agent._host.volumes_root
+    root = agent.host.volumes_root
     assert root is not None
     order = root / running["metadata"]["uid"] / "x" / "order"
     assert order.read_text().split() == ["main", "t", "s"]

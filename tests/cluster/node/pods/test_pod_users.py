@@ -214,7 +214,7 @@ async def test_a_root_that_cannot_be_written_to(api: Api, agent: Agent) -> None:
     done = await ended(api, main, volumes=[{"name": "e", "emptyDir": {}}])
     assert state_of(done)["terminated"]["message"] == "words\n"
     said = (await logs(agent, "p")).splitlines()
-    if isinstance(agent._host, DirectoryHost):
+    if isinstance(agent.host, DirectoryHost):
         assert "readOnlyRootFilesystem" in await told(api, "NotEnforced")
     else:
         assert [line for line in said if "Read-only" not in line] == ["yes", "shm"]

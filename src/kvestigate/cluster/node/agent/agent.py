@@ -74,7 +74,7 @@ class Agent:
         self.workers: dict[str, PodWorker] = {}
         """By the pod's uid."""
         self._api = api
-        self._host = host
+        self.host = host
         self._clock = clock
         self._queue: WorkQueue[Key] = WorkQueue(clock=clock, last_retry=30.0)
         self._feed = feed or Feed(api, node=config.name)
@@ -115,7 +115,7 @@ class Agent:
             if self._server is not None:
                 await self._server.close(grace=_GOODBYE)
             await self._figures.aclose()
-            await self._host.close(keep=self.config.keep_pods)
+            await self.host.close(keep=self.config.keep_pods)
             if self._network is not None:
                 self._network.close()
 
@@ -126,20 +126,20 @@ class Agent:
             await asyncio.get_running_loop().create_future()
 
     async def _open(self) -> None:
-        await self._host.open()
+        await self.host.open()
         if self.config.serves:
-            kubelet = KubeletApi(self.config, self._host, self._clock, self.workers, self._dial)
+            kubelet = KubeletApi(self.config, self.host, self._clock, self.workers, self._dial)
             self._server = await serve(
                 kubelet.handle, host=self.config.address, port=self.config.port, tls=self._tls()
             )
         if self.config.gpus:
-            await self._host.install_gpus(self._devices.gpus)
+            await self.host.install_gpus(self._devices.gpus)
         await self._join_network()
-        facts = self._host.facts()
+        facts = self.host.facts()
         recorder = Recorder(self._api, self._clock)
         self._station = Station(
             api=self._api,
-            host=self._host,
+            host=self.host,
             clock=self._clock,
             config=self.config,
             recorder=recorder,
@@ -168,12 +168,12 @@ class Agent:
         for number in range(self.config.workers):
             self._supervisor.spawn(f"worker {number}", self._work())
         self._supervisor.spawn("heartbeat", presence.heartbeat())
-        if self._host.volumes_root is not None:
+        if self.host.volumes_root is not None:
             self._supervisor.spawn("volumes", self._refresh())
 
     async def _join_network(self) -> None:
         """Pods that are processes have a network, where the kernel lets us make one."""
-        directory = self._host.volumes_root
+        directory = self.host.volumes_root
         if directory is None or obstacle():
             return
         shared = self._shared_network
@@ -194,7 +194,7 @@ class Agent:
         return await self._station.dial(process, port)
 
     def _prepare(self) -> Preparation:
-        root = self._host.volumes_root
+        root = self.host.volumes_root
         if root is None:
             return SimulatedPreparation(self._devices)
         return RealPreparation(self._station, root, self._devices)
@@ -223,7 +223,7 @@ class Agent:
     async def _adopt(self) -> None:
         """Take over the runs that an earlier agent left, and end those of pods that are gone."""
         runs: dict[str, list[Process]] = {}
-        for process in sorted(await self._host.adopt(), key=lambda one: one.key.attempt):
+        for process in sorted(await self.host.adopt(), key=lambda one: one.key.attempt):
             runs.setdefault(process.key.pod_uid, []).append(process)
         known = {pod.metadata.uid: pod for pod in self._feed.pods_of(self.config.name)}
         for uid, one in known.items():
@@ -235,7 +235,7 @@ class Agent:
                 for process in processes:
                     process.kill()
                     await process.ended
-                await self._host.forget(uid)
+                await self.host.forget(uid)
                 continue
             worker = self._new_worker(pod)
             for process in processes:

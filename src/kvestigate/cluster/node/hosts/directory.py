@@ -235,9 +235,6 @@ class DirectoryHost:
         """Programs of the node that the machine has not."""
         return self._directory / "rootfs" / "usr" / "bin"
 
-    def dial_address(self, process: Process | None) -> str:
-        return "127.0.0.1"
-
     def _follow(self, process: DirectoryProcess) -> None:
         self._running[process.key.id] = process
         process.ended.add_done_callback(lambda _: self._running.pop(process.key.id, None))

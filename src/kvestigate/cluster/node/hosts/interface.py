@@ -104,7 +104,6 @@ class Launch:
     host_pid: bool = False
     shared_pids: bool = False
     """Whether the containers of the pod see each other's processes."""
-    privileged: bool = False
     ceiling: Ceiling = Ceiling()
     network: Network | None = None
     """None: the machine's, as it is."""
@@ -117,7 +116,6 @@ class Ending:
     """How a process ended."""
 
     code: int
-    signal: int = 0
     out_of_memory: bool = False
     at: float = 0.0
     message: str = ""
@@ -262,6 +260,3 @@ class Host(Protocol):
 
     def show_gpus(self, gpus: Sequence[Gpu]) -> None:
         """What `nvidia-smi` tells from now on."""
-
-    def dial_address(self, process: Process | None) -> str:
-        """The address at which a pod's ports are reached from this process."""

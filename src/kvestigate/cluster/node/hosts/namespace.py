@@ -321,9 +321,6 @@ class NamespaceHost:
     def show_gpus(self, gpus: Sequence[Gpu]) -> None:
         smi.write_state(self.volumes_root / smi.STATE, gpus)
 
-    def dial_address(self, process: Process | None) -> str:
-        return "127.0.0.1"
-
     # Reaching into the node.
 
     def _nsenter(self, pid: int, pids: str = "--pid") -> list[str]:

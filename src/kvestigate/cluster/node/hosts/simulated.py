@@ -159,18 +159,9 @@ class ScriptedSession:
 class SimulatedHost:
     """A node without a machine."""
 
-    def __init__(
-        self,
-        clock: Clock,
-        *,
-        cpu: int = 32,
-        memory: int = 128 * 1024**3,
-        scripts: Mapping[str, Script] | None = None,
-    ) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._cpu = cpu
-        self._memory = memory
-        self._scripts = {**SCRIPTS, **(scripts or {})}
+        self._scripts = dict(SCRIPTS)
         self._running: dict[str, SimulatedProcess] = {}
         self._gpus: tuple[Gpu, ...] = ()
 
@@ -194,8 +185,8 @@ class SimulatedHost:
             runtime=RUNTIME,
             boot_id="00000000-0000-0000-0000-000000000000",
             machine_id="0" * 32,
-            cpu=self._cpu,
-            memory=self._memory,
+            cpu=32,
+            memory=128 * 1024**3,
             disk=1024**4,
             limits=("nothing runs: containers are records on a clock",),
         )
@@ -262,9 +253,6 @@ class SimulatedHost:
     def _nvidia_smi(self, arguments: Sequence[str], env: Mapping[str, str]) -> tuple[int, str]:
         seen = smi.visible(self._gpus, env.get(VARIABLE))
         return smi.answer(arguments, seen, self._clock.now())
-
-    def dial_address(self, process: Process | None) -> str:
-        return "127.0.0.1"
 
 
 def lifetime(launch: Launch) -> tuple[float, int] | None:

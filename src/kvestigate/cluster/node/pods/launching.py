@@ -57,7 +57,6 @@ def launch(
         read_only_root=security.read_only_root_filesystem,
         host_pid=pod.spec.host_pid,
         shared_pids=pod.spec.share_process_namespace,
-        privileged=security.privileged,
         ceiling=ceiling(container),
         host_aliases=bool(pod.spec.host_aliases),
     )

@@ -20,8 +20,7 @@ from kvestigate.cluster.node.spec.environment import MissingReference, Reference
 from kvestigate.cluster.node.spec.pod import Container, Pod
 from kvestigate.cluster.node.volumes import making
 from kvestigate.cluster.node.volumes.making import Mountable, Volumes
-from kvestigate.cluster.node.volumes.sources import Sources
-from kvestigate.cluster.node.volumes.tokens import Tokens
+from kvestigate.cluster.node.volumes.sources import Sources, Tokens
 
 LAST_WORDS = 4096
 """Bytes of a termination message that are kept: its last ones."""

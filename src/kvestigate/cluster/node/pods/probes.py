@@ -31,11 +31,6 @@ class Tally:
         return False if self.failures >= self.failure_threshold else None
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeFailure:
-    message: str
-
-
 def initial_health(container: Container) -> Health:
     """Before the first probe: what is not probed is well, what is probed has to show it."""
     return Health(
@@ -45,7 +40,8 @@ def initial_health(container: Container) -> Health:
     )
 
 
-OnHealth = Callable[[str, Health, ProbeFailure | None], None]
+OnHealth = Callable[[str, Health, str], None]
+"""Told the container, its health, and the message of a probe that failed, else an empty one."""
 
 
 class Prober:
@@ -97,9 +93,9 @@ class Prober:
         await self._initial_delay(probe)
         while not self._held:
             failure = await self._attempt("Startup", probe)
-            verdict = tally.observe(failure is None)
+            verdict = tally.observe(not failure)
             if verdict:
-                self._update(Health(True, self._health.ready, True), None)
+                self._update(Health(True, self._health.ready, True), "")
                 return
             alive = verdict is not False
             self._update(Health(False, self._health.ready, alive), failure)
@@ -112,7 +108,7 @@ class Prober:
         await self._initial_delay(probe)
         while kind == "Readiness" or not self._held:
             failure = await self._attempt(kind, probe)
-            verdict = tally.observe(failure is None)
+            verdict = tally.observe(not failure)
             health = self._health
             if verdict is not None and kind == "Readiness":
                 health = Health(health.started, verdict, health.alive)
@@ -128,15 +124,16 @@ class Prober:
         until = self._process.started_at + probe.initial_delay_seconds
         await self._station.clock.sleep(max(0.0, until - self._station.clock.now()))
 
-    async def _attempt(self, kind: str, probe: Probe) -> ProbeFailure | None:
+    async def _attempt(self, kind: str, probe: Probe) -> str:
+        """Why the probe failed; empty when it succeeded."""
         try:
             async with asyncio.timeout(probe.timeout_seconds):
                 await self._act(probe)
         except ActionFailed as failure:
-            return ProbeFailure(f"{kind} probe failed: {failure}")
+            return f"{kind} probe failed: {failure}"
         except TimeoutError:
-            return ProbeFailure(f"{kind} probe failed: no answer in {probe.timeout_seconds} s")
-        return None
+            return f"{kind} probe failed: no answer in {probe.timeout_seconds} s"
+        return ""
 
     async def _act(self, probe: Probe) -> None:
         container, process = self._container, self._process
@@ -149,6 +146,6 @@ class Prober:
         elif probe.grpc is not None:
             await self._hooks.ask_health(process, probe.grpc)
 
-    def _update(self, health: Health, failure: ProbeFailure | None) -> None:
+    def _update(self, health: Health, failure: str) -> None:
         self._health = health
         self._tell(self._container.name, health, failure)

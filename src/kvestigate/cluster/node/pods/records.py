@@ -24,7 +24,6 @@ class Exit(msgspec.Struct, frozen=True):
     reason: str = ""
     """`Completed`, `Error`, `OOMKilled`, `ContainerCannotRun`"""
     message: str = ""
-    signal: int = 0
 
 
 class Run(msgspec.Struct, frozen=True):

@@ -74,7 +74,7 @@ class Station:
         if port == exporter.PORT and EXPORTS in process.env and not host:
             return await self.figures.address()
         if self.network is None:
-            return host or self.host.dial_address(process), port
+            return host or "127.0.0.1", port
         if host:
             return self.network.locate(host, port)
         return self.network.reach(process.key.pod_uid, port)

@@ -9,14 +9,16 @@ from typing import Any
 from kvestigate.cluster.node.pods import lifecycle
 from kvestigate.cluster.node.pods.lifecycle import Records
 from kvestigate.cluster.node.pods.records import NEVER_STARTED, ContainerRecord, Run, Stage
-from kvestigate.cluster.node.spec.pod import Container, Pod, is_ephemeral, is_sidecar
-from kvestigate.cluster.node.spec.qos import qos_class
+from kvestigate.cluster.node.spec.pod import Container, Pod, PodSpec, is_ephemeral, is_sidecar
+from kvestigate.kube import quantities
 from kvestigate.kube.times import text
 from kvestigate.kube.views.pods import ResourceRequirements
 
 CRASH_LOOP = "CrashLoopBackOff"
 MESSAGES = 12 * 1024
 """Bytes of termination messages in one status: each container has its equal share."""
+_COUNTED = ("cpu", "memory")
+"""The resources that a QoS class depends on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +191,6 @@ def _terminated(run: Run, room: int) -> dict[str, Any]:
     }
     if ending.message:
         ended["message"] = ending.message.encode()[:room].decode("utf-8", "ignore")
-    if ending.signal:
-        ended["signal"] = ending.signal
     return {"terminated": ended}
 
 
@@ -298,3 +298,28 @@ def _condition(
     if pod.metadata.generation:
         condition["observedGeneration"] = pod.metadata.generation
     return condition
+
+
+def qos_class(spec: PodSpec) -> str:
+    """`Guaranteed`, `Burstable` or `BestEffort`, by the CPU and memory asked for."""
+    asked = [one.resources for one in (*spec.containers, *spec.init_containers)]
+    if spec.resources is not None:
+        asked = [spec.resources]
+    if not any(_positive(one.requests) or _positive(one.limits) for one in asked):
+        return "BestEffort"
+    return "Guaranteed" if all(_guaranteed(one) for one in asked) else "Burstable"
+
+
+def _positive(amounts: dict[str, str]) -> bool:
+    return any(quantities.parse(amounts[name]) for name in _COUNTED if name in amounts)
+
+
+def _guaranteed(resources: ResourceRequirements) -> bool:
+    for name in _COUNTED:
+        limit = resources.limits.get(name)
+        if limit is None or not quantities.parse(limit):
+            return False
+        request = resources.requests.get(name)
+        if request is not None and quantities.parse(request) != quantities.parse(limit):
+            return False
+    return True

@@ -20,7 +20,7 @@ from kvestigate.cluster.node.pods.hooks import Hooks
 from kvestigate.cluster.node.pods.launching import ceiling
 from kvestigate.cluster.node.pods.lifecycle import Finish, Start, Stop
 from kvestigate.cluster.node.pods.preparing import NotMounted, Preparation
-from kvestigate.cluster.node.pods.probes import ProbeFailure, Prober, initial_health
+from kvestigate.cluster.node.pods.probes import Prober, initial_health
 from kvestigate.cluster.node.pods.records import (
     NEVER_STARTED,
     ContainerRecord,
@@ -289,10 +289,10 @@ class PodWorker:
         self._probers[container.name] = prober
         prober.start()
 
-    def _on_health(self, name: str, health: Health, failure: ProbeFailure | None) -> None:
+    def _on_health(self, name: str, health: Health, failure: str) -> None:
         record = self._records[name]
-        if failure is not None:
-            self._tell("Warning", "Unhealthy", failure.message, container=name)
+        if failure:
+            self._tell("Warning", "Unhealthy", failure, container=name)
         if record.health != health:
             self._records[name] = msgspec.structs.replace(record, health=health)
             self._station.wake(self.key)

@@ -1,1 +1,1 @@
-"""What a pod's spec asks for, without doing any of it: environment, command, QoS class. Pure."""
+"""What a pod's spec asks for, without doing any of it: its environment and its command. Pure."""

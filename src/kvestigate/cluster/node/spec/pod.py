@@ -118,7 +118,6 @@ class Lifecycle(View, frozen=True):
 
 
 class SecurityContext(View, frozen=True):
-    privileged: bool = False
     run_as_user: int | None = None
     run_as_group: int | None = None
     run_as_non_root: bool | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kvestigate.cluster.node.spec.pod import Pod, TokenSource
-from kvestigate.cluster.node.volumes.tokens import Tokens
+from kvestigate.cluster.node.volumes.sources import Tokens
 from tests.virtual_clock import VirtualClock
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from random import Random
 
-from kvestigate.cluster.assembly.ports import lasting_port
+from kvestigate.cluster.assembly.advertising import lasting_port
 
 ADDRESS = "127.0.0.1"
 

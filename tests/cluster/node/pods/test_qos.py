@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from kvestigate.cluster.node.pods.status import qos_class
 from kvestigate.cluster.node.spec.pod import PodSpec
-from kvestigate.cluster.node.spec.qos import qos_class
 
 BOTH = {"cpu": "1", "memory": "1Gi"}
 
