@@ -46,11 +46,16 @@ def test_a_cluster_comes_up_keeps_what_is_in_it_and_goes(invoke: Invoke, home: P
 
     again = invoke("up", "--name", "lab", "-o", "json")
     assert json.loads(again.out)["already"]
+    larger = invoke("up", "--name", "lab", "--nodes", "5")
+    assert (larger.code, "already running with nodes 2 instead of 5" in larger.err) == (2, True)
     assert "running" in invoke("status").out
     [listed] = json.loads(invoke("status", "-o", "json").out)["clusters"]
     assert (listed["name"], listed["running"]) == ("lab", True)
     other = invoke("down")
-    assert (other.code, "hint: there are: lab; --name says which" in other.err) == (2, True)
+    assert (other.code, "hint: choose an existing cluster with --name: lab" in other.err) == (
+        2,
+        True,
+    )
 
     assert invoke("down", "--name", "lab").code == 0
     assert "stopped" in invoke("status").out
@@ -66,7 +71,7 @@ def test_a_cluster_comes_up_keeps_what_is_in_it_and_goes(invoke: Invoke, home: P
     assert [node["metadata"]["uid"] for node in nodes["items"]] == uids
 
     assert invoke("down", "--name", "lab", "--delete").code == 0
-    assert "no clusters yet" in invoke("status").out
+    assert "no clusters on this machine" in invoke("status").out
     assert yaml.safe_load(config.read_text())["contexts"] == []
 
 
@@ -130,11 +135,15 @@ def test_a_cluster_is_made_from_a_scenario(invoke: Invoke, home: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (("up", "--scenario", "nope"), 2, 'there is no scenario "nope"'),
+        (("up", "--scenario", "nope"), 2, 'scenario "nope" does not exist'),
         (("up", "--scenario", "big", "--nodes", "3"), 2, "leave out --nodes"),
         (("scenario", "show", "./none.yaml"), 2, "./none.yaml: cannot be read"),
-        (("down", "--name", "nobody"), 2, 'error: there is no cluster "nobody"'),
-        (("up", "--name", "Not_A_Name"), 2, 'error: "Not_A_Name" cannot be the name of a cluster'),
+        (("down", "--name", "nobody"), 2, 'error: cluster "nobody" does not exist'),
+        (
+            ("up", "--name", "Not_A_Name"),
+            2,
+            'error: --name: "Not_A_Name" is not a valid cluster name',
+        ),
         (("up", "--nodes", "0"), 2, "0"),
         (("up", "--host", "vm"), 2, "vm"),
     ],
@@ -152,7 +161,7 @@ def test_a_cluster_that_cannot_start_says_why(invoke: Invoke, state: Path) -> No
     (cluster.plane / "pki").write_text("not a directory")
     outcome = invoke("up", "--name", "broken")
     assert outcome.code == 1
-    assert 'the cluster "broken" did not start' in outcome.err
+    assert 'cluster "broken" did not start' in outcome.err
 
 
 @pytest.mark.parametrize(
@@ -165,12 +174,15 @@ def test_a_state_directory_that_cannot_be_used_is_named(
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "taken"))
     outcome = invoke(*args)
     if args == ("status",):
-        assert (outcome.code, outcome.out) == (0, "no clusters yet: kvestigate up makes one\n")
+        assert (outcome.code, outcome.out) == (
+            0,
+            "no clusters on this machine; start one with: kvestigate up\n",
+        )
         return
     assert outcome.code == 2
     assert f"error: {home}/taken/kvestigate/clusters" in outcome.err
     assert "cannot be used: Not a directory" in outcome.err
-    assert "hint: point XDG_STATE_HOME at a directory that you may write to" in outcome.err
+    assert "hint: set XDG_STATE_HOME to a writable directory" in outcome.err
 
 
 def test_a_cluster_whose_context_nobody_can_keep_is_reached_by_its_own_file(
@@ -181,7 +193,7 @@ def test_a_cluster_whose_context_nobody_can_keep_is_reached_by_its_own_file(
     assert outcome.code == 3
     assert f"cannot add the cluster's context: {home}/.kube/config: " in outcome.err
     own = state / "kvestigate" / "clusters" / "lab" / "plane" / "admin.kubeconfig"
-    assert f"the cluster runs, and --kubeconfig {own} reaches it" in outcome.err
+    assert f"the cluster is running: use --kubeconfig {own}" in outcome.err
     assert invoke("namespaces", "--kubeconfig", str(own)).code == 0
 
 

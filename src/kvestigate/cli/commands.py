@@ -180,13 +180,13 @@ KVESTIGATE: tuple[Entry, ...] = (
     Entry(
         "demo",
         "kvestigate.cli.demo:demo",
-        "From nothing to a GPU fleet, a job that ran on it, and what is wrong with it.",
+        "Start a simulated GPU cluster, run a job on every node, and show the audit.",
         LOCAL,
     ),
     Entry(
         "down",
         "kvestigate.cli.local:down",
-        "Stop a cluster and its pods; what is in it is kept for the next `up`.",
+        "Stop a cluster and its pods; its objects are kept for the next `up`.",
         LOCAL,
     ),
     Entry(
@@ -198,7 +198,7 @@ KVESTIGATE: tuple[Entry, ...] = (
     Entry(
         "scenario",
         "kvestigate.cli.scenario:scenario",
-        "Clusters with something going on in them, to try things on.",
+        "Ready-made clusters, healthy and broken, to try commands on.",
         LOCAL,
     ),
     Entry(

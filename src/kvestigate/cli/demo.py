@@ -1,4 +1,4 @@
-"""`kvestigate demo`: a cluster, a job in it, and what the audit says of it."""
+"""`kvestigate demo`: a cluster, a job in it, and the findings of the audit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Demo:
-    """Everything that was shown, for those who want it as JSON."""
+    """Everything that the command shows, as JSON."""
 
     cluster: Started
     demonstration: Demonstration
@@ -33,17 +33,17 @@ class Demo:
 
 @command("demo", examples=("kvestigate demo",))
 def demo(options: GlobalOptions) -> Coroutine[Any, Any, None]:
-    """From nothing to a GPU fleet, a job that ran on it, and what is wrong with it.
+    """Start a simulated GPU cluster, run a job on every node, and show the audit.
 
-    The cluster is called demo and stays up; `kvestigate down --name demo --delete` ends it.
+    The cluster is named demo and keeps running; `kvestigate down --name demo --delete` deletes it.
     """
     from kvestigate.cluster.assembly.clusters import up
     from kvestigate.cluster.assembly.demo import NAME, SCENARIO
     from kvestigate.cluster.scenarios.library import find
 
     # Before there is a loop: in a thread of it, Ctrl-C would not reach the start.
-    with waiting("starting a cluster of 8 nodes") as told:
-        started = up(os.environ, NAME, None, find(SCENARIO), told)
+    with waiting("starting a cluster of 8 nodes") as waited:
+        started = up(os.environ, NAME, None, find(SCENARIO), waited)
     return _show(options, started)
 
 
@@ -55,19 +55,19 @@ async def _show(options: GlobalOptions, started: Started) -> None:
     from kvestigate.reports.aim import aimed
     from kvestigate.reports.audit import AuditOptions, collect
 
-    aloud = options.output == "table"
-    if aloud:
+    as_text = options.output == "table"
+    if as_text:
         emit(options, started, started_blocks)
     options = replace(options, context=started.context)
     access = access_of(options)
     async with connect(access) as api:
         with counting("running a job on every node"):
             seen = await demonstrate(api)
-    if aloud:
+    if as_text:
         click.echo()
         emit(options, seen, demonstration_blocks)
     audit = await collect(access, AuditOptions())
-    if aloud:
+    if as_text:
         click.echo()
         emit(options, aimed(audit, options.cluster_flags), _findings_blocks)
     else:

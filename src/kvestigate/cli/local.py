@@ -34,23 +34,23 @@ def name_option(function: F) -> F:
     ),
 )
 @name_option
-@click.option("--nodes", type=whole_number(1, 5000), help="How many; 3 for a new cluster.")
+@click.option("--nodes", type=whole_number(1, 5000), help="Number of nodes; a new cluster has 3.")
 @click.option(
     "--host",
     type=click.Choice(["auto", "namespace", "directory", "simulated"]),
-    help="What nodes are made of; auto takes the best that this machine allows.",
+    help="How nodes run pods; auto picks the best that this machine supports.",
 )
-@click.option("--gpus", type=whole_number(0, 64), help="Simulated GPUs on every node.")
+@click.option("--gpus", type=whole_number(0, 64), help="Simulated GPUs per node.")
 @click.option(
     "--gpu-model",
     type=click.Choice(["A100", "B200", "H100", "H200", "L4", "L40S", "RTX6000", "T4", "V100"]),
-    help="What they claim to be; H100 for a new cluster.",
+    help="Model of the GPUs; a new cluster has H100.",
 )
 @click.option(
     "--scenario",
     "scenario_name",
     metavar="NAME|FILE",
-    help="Make and fill a new cluster as a scenario says; `kvestigate scenario list` has some.",
+    help="Create a new cluster from a scenario; see `kvestigate scenario list`.",
 )
 def up(
     options: GlobalOptions,
@@ -63,8 +63,8 @@ def up(
 ) -> None:
     """Start a Kubernetes cluster on this machine: pods run as processes.
 
-    Needs no root, image or virtual machine. Its context is added to your kubeconfig. A cluster
-    that was there before comes back as it was, with everything in it.
+    Needs no root, container images or virtual machine. Adds a context to your kubeconfig. A
+    stopped cluster starts again with everything that was in it.
     """
     from msgspec import structs
 
@@ -73,32 +73,32 @@ def up(
     from kvestigate.cluster.assembly.rendering import started_blocks
     from kvestigate.errors import UsageError
 
-    told = {"nodes": nodes, "host": host, "gpus": gpus, "gpu_model": gpu_model}
-    given = {key: value for key, value in told.items() if value is not None}
+    flags_given = {"nodes": nodes, "host": host, "gpus": gpus, "gpu_model": gpu_model}
+    given = {key: value for key, value in flags_given.items() if value is not None}
     shape = None
     if scenario_name is not None:
         from kvestigate.cluster.scenarios.library import find
 
         if given:
             flags = ", ".join(f"--{key.replace('_', '-')}" for key in given)
-            raise UsageError(f"--scenario says what nodes there are: leave out {flags}")
-        with waiting(f'starting the cluster "{name}"') as tell:
+            raise UsageError(f"--scenario defines the nodes: leave out {flags}")
+        with waiting(f'starting cluster "{name}"') as tell:
             started = start(os.environ, name, None, find(scenario_name), tell)
         emit(options, started, started_blocks)
         return
     if given:
         cluster = ClusterDirectory(clusters_directory(os.environ), name)
         shape = structs.replace(cluster.read().shape if cluster.exists else Shape(), **given)
-    with waiting(f'starting the cluster "{name}"') as tell:
+    with waiting(f'starting cluster "{name}"') as tell:
         started = start(os.environ, name, shape, waiting=tell)
     emit(options, started, started_blocks)
 
 
 @command("down", examples=("kvestigate down", "kvestigate down --name lab --delete"))
 @name_option
-@click.option("--delete", is_flag=True, help="Forget the cluster and everything in it.")
+@click.option("--delete", is_flag=True, help="Delete the cluster and everything in it.")
 def down(options: GlobalOptions, name: str, delete: bool) -> None:
-    """Stop a cluster and its pods; what is in it is kept for the next `up`."""
+    """Stop a cluster and its pods; its objects are kept for the next `up`."""
     from kvestigate.cluster.assembly.clusters import down as stop
     from kvestigate.cluster.assembly.rendering import stopped_blocks
 

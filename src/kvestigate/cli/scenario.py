@@ -1,4 +1,4 @@
-"""`kvestigate scenario`: what clusters on this machine can be made from."""
+"""`kvestigate scenario`: the scenarios that `up` can create clusters from."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kvestigate.cli.output import emit, emit_list
 
 @group("scenario")
 def scenario() -> None:
-    """Clusters with something going on in them, to try things on."""
+    """Ready-made clusters, healthy and broken, to try commands on."""
 
 
 @command("list", into=scenario, examples=("kvestigate scenario list",))
 def list_(options: GlobalOptions) -> None:
-    """Show the scenarios that come with kvestigate."""
+    """List the scenarios that come with kvestigate."""
     from kvestigate.cluster.assembly.rendering import scenarios_blocks
     from kvestigate.cluster.scenarios.library import listed
 
@@ -30,7 +30,7 @@ def list_(options: GlobalOptions) -> None:
 )
 @click.argument("name", metavar="NAME|FILE")
 def show(options: GlobalOptions, name: str) -> None:
-    """Check a scenario and print it: a start for one of your own."""
+    """Validate a scenario and print it, as a start for your own."""
     from kvestigate.cluster.assembly.rendering import scenario_blocks
     from kvestigate.cluster.scenarios.library import checked, find
 

@@ -66,7 +66,7 @@ def test_a_broken_file_is_left_alone(tmp_path: Path, admin: Path) -> None:
     path.write_text("clusters: [")
     with pytest.raises(ConfigError, match="cannot add the cluster's context"):
         kubeconfig.merge(path, admin, "lab")
-    with pytest.raises(ConfigError, match="cannot take the cluster's context out"):
+    with pytest.raises(ConfigError, match="cannot remove the cluster's context"):
         kubeconfig.remove(path, "lab")
     assert path.read_text() == "clusters: ["
 
@@ -76,7 +76,7 @@ def test_a_context_stays_in_a_file_that_cannot_be_written(tmp_path: Path, admin:
     kubeconfig.merge(path, admin, "lab")
     long = tmp_path / ("x" * 252)  # no name is left for a lock beside it
     path.rename(long)
-    with pytest.raises(ConfigError, match=r"cannot take the cluster's context out: .*too long"):
+    with pytest.raises(ConfigError, match=r"cannot remove the cluster's context: .*too long"):
         kubeconfig.remove(long, "lab")
 
 
@@ -109,6 +109,6 @@ def test_a_lock_that_nobody_gives_back_is_named(
     monkeypatch.setattr(kubeconfig, "LOCK_SECONDS", 0.0)
     path = tmp_path / "config"
     path.with_name("config.lock").touch()
-    with pytest.raises(ConfigError, match=r"config\.lock is there: another program is writing"):
+    with pytest.raises(ConfigError, match=r"config\.lock exists: another program is writing"):
         kubeconfig.merge(path, admin, "lab")
     assert not path.exists()

@@ -38,7 +38,7 @@ def test_nodes_that_run_processes_are_refused(host: str) -> None:
         "apiVersion: kvestigate.dev/v1\nkind: Scenario\nmetadata: {name: mine}\n"
         f"spec: {{summary: of a test, nodes: [{{name: worker, host: {host}}}]}}\n"
     )
-    with pytest.raises(InputError, match=f"worker is to run processes .host: {host}."):
+    with pytest.raises(InputError, match=f"node worker has host: {host}, but"):
         node_objects(checked(Source("mine.yaml", text)))
 
 

@@ -187,20 +187,26 @@ nodes:
         ("nodes: [{count: many}]", "mine.yaml: spec.nodes[0].count: Expected `int`"),
         ("nodes: [{count: 0}]", "mine.yaml: spec.nodes[0].count: Expected `int` >= 1"),
         ("nodez: []", "mine.yaml: spec: Object contains unknown field `nodez`"),
-        ("nodes: [{count: 2, name: it}]", 'spec.nodes[0].name: "it" names 2 nodes'),
-        ("nodes: [{name: a}, {name: a}]", 'spec.nodes: "a" is given to two nodes'),
-        ("nodes: [{count: 3000}, {name: 'x{{n}}', count: 3000}]", "6000 nodes are more than 5000"),
-        ("nodes: [{gpus: {model: GTX}}]", 'spec.nodes[0].gpus.model: "GTX" is none of A100,'),
+        ("nodes: [{count: 2, name: it}]", 'spec.nodes[0].name: "it" would name 2 nodes'),
+        ("nodes: [{name: a}, {name: a}]", 'spec.nodes: two nodes are named "a"'),
+        (
+            "nodes: [{count: 3000}, {name: 'x{{n}}', count: 3000}]",
+            "6000 nodes are more than the maximum of 5000",
+        ),
+        (
+            "nodes: [{gpus: {model: GTX}}]",
+            'spec.nodes[0].gpus.model: "GTX" is not a known GPU model; use one of A100,',
+        ),
         (
             "nodes: [{gpus: {model: T4, count: 1, each: [{}, {}]}}]",
-            "spec.nodes[0].gpus.each: 2 are told of and there are 1",
+            "spec.nodes[0].gpus.each: describes 2 GPUs, but count is 1",
         ),
         (
             "nodes: [{gpus: {model: T4, each: [{memory: lots}]}}]",
             "spec.nodes[0].gpus.each[0].memory: quantity 'lots'",
         ),
         ("nodes: [{gpus: {model: T4, state: {load: calm}}}]", "nodes[0].gpus.state.load"),
-        ("nodes: [{name: '{{m}}'}]", "spec.nodes[0].name: {{m}} stands for nothing here"),
+        ("nodes: [{name: '{{m}}'}]", "spec.nodes[0].name: {{m}} is not defined here; use {{n}}"),
         ("workloads: [{manifests: [{kind: Pod}]}]", "manifests[0].apiVersion: is missing"),
         (
             "workloads: [{manifests: [{apiVersion: v1, kind: Pod}]}]",
@@ -208,11 +214,11 @@ nodes:
         ),
         (
             "workloads: [{manifests: [{apiVersion: v1, kind: Pot, metadata: {name: a}}]}]",
-            "manifests[0].kind: Pot of v1 is no kind that every cluster has",
+            "manifests[0].kind: Pot of v1 is not a built-in kind of Kubernetes",
         ),
         (
             "workloads: [{times: 2, each: [{a: 1}], manifests: []}]",
-            "spec.workloads[0]: times and each exclude each other",
+            "spec.workloads[0]: set times or each, not both",
         ),
     ],
 )
@@ -226,7 +232,7 @@ def test_a_mistake_is_named_with_its_place(spec: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "holds 0 documents"),
+        ("", "has 0 YAML documents"),
         (f"{HEAD}spec: {{}}", "spec: Object missing required field `summary`"),
         ("apiVersion: v1\nkind: Pod", "apiVersion and kind are v1 and Pod, not kvestigate.dev/v1"),
         ("- 1", "Expected `object`, got `array`"),
@@ -245,6 +251,6 @@ def test_files_and_names_are_told_apart(tmp_path: Path) -> None:
     assert [plan.config.name for plan in nodes(checked(find(str(file))))] == ["only"]
     with pytest.raises(InputError, match="cannot be read"):
         find(str(tmp_path / "none.yaml"))
-    with pytest.raises(UsageError, match='no scenario "gpu-flet"') as caught:
+    with pytest.raises(UsageError, match='scenario "gpu-flet" does not exist') as caught:
         find("gpu-flet")
     assert "gpu-fleet" in (caught.value.hint or "")

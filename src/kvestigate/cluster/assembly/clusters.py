@@ -89,12 +89,22 @@ def _started(
         wanted = shape or (cluster.read().shape if cluster.exists else Shape())
         return process.start(cluster, wanted, waiting), False
     record = cluster.read()
-    if shape is not None and structs.replace(shape, port=record.shape.port) != record.shape:
+    if shape is not None and (differences := _differences(record.shape, shape)):
         raise UsageError(
-            f'the cluster "{cluster.name}" is running in another shape',
-            hint=f"kvestigate down --name {cluster.name}, then up again",
+            f'cluster "{cluster.name}" is already running with {differences}',
+            hint=f"stop it first: kvestigate down --name {cluster.name}",
         )
     return record, True
+
+
+def _differences(running: Shape, wanted: Shape) -> str:
+    """`nodes 3 instead of 5`; empty if the cluster runs as wanted, at whatever port."""
+    before, after = structs.asdict(running), structs.asdict(wanted)
+    return ", ".join(
+        f"{key.replace('_', '-')} {before[key]} instead of {after[key]}"
+        for key in before
+        if key != "port" and before[key] != after[key]
+    )
 
 
 def _from_scenario(cluster: ClusterDirectory, scenario: Source) -> Shape:
@@ -108,8 +118,9 @@ def _from_scenario(cluster: ClusterDirectory, scenario: Source) -> Shape:
     same = shape.scenario and cluster.scenario.read_text(encoding="utf-8") == scenario.text
     if not same:
         raise UsageError(
-            f'the cluster "{cluster.name}" is there already and was not made from this scenario',
-            hint=f"kvestigate down --name {cluster.name} --delete, or choose another --name",
+            f'cluster "{cluster.name}" already exists and was not made from this scenario',
+            hint="choose another --name, or delete the cluster: "
+            f"kvestigate down --name {cluster.name} --delete",
         )
     return shape
 
@@ -118,7 +129,7 @@ def down(environ: Mapping[str, str], name: str, *, delete: bool) -> Stopped:
     """Stop a cluster; with `delete`, forget it and all that is in it."""
     cluster = ClusterDirectory(clusters_directory(environ), name)
     with cluster.changed_by_us():
-        cluster.read()  # or say that there is none
+        cluster.read()  # raises if the cluster does not exist
         was_running = process.stop(cluster)
         if delete:
             kubeconfig.remove(kubeconfig.target(environ), name)

@@ -82,8 +82,8 @@ async def demonstrate(api: Api) -> Demonstration:
             lines = await _lines(api)
     except TimeoutError:
         raise DeadlineExceeded(
-            f"the fleet was not up and its job done within {_SECONDS:g} s",
-            hint=f"kvestigate --context kvestigate-{NAME} audit says what is in the way",
+            f"the demo job did not finish within {_SECONDS:g} s",
+            hint=f"find the cause: kvestigate --context kvestigate-{NAME} audit",
         ) from None
     seen = tuple(_seen(node) for node in nodes.items)
     return Demonstration(seen, pods, tuple(lines), first_seconds, seconds)

@@ -66,8 +66,8 @@ class ClusterDirectory:
     def __init__(self, base: Path, name: str) -> None:
         if problems := label_problems(name):
             raise UsageError(
-                f'"{name}" cannot be the name of a cluster: {problems[0]}',
-                hint="write a name such as lab or fleet-2",
+                f'--name: "{name}" is not a valid cluster name: {problems[0]}',
+                hint="use a name such as lab or fleet-2",
             )
         self.name = name
         self.path = base / name
@@ -105,12 +105,12 @@ class ClusterDirectory:
         try:
             return msgspec.json.decode(path.read_bytes(), type=Record)
         except FileNotFoundError:
-            there = ", ".join(it.name for it in known(self.path.parent))
+            names = ", ".join(cluster.name for cluster in known(self.path.parent))
             raise UsageError(
-                f'there is no cluster "{self.name}"',
-                hint=f"there are: {there}; --name says which"
-                if there
-                else f"kvestigate up --name {self.name}",
+                f'cluster "{self.name}" does not exist',
+                hint=f"choose an existing cluster with --name: {names}"
+                if names
+                else f"create it: kvestigate up --name {self.name}",
             ) from None
         except OSError as error:
             raise _unusable(path, error) from error
@@ -155,7 +155,7 @@ class ClusterDirectory:
         self.make()
         with self._lock_file() as descriptor:
             if not _locked(descriptor):
-                raise UsageError(f'the cluster "{self.name}" is running already')
+                raise UsageError(f'cluster "{self.name}" is already running')
             yield
 
     @contextlib.contextmanager
@@ -181,7 +181,7 @@ def _unusable(path: Path, error: OSError) -> InputError:
     return InputError(
         f"cannot be used: {error.strerror}",
         where=str(path),
-        hint="point XDG_STATE_HOME at a directory that you may write to",
+        hint="set XDG_STATE_HOME to a writable directory",
     )
 
 

@@ -20,7 +20,7 @@ LOCK_SECONDS = 5.0
 _POLL_SECONDS = 0.02
 _SECTIONS = ("clusters", "users", "contexts")
 _ADD = "cannot add the cluster's context"
-_TAKE_OUT = "cannot take the cluster's context out"
+_TAKE_OUT = "cannot remove the cluster's context"
 
 
 def target(environ: Mapping[str, str]) -> Path:
@@ -54,8 +54,8 @@ def merge(path: Path, admin: Path, cluster: str) -> str:
     except OSError as error:
         raise ConfigError(
             f"{_ADD}: {path}: {error.strerror}",
-            hint=f"the cluster runs, and --kubeconfig {admin} reaches it; "
-            "or point KUBECONFIG at a file that you may write to, and try again",
+            hint=f"the cluster is running: use --kubeconfig {admin}, "
+            "or set KUBECONFIG to a writable file and run up again",
         ) from error
     return name
 
@@ -74,7 +74,7 @@ def remove(path: Path, cluster: str) -> bool:
     except OSError as error:
         raise ConfigError(
             f"{_TAKE_OUT}: {path}: {error.strerror}",
-            hint="the cluster has stopped; make the file one that you may write to, and try again",
+            hint="the cluster has stopped; make the file writable and run down again",
         ) from error
     return True
 
@@ -104,7 +104,7 @@ def _load(path: Path, failing: str) -> dict[str, Any]:
         why = error.message if isinstance(error, ConfigError) else f"{path}: {error.strerror}"
         raise ConfigError(
             f"{failing}: {why}",
-            hint="repair the file, or point KUBECONFIG at another one",
+            hint="repair the file, or set KUBECONFIG to another one",
         ) from error
     return value if isinstance(value, dict) else _empty()
 
@@ -134,8 +134,8 @@ def _ours(path: Path) -> Iterator[None]:
             except FileExistsError:
                 if time.monotonic() >= deadline:
                     raise ConfigError(
-                        f"{path}.lock is there: another program is writing {path}",
-                        hint="wait for it; if there is none, remove the lock",
+                        f"{path}.lock exists: another program is writing {path}",
+                        hint="wait for that program; if none is running, delete the lock file",
                     ) from None
             # A file that is there tells nobody when it goes.
             time.sleep(_POLL_SECONDS)

@@ -42,8 +42,8 @@ def start(cluster: ClusterDirectory, shape: Shape, waiting: Waiting | None = Non
         said = _read_line(reader, patience, waiting)
     except TimeoutError:
         raise DeadlineExceeded(
-            f'the cluster "{cluster.name}" was not ready within {patience:g} s',
-            hint=f"see {cluster.log}",
+            f'cluster "{cluster.name}" was not ready after {patience:g} s',
+            hint=f"read its log: {cluster.log}",
         ) from None
     finally:
         os.close(reader)
@@ -52,8 +52,8 @@ def start(cluster: ClusterDirectory, shape: Shape, waiting: Waiting | None = Non
     if not said:
         os.waitpid(pid, 0)
         raise KvestigateError(
-            f'the cluster "{cluster.name}" did not start: {_last_line(cluster.log)}',
-            hint=f"see {cluster.log}",
+            f'cluster "{cluster.name}" did not start: {_last_line(cluster.log)}',
+            hint=f"read its log: {cluster.log}",
         )
     return msgspec.json.decode(said, type=Record)
 
@@ -72,8 +72,8 @@ def _end(cluster: ClusterDirectory, pid: int) -> None:
     while cluster.is_running():
         if time.monotonic() > deadline:
             raise DeadlineExceeded(
-                f'the cluster "{cluster.name}" did not stop within {STOP_SECONDS:g} s',
-                hint=f"see {cluster.log}",
+                f'cluster "{cluster.name}" did not stop within {STOP_SECONDS:g} s',
+                hint=f"read its log: {cluster.log}",
             )
         # Often not our child, so there is nothing to wait on: the lock is the only sign.
         time.sleep(_POLL_SECONDS)
@@ -121,4 +121,4 @@ def _read_line(descriptor: int, seconds: float, waiting: Waiting | None) -> byte
 
 def _last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines()
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "its log is empty"

@@ -12,7 +12,7 @@ from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, te
 
 
 def started_blocks(started: Started) -> Sequence[Block]:
-    how = "was running already" if started.already else f"ready in {started.seconds:.1f} s"
+    how = "is already running" if started.already else f"ready in {started.seconds:.1f} s"
     return [
         text(f'cluster "{started.name}" {how}', Tone.GOOD),
         Facts(
@@ -30,7 +30,8 @@ def started_blocks(started: Started) -> Sequence[Block]:
 def scenarios_blocks(scenarios: Sequence[Listed]) -> Sequence[Block]:
     columns = [Column(name) for name in ("NAME", "NODES", "GPUS", "OBJECTS", "SUMMARY")]
     rows: list[Sequence[str | Cell]] = [
-        [it.name, str(it.nodes), str(it.gpus), str(it.objects), it.summary] for it in scenarios
+        [row.name, str(row.nodes), str(row.gpus), str(row.objects), row.summary]
+        for row in scenarios
     ]
     return [Table(columns, rows)]
 
@@ -41,8 +42,7 @@ def scenario_blocks(scenario: Source) -> Sequence[Block]:
 
 def stopped_blocks(stopped: Stopped) -> Sequence[Block]:
     done = "stopped" if stopped.was_running else "was not running"
-    gone = ", and deleted" if stopped.deleted else ""
-    return [text(f'cluster "{stopped.name}" {done}{gone}')]
+    return [text(f'cluster "{stopped.name}" {done}{"; deleted" if stopped.deleted else ""}')]
 
 
 def demonstration_blocks(seen: Demonstration) -> Sequence[Block]:
@@ -82,7 +82,7 @@ def farewell_blocks() -> Sequence[Block]:
 
 def status_blocks(clusters: Sequence[ClusterStatus]) -> Sequence[Block]:
     if not clusters:
-        return [text("no clusters yet: kvestigate up makes one")]
+        return [text("no clusters on this machine; start one with: kvestigate up")]
     columns = [
         Column(name)
         for name in (

@@ -52,18 +52,18 @@ def find(name_or_file: str) -> Source:
                 f"cannot be read: {error.strerror}", where=name_or_file, hint="check the path"
             ) from error
         except UnicodeDecodeError as error:
-            raise InputError("is no text in UTF-8", where=name_or_file) from error
+            raise InputError("is not UTF-8 text", where=name_or_file) from error
     if name_or_file not in names():
         raise UsageError(
-            f'there is no scenario "{name_or_file}"',
-            hint=f"one of {', '.join(names())}, or the path of a file: ./{name_or_file}.yaml",
+            f'scenario "{name_or_file}" does not exist',
+            hint=f"use one of {', '.join(names())}, or the path of a file: ./{name_or_file}.yaml",
         )
     file = resources.files(__package__).joinpath("shipped", f"{name_or_file}{_SUFFIX}")
     return Source(name_or_file, file.read_text(encoding="utf-8"))
 
 
 def checked(source: Source) -> Scenario:
-    """The scenario, of which everything that can be wrong with it was looked at."""
+    """The scenario, validated with everything that would be made from it."""
     scenario = parse(source.text, source.name)
     try:
         nodes(scenario)

@@ -116,15 +116,17 @@ def parse(text: str | bytes, source: str) -> Scenario:
     """InputError names the file and the field."""
     documents = load(text, source)
     if len(documents) != 1:
-        raise InputError(f"holds {len(documents)} documents, and a scenario is one", where=source)
+        raise InputError(
+            f"has {len(documents)} YAML documents; a scenario is exactly one", where=source
+        )
     value = documents[0].value
     if isinstance(value, dict):
-        told = (value.get("apiVersion"), value.get("kind"))
-        if told != (API_VERSION, KIND):
+        api_version, kind = value.get("apiVersion"), value.get("kind")
+        if (api_version, kind) != (API_VERSION, KIND):
             raise InputError(
-                f"apiVersion and kind are {told[0]} and {told[1]}, not {API_VERSION} and {KIND}",
+                f"apiVersion and kind are {api_version} and {kind}, not {API_VERSION} and {KIND}",
                 where=source,
-                hint="kvestigate scenario show gpu-fleet prints one that is right",
+                hint="see an example: kvestigate scenario show gpu-fleet",
             )
     try:
         document = msgspec.convert(value, _Document)
@@ -145,30 +147,34 @@ def _misfit(message: str, source: str) -> InputError:
 
 
 def _problems(scenario: Scenario) -> list[tuple[str, str]]:
-    """What fits the types and still makes no sense: (path, what is wrong)."""
+    """What the types cannot express: (path, problem)."""
     found = [("metadata.name", problem) for problem in subdomain_problems(scenario.name)]
     for index, group in enumerate(scenario.spec.nodes):
         found += _group_problems(f"spec.nodes[{index}]", group)
     total = sum(group.count for group in scenario.spec.nodes)
     if total > MOST_NODES:
-        found.append(("spec.nodes", f"{total} nodes are more than {MOST_NODES}"))
+        found.append(("spec.nodes", f"{total} nodes are more than the maximum of {MOST_NODES}"))
     for index, workload in enumerate(scenario.spec.workloads):
         if workload.times is not None and workload.each:
-            found.append((f"spec.workloads[{index}]", "times and each exclude each other"))
+            found.append((f"spec.workloads[{index}]", "set times or each, not both"))
     return found
 
 
 def _group_problems(path: str, group: NodeGroup) -> list[tuple[str, str]]:
     found = []
     if group.count > 1 and "{{n" not in group.name:
-        found.append((f"{path}.name", f'"{group.name}" names {group.count} nodes: put {{{{n}}}}'))
+        found.append(
+            (f"{path}.name", f'"{group.name}" would name {group.count} nodes: add {{{{n}}}}')
+        )
     gpus = group.gpus
     if gpus is None:
         return found
     if gpus.model not in MODELS:
         known = ", ".join(sorted(MODELS))
-        found.append((f"{path}.gpus.model", f'"{gpus.model}" is none of {known}'))
+        found.append(
+            (f"{path}.gpus.model", f'"{gpus.model}" is not a known GPU model; use one of {known}')
+        )
     if len(gpus.each) > gpus.count:
-        told = f"{len(gpus.each)} are told of and there are {gpus.count}"
-        found.append((f"{path}.gpus.each", told))
+        problem = f"describes {len(gpus.each)} GPUs, but count is {gpus.count}"
+        found.append((f"{path}.gpus.each", problem))
     return found

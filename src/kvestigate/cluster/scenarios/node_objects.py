@@ -16,7 +16,7 @@ _PROCESSES = (HostKind.NAMESPACE, HostKind.DIRECTORY)
 
 
 def node_objects(scenario: Scenario) -> list[dict[str, Any]]:
-    """InputError if the scenario insists on nodes that run processes, which crews have not."""
+    """InputError if a node of the scenario has to run processes: crews only simulate nodes."""
     return [_node(plan, scenario) for plan in nodes(scenario)]
 
 
@@ -24,10 +24,10 @@ def _node(plan: NodePlan, scenario: Scenario) -> dict[str, Any]:
     config = plan.config
     if plan.host in _PROCESSES:
         raise InputError(
-            f"{config.name} is to run processes (host: {plan.host.value}), and the nodes of a "
-            "plane are simulated",
+            f"node {config.name} has host: {plan.host.value}, but nodes of a plane are always "
+            "simulated",
             where=f"{scenario.name}: spec.nodes",
-            hint=f"kvestigate up --scenario {scenario.name} starts a cluster with such nodes",
+            hint=f"kvestigate up --scenario {scenario.name} runs such nodes",
         )
     annotations = {**gpu_annotations(config.gpus), **config.annotations}
     if plan.lost:

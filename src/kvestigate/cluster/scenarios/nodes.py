@@ -36,7 +36,7 @@ def nodes(scenario: Scenario) -> list[NodePlan]:
     names: set[str] = set()
     for plan in found:
         if plan.config.name in names:
-            raise InputError(f'"{plan.config.name}" is given to two nodes', where="spec.nodes")
+            raise InputError(f'two nodes are named "{plan.config.name}"', where="spec.nodes")
         names.add(plan.config.name)
     return found
 
@@ -65,8 +65,8 @@ def _gpus(gpus: NodeGpus, node: str, seed: int, path: str) -> tuple[Gpu, ...]:
 
 
 def _gpu(gpus: NodeGpus, node: str, index: int, seed: int, path: str) -> Gpu:
-    told = index < len(gpus.each)
-    state = gpus.each[index] if told else gpus.state
+    described = index < len(gpus.each)
+    state = gpus.each[index] if described else gpus.state
     uuid = gpu_uuid(node, index)
     return Gpu(
         index,
@@ -74,7 +74,7 @@ def _gpu(gpus: NodeGpus, node: str, index: int, seed: int, path: str) -> Gpu:
         gpus.model,
         state.load,
         always=state.outside_pods,
-        steady=_steady(state, f"{path}.gpus.each[{index}]" if told else f"{path}.gpus.state"),
+        steady=_steady(state, f"{path}.gpus.each[{index}]" if described else f"{path}.gpus.state"),
         seed=zlib.crc32(f"{seed}/{node}/{index}".encode()) % 1000,
         instances=instances(uuid, gpus.mig),
     )

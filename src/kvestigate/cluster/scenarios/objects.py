@@ -56,5 +56,5 @@ def _check(manifest: dict[str, Any], path: str) -> None:
     if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
         raise InputError("is missing", where=f"{path}.metadata.name")
     if builtins.registry().for_kind(manifest["apiVersion"], manifest["kind"]) is None:
-        told = f"{manifest['kind']} of {manifest['apiVersion']}"
-        raise InputError(f"{told} is no kind that every cluster has", where=f"{path}.kind")
+        kind = f"{manifest['kind']} of {manifest['apiVersion']}"
+        raise InputError(f"{kind} is not a built-in kind of Kubernetes", where=f"{path}.kind")

@@ -41,7 +41,5 @@ def _value(place: re.Match[str], values: Mapping[str, Any], path: str) -> Any:
     try:
         return values[place["name"]]
     except KeyError:
-        known = " and ".join(sorted(values)) or "nothing"
-        raise InputError(
-            f"{place[0]} stands for nothing here, only {known} can be put in", where=path
-        ) from None
+        known = ", ".join(f"{{{{{name}}}}}" for name in sorted(values)) or "no placeholders"
+        raise InputError(f"{place[0]} is not defined here; use {known}", where=path) from None

@@ -93,7 +93,7 @@ async def test_logs(kubelet: Kubelet, query: str, expected: str) -> None:
         ("/containerLogs/default/nope/main", "", 404, 'pod "default/nope" not found'),
         ("/containerLogs/default/p/nope", "", 404, 'container "nope" not found in pod "p"'),
         (f"/containerLogs{MAIN}", "previous=true", 400, 'terminated container "main" in pod "p"'),
-        (f"/containerLogs{MAIN}", "tailLines=x", 400, 'tailLines is "x"'),
+        (f"/containerLogs{MAIN}", "tailLines=x", 400, 'tailLines: "x" is not a number'),
         (f"/exec{MAIN}", "command=true", 400, "Upgrade request required"),
         ("/nope", "", 404, "not found"),
     ],

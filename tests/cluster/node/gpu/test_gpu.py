@@ -55,7 +55,7 @@ def test_each_gpu_is_given_to_one_container_until_its_pod_goes() -> None:
     )
     (last,) = allocation.variables(pod("pod-b"), wants(1))["NVIDIA_VISIBLE_DEVICES"].split(",")
     assert sorted([*first, last]) == sorted(gpu.uuid for gpu in GPUS)
-    with pytest.raises(NoDevices, match=r"2 of nvidia.com/gpu asked for, 0 are free"):
+    with pytest.raises(NoDevices, match=r"nvidia.com/gpu. Requested: 2, Available: 0"):
         allocation.variables(pod("pod-c"), wants(2))
     allocation.release("pod-a")
     assert (

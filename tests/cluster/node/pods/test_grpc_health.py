@@ -100,10 +100,13 @@ async def test_a_server_tells_its_health(health: Serving) -> None:
     [
         (b"", "closed the connection"),
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "does not speak HTTP/2"),
-        (frame(HEADERS, b"\x88", END_HEADERS | END, 1), "without a health, grpc-status missing"),
+        (
+            frame(HEADERS, b"\x88", END_HEADERS | END, 1),
+            "no HealthCheckResponse, grpc-status missing",
+        ),
         (failed(b"5"), "does not know this service"),
         (failed(b"12"), "does not implement the grpc health protocol"),
-        (failed(b"14"), "without a health, grpc-status 14"),
+        (failed(b"14"), "no HealthCheckResponse, grpc-status 14"),
         (frame(RST, b"\0\0\0\1", 0, 1), "refused"),
         (frame(GOAWAY, b"\0" * 8), "refused"),
         (OK + frame(DATA, message(b"\x08\x01", packed=1), END, 1), "not a HealthCheckResponse"),

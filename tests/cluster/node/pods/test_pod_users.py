@@ -98,8 +98,10 @@ async def test_where_nobody_else_may_enter_one_user_runs_everything(api: Api, cl
     async with Agent(api, host, NodeConfig("here")) as agent:
         await ended(api, shell("id -u"), securityContext={"runAsUser": 1001})
         assert await logs(agent, "p") == "0\n"
-        assert "containers run as one user" in host.facts().limits
-    assert await told(api, "NotEnforced", "runAsUser: containers of this node run as one user")
+        assert "all containers run as the same user" in host.facts().limits
+    assert await told(
+        api, "NotEnforced", "runAsUser not enforced: all containers run as the same user"
+    )
 
 
 @AS_ROOT

@@ -124,7 +124,7 @@ def test_a_variable_from_elsewhere(source: dict[str, Any], expected: str | None)
     [
         ({"configMapKeyRef": {"name": "none", "key": "a"}}, 'configmap "none" not found'),
         ({"secretKeyRef": {"name": "sec", "key": "x"}}, "couldn't find key x in Secret shop/sec"),
-        ({"fieldRef": {"fieldPath": "spec.nope"}}, 'no field "spec.nope"'),
+        ({"fieldRef": {"fieldPath": "spec.nope"}}, 'fieldPath "spec.nope" is not supported'),
     ],
 )
 def test_what_is_missing_is_named(source: dict[str, Any], message: str) -> None:

@@ -106,7 +106,7 @@ async def test_what_comes_from_the_api_becomes_files(
     [
         ({"configMap": {"name": "gone"}}, 'configmap "gone" not found'),
         ({"configMap": {"name": "conf", "items": [{"key": "z", "path": "z"}]}}, "key: z"),
-        ({}, "of a type that this node has not"),
+        ({}, "has a type that this node does not support"),
     ],
 )
 async def test_what_cannot_be_made_is_named(
@@ -158,7 +158,7 @@ async def test_mounts_name_where_containers_see_volumes(volumes: Volumes) -> Non
 async def test_a_sub_path_cannot_leave_its_volume(volumes: Volumes, below: str) -> None:
     made = await volumes.make(pod({"name": "e", "emptyDir": {}}), AROUND, 0.0)
     mount = {"name": "e", "mountPath": "/e", "subPath": below}
-    with pytest.raises(MissingReference, match="leaves the volume"):
+    with pytest.raises(MissingReference, match="points outside the volume"):
         binds(Pod(), msgspec.convert({"volumeMounts": [mount]}, Container), made, {})
 
 

@@ -54,7 +54,7 @@ class RequestInfo:
         try:
             return int(value)
         except ValueError:
-            raise Refused(400, f'{name} is "{value}", not a number') from None
+            raise Refused(400, f'{name}: "{value}" is not a number') from None
 
 
 class KubeletApi:
@@ -257,11 +257,11 @@ def _websocket(
     info: RequestInfo, protocols: tuple[str, ...], run: Callable[[WebSocket], Awaitable[None]]
 ) -> Upgrade:
     if not handshake.wants_websocket(info.request):
-        raise Refused(400, "Upgrade request required: this node speaks WebSocket")
+        raise Refused(400, "Upgrade request required: this node supports only WebSocket")
     offered = handshake.offered_subprotocols(info.request)
     chosen = next((name for name in protocols if name in offered), None)
     if chosen is None:
-        raise Refused(400, f"none of the subprotocols is known here: {', '.join(offered)}")
+        raise Refused(400, f"unsupported subprotocols: {', '.join(offered)}")
     return Upgrade(run, chosen)
 
 
@@ -286,4 +286,4 @@ def _time(text: str) -> float:
     try:
         return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
     except ValueError:
-        raise Refused(400, f'sinceTime is "{text}", not a time') from None
+        raise Refused(400, f'sinceTime: "{text}" is not an RFC 3339 time') from None

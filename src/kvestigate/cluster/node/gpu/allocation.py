@@ -84,7 +84,10 @@ class Allocation:
         taken = {each for holding in self._holders.values() for each in holding}
         free = [each for each in self._devices[resource] if each not in taken]
         if len(free) < count:
-            raise NoDevices(f"{count} of {resource} asked for, {len(free)} are free")
+            raise NoDevices(
+                f"requested number of devices unavailable for {resource}. "
+                f"Requested: {count}, Available: {len(free)}"
+            )
         return free[:count]
 
     def _give(self, pod: Pod, container: str, given: tuple[str, ...]) -> None:

@@ -35,21 +35,21 @@ class _Seen(NamedTuple):
 
 # Metric -> what it says, and its value; instances have only those of the second table.
 _OF_GPUS: dict[str, tuple[str, Callable[[_Seen], str]]] = {
-    "DCGM_FI_DEV_SM_CLOCK": ("Clock of the processors, MHz.", lambda it: str(clock_mhz(it.now))),
-    "DCGM_FI_DEV_MEM_CLOCK": ("Clock of the memory, MHz.", lambda _: str(_MEMORY_MHZ)),
-    "DCGM_FI_DEV_GPU_TEMP": ("Temperature, degrees Celsius.", lambda it: str(it.now.temperature)),
-    "DCGM_FI_DEV_POWER_USAGE": ("Power drawn, W.", lambda it: f"{it.now.watts:.6f}"),
-    "DCGM_FI_DEV_GPU_UTIL": ("Time at work, percent.", lambda it: str(it.now.utilization)),
+    "DCGM_FI_DEV_SM_CLOCK": ("SM clock frequency (in MHz).", lambda it: str(clock_mhz(it.now))),
+    "DCGM_FI_DEV_MEM_CLOCK": ("Memory clock frequency (in MHz).", lambda _: str(_MEMORY_MHZ)),
+    "DCGM_FI_DEV_GPU_TEMP": ("GPU temperature (in C).", lambda it: str(it.now.temperature)),
+    "DCGM_FI_DEV_POWER_USAGE": ("Power draw (in W).", lambda it: f"{it.now.watts:.6f}"),
+    "DCGM_FI_DEV_GPU_UTIL": ("GPU utilization (in %).", lambda it: str(it.now.utilization)),
     "DCGM_FI_DEV_MEM_COPY_UTIL": (
-        "Time with memory being copied, percent.",
+        "Memory utilization (in %).",
         lambda it: str(it.now.utilization // 2),
     ),
 }
 _OF_ALL: dict[str, tuple[str, Callable[[_Seen], str]]] = {
-    "DCGM_FI_DEV_FB_FREE": ("Memory that is free, MiB.", lambda it: str(_free(it))),
-    "DCGM_FI_DEV_FB_USED": ("Memory in use, MiB.", lambda it: str(it.now.memory_mib)),
+    "DCGM_FI_DEV_FB_FREE": ("Framebuffer memory free (in MiB).", lambda it: str(_free(it))),
+    "DCGM_FI_DEV_FB_USED": ("Framebuffer memory used (in MiB).", lambda it: str(it.now.memory_mib)),
     "DCGM_FI_PROF_GR_ENGINE_ACTIVE": (
-        "Share of time in which anything was computed.",
+        "Ratio of time the graphics engine is active.",
         lambda it: f"{it.now.utilization / 100:.6f}",
     ),
 }

@@ -97,7 +97,7 @@ class DirectoryHost:
     def facts(self) -> Facts:
         why = obstacle()
         network = (f"pods share the machine's network: {why}",) if why else ()
-        users = () if self._has_users else ("containers run as one user",)
+        users = () if self._has_users else ("all containers run as the same user",)
         return machine.facts(RUNTIME, self._directory, (*LIMITS, *users, *network))
 
     async def start(self, launch: Launch) -> Process:
@@ -146,9 +146,11 @@ class DirectoryHost:
                 "readOnlyRootFilesystem is not enforced: containers share the machine's files"
             )
         if launch.host_aliases:
-            missed.append("hostAliases are not seen: containers read the machine's /etc/hosts")
+            missed.append("hostAliases are ignored: containers read the machine's /etc/hosts")
         if asked(launch) and not self._has_users:
-            missed.append(f"{', '.join(asked(launch))}: containers of this node run as one user")
+            missed.append(
+                f"{', '.join(asked(launch))} not enforced: all containers run as the same user"
+            )
         return missed
 
     async def _spawn(

@@ -133,7 +133,7 @@ class NamespaceHost:
         if said.strip() != b"ready":
             child.wait()
             why = (self._directory / "boot.log").read_text().strip() or "no reason given"
-            raise HostUnavailable(f"this machine lets us make no node: {why}")
+            raise HostUnavailable(f"this machine does not allow namespace nodes: {why}")
         self._parent = child
         (init,) = children(child.pid)
         sandbox.remember(self._directory / "init.json", init)
@@ -158,7 +158,7 @@ class NamespaceHost:
         if self._groups is None:
             limits.append("resource limits are not enforced")
         if not self._privileged:
-            limits.append("containers run as one user")
+            limits.append("all containers run as the same user")
         return machine.facts(RUNTIME, self._directory, tuple(limits))
 
     # Containers.
@@ -199,7 +199,7 @@ class NamespaceHost:
     def shortfalls(self, launch: Launch) -> list[str]:
         if self._privileged or not asked(launch):
             return []
-        return [f"{', '.join(asked(launch))}: containers of this node run as one user"]
+        return [f"{', '.join(asked(launch))} not enforced: all containers run as the same user"]
 
     async def _command(self, launch: Launch) -> list[str]:
         """Into the node, into namespaces of the container's own, and through its setup."""

@@ -63,7 +63,7 @@ class Sandboxes:
         if said.strip() != b"ready":
             parent.wait()
             raise LaunchFailed(
-                "ContainerCannotRun", "the pod's processes can be given no namespace"
+                "ContainerCannotRun", "cannot create the process namespace that the pod shares"
             )
         (inner,) = children(parent.pid)
         (first,) = children(inner)

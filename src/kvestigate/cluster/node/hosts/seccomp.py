@@ -248,17 +248,17 @@ def obstacle() -> str:
     Asked by doing: inside containers the kernel's answer depends on who filters already.
     """
     if sys.platform != "linux" or not hasattr(os, "pidfd_open"):
-        return "this system cannot pass system calls on"
+        return "this system has no seccomp user notifications"
     if syscalls.numbers() is None:
-        return f"unknown architecture {os.uname().machine}"
+        return f"the architecture {os.uname().machine} is not supported"
     sizes = struct.pack("=HHH", 0, 0, 0)
     buffer = ctypes.create_string_buffer(sizes, len(sizes))
     found = syscalls.numbers()
     assert found is not None
     if _libc().syscall(found.seccomp, _GET_SIZES, 0, buffer) != 0:
-        return "this kernel cannot pass system calls on"
+        return "this kernel has no seccomp user notifications"
     if struct.unpack("=HHH", buffer.raw) != (_NOTICE, _ANSWER, _DATA):
-        return "this kernel passes system calls on in a form that we do not know"
+        return "the format of this kernel's seccomp notifications is unknown"
     return _try()
 
 
@@ -277,5 +277,5 @@ def _try() -> str:
             finally:
                 child.communicate()
     except (OSError, subprocess.SubprocessError, BlockingIOError) as failure:
-        return f"the kernel does not let us pass system calls on: {failure}"
+        return f"the kernel refuses seccomp user notifications: {failure}"
     return ""

@@ -188,7 +188,7 @@ class SimulatedHost:
             cpu=32,
             memory=128 * 1024**3,
             disk=1024**4,
-            limits=("nothing runs: containers are records on a clock",),
+            limits=("containers are simulated: no process runs",),
         )
 
     async def start(self, launch: Launch) -> Process:

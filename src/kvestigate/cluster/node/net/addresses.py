@@ -86,8 +86,8 @@ def claim(name: str, kept: Path) -> Claim:
             kept.write_text(f"{prefix}\n")
             return Claim(prefix, held)
     raise errors.KvestigateError(
-        f"all {NETWORKS} ranges of pod addresses of this machine are taken",
-        hint="stop clusters that are not needed: kvestigate down --name NAME",
+        f"all {NETWORKS} pod address ranges of this machine are in use",
+        hint="stop a cluster that is not needed: kvestigate down --name NAME",
     )
 
 

@@ -100,7 +100,7 @@ def _health(data: bytes, status: str) -> Serving:
     if status == _UNIMPLEMENTED:
         raise NoHealth("the server does not implement the grpc health protocol")
     if not data:
-        raise NoHealth(f"the server answered without a health, grpc-status {status or 'missing'}")
+        raise NoHealth(f"the server sent no HealthCheckResponse, grpc-status {status or 'missing'}")
     try:
         compressed, length = struct.unpack_from(">BI", data)
         message = data[5 : 5 + length]

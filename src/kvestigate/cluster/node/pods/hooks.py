@@ -49,7 +49,7 @@ class Hooks:
             elif handler.sleep is not None:
                 await self._station.clock.sleep(handler.sleep.seconds)
             else:
-                return "a hook can run a command, ask a server or sleep; this one does none of it"
+                return "the hook has none of exec, httpGet and sleep"
         except ActionFailed as failure:
             return str(failure)
         return ""

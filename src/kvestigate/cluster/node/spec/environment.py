@@ -138,7 +138,7 @@ def field_value(pod: Pod, path: str, around: Surroundings) -> str:
         "status.podIPs": around.pod_ip,
     }
     if path not in fields:
-        raise MissingReference(f'the downward API has no field "{path}"')
+        raise MissingReference(f'fieldPath "{path}" is not supported by the downward API')
     return fields[path]
 
 
@@ -146,7 +146,7 @@ def resource_value(pod: Pod, own: Container | None, ref: ResourceRef, around: Su
     """A request or limit in units of the divisor, rounded up."""
     container = pod.container(ref.container_name) if ref.container_name else own
     if container is None:
-        raise MissingReference(f'there is no container "{ref.container_name}"')
+        raise MissingReference(f'the pod has no container "{ref.container_name}"')
     kind, _, name = ref.resource.partition(".")
     amounts = container.resources.limits if kind == "limits" else container.resources.requests
     amount = amounts.get(name)

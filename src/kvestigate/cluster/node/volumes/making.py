@@ -119,7 +119,9 @@ class Volumes:
             return Mountable(str(directory), memory=quantities.whole(limit) if limit else 0)
         files = await self._files(pod, volume, around)
         if files is None:
-            raise MissingReference(f'volume "{volume.name}" is of a type that this node has not')
+            raise MissingReference(
+                f'volume "{volume.name}" has a type that this node does not support'
+            )
         write_atomically(directory, files, now, group)
         return Mountable(str(directory), read_only=True)
 
@@ -163,7 +165,9 @@ class Volumes:
             if user is not None or pod.spec.security_context.fs_group is not None:
                 mode = _TOKEN_OF_SOMEBODY
             return {wanted.path: File((await self._token(pod, wanted)).encode(), mode, user)}
-        raise MissingReference("a source of the projected volume is of a type this node has not")
+        raise MissingReference(
+            "the projected volume has a source of a type that this node does not support"
+        )
 
 
 def ownerships(pod: Pod, made: Mapping[str, Mountable]) -> tuple[Ownership, ...]:
@@ -217,7 +221,7 @@ def _bind(
     source = volume.source
     if below:
         if ".." in Path(below).parts or below.startswith("/"):
-            raise MissingReference(f'subPath "{below}" leaves the volume')
+            raise MissingReference(f'subPath "{below}" points outside the volume')
         source = str(Path(source) / below)
         if not volume.on_node and not Path(source).exists():
             _make_shared(Path(source))

@@ -70,7 +70,10 @@ class Sources:
         spec = volume.get("spec") or {}
         path = (spec.get("hostPath") or spec.get("local") or {}).get("path")
         if not path:
-            raise MissingReference(f'persistentvolume "{volume_name}" is no directory of a node')
+            raise MissingReference(
+                f'persistentvolume "{volume_name}" has a type that this node does not support: '
+                "use hostPath or local"
+            )
         # Kubelets give no hostPath away; one that was made for the claim stands for a disk.
         made_for_it = _PROVISIONED in (volume["metadata"].get("annotations") or {})
         return Claimed(str(path), takes_group=made_for_it or "local" in spec)
@@ -100,7 +103,9 @@ class Sources:
                 subresource="token",
             )
         except errors.ApiError as refused:
-            raise MissingReference(f"no token for {account}: {refused.message}") from refused
+            raise MissingReference(
+                f'cannot get a token for service account "{account}": {refused.message}'
+            ) from refused
         return str(answer["status"]["token"])
 
 
