@@ -26,7 +26,7 @@ from kvestigate.files import replace_file
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """What `up` has to tell."""
+    """What `up` shows."""
 
     name: str
     url: str
@@ -139,10 +139,10 @@ def down(environ: Mapping[str, str], name: str, *, delete: bool) -> Stopped:
 
 def status(environ: Mapping[str, str]) -> list[ClusterStatus]:
     """Every cluster of this user."""
-    found = []
+    statuses = []
     for cluster in known(clusters_directory(environ)):
         record, running = cluster.read(), cluster.is_running()
-        found.append(
+        statuses.append(
             ClusterStatus(
                 cluster.name,
                 running,
@@ -154,4 +154,4 @@ def status(environ: Mapping[str, str]) -> list[ClusterStatus]:
                 record.shape.scenario,
             )
         )
-    return found
+    return statuses

@@ -136,9 +136,9 @@ async def _first_line(api: Api) -> float:
 
 async def _lines(api: Api) -> list[Line]:
     selection = Selection(_NAMESPACE, labels=f"job-name={NAME}")
-    found = await api.list(builtins.resource("pods"), selection, type=Pod)
+    pods = await api.list(builtins.resource("pods"), selection, type=Pod)
     lines = []
-    for pod in sorted(found.items, key=lambda pod: pod.spec.node_name):
+    for pod in sorted(pods.items, key=lambda pod: pod.spec.node_name):
         name, node = pod.metadata.name, pod.spec.node_name
         async for line in api.logs(name, LogOptions(), namespace=_NAMESPACE):
             lines.append(Line(name, node, line.decode(errors="replace").rstrip("\n")))
@@ -146,7 +146,10 @@ async def _lines(api: Api) -> list[Line]:
 
 
 def _seen(node: Node) -> NodeSeen:
-    ready = any(each.type == "Ready" and each.status == "True" for each in node.status.conditions)
+    ready = any(
+        condition.type == "Ready" and condition.status == "True"
+        for condition in node.status.conditions
+    )
     return NodeSeen(node.metadata.name, ready, node.status.node_info.container_runtime_version)
 
 

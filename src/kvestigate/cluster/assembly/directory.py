@@ -38,7 +38,7 @@ class Shape(msgspec.Struct, frozen=True, omit_defaults=True):
     """Simulated GPUs on every node."""
     gpu_model: str = "H100"
     scenario: str = ""
-    """By whose file the nodes are made and filled, instead of by the above."""
+    """The scenario that nodes and objects come from, instead of the fields above."""
     port: int = 0
     """0: one that the system chooses, the first time."""
 
@@ -200,5 +200,7 @@ def known(base: Path) -> list[ClusterDirectory]:
     """Every cluster of this user, by name."""
     if not base.is_dir():
         return []
-    found = (ClusterDirectory(base, path.name) for path in sorted(base.iterdir()) if path.is_dir())
-    return [cluster for cluster in found if cluster.exists]
+    directories = (
+        ClusterDirectory(base, path.name) for path in sorted(base.iterdir()) if path.is_dir()
+    )
+    return [cluster for cluster in directories if cluster.exists]

@@ -81,15 +81,15 @@ def remove(path: Path, cluster: str) -> bool:
 
 def _take_out(config: dict[str, Any], name: str) -> bool:
     """Whether there was anything to take."""
-    found = False
+    removed = False
     for section in _SECTIONS:
         others = _others(config, section, name)
         if len(others) < len(config.get(section) or ()):
             config[section] = others
-            found = True
-    if found and config.get("current-context") == name:
+            removed = True
+    if removed and config.get("current-context") == name:
         config["current-context"] = ""
-    return found
+    return removed
 
 
 def _others(config: dict[str, Any], section: str, name: str) -> list[Any]:

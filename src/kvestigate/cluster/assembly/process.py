@@ -37,9 +37,9 @@ def start(cluster: ClusterDirectory, shape: Shape, waiting: Waiting | None = Non
         pid = _spawn(cluster, writer)
     finally:
         os.close(writer)
-    said = None
+    record = None
     try:
-        said = _read_line(reader, patience, waiting)
+        record = _read_line(reader, patience, waiting)
     except TimeoutError:
         raise DeadlineExceeded(
             f'cluster "{cluster.name}" was not ready after {patience:g} s',
@@ -47,15 +47,15 @@ def start(cluster: ClusterDirectory, shape: Shape, waiting: Waiting | None = Non
         ) from None
     finally:
         os.close(reader)
-        if said is None:  # given up, by Ctrl-C perhaps: nothing half started stays behind
+        if record is None:  # given up, by Ctrl-C perhaps: nothing half started stays behind
             _end(cluster, pid)
-    if not said:
+    if not record:
         os.waitpid(pid, 0)
         raise KvestigateError(
             f'cluster "{cluster.name}" did not start: {_last_line(cluster.log)}',
             hint=f"read its log: {cluster.log}",
         )
-    return msgspec.json.decode(said, type=Record)
+    return msgspec.json.decode(record, type=Record)
 
 
 def stop(cluster: ClusterDirectory) -> bool:
@@ -103,8 +103,8 @@ def _spawn(cluster: ClusterDirectory, ready: int) -> int:
 def _read_line(descriptor: int, seconds: float, waiting: Waiting | None) -> bytes:
     """What is said before the other end closes, up to a newline."""
     began = time.monotonic()
-    said = b""
-    while not said.endswith(b"\n"):
+    line = b""
+    while not line.endswith(b"\n"):
         waited = time.monotonic() - began
         if waited > seconds:
             raise TimeoutError
@@ -115,8 +115,8 @@ def _read_line(descriptor: int, seconds: float, waiting: Waiting | None) -> byte
         chunk = os.read(descriptor, 4096)
         if not chunk:
             return b""
-        said += chunk
-    return said
+        line += chunk
+    return line
 
 
 def _last_line(log: Path) -> str:

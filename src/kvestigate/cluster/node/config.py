@@ -10,8 +10,8 @@ from kvestigate.cluster.node.gpu.model import Gpu
 from kvestigate.http.certificates import KeyPair
 
 SELDOM = 20.0
-"""Seconds between the renewals of nodes that are many: half of what a lease lasts, as those who
-share a process are not lost one by one. Signs of life of a thousand nodes are a load otherwise."""
+"""Seconds between two lease renewals where one process runs many nodes: half of the lease's
+duration. Such nodes fail together, so renewing more often would only add load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class NodeConfig:
     serving: KeyPair | None = None
     """The kubelet API's certificate; without one, a new self-signed one is made."""
     client_ca: bytes | None = None
-    """PEM. Callers of the kubelet API show a certificate of it, or the token."""
+    """PEM. Callers of the kubelet API need a certificate issued by this CA, or the token."""
     token: str = ""
     """With neither CA nor token, anybody who reaches the port may call."""
     api_address: tuple[str, int] | None = None
@@ -48,10 +48,10 @@ class NodeConfig:
     report: float = 300.0
     """Seconds between two reports of an unchanged status."""
     refresh: float = 60.0
-    """Seconds between two looks at what volumes were made from."""
+    """Seconds between two updates of volumes made from ConfigMaps, Secrets and tokens."""
     terse: bool = False
-    """Whether to leave out what only says that all is well: the events of containers that start
-    and stop as wanted, and the end of a pod that goes the moment it is told. With thousands of
-    simulated pods they are more than half of all that is written."""
+    """Whether to skip the events of containers that start and stop as wanted, and the last status
+    of a pod that is deleted at once. With thousands of simulated pods those are more than half of
+    all writes."""
     keep_pods: bool = False
     """Whether pods outlive the agent, to be taken over by the next one."""

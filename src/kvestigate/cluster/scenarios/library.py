@@ -34,8 +34,8 @@ class Listed:
 
 
 def names() -> list[str]:
-    found = (file.name for file in resources.files(__package__).joinpath("shipped").iterdir())
-    return sorted(name.removesuffix(_SUFFIX) for name in found if name.endswith(_SUFFIX))
+    files = (file.name for file in resources.files(__package__).joinpath("shipped").iterdir())
+    return sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX))
 
 
 def listed() -> list[Listed]:

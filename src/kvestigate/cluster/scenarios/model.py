@@ -139,42 +139,42 @@ def parse(text: str | bytes, source: str) -> Scenario:
 
 
 def _misfit(message: str, source: str) -> InputError:
-    found = _AT.search(message)
-    if found is None:
+    position = _AT.search(message)
+    if position is None:
         return InputError(message, where=source)
-    path = found["path"] or "(root)"
-    return InputError(message[: found.start()], where=f"{source}: {path}")
+    path = position["path"] or "(root)"
+    return InputError(message[: position.start()], where=f"{source}: {path}")
 
 
 def _problems(scenario: Scenario) -> list[tuple[str, str]]:
     """What the types cannot express: (path, problem)."""
-    found = [("metadata.name", problem) for problem in subdomain_problems(scenario.name)]
+    problems = [("metadata.name", problem) for problem in subdomain_problems(scenario.name)]
     for index, group in enumerate(scenario.spec.nodes):
-        found += _group_problems(f"spec.nodes[{index}]", group)
+        problems += _group_problems(f"spec.nodes[{index}]", group)
     total = sum(group.count for group in scenario.spec.nodes)
     if total > MOST_NODES:
-        found.append(("spec.nodes", f"{total} nodes are more than the maximum of {MOST_NODES}"))
+        problems.append(("spec.nodes", f"{total} nodes are more than the maximum of {MOST_NODES}"))
     for index, workload in enumerate(scenario.spec.workloads):
         if workload.times is not None and workload.each:
-            found.append((f"spec.workloads[{index}]", "set times or each, not both"))
-    return found
+            problems.append((f"spec.workloads[{index}]", "set times or each, not both"))
+    return problems
 
 
 def _group_problems(path: str, group: NodeGroup) -> list[tuple[str, str]]:
-    found = []
+    problems = []
     if group.count > 1 and "{{n" not in group.name:
-        found.append(
+        problems.append(
             (f"{path}.name", f'"{group.name}" would name {group.count} nodes: add {{{{n}}}}')
         )
     gpus = group.gpus
     if gpus is None:
-        return found
+        return problems
     if gpus.model not in MODELS:
         known = ", ".join(sorted(MODELS))
-        found.append(
+        problems.append(
             (f"{path}.gpus.model", f'"{gpus.model}" is not a known GPU model; use one of {known}')
         )
     if len(gpus.each) > gpus.count:
         problem = f"describes {len(gpus.each)} GPUs, but count is {gpus.count}"
-        found.append((f"{path}.gpus.each", problem))
-    return found
+        problems.append((f"{path}.gpus.each", problem))
+    return problems

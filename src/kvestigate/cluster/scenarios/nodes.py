@@ -28,17 +28,17 @@ class NodePlan:
 
 def nodes(scenario: Scenario) -> list[NodePlan]:
     """Every node, in the order of the scenario; InputError for a name that is given twice."""
-    found = [
+    plans = [
         plan
         for index, group in enumerate(scenario.spec.nodes)
         for plan in _plans(scenario, group, f"spec.nodes[{index}]")
     ]
     names: set[str] = set()
-    for plan in found:
+    for plan in plans:
         if plan.config.name in names:
             raise InputError(f'two nodes are named "{plan.config.name}"', where="spec.nodes")
         names.add(plan.config.name)
-    return found
+    return plans
 
 
 def _plans(scenario: Scenario, group: NodeGroup, path: str) -> Iterator[NodePlan]:

@@ -23,9 +23,9 @@ def objects(scenario: Scenario) -> list[dict[str, Any]]:
 
 def resource_of(manifest: Mapping[str, Any]) -> Resource:
     """The built-in resource of a manifest that `objects` returned."""
-    found = builtins.registry().for_kind(manifest["apiVersion"], manifest["kind"])
-    assert found is not None
-    return found
+    resource = builtins.registry().for_kind(manifest["apiVersion"], manifest["kind"])
+    assert resource is not None
+    return resource
 
 
 def _manifests(workload: Workload, path: str) -> Iterator[dict[str, Any]]:

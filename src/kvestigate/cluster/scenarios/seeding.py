@@ -36,14 +36,14 @@ async def seed(
     # What is of one kind in a row does not depend on each other. One by one, each would wait
     # behind all that controllers do about those before it.
     for _, alike in groupby(manifests, key=lambda manifest: manifest["kind"]):
-        for some in _batches(alike):
-            await asyncio.gather(*(_create(api, manifest) for manifest in some))
+        for batch in _batches(alike):
+            await asyncio.gather(*(_create(api, manifest) for manifest in batch))
 
 
 def _batches(manifests: Iterable[Manifest]) -> Iterator[list[Manifest]]:
     source = iter(manifests)
-    while some := list(islice(source, _AT_ONCE)):
-        yield some
+    while batch := list(islice(source, _AT_ONCE)):
+        yield batch
 
 
 async def _create(api: Api, manifest: Manifest) -> None:

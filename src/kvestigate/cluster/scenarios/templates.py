@@ -17,11 +17,11 @@ def filled(value: Any, values: Mapping[str, Any], path: str) -> Any:
         return _filled(value, values, path)
     if isinstance(value, dict):
         return {
-            str(_filled(key, values, path)): filled(each, values, f"{path}.{key}")
-            for key, each in value.items()
+            str(_filled(key, values, path)): filled(inner, values, f"{path}.{key}")
+            for key, inner in value.items()
         }
     if isinstance(value, list | tuple):
-        return [filled(each, values, f"{path}[{i}]") for i, each in enumerate(value)]
+        return [filled(inner, values, f"{path}[{i}]") for i, inner in enumerate(value)]
     return value
 
 

@@ -14,7 +14,7 @@ from kvestigate.cluster.assembly.metrics.usage import NodeUsage, Summary, usage
 from kvestigate.errors import ApiError
 
 FRESH_SECONDS = 2.0
-"""Who asks again within this is told the same: averages need some time to be over."""
+"""For how long a measurement is reused: an average over less time is noise."""
 _AT_ONCE = 16
 _TIMEOUT = 10.0
 
@@ -34,8 +34,8 @@ class Scraper:
     async def of(self, nodes: Iterable[str]) -> Mapping[str, NodeUsage]:
         """Of those nodes that answer."""
         names = list(dict.fromkeys(nodes))
-        found = await asyncio.gather(*map(self._node, names))
-        return {name: it for name, it in zip(names, found, strict=True) if it is not None}
+        usages = await asyncio.gather(*map(self._node, names))
+        return {name: used for name, used in zip(names, usages, strict=True) if used is not None}
 
     def keep_only(self, nodes: Iterable[str]) -> None:
         """Forget the nodes that are no more."""
@@ -62,5 +62,5 @@ class Scraper:
         except (ApiError, msgspec.DecodeError):
             return None
         before = known.counts if known is not None else {}
-        self._known[name] = found = usage(summary, before, self._clock.now())
-        return found
+        self._known[name] = fresh = usage(summary, before, self._clock.now())
+        return fresh

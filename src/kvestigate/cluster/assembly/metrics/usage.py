@@ -85,15 +85,15 @@ def usage(summary: Summary, before: Counts, now: float) -> NodeUsage:
     counts: dict[tuple[str, str, str], Counted] = {}
     for pod in summary.pods:
         where = (pod.pod_ref.namespace, pod.pod_ref.name)
-        found = []
+        containers = []
         for container in pod.containers:
             key = (*where, container.name)
             counted = Counted(
                 now, container.start_time.timestamp(), container.cpu.usage_core_nano_seconds
             )
             counts[key] = counted
-            found.append(_container(container, counted, before.get(key)))
-        pods[where] = tuple(found)
+            containers.append(_container(container, counted, before.get(key)))
+        pods[where] = tuple(containers)
     return NodeUsage(now, pods, counts)
 
 
@@ -106,7 +106,7 @@ def _container(container: _Container, now: Counted, before: Counted | None) -> C
 
 
 def node_metrics(name: str, labels: Mapping[str, str], used: NodeUsage) -> dict[str, Any]:
-    containers = [each for pod in used.pods.values() for each in pod]
+    containers = [container for pod in used.pods.values() for container in pod]
     cores, memory = _sums(containers)
     return {
         "metadata": _metadata({"name": name}, labels, used.at),
@@ -122,7 +122,7 @@ def pod_metrics(
     return {
         "metadata": _metadata({"name": name, "namespace": namespace}, labels, used.at),
         **_times(containers, used.at),
-        "containers": [each.shown() for each in containers],
+        "containers": [container.shown() for container in containers],
     }
 
 
@@ -132,18 +132,18 @@ def amounts(nano_cores: int, memory: int) -> dict[str, str]:
 
 def _sums(containers: Iterable[ContainerUsage]) -> tuple[int, int]:
     cores = memory = 0
-    for each in containers:
-        cores, memory = cores + each.nano_cores, memory + each.memory
+    for container in containers:
+        cores, memory = cores + container.nano_cores, memory + container.memory
     return cores, memory
 
 
 def _metadata(named: dict[str, str], labels: Mapping[str, str], at: float) -> dict[str, Any]:
-    told = {"labels": dict(labels)} if labels else {}
-    return {**named, "creationTimestamp": _stamp(at), **told}
+    labelled = {"labels": dict(labels)} if labels else {}
+    return {**named, "creationTimestamp": _stamp(at), **labelled}
 
 
 def _times(containers: Iterable[ContainerUsage], at: float) -> dict[str, str]:
-    window = max((each.window for each in containers), default=0.0)
+    window = max((container.window for container in containers), default=0.0)
     return {"timestamp": _stamp(at), "window": f"{window:.3f}s"}
 
 

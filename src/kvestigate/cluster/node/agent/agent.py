@@ -19,7 +19,7 @@ from kvestigate import errors
 from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.aio.workqueue import WorkQueue
-from kvestigate.client.api import PODS, Api
+from kvestigate.client.api import Api
 from kvestigate.client.informer import Key, key_of
 from kvestigate.client.recorder import Recorder
 from kvestigate.cluster.node.agent import registration
@@ -34,12 +34,13 @@ from kvestigate.cluster.node.hosts.interface import Host, Process
 from kvestigate.cluster.node.hosts.seccomp import obstacle
 from kvestigate.cluster.node.net.addresses import Addresses, network_of
 from kvestigate.cluster.node.net.network import ClusterNetwork, NodeNetwork
+from kvestigate.cluster.node.pods.context import NodeContext
 from kvestigate.cluster.node.pods.preparing import (
     Preparation,
     RealPreparation,
     SimulatedPreparation,
 )
-from kvestigate.cluster.node.pods.station import Station
+from kvestigate.cluster.node.pods.reporting import confirm_deletion
 from kvestigate.cluster.node.pods.worker import PodWorker
 from kvestigate.cluster.node.spec.pod import Pod
 from kvestigate.http.certificates import CertificateAuthority
@@ -137,7 +138,7 @@ class Agent:
         await self._join_network()
         facts = self.host.facts()
         recorder = Recorder(self._api, self._clock)
-        self._station = Station(
+        self._context = NodeContext(
             api=self._api,
             host=self.host,
             clock=self._clock,
@@ -185,19 +186,19 @@ class Agent:
         self._network = NodeNetwork(shared, self.config.name, directory)
 
     def _prefix(self) -> str:
-        """Of the node's pod addresses: without a network they are only names."""
+        """The first three parts of the node's pod addresses."""
         if self._network is not None:
             return self._network.prefix
         return network_of(self.config.name)
 
     async def _dial(self, process: Process, port: int) -> tuple[str, int]:
-        return await self._station.dial(process, port)
+        return await self._context.dial(process, port)
 
     def _prepare(self) -> Preparation:
         root = self.host.volumes_root
         if root is None:
             return SimulatedPreparation(self._devices)
-        return RealPreparation(self._station, root, self._devices)
+        return RealPreparation(self._context, root, self._devices)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -223,12 +224,12 @@ class Agent:
     async def _adopt(self) -> None:
         """Take over the runs that an earlier agent left, and end those of pods that are gone."""
         runs: dict[str, list[Process]] = {}
-        for process in sorted(await self.host.adopt(), key=lambda one: one.key.attempt):
+        for process in sorted(await self.host.adopt(), key=lambda process: process.key.attempt):
             runs.setdefault(process.key.pod_uid, []).append(process)
         known = {pod.metadata.uid: pod for pod in self._feed.pods_of(self.config.name)}
-        for uid, one in known.items():
-            if one.status.pod_ip and not one.spec.host_network:
-                self._station.addresses.take(uid, one.status.pod_ip)
+        for uid, bound in known.items():
+            if bound.status.pod_ip and not bound.spec.host_network:
+                self._context.addresses.take(uid, bound.status.pod_ip)
         for uid, processes in runs.items():
             pod = known.get(uid)
             if pod is None:
@@ -269,7 +270,8 @@ class Agent:
             return
         worker_or_none = self.workers.get(pod.metadata.uid)
         if worker_or_none is None and pod.status.phase in ("Succeeded", "Failed"):
-            await self._bury(pod)
+            # It ended under an earlier agent: nothing to run, but its deletion waits for us.
+            await confirm_deletion(self._api, pod)
             return
         worker = worker_or_none or self._new_worker(pod)
         wake_at = await worker.sync(pod)
@@ -277,7 +279,7 @@ class Agent:
             self._queue.add_after(key, max(wake_at - self._clock.now(), 0.001))
 
     def _new_worker(self, pod: Pod) -> PodWorker:
-        worker = PodWorker(pod, self._station, self._preparation)
+        worker = PodWorker(pod, self._context, self._preparation)
         self.workers[pod.metadata.uid] = worker
         self._by_key[key_of(pod)] = pod.metadata.uid
         return worker
@@ -292,18 +294,3 @@ class Agent:
                         await self._preparation.refresh(worker.pod)
                     except (errors.KvestigateError, OSError):
                         pass  # the next round will try again
-
-    async def _bury(self, pod: Pod) -> None:
-        """A pod that ended under an earlier agent: nothing to run, but deletion waits for us."""
-        if pod.terminating:
-            try:
-                await self._api.delete(
-                    PODS,
-                    pod.metadata.name,
-                    namespace=pod.metadata.namespace,
-                    grace_seconds=0,
-                    uid=pod.metadata.uid,
-                    type=bytes,
-                )
-            except (errors.NotFound, errors.Conflict):
-                pass

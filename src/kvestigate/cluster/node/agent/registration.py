@@ -68,11 +68,11 @@ def capacity(config: NodeConfig, facts: Facts) -> dict[str, str]:
 
 def is_current(node: Node, config: NodeConfig, facts: Facts) -> bool:
     """Whether a Node says all that the agent would, so that only its lease has to be renewed."""
-    told = {one.type: one.status for one in node.status.conditions}
+    statuses = {condition.type: condition.status for condition in node.status.conditions}
     return (
         labels(config, facts).items() <= node.metadata.labels.items()
         and node.status.capacity == node.status.allocatable == capacity(config, facts)
-        and all(told.get(name) == status for name, status, *_ in _CONDITIONS)
+        and all(statuses.get(name) == status for name, status, *_ in _CONDITIONS)
         and not config.serves  # else the port is another one each time
     )
 

@@ -99,9 +99,9 @@ async def channels(socket: WebSocket, dial: Dial, ports: Sequence[int]) -> None:
         try:
             await _inward(socket, writers)
         finally:
-            for each in writers:
-                if each is not None:
-                    each.close()
+            for open_writer in writers:
+                if open_writer is not None:
+                    open_writer.close()
 
 
 async def _outward(

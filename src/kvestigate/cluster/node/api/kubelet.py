@@ -206,7 +206,7 @@ class KubeletApi:
 
     async def _forward(self, info: RequestInfo, rest: list[str]) -> Answer:
         worker = self._worker(rest[:2])
-        running = [one for one in worker.processes.values() if not one.ended.done()]
+        running = [process for process in worker.processes.values() if not process.ended.done()]
         if not running:
             raise Refused(400, f'pod "{worker.pod.metadata.name}" is not running')
         dial = partial(self._dial, running[0])

@@ -36,8 +36,8 @@ class Metrics:
             if not containers:
                 continue
             meta = worker.pod.metadata
-            used = sum(one["cpu"]["usageNanoCores"] for one in containers)
-            held = sum(one["memory"]["workingSetBytes"] for one in containers)
+            used = sum(container["cpu"]["usageNanoCores"] for container in containers)
+            held = sum(container["memory"]["workingSetBytes"] for container in containers)
             cpu, memory = cpu + used, memory + held
             pods.append(
                 {

@@ -1,4 +1,4 @@
-"""Which container was given which GPUs, or instances of one: as a device plugin would, by uuid."""
+"""Which container holds which GPUs or MIG instances, by uuid, as a device plugin keeps them."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ class Allocation:
     def gpus(self) -> tuple[Gpu, ...]:
         """With their users; those that nobody has are idle, whatever their scenario says."""
         users = {
-            each: f"{self._names[uid]}/{container}"
+            device: f"{self._names[uid]}/{container}"
             for (uid, container), given in self._holders.items()
-            for each in given
+            for device in given
         }
         return tuple(_used(gpu, users) for gpu in self._gpus)
 
@@ -61,14 +61,14 @@ class Allocation:
             return {}
         given = self._holders.get((pod.metadata.uid, container.name))
         if given is None:
-            given = tuple(each for it in wanted.items() for each in self._free(*it))
+            given = tuple(device for request in wanted.items() for device in self._free(*request))
             self._give(pod, container.name, given)
         return {VARIABLE: ",".join(given)}
 
     def recall(self, pod: Pod, container: str, value: str) -> None:
         """A container of an earlier agent has these."""
-        known = {each for devices in self._devices.values() for each in devices}
-        given = tuple(each for each in value.split(",") if each in known)
+        known = {device for devices in self._devices.values() for device in devices}
+        given = tuple(device for device in value.split(",") if device in known)
         if given:
             self._give(pod, container, given)
 
@@ -81,8 +81,8 @@ class Allocation:
             self._tell()
 
     def _free(self, resource: str, count: int) -> list[str]:
-        taken = {each for holding in self._holders.values() for each in holding}
-        free = [each for each in self._devices[resource] if each not in taken]
+        taken = {device for holding in self._holders.values() for device in holding}
+        free = [device for device in self._devices[resource] if device not in taken]
         if len(free) < count:
             raise NoDevices(
                 f"requested number of devices unavailable for {resource}. "
@@ -112,14 +112,14 @@ def _devices(gpus: Iterable[Gpu]) -> Iterator[tuple[str, str]]:
 
 def _used(gpu: Gpu, users: dict[str, str]) -> Gpu:
     instances = tuple(
-        structs.replace(each, user=users.get(each.uuid, "")) for each in gpu.instances
+        structs.replace(instance, user=users.get(instance.uuid, "")) for instance in gpu.instances
     )
     user = users.get(gpu.uuid, "")
-    if user or gpu.always or any(each.user for each in instances):
+    if user or gpu.always or any(instance.user for instance in instances):
         return structs.replace(gpu, user=user, instances=instances)
     return structs.replace(gpu, load=Load.IDLE, steady=_resting(gpu), instances=instances)
 
 
 def _resting(gpu: Gpu) -> Steady:
-    """What is told of a GPU at work is not told of it at rest, unless rest is its load."""
+    """The fixed readings of an unused GPU: those of the scenario only where its load is idle."""
     return gpu.steady if gpu.load is Load.IDLE else Steady()

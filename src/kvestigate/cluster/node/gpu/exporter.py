@@ -22,7 +22,7 @@ _MEMORY_MHZ = 1593
 _GOODBYE = 1.0
 
 
-class _Seen(NamedTuple):
+class _Device(NamedTuple):
     """A GPU, or an instance of one, at a moment."""
 
     labels: tuple[tuple[str, str], ...]
@@ -34,39 +34,48 @@ class _Seen(NamedTuple):
 
 
 # Metric -> what it says, and its value; instances have only those of the second table.
-_OF_GPUS: dict[str, tuple[str, Callable[[_Seen], str]]] = {
-    "DCGM_FI_DEV_SM_CLOCK": ("SM clock frequency (in MHz).", lambda it: str(clock_mhz(it.now))),
+_OF_GPUS: dict[str, tuple[str, Callable[[_Device], str]]] = {
+    "DCGM_FI_DEV_SM_CLOCK": (
+        "SM clock frequency (in MHz).",
+        lambda device: str(clock_mhz(device.now)),
+    ),
     "DCGM_FI_DEV_MEM_CLOCK": ("Memory clock frequency (in MHz).", lambda _: str(_MEMORY_MHZ)),
-    "DCGM_FI_DEV_GPU_TEMP": ("GPU temperature (in C).", lambda it: str(it.now.temperature)),
-    "DCGM_FI_DEV_POWER_USAGE": ("Power draw (in W).", lambda it: f"{it.now.watts:.6f}"),
-    "DCGM_FI_DEV_GPU_UTIL": ("GPU utilization (in %).", lambda it: str(it.now.utilization)),
+    "DCGM_FI_DEV_GPU_TEMP": ("GPU temperature (in C).", lambda device: str(device.now.temperature)),
+    "DCGM_FI_DEV_POWER_USAGE": ("Power draw (in W).", lambda device: f"{device.now.watts:.6f}"),
+    "DCGM_FI_DEV_GPU_UTIL": ("GPU utilization (in %).", lambda device: str(device.now.utilization)),
     "DCGM_FI_DEV_MEM_COPY_UTIL": (
         "Memory utilization (in %).",
-        lambda it: str(it.now.utilization // 2),
+        lambda device: str(device.now.utilization // 2),
     ),
 }
-_OF_ALL: dict[str, tuple[str, Callable[[_Seen], str]]] = {
-    "DCGM_FI_DEV_FB_FREE": ("Framebuffer memory free (in MiB).", lambda it: str(_free(it))),
-    "DCGM_FI_DEV_FB_USED": ("Framebuffer memory used (in MiB).", lambda it: str(it.now.memory_mib)),
+_OF_ALL: dict[str, tuple[str, Callable[[_Device], str]]] = {
+    "DCGM_FI_DEV_FB_FREE": ("Framebuffer memory free (in MiB).", lambda device: str(_free(device))),
+    "DCGM_FI_DEV_FB_USED": (
+        "Framebuffer memory used (in MiB).",
+        lambda device: str(device.now.memory_mib),
+    ),
     "DCGM_FI_PROF_GR_ENGINE_ACTIVE": (
         "Ratio of time the graphics engine is active.",
-        lambda it: f"{it.now.utilization / 100:.6f}",
+        lambda device: f"{device.now.utilization / 100:.6f}",
     ),
 }
 
 
 def exposition(gpus: Iterable[Gpu], node: str, now: float) -> str:
-    """PURE. What the exporter of a node says."""
-    seen = [each for gpu in gpus for each in _seen(gpu, node, now)]
+    """What the exporter of a node says: PURE."""
+    devices = [device for gpu in gpus for device in _devices(gpu, node, now)]
     lines: list[str] = []
-    for table, shown in ((_OF_GPUS, [it for it in seen if not it.divided]), (_OF_ALL, seen)):
+    for table, shown in (
+        (_OF_GPUS, [device for device in devices if not device.divided]),
+        (_OF_ALL, devices),
+    ):
         for metric, (says, value) in table.items():
             lines += (f"# HELP {metric} {says}", f"# TYPE {metric} gauge")
-            lines += (f"{metric}{{{_written(it.labels)}}} {value(it)}" for it in shown)
+            lines += (f"{metric}{{{_written(device.labels)}}} {value(device)}" for device in shown)
     return "\n".join(lines) + "\n"
 
 
-def _seen(gpu: Gpu, node: str, now: float) -> Iterator[_Seen]:
+def _devices(gpu: Gpu, node: str, now: float) -> Iterator[_Device]:
     shown, model = reading(gpu, now), MODELS[gpu.model]
     about = (
         ("gpu", str(gpu.index)),
@@ -77,15 +86,19 @@ def _seen(gpu: Gpu, node: str, now: float) -> Iterator[_Seen]:
         ("Hostname", node),
     )
     if not gpu.mig:
-        yield _Seen((*about, *_user(gpu.user)), shown, model.memory_mib, divided=False)
-    for number, each in enumerate(gpu.instances):
-        part = (("GPU_I_PROFILE", each.profile), ("GPU_I_ID", str(number)))
-        share = each.memory_mib
-        used = shown.memory_mib * share // model.memory_mib if each.user else 0
+        yield _Device((*about, *_user(gpu.user)), shown, model.memory_mib, divided=False)
+    for number, instance in enumerate(gpu.instances):
+        part = (("GPU_I_PROFILE", instance.profile), ("GPU_I_ID", str(number)))
+        share = instance.memory_mib
+        used = shown.memory_mib * share // model.memory_mib if instance.user else 0
         does = Reading(
-            shown.utilization if each.user else 0, used, shown.temperature, shown.watts, shown.fan
+            shown.utilization if instance.user else 0,
+            used,
+            shown.temperature,
+            shown.watts,
+            shown.fan,
         )
-        yield _Seen((*about, *part, *_user(each.user)), does, share, divided=True)
+        yield _Device((*about, *part, *_user(instance.user)), does, share, divided=True)
 
 
 def _user(user: str) -> tuple[tuple[str, str], ...]:
@@ -95,8 +108,8 @@ def _user(user: str) -> tuple[tuple[str, str], ...]:
     return ("container", container), ("namespace", namespace), ("pod", pod)
 
 
-def _free(it: _Seen) -> int:
-    return max(it.memory_mib - it.now.memory_mib, 0)
+def _free(device: _Device) -> int:
+    return max(device.memory_mib - device.now.memory_mib, 0)
 
 
 def _written(labels: Iterable[tuple[str, str]]) -> str:
@@ -129,5 +142,5 @@ class GpuFigures:
             return Response(200, list(_TEXT), b"OK")
         if request.path != "/metrics":
             return Response(404, list(_TEXT), b"404 page not found\n")
-        said = exposition(self._devices.gpus, self._node, self._clock.now())
-        return Response(200, list(_TEXT), said.encode())
+        text = exposition(self._devices.gpus, self._node, self._clock.now())
+        return Response(200, list(_TEXT), text.encode())

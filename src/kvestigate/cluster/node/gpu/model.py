@@ -127,7 +127,7 @@ class Gpu(msgspec.Struct, frozen=True):
 
     @property
     def number(self) -> int:
-        """By which whoever looks knows it."""
+        """The number by which the container that looks knows it."""
         return self.index if self.place is None else self.place
 
     @property
@@ -170,8 +170,8 @@ def reading(gpu: Gpu, now: float) -> Reading:
     shown = _of_load(gpu, load, now)
     if load is Load.RESERVED_IDLE and gpu.load is Load.BURSTY:
         return shown
-    told = {name: value for name, value in structs.asdict(gpu.steady).items() if value is not None}
-    return structs.replace(shown, **told) if told else shown
+    fixed = {name: value for name, value in structs.asdict(gpu.steady).items() if value is not None}
+    return structs.replace(shown, **fixed) if fixed else shown
 
 
 def bus(gpu: Gpu) -> str:

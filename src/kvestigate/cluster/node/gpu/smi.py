@@ -108,27 +108,27 @@ def answer(arguments: Sequence[str], gpus: Sequence[Gpu], now: float) -> tuple[i
 
 def _options(arguments: Sequence[str]) -> dict[str, str]:
     """`--name=value` or `--name value` for those that take one."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     words = list(arguments)
     while words:
         word = words.pop(0)
         name, equals, value = word.partition("=")
         if not equals and name in _VALUED and words:
             value = words.pop(0)
-        found[name] = value
-    return found
+        options[name] = value
+    return options
 
 
 _VALUED = ("-i", "--id", "--query-gpu", "--query-compute-apps", "--format")
 
 
 def _csv(
-    asked: str,
+    fields: str,
     known: Mapping[str, tuple[str, _Field]],
     readings: Sequence[tuple[Gpu, Reading]],
     form: str,
 ) -> tuple[int, str]:
-    names = [name.strip() for name in asked.split(",")]
+    names = [name.strip() for name in fields.split(",")]
     styles = [style.strip() for style in form.split(",")]
     if "csv" not in styles:
         return _UNKNOWN, "--query requires --format=csv\n"
@@ -200,8 +200,8 @@ def _row(left: str, middle: str, right: str) -> str:
 
 def _listed(gpu: Gpu) -> str:
     lines = [f"GPU {gpu.number}: {MODELS[gpu.model].name} (UUID: {gpu.uuid})\n"]
-    for number, each in enumerate(gpu.instances):
-        lines.append(f"  MIG {each.profile:<11} Device {number:>2}: (UUID: {each.uuid})\n")
+    for number, instance in enumerate(gpu.instances):
+        lines.append(f"  MIG {instance.profile:<11} Device {number:>2}: (UUID: {instance.uuid})\n")
     return "".join(lines)
 
 
@@ -216,11 +216,11 @@ def _working(gpu: Gpu, now: Reading) -> list[tuple[Gpu, Reading]]:
         return []
     if not gpu.mig:
         return [(gpu, now)]
-    used = [(number, each) for number, each in enumerate(gpu.instances) if each.user]
+    used = [(number, instance) for number, instance in enumerate(gpu.instances) if instance.user]
     share = structs.replace(now, memory_mib=now.memory_mib // max(len(gpu.instances), 1))
     return [
-        (structs.replace(gpu, uuid=each.uuid, pid=_pid(gpu) + 100 * (number + 1)), share)
-        for number, each in used
+        (structs.replace(gpu, uuid=instance.uuid, pid=_pid(gpu) + 100 * (number + 1)), share)
+        for number, instance in used
     ]
 
 
@@ -237,7 +237,7 @@ def visible(gpus: Sequence[Gpu], devices: str | None) -> list[Gpu]:
     parts = [
         structs.replace(gpu, instances=given)
         for gpu in gpus
-        if (given := tuple(each for each in gpu.instances if each.uuid in wanted))
+        if (given := tuple(instance for instance in gpu.instances if instance.uuid in wanted))
     ]
     seen = sorted([*whole, *parts], key=lambda gpu: gpu.index)
     return [structs.replace(gpu, place=place) for place, gpu in enumerate(seen)]

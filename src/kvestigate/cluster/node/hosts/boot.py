@@ -182,8 +182,8 @@ def container_setup(launch: Launch, mounted: dict[str, str]) -> str:
         lines.append(f"hostname {shlex.quote(launch.hostname)} || :")
     for bind in launch.binds:
         lines += _creating(bind, mounted[bind.source])
-    for each in launch.ownerships:
-        lines += giving(each, on_node(each.path))
+    for given in launch.ownerships:
+        lines += giving(given, on_node(given.path))
     for bind in launch.binds:
         lines += _mounting(bind, mounted[bind.source])
     workdir = shlex.quote(launch.workdir or "/")

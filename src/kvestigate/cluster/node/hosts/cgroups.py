@@ -53,7 +53,7 @@ class Version1:
             accounting = self._accounting / name
             accounting.mkdir(parents=True, exist_ok=True)
             joined.append(accounting)
-        return [each / "cgroup.procs" for each in joined]
+        return [directory / "cgroup.procs" for directory in joined]
 
     def ran_out_of_memory(self, name: str) -> bool:
         return _counter(self._memory / name / "memory.oom_control", "oom_kill") > 0
@@ -154,26 +154,26 @@ def _usable(mount: Path | None, own: str, node: str) -> Path | None:
 
 def _mounts() -> dict[str, Path]:
     """Controller -> where its hierarchy is mounted; the unified one is under the empty name."""
-    found: dict[str, Path] = {}
+    mounts: dict[str, Path] = {}
     for line in Path("/proc/self/mountinfo").read_text().splitlines():
         before, _, after = line.partition(" - ")
         kind, _, options = after.split()[:3]
         where = Path(before.split()[4])
         if kind == "cgroup2":
-            found[""] = where
+            mounts[""] = where
         elif kind == "cgroup":
             for option in options.split(","):
-                found[option] = where
-    return found
+                mounts[option] = where
+    return mounts
 
 
 def _own_groups() -> dict[str, str]:
-    found: dict[str, str] = {}
+    groups: dict[str, str] = {}
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         for controller in controllers.split(","):
-            found[controller] = path
-    return found
+            groups[controller] = path
+    return groups
 
 
 def _counter(path: Path, name: str) -> int:

@@ -1,8 +1,26 @@
 """The directory host: plain processes, for machines that allow nothing better.
 
-Limited, and it says so: containers see the machine's own files, processes and hostname. Volumes
-cannot be mounted, so their mount paths are replaced by where they really are in the command,
-its arguments and the environment, and linked below `$KVESTIGATE_ROOT`.
+The problem: on macOS, in containers without rights and on kernels without user namespaces, pods
+should run all the same, with volumes, logs, exec, probes and clean ends, although nothing can be
+mounted and no process can be fenced in.
+
+The way: a container is a process group with an environment of its own. Since its volumes are not
+at the paths that its spec says, those paths are replaced by the real ones wherever they stand as
+whole paths in the command, its arguments and its environment (`replace_paths`), and linked below
+`$KVESTIGATE_ROOT` for programs that build paths themselves. The cluster's names reach the C
+library by `LOCALDOMAIN` and `RES_OPTIONS`, because `/etc/resolv.conf` is the machine's.
+
+A process that leaves its group cannot be kept, but it can be recognised: every process of a
+container inherits the variable `KVESTIGATE_CONTAINER`, and `sweep` ends all that have it. Its
+value is the directory of the run. The pod's uid was tried first, and is not unique: a plane that
+was forked has pods with the same uids, and two nodes ended each other's containers.
+
+Commands become the spec's user only if root runs the node and everybody may enter its directory.
+Otherwise that user would find neither volumes nor token, which are not mounted anywhere else; so
+all containers then run as one user, and an event says so.
+
+Limited, and it says so (`LIMITS`, `shortfalls`): containers see the machine's own files,
+processes and hostname.
 """
 
 from __future__ import annotations
@@ -18,7 +36,7 @@ from pathlib import Path
 from kvestigate.cluster.node.gpu import smi
 from kvestigate.cluster.node.gpu.model import Gpu
 from kvestigate.cluster.node.hosts import machine, ownership, resolv_conf, shim
-from kvestigate.cluster.node.hosts.identity import asked, become, unspeakable
+from kvestigate.cluster.node.hosts.identity import become, env_words, identity_fields
 from kvestigate.cluster.node.hosts.interface import (
     Bind,
     Ceiling,
@@ -103,9 +121,9 @@ class DirectoryHost:
     async def start(self, launch: Launch) -> Process:
         directory = shim.run_directory(self._directory, launch.key)
         paths = Paths(launch.binds, self._directory / "rootfs")
-        for each in launch.ownerships:
-            path = self._directory / "rootfs" / each.path.lstrip("/")
-            ownership.give(path, each.group, only_on_mismatch=each.only_on_mismatch)
+        for given in launch.ownerships:
+            path = self._directory / "rootfs" / given.path.lstrip("/")
+            ownership.give(path, given.group, only_on_mismatch=given.only_on_mismatch)
         root = self._directory / "pods" / launch.key.pod_uid / f"root-{launch.key.container}"
         paths.link_below(root)
         own = {name: paths.replaced(value) for name, value in launch.env.items()}
@@ -137,7 +155,7 @@ class DirectoryHost:
             extra=paths.kept(),
         )
         shim.prepare(directory, kept)
-        return await self._spawn(directory, kept, [*kept.become, *unspeakable(env), *argv], launch)
+        return await self._spawn(directory, kept, [*kept.become, *env_words(env), *argv], launch)
 
     def shortfalls(self, launch: Launch) -> list[str]:
         missed = []
@@ -147,10 +165,8 @@ class DirectoryHost:
             )
         if launch.host_aliases:
             missed.append("hostAliases are ignored: containers read the machine's /etc/hosts")
-        if asked(launch) and not self._has_users:
-            missed.append(
-                f"{', '.join(asked(launch))} not enforced: all containers run as the same user"
-            )
+        if not self._has_users and (fields := ", ".join(identity_fields(launch))):
+            missed.append(f"{fields} not enforced: all containers run as the same user")
         return missed
 
     async def _spawn(
@@ -177,7 +193,7 @@ class DirectoryHost:
         return process
 
     async def adopt(self) -> list[Process]:
-        found: list[Process] = []
+        processes: list[Process] = []
         for directory in shim.run_directories(self._directory):
             kept = shim.kept_of(directory)
             if kept is None:
@@ -185,8 +201,8 @@ class DirectoryHost:
             process = DirectoryProcess(directory, kept, now=self._now)
             self._follow(process)
             process.resume()
-            found.append(process)
-        return found
+            processes.append(process)
+        return processes
 
     async def enter(
         self, process: Process, argv: tuple[str, ...], *, tty: bool, stdin: bool
@@ -285,7 +301,7 @@ def replace_paths(text: str, sources: Mapping[str, str]) -> str:
         return text
     pattern = "|".join(re.escape(target) for target in targets)
     return re.sub(
-        rf"(?<![\w./-])(?:{pattern})(?![\w.-])", lambda found: sources[found.group()], text
+        rf"(?<![\w./-])(?:{pattern})(?![\w.-])", lambda match: sources[match.group()], text
     )
 
 
@@ -321,7 +337,7 @@ def _may_become() -> bool:
 def _all_may_enter(directory: Path) -> bool:
     """Or else nobody but root would find the volumes, which are not mounted anywhere else."""
     place = directory.resolve()
-    return all(each.stat().st_mode & stat.S_IXOTH for each in (place, *place.parents))
+    return all(parent.stat().st_mode & stat.S_IXOTH for parent in (place, *place.parents))
 
 
 def _resolver(binds: Sequence[Bind]) -> dict[str, str]:

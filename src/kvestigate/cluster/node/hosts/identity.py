@@ -10,7 +10,7 @@ from kvestigate.cluster.node.hosts.interface import Launch
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def unspeakable(env: Mapping[str, str]) -> list[str]:
+def env_words(env: Mapping[str, str]) -> list[str]:
     """The words before a command that give it the variables which shells do not pass on."""
     words = [f"{name}={value}" for name, value in env.items() if not _NAME.fullmatch(name)]
     return ["env", "--", *words] if words else []
@@ -26,7 +26,7 @@ def become(launch: Launch) -> list[str]:
     return ["setpriv", f"--reuid={user}", f"--regid={group}", others, "--"]
 
 
-def asked(launch: Launch) -> list[str]:
+def identity_fields(launch: Launch) -> list[str]:
     """The fields of a spec by which the command would be somebody else."""
     fields = {
         "runAsUser": bool(launch.user),

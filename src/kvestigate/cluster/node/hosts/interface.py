@@ -213,7 +213,7 @@ class LaunchFailed(Exception):
 
 
 def cannot_start(failure: OSError | ValueError) -> LaunchFailed:
-    """Why the system starts no such process: it is not the command itself that is wrong."""
+    """The error for a process that the system refuses to start, whatever its command."""
     why = failure.strerror if isinstance(failure, OSError) else failure
     return LaunchFailed("ContainerCannotRun", f"exec: {why}")
 

@@ -201,7 +201,7 @@ class LogFile:
     def last(self, lines: int, most: int) -> bytes:
         reader = _Reader(self, lines)
         try:
-            shown = [line for each in reader.pieces() for line in _shown(each, LogQuery(), b"")]
+            shown = [line for piece in reader.pieces() for line in _shown(piece, LogQuery(), b"")]
         finally:
             reader.close()
         return b"".join(shown)[-most:]
@@ -298,19 +298,19 @@ class _Reader:
     def _seek_tail(self, count: int) -> None:
         """Stand before the last `count` lines."""
         for index in range(len(self._open) - 1, -1, -1):
-            offset, found = _before_last_lines(self._open[index], count)
-            if found >= count:
+            offset, lines = _before_last_lines(self._open[index], count)
+            if lines >= count:
                 os.lseek(self._open[index], offset, os.SEEK_SET)
                 for _ in range(index):
                     os.close(self._open.popleft())
                 return
-            count -= found
+            count -= lines
 
 
 def _before_last_lines(file: int, count: int) -> tuple[int, int]:
     """Where the last `count` lines begin, and how many of them there are."""
     position = end = os.fstat(file).st_size
-    found = 0
+    lines = 0
     while position > 0 and count:
         size = min(_CHUNK, position)
         position -= size
@@ -318,10 +318,10 @@ def _before_last_lines(file: int, count: int) -> tuple[int, int]:
         at = len(block)
         while (at := block.rfind(b"\n", 0, at)) >= 0:
             if position + at + 1 < end:
-                found += 1
-                if found == count:
-                    return position + at + 1, found
-    return (0, found + (1 if end else 0)) if count else (end, 0)
+                lines += 1
+                if lines == count:
+                    return position + at + 1, lines
+    return (0, lines + (1 if end else 0)) if count else (end, 0)
 
 
 def _shown(lines: bytes, query: LogQuery, since: bytes) -> Iterator[bytes]:

@@ -1,5 +1,26 @@
 """The namespace host: a node is an overlay of the machine in namespaces of its own. Linux.
 
+The problem: pods of several nodes on one machine need files, processes and hostnames that do not
+collide, without images, a container runtime or a daemon, and if possible without root.
+
+The way: `unshare` makes one first process a node, in its own mount, pid, uts and ipc namespaces.
+It mounts an overlay of the machine's root (`boot`), says `ready` and sleeps; the node exists for
+as long as that process does, and killing it removes every process and mount at once. A container
+is `nsenter` into the node, `unshare` into namespaces of its own, and a setup script that binds
+its volumes. All of this is done by programs of util-linux, because a multi-threaded Python
+process must not call `setns` or `unshare` itself, and because the words can be tried in a shell.
+
+Root mounts one overlay over `/`. An ordinary user gets the same inside a user namespace, where
+the kernel refuses an overlay over `/`: each directory gets its own, and there is one user only,
+so `runAsUser` and cgroups are out of reach. What a node cannot do, `facts` and `shortfalls` say.
+
+Three details cost the most time. A container's command is found from outside, as the fourth
+generation below its shim, because a pid written inside is a number of the inner namespace.
+The setup is a file, since a program given by `sh -c` would be what `ps` shows for every
+container. And a signal sent during the setup reaches nobody, so `start` returns only when the
+command has begun (`shim`). The node's first process is known by pid and start time
+(`sandbox.remember`): the next agent finds it again, and does not mistake a reused pid for it.
+
 Isolation for honest workloads, not a security boundary. Pods see their node's files and
 processes, never another node's.
 """
@@ -22,7 +43,7 @@ from kvestigate.cluster.node.gpu.model import Gpu
 from kvestigate.cluster.node.hosts import boot, cgroups, machine, sandbox, shim, terminal
 from kvestigate.cluster.node.hosts.directory import DEFAULT_PATH, DirectoryHost
 from kvestigate.cluster.node.hosts.endings import on_exit
-from kvestigate.cluster.node.hosts.identity import asked, become, unspeakable
+from kvestigate.cluster.node.hosts.identity import become, env_words, identity_fields
 from kvestigate.cluster.node.hosts.interface import (
     Bind,
     Ceiling,
@@ -88,10 +109,10 @@ class NamespaceHost:
         for name in ("pods", "volumes", "upper"):
             (self._directory / name).mkdir(parents=True, exist_ok=True, mode=0o755)
         self._groups = cgroups.find(_unlike_any_other(self._name, self._directory))
-        found = sandbox.recall(self._directory / "init.json")
-        if found is None:
-            found = await self._boot()
-        self._init = found
+        init = sandbox.recall(self._directory / "init.json")
+        if init is None:
+            init = await self._boot()
+        self._init = init
 
     async def close(self, *, keep: bool) -> None:
         if not keep:
@@ -129,8 +150,8 @@ class NamespaceHost:
         child = self._spawn_init(["unshare", *new, "/bin/sh", "-c", program])
         assert child.stdout is not None
         with child.stdout as pipe:
-            said = await asyncio.wait_for(asyncio.to_thread(pipe.readline), _BOOT_SECONDS)
-        if said.strip() != b"ready":
+            line = await asyncio.wait_for(asyncio.to_thread(pipe.readline), _BOOT_SECONDS)
+        if line.strip() != b"ready":
             child.wait()
             why = (self._directory / "boot.log").read_text().strip() or "no reason given"
             raise HostUnavailable(f"this machine does not allow namespace nodes: {why}")
@@ -197,9 +218,10 @@ class NamespaceHost:
         return process
 
     def shortfalls(self, launch: Launch) -> list[str]:
-        if self._privileged or not asked(launch):
+        fields = ", ".join(identity_fields(launch))
+        if self._privileged or not fields:
             return []
-        return [f"{', '.join(asked(launch))} not enforced: all containers run as the same user"]
+        return [f"{fields} not enforced: all containers run as the same user"]
 
     async def _command(self, launch: Launch) -> list[str]:
         """Into the node, into namespaces of the container's own, and through its setup."""
@@ -212,7 +234,7 @@ class NamespaceHost:
         if launch.shared_pids:
             first = await self._sandboxes.enter(launch.key.pod_uid, enter, _CLEAN)
             enter = self._nsenter(self._init, f"--pid=/proc/{first}/ns/pid")
-        command = [*unspeakable(launch.env), *launch.argv]
+        command = [*env_words(launch.env), *launch.argv]
         return [*enter, "unshare", *own, "/bin/sh", setup, *command]
 
     def _kept(self, launch: Launch, master: int | None) -> shim.Kept:
@@ -249,7 +271,7 @@ class NamespaceHost:
         return f"{boot.VOLUMES}/{below}"
 
     async def adopt(self) -> list[Process]:
-        found: list[Process] = []
+        processes: list[Process] = []
         for directory in shim.run_directories(self._directory):
             kept = shim.kept_of(directory)
             if kept is None:
@@ -261,8 +283,8 @@ class NamespaceHost:
             process = self._process(directory, kept, master)
             self._follow(process)
             process.resume()
-            found.append(process)
-        return found
+            processes.append(process)
+        return processes
 
     async def enter(
         self, process: Process, argv: tuple[str, ...], *, tty: bool, stdin: bool
@@ -284,7 +306,7 @@ class NamespaceHost:
         session = PipedSession(terminal=master)
         try:
             session.begin(
-                [*words, *change, *unspeakable(env), *argv], env=env, cwd="/", stdin=stdin,
+                [*words, *change, *env_words(env), *argv], env=env, cwd="/", stdin=stdin,
                 slave=slave, user=kept.user, network=process.network, own_files=True,
             )  # fmt: skip
         finally:
@@ -334,8 +356,8 @@ class NamespaceHost:
         )  # fmt: skip
         _, complaint = await done.communicate(input)
         if done.returncode:
-            said = complaint.decode(errors="replace").strip()
-            raise LaunchFailed("FailedMount", f"{argv[0]}: {said}")
+            message = complaint.decode(errors="replace").strip()
+            raise LaunchFailed("FailedMount", f"{argv[0]}: {message}")
 
     async def _on_node(self, bind: Bind) -> str:
         """Where a bind's source is on the node."""
@@ -343,14 +365,14 @@ class NamespaceHost:
             return boot.on_node(bind.source)
         source = Path(bind.source)
         if source.is_relative_to(self.volumes_root):
-            there = f"{boot.VOLUMES}/{source.relative_to(self.volumes_root)}"
-            if bind.memory is not None and there not in self._mounts():
+            path = f"{boot.VOLUMES}/{source.relative_to(self.volumes_root)}"
+            if bind.memory is not None and path not in self._mounts():
                 size = f",size={bind.memory}" if bind.memory else ""
                 given = self._privileged and bind.group is not None
                 mode = f"mode=2777,gid={bind.group}" if given else "mode=1777"
                 options = f"{mode}{size}"
-                await self._in_node("mount", "-t", "tmpfs", "-o", options, "memory", there)
-            return there
+                await self._in_node("mount", "-t", "tmpfs", "-o", options, "memory", path)
+            return path
         if any(source.is_relative_to(path) for path in self._shared):
             return str(source)
         raise LaunchFailed("FailedMount", f"{source} of the machine is not shared with this node")
@@ -370,7 +392,9 @@ class NamespaceHost:
                 raise LaunchFailed("ContainerCannotRun", message)
             return
         path = launch.env.get("PATH", DEFAULT_PATH)
-        if not any(_lexists(root, f"{each}/{name}") for each in path.split(":") if each):
+        if not any(
+            _lexists(root, f"{directory}/{name}") for directory in path.split(":") if directory
+        ):
             message = f'exec: "{name}": executable file not found in $PATH'
             raise LaunchFailed("ContainerCannotRun", message)
 

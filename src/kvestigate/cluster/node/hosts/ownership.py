@@ -39,20 +39,20 @@ def _give_one(path: Path, group: int, added: int) -> None:
 
 
 def _belongs(path: Path, group: int, added: int) -> bool:
-    found = path.stat()
+    status = path.stat()
     wanted = added | _ENTER | stat.S_ISGID
-    return found.st_gid == group and found.st_mode & wanted == wanted
+    return status.st_gid == group and status.st_mode & wanted == wanted
 
 
-def giving(each: Ownership, path: str) -> list[str]:
+def giving(ownership: Ownership, path: str) -> list[str]:
     """The same as lines of a shell, for a `path` that only it sees."""
-    where, group = shlex.quote(path), each.group
+    where, group = shlex.quote(path), ownership.group
     give = (
         f"find {where} -exec chgrp -h {group} {{}} + && "
         f"find {where} -type d -exec chmod ug+rwx,g+s {{}} + && "
         f"find {where} ! -type d ! -type l -exec chmod ug+rw {{}} +"
     )
-    if not each.only_on_mismatch:
+    if not ownership.only_on_mismatch:
         return [f"{{ {give}; }} 2>/dev/null || :"]
     return [
         f"case $(stat -c %g:%A {where}) in {group}:drwxrws*) ;; "

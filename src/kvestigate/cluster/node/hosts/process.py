@@ -115,7 +115,7 @@ class ShimProcess:
             self._finish()
 
     def open_pipes(self) -> None:
-        """Before the shim starts: what it says first needs somebody at the other end."""
+        """Open our ends of the pipes, before the shim starts: it writes to them at once."""
         self._words = os.open(self.directory / "ready", _FLAGS)
         self._goodbye = os.open(self.directory / "done", _FLAGS)
         if self._terminal is not None:

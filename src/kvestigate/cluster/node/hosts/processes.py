@@ -18,7 +18,7 @@ def marked(name: str, value: str) -> list[int]:
     wanted = f"{name}={value}"
     if sys.platform != "linux":
         return _marked_by_ps(wanted)
-    found: list[int] = []
+    pids: list[int] = []
     needle = wanted.encode() + b"\0"
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -27,8 +27,8 @@ def marked(name: str, value: str) -> list[int]:
             except OSError:
                 continue  # it ended, or is not ours
             if environ.startswith(needle) or b"\0" + needle in environ:
-                found.append(int(entry.name))
-    return found
+                pids.append(int(entry.name))
+    return pids
 
 
 def _marked_by_ps(wanted: str) -> list[int]:
@@ -42,17 +42,19 @@ def _marked_by_ps(wanted: str) -> list[int]:
 def children(pid: int) -> list[int]:
     """Linux only."""
     try:
-        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return [
+            int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        ]
     except OSError:
         return []
 
 
 def descendants(pid: int) -> list[int]:
     """`pid` and all below it."""
-    found = [pid]
-    for each in found:
-        found += children(each)
-    return found
+    pids = [pid]
+    for parent in pids:
+        pids += children(parent)
+    return pids
 
 
 def cpu_seconds(pid: int) -> float:

@@ -52,15 +52,15 @@ class Sandboxes:
     async def enter(self, pod_uid: str, into_node: Sequence[str], env: Mapping[str, str]) -> int:
         """The pod's first process; `into_node` are the words that run a command on the node."""
         path = self._path(pod_uid)
-        found = recall(path)
-        if found is not None:
-            return found
+        first = recall(path)
+        if first is not None:
+            return first
         path.parent.mkdir(parents=True, exist_ok=True)
         parent = _spawn([*into_node, "unshare", "--pid", "--fork", "/bin/sh", "-c", _WAIT], env)
         assert parent.stdout is not None
         with parent.stdout as pipe:
-            said = await asyncio.wait_for(asyncio.to_thread(pipe.readline), _SECONDS)
-        if said.strip() != b"ready":
+            line = await asyncio.wait_for(asyncio.to_thread(pipe.readline), _SECONDS)
+        if line.strip() != b"ready":
             parent.wait()
             raise LaunchFailed(
                 "ContainerCannotRun", "cannot create the process namespace that the pod shares"

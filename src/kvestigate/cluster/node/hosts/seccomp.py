@@ -1,7 +1,29 @@
-"""Asking the kernel to ask us: system calls that wait for another process's answer. Linux.
+"""System calls of containers that wait for this process to answer: seccomp notifications. Linux.
 
-`Gate` puts the filter on a process that is about to start; what comes back is the descriptor
-on which its calls, and those of everything that it starts, are told.
+The problem: each pod needs an address of its own, so that all can listen on `0.0.0.0:8080`, and
+Services need addresses that lead somewhere; as any user, and where the kernel grants no network
+namespaces. Where a socket leads is decided at `bind`, `connect` and addressed `sendto`. So it is
+enough to have a say in those three calls, and no byte of data has to pass through us
+(`docs/decisions/0007-pods-on-loopback.md` has what else was tried).
+
+The way: a filter (`syscalls`) put on a process before its program starts makes the kernel stop
+these calls, in it and in everything it starts, and report each on a descriptor. `Gate` puts the
+filter on between fork and exec and hands the descriptor to us over a socket pair; `net.warden`
+reads a `Notice`, looks up what the caller means, does the call on the caller's own socket
+(`descriptor_of`) and answers with the result, or lets the kernel proceed.
+
+What is easy to get wrong:
+
+- The caller may be killed while we look, and its pid be another's. Whatever was read by pid counts
+  only if `still_waits` says afterwards that the notice is still good.
+- A signal would restart a call that we have done already, so `_WAIT_KILLABLE` is asked for, where
+  the kernel knows it.
+- Without privileges a filter needs `no_new_privs`. Where Yama lets only parents look into
+  processes, `PR_SET_PTRACER` lets the next agent in.
+- When an agent dies, calls must wait for the next one instead of failing: the shim of a container
+  keeps the descriptor open, as number `KEPT`.
+- Whether all this is allowed depends on who filters already, so `obstacle` does not look at
+  versions: it tries it once.
 """
 
 from __future__ import annotations
@@ -73,9 +95,9 @@ class Gate:
 
     def __init__(self, *, keep: bool) -> None:
         """`keep`: the new process holds the descriptor too, as number `KEPT`."""
-        found = syscalls.numbers()
-        assert found is not None
-        self._calls = found
+        numbers = syscalls.numbers()
+        assert numbers is not None
+        self._calls = numbers
         self._keep = keep
         if keep:
             _reserve(KEPT)
@@ -253,9 +275,9 @@ def obstacle() -> str:
         return f"the architecture {os.uname().machine} is not supported"
     sizes = struct.pack("=HHH", 0, 0, 0)
     buffer = ctypes.create_string_buffer(sizes, len(sizes))
-    found = syscalls.numbers()
-    assert found is not None
-    if _libc().syscall(found.seccomp, _GET_SIZES, 0, buffer) != 0:
+    numbers = syscalls.numbers()
+    assert numbers is not None
+    if _libc().syscall(numbers.seccomp, _GET_SIZES, 0, buffer) != 0:
         return "this kernel has no seccomp user notifications"
     if struct.unpack("=HHH", buffer.raw) != (_NOTICE, _ANSWER, _DATA):
         return "the format of this kernel's seccomp notifications is unknown"

@@ -169,8 +169,8 @@ class PipedSession:
             self._pieces.append((self._outputs[descriptor], data))
             if len(self._pieces) >= _AHEAD:
                 self._paused = True
-                for each in self._outputs:
-                    self._loop.remove_reader(each)
+                for output in self._outputs:
+                    self._loop.remove_reader(output)
         else:
             self._close_output(descriptor)
         self._wake()

@@ -53,7 +53,7 @@ class SimulatedLog:
                 follower.set_result(None)
 
     async def read(self, query: LogQuery) -> AsyncGenerator[bytes, None]:
-        lines = [each for each in self._lines if query.since is None or each[0] >= query.since]
+        lines = [line for line in self._lines if query.since is None or line[0] >= query.since]
         if query.tail is not None:
             lines = lines[-query.tail :] if query.tail else []
         for at, line in lines:

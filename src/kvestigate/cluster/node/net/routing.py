@@ -102,9 +102,9 @@ class PodRoutes:
         return Route((self._at(chosen),) if chosen is not None else (), from_pod=True)
 
     def _to_itself(self, wanted: Address, protocol: str) -> Route | None:
-        """To the pod's own server, or if it has none there, the machine's.
+        """To the pod's own server on that port, else to the machine's.
 
-        Nobody says no to a datagram, so for those it is remembered where the pod receives.
+        A datagram is never refused, so for UDP the ports on which the pod receives are kept.
         """
         if self.host_network:
             return None
@@ -112,8 +112,8 @@ class PodRoutes:
         own = Address(self.machine_ip, port)
         if protocol == TCP:
             # A socket that was tried on an IPv4 address cannot turn to an IPv6 one.
-            there = Address(_MACHINE, wanted.port) if ":" in wanted.ip else wanted
-            return Route((own, there))
+            machine = Address(_MACHINE, wanted.port) if ":" in wanted.ip else wanted
+            return Route((own, machine))
         return Route((own,)) if port in self.datagram_ports else None
 
     def _at(self, address: Address) -> Address:

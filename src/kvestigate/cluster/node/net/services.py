@@ -78,56 +78,59 @@ class Services:
             return None
         port = next(
             (
-                each
-                for each in service.spec.ports
-                if each.port == wanted.port and each.protocol == protocol
+                candidate
+                for candidate in service.spec.ports
+                if candidate.port == wanted.port and candidate.protocol == protocol
             ),
             None,
         )
-        found = self.backends(key_of(service), port) if port is not None else []
-        if not found:
+        backends = self.backends(key_of(service), port) if port is not None else []
+        if not backends:
             return None
         if service.spec.session_affinity == "ClientIP":
-            return max((one.address for one in found), key=lambda one: _weight(client, one))
+            return max(
+                (backend.address for backend in backends),
+                key=lambda address: _weight(client, address),
+            )
         turn = self._turns.get(wanted, 0)
         self._turns[wanted] = turn + 1
-        return found[turn % len(found)].address
+        return backends[turn % len(backends)].address
 
     def backends(self, key: Key, port: ServicePort) -> list[Backend]:
         """Those that take connections; if all are about to go, those that still serve."""
         known = [
             Backend(endpoint, behind)
-            for each, behind in self._ports(key, port)
-            for endpoint in each.endpoints
+            for slice_, behind in self._ports(key, port)
+            for endpoint in slice_.endpoints
             if endpoint.addresses
         ]
         ready = [one for one in known if one.endpoint.conditions.ready is not False]
         return ready or [one for one in known if one.endpoint.conditions.serving]
 
     def _ports(self, key: Key, port: ServicePort) -> Iterator[tuple[EndpointSlice, EndpointPort]]:
-        for each in self.slices(key):
-            for behind in each.ports:
+        for slice_ in self.slices(key):
+            for behind in slice_.ports:
                 if behind.name == port.name and behind.protocol == port.protocol:
-                    yield each, behind
+                    yield slice_, behind
 
     def slices(self, key: Key) -> list[EndpointSlice]:
         """In an order that does not depend on when each came."""
         slices = self._slices.get(key, {})
-        return [slices[each] for each in sorted(slices)]
+        return [slices[slice_key] for slice_key in sorted(slices)]
 
     def ready_endpoints(self, key: Key) -> list[Endpoint]:
         """What the name of a headless Service stands for."""
         return [
             endpoint
-            for each in self.slices(key)
-            for endpoint in each.endpoints
+            for slice_ in self.slices(key)
+            for endpoint in slice_.endpoints
             if endpoint.addresses and endpoint.conditions.ready is not False
         ]
 
 
 def _addresses(service: Service) -> list[str]:
     own = [ip for ip in (service.spec.cluster_ip, *service.spec.cluster_ips) if ip != "None"]
-    balanced = [one.ip for one in service.status.load_balancer.ingress]
+    balanced = [ingress.ip for ingress in service.status.load_balancer.ingress]
     return [ip for ip in (*own, *service.spec.external_ips, *balanced) if ip]
 
 

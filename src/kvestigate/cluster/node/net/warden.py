@@ -23,9 +23,9 @@ class Warden:
     """Watches listeners until their last process is gone, or until closed."""
 
     def __init__(self) -> None:
-        found = syscalls.numbers()
-        assert found is not None
-        self._calls = found
+        numbers = syscalls.numbers()
+        assert numbers is not None
+        self._calls = numbers
         self._watched: set[int] = set()
         self._tasks: dict[asyncio.Task[None], tuple[int, Notice]] = {}
         """Connections that are being made, and for whom."""

@@ -95,7 +95,9 @@ def _service(services: Services, key: Key, service: Service, type: RdataType) ->
 def _host(services: Services, key: Key, service: Service, host: str, type: RdataType) -> Found:
     if not _headless(service):
         return NOTHING
-    matching = [one for one in services.ready_endpoints(key) if _hostname(one) == host]
+    matching = [
+        endpoint for endpoint in services.ready_endpoints(key) if _hostname(endpoint) == host
+    ]
     return _addresses(matching, type)
 
 
@@ -108,7 +110,12 @@ def _ports(
     services: Services, key: Key, service: Service, name: str, protocol: str, type: RdataType
 ) -> Found:
     port = next(
-        (one for one in service.spec.ports if one.name == name and one.protocol == protocol), None
+        (
+            candidate
+            for candidate in service.spec.ports
+            if candidate.name == name and candidate.protocol == protocol
+        ),
+        None,
     )
     if port is None:
         return NOTHING
@@ -117,11 +124,11 @@ def _ports(
     behind = services.backends(key, port)
     records = [
         _srv(
-            one.address.port,
-            f"{_hostname(one.endpoint)}.{service_name(key)}",
+            backend.address.port,
+            f"{_hostname(backend.endpoint)}.{service_name(key)}",
             weight=max(100 // len(behind), 1),
         )
-        for one in behind
+        for backend in behind
     ]
     return _found(type, *records) if records else NOTHING
 

@@ -9,8 +9,8 @@ import ssl
 from kvestigate import errors
 from kvestigate.cluster.node.hosts.interface import LaunchFailed, Process
 from kvestigate.cluster.node.pods import grpc_health
+from kvestigate.cluster.node.pods.context import NodeContext
 from kvestigate.cluster.node.pods.grpc_health import NoHealth, Serving
-from kvestigate.cluster.node.pods.station import Station
 from kvestigate.cluster.node.spec.pod import (
     Container,
     ExecAction,
@@ -35,8 +35,8 @@ class ActionFailed(Exception):
 class Hooks:
     """Carries out the actions of probes and of postStart and preStop."""
 
-    def __init__(self, station: Station) -> None:
-        self._station = station
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
 
     async def run(self, container: Container, process: Process, handler: LifecycleHandler) -> str:
         """What went wrong; empty when nothing did."""
@@ -47,7 +47,7 @@ class Hooks:
                 # Whatever it answers will do.
                 await self._get(container, process, handler.http_get, _HOOK_SECONDS, _LIFECYCLE)
             elif handler.sleep is not None:
-                await self._station.clock.sleep(handler.sleep.seconds)
+                await self._context.clock.sleep(handler.sleep.seconds)
             else:
                 return "the hook has none of exec, httpGet and sleep"
         except ActionFailed as failure:
@@ -56,7 +56,7 @@ class Hooks:
 
     async def execute(self, process: Process, action: ExecAction) -> None:
         try:
-            session = await self._station.host.enter(
+            session = await self._context.host.enter(
                 process, action.command, tty=False, stdin=False
             )
         except LaunchFailed as failure:
@@ -85,7 +85,7 @@ class Hooks:
         self, container: Container, process: Process, action: HttpAction, seconds: float, agent: str
     ) -> int:
         port = port_number(container, action.port)
-        host, port = await self._station.dial(process, port, host=action.host)
+        host, port = await self._context.dial(process, port, host=action.host)
         path, _, query = action.path.partition("?")
         headers = Headers([(header.name, header.value) for header in action.http_headers])
         for name, value in (("user-agent", agent), ("accept", "*/*")):
@@ -104,7 +104,7 @@ class Hooks:
         return status
 
     async def ask_health(self, process: Process, action: GrpcAction) -> None:
-        host, port = await self._station.dial(process, action.port)
+        host, port = await self._context.dial(process, action.port)
         try:
             health = await grpc_health.check(host, port, action.service)
         except NoHealth as failure:
@@ -119,7 +119,7 @@ class Hooks:
     async def connect(self, container: Container, process: Process, action: TcpAction) -> None:
         port = port_number(container, action.port)
         try:
-            host, port = await self._station.dial(process, port, host=action.host)
+            host, port = await self._context.dial(process, port, host=action.host)
             _, writer = await asyncio.open_connection(host, port)
         except OSError as failure:
             raise ActionFailed(f"connect: {_words(failure)}") from failure

@@ -15,7 +15,7 @@ from kvestigate.kube import quantities
 
 
 class AgainstPolicy(environment.MissingReference):
-    """What the spec comes to is what it forbids."""
+    """The spec forbids what it asks for: `runAsNonRoot` with a user that is root."""
 
 
 def launch(

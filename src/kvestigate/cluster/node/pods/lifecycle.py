@@ -27,7 +27,7 @@ from kvestigate.cluster.node.spec.pod import Container, Pod, is_ephemeral, is_si
 FIRST_PAUSE = 10.0
 LONGEST_PAUSE = 300.0
 FORGIVEN_AFTER = 2 * LONGEST_PAUSE
-"""A run this long wipes the slate: its exit is restarted at once."""
+"""After a run of this many seconds the back-off starts anew."""
 
 DEADLINE_EXCEEDED = "DeadlineExceeded"
 TOO_LONG = "Pod was active on the node longer than the specified deadline"
@@ -88,21 +88,21 @@ def decide(pod: Pod, records: Records, now: float, *, started_at: float) -> Plan
 
 def runnable(pod: Pod, records: Records) -> list[Container]:
     """The containers that may run now: up to the first init container that is not done."""
-    found = list(pod.spec.ephemeral_containers)
-    begun = any(records.get(one.name, NEVER_STARTED).run for one in pod.spec.containers)
+    containers = list(pod.spec.ephemeral_containers)
+    begun = any(records.get(main.name, NEVER_STARTED).run for main in pod.spec.containers)
     for container in pod.spec.init_containers:
         record = records.get(container.name, NEVER_STARTED)
         if is_sidecar(container):
-            found.append(container)
+            containers.append(container)
             if record.hooked or (not begun and not record.up):
-                return found
+                return containers
         elif not begun and not succeeded(record):
-            return [*found, container]
+            return [*containers, container]
     for container in pod.spec.containers:
-        found.append(container)
+        containers.append(container)
         if records.get(container.name, NEVER_STARTED).hooked:
             break
-    return found
+    return containers
 
 
 def succeeded(record: ContainerRecord) -> bool:
@@ -111,12 +111,12 @@ def succeeded(record: ContainerRecord) -> bool:
 
 def initialized(pod: Pod, records: Records) -> bool:
     """Whether every init container is done, and every sidecar up."""
-    if any(records.get(one.name, NEVER_STARTED).run for one in pod.spec.containers):
+    if any(records.get(container.name, NEVER_STARTED).run for container in pod.spec.containers):
         return True
     return all(
-        record.up if is_sidecar(one) else succeeded(record)
-        for one in pod.spec.init_containers
-        for record in [records.get(one.name, NEVER_STARTED)]
+        record.up if is_sidecar(container) else succeeded(record)
+        for container in pod.spec.init_containers
+        for record in [records.get(container.name, NEVER_STARTED)]
     )
 
 
@@ -125,7 +125,7 @@ def restarts(pod: Pod, container: Container, exit: Exit) -> bool:
     if is_ephemeral(pod, container):
         return False
     policy = container.restart_policy or pod.spec.restart_policy
-    init = any(one.name == container.name for one in pod.spec.init_containers)
+    init = any(other.name == container.name for other in pod.spec.init_containers)
     if init and not is_sidecar(container):
         return exit.code != 0 and policy != "Never"
     return policy == "Always" or (policy == "OnFailure" and exit.code != 0)
@@ -197,9 +197,9 @@ def _over(pod: Pod, records: Records) -> bool:
         if _exit(record).code != 0 and not restarts(pod, container, _exit(record)):
             return True
     return all(
-        record.stage is Stage.EXITED and not restarts(pod, one, _exit(record))
-        for one in pod.spec.containers
-        for record in [records.get(one.name, NEVER_STARTED)]
+        record.stage is Stage.EXITED and not restarts(pod, container, _exit(record))
+        for container in pod.spec.containers
+        for record in [records.get(container.name, NEVER_STARTED)]
     )
 
 
@@ -222,10 +222,10 @@ def _wind_down(pod: Pod, records: Records) -> Plan:
 
 
 def _stop_order(pod: Pod) -> Sequence[Sequence[Container]]:
-    sidecars = [one for one in pod.spec.init_containers if is_sidecar(one)]
-    inits = [one for one in pod.spec.init_containers if not is_sidecar(one)]
+    sidecars = [container for container in pod.spec.init_containers if is_sidecar(container)]
+    inits = [container for container in pod.spec.init_containers if not is_sidecar(container)]
     main = [*inits, *pod.spec.containers, *pod.spec.ephemeral_containers]
-    return [main, *([one] for one in reversed(sidecars))]
+    return [main, *([container] for container in reversed(sidecars))]
 
 
 def _unhealthy(pod: Pod, container: Container, record: ContainerRecord) -> Stop:

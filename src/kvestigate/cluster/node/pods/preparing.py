@@ -13,8 +13,8 @@ from kvestigate.cluster.node.gpu.allocation import Allocation
 from kvestigate.cluster.node.hosts.interface import Ceiling, Launch, Ownership, Process, RunKey
 from kvestigate.cluster.node.hosts.process import ShimProcess
 from kvestigate.cluster.node.net import files
+from kvestigate.cluster.node.pods.context import NodeContext
 from kvestigate.cluster.node.pods.launching import launch
-from kvestigate.cluster.node.pods.station import Station
 from kvestigate.cluster.node.spec import environment
 from kvestigate.cluster.node.spec.environment import MissingReference, Reference, Surroundings
 from kvestigate.cluster.node.spec.pod import Container, Pod
@@ -37,7 +37,7 @@ class Preparation(Protocol):
         """Raises `MissingReference`, `NotMounted` or `EntrypointUnknown`."""
 
     def adopt(self, pod: Pod, process: Process) -> None:
-        """Take part in what a run of an earlier agent was given."""
+        """Take over the network of a run that an earlier agent started."""
 
     def last_words(self, key: RunKey) -> str:
         """What a container left in its termination message."""
@@ -54,12 +54,12 @@ class Preparation(Protocol):
 class RealPreparation:
     """For containers that are processes: volumes on disk, the whole environment."""
 
-    def __init__(self, station: Station, root: Path, devices: Allocation) -> None:
-        self._station = station
+    def __init__(self, context: NodeContext, root: Path, devices: Allocation) -> None:
+        self._context = context
         self._root = root
         self._devices = devices
-        self._sources = Sources(station.api)
-        self._tokens = Tokens(self._sources.token, station.clock)
+        self._sources = Sources(context.api)
+        self._tokens = Tokens(self._sources.token, context.clock)
         self._volumes = Volumes(root, token=self._tokens.get, claim=self._sources.claim)
         self._made: dict[str, dict[str, Mountable]] = {}
         """By the pod's uid."""
@@ -74,14 +74,14 @@ class RealPreparation:
         around = await self._surroundings(pod, wanted)
         if made is None:
             try:
-                made = await self._volumes.make(pod, around, self._station.clock.now())
+                made = await self._volumes.make(pod, around, self._context.clock.now())
             except MissingReference as missing:
                 raise NotMounted(*missing.args) from missing
             self._made[pod.metadata.uid] = made
         devices = self._devices.variables(pod, container)
         prepared = launch(pod, container, key, around, made, self._message(key), devices)
         prepared = replace(prepared, ownerships=self._giving(pod, container, made))
-        network = self._station.network
+        network = self._context.network
         if network is None:
             return prepared
         own = files.binds(pod, container, self._root, around.pod_ip, network.resolver)
@@ -92,39 +92,41 @@ class RealPreparation:
         )
 
     async def _surroundings(self, pod: Pod, references: Iterable[Reference]) -> Surroundings:
-        station = self._station
+        context = self._context
         wanted = sorted(set(references))
-        found = await asyncio.gather(*(self._sources.data(pod, one) for one in wanted))
+        fetched = await asyncio.gather(
+            *(self._sources.data(pod, reference) for reference in wanted)
+        )
         return Surroundings(
-            data={one: data for one, (data, _) in zip(wanted, found, strict=True)},
-            binary={one: keys for one, (_, keys) in zip(wanted, found, strict=True)},
-            services=tuple(station.services),
-            host_ip=station.config.address,
-            pod_ip=station.pod_ip(pod),
-            allocatable=station.allocatable,
+            data={reference: data for reference, (data, _) in zip(wanted, fetched, strict=True)},
+            binary={reference: keys for reference, (_, keys) in zip(wanted, fetched, strict=True)},
+            services=tuple(context.services),
+            host_ip=context.config.address,
+            pod_ip=context.pod_ip(pod),
+            allocatable=context.allocatable,
             # In a network of their own, containers reach it at its Service's address.
-            api=station.config.api_address if station.network is None else None,
+            api=context.config.api_address if context.network is None else None,
         )
 
     def _giving(
         self, pod: Pod, container: Container, made: Mapping[str, Mountable]
     ) -> tuple[Ownership, ...]:
-        """What the pod's group is given now: each volume once, with its first container."""
+        """The volumes that change owner now: each once, with the first container that mounts it."""
         given = self._given.setdefault(pod.metadata.uid, set())
         mounted = {mount.name for mount in container.volume_mounts} - given
         given |= mounted
         return making.ownerships(pod, {name: made[name] for name in sorted(mounted)})
 
     def adopt(self, pod: Pod, process: Process) -> None:
-        network = self._station.network
+        network = self._context.network
         if network is not None and isinstance(process, ShimProcess):
-            process.join(network.of(pod, self._station.pod_ip(pod)))
+            process.join(network.of(pod, self._context.pod_ip(pod)))
 
     async def refresh(self, pod: Pod) -> None:
         if pod.metadata.uid in self._made and any(map(making.is_written, pod.spec.volumes)):
             around = await self._surroundings(pod, making.references(pod))
             try:
-                await self._volumes.make(pod, around, self._station.clock.now())
+                await self._volumes.make(pod, around, self._context.clock.now())
             except MissingReference:
                 pass  # what was deleted since stays as it was
 

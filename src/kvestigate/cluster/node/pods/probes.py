@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kvestigate.cluster.node.hosts.interface import Process
+from kvestigate.cluster.node.pods.context import NodeContext
 from kvestigate.cluster.node.pods.hooks import ActionFailed, Hooks
 from kvestigate.cluster.node.pods.records import Health
-from kvestigate.cluster.node.pods.station import Station
 from kvestigate.cluster.node.spec.pod import Container, Probe
 
 
@@ -49,16 +49,16 @@ class Prober:
 
     def __init__(
         self,
-        station: Station,
+        context: NodeContext,
         container: Container,
         process: Process,
         tell: OnHealth,
     ) -> None:
-        self._station = station
+        self._context = context
         self._container = container
         self._process = process
         self._tell = tell
-        self._hooks = Hooks(station)
+        self._hooks = Hooks(context)
         self._task: asyncio.Task[None] | None = None
         self._held = False
         self._health = initial_health(container)
@@ -69,7 +69,7 @@ class Prober:
             self._task = asyncio.ensure_future(self._run())
 
     def hold(self) -> None:
-        """The container ends: nobody need know any more whether it lives, only if it is ready."""
+        """The container is being stopped: from now on only its readiness is probed."""
         self._held = True
 
     def stop(self) -> None:
@@ -101,7 +101,7 @@ class Prober:
             self._update(Health(False, self._health.ready, alive), failure)
             if not alive:
                 return
-            await self._station.clock.sleep(probe.period_seconds)
+            await self._context.clock.sleep(probe.period_seconds)
 
     async def _repeat(self, kind: str, probe: Probe) -> None:
         tally = Tally(probe.success_threshold, probe.failure_threshold)
@@ -117,12 +117,12 @@ class Prober:
             self._update(health, failure)
             if not health.alive and kind == "Liveness":
                 return  # it will be restarted
-            await self._station.clock.sleep(probe.period_seconds)
+            await self._context.clock.sleep(probe.period_seconds)
 
     async def _initial_delay(self, probe: Probe) -> None:
         """It counts from the start of the container, not from the end of its startup probe."""
         until = self._process.started_at + probe.initial_delay_seconds
-        await self._station.clock.sleep(max(0.0, until - self._station.clock.now()))
+        await self._context.clock.sleep(max(0.0, until - self._context.clock.now()))
 
     async def _attempt(self, kind: str, probe: Probe) -> str:
         """Why the probe failed; empty when it succeeded."""

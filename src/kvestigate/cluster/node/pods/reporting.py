@@ -1,4 +1,4 @@
-"""What the API is told of one pod: how it is, and that it may go."""
+"""Writes one pod's status to the API, and confirms its deletion."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from collections.abc import Mapping
 import msgspec
 
 from kvestigate import errors
-from kvestigate.client.api import PODS
+from kvestigate.client.api import PODS, Api
+from kvestigate.cluster.node.pods.context import NodeContext
 from kvestigate.cluster.node.pods.records import ContainerRecord
-from kvestigate.cluster.node.pods.station import Station
 from kvestigate.cluster.node.pods.status import Place, pod_status
 from kvestigate.cluster.node.spec.pod import Pod
 
 
 class Reporter:
-    def __init__(self, station: Station) -> None:
-        self._station = station
+    def __init__(self, context: NodeContext) -> None:
+        self._context = context
         self._written = b""
         """The status that was written last, as JSON: of thousands of pods most never change."""
 
     async def report(
         self, pod: Pod, records: Mapping[str, ContainerRecord], started_at: float
     ) -> bool:
-        """Whether the API knows how the pod is."""
+        """Write the status if it changed; False if the pod is gone from the API."""
         status = pod_status(
             pod,
             records,
-            self._station.clock.now(),
+            self._context.clock.now(),
             started_at=started_at,
             place=self._place(pod, records),
             before=msgspec.json.decode(self._written) if self._written else None,
@@ -36,7 +36,7 @@ class Reporter:
         if written == self._written:
             return True
         try:
-            await self._station.patch_status(pod, status)
+            await self._context.patch_status(pod, status)
         except (errors.NotFound, errors.Conflict):
             return False  # deleted or replaced meanwhile: the watch will tell
         self._written = written
@@ -44,20 +44,22 @@ class Reporter:
 
     def _place(self, pod: Pod, records: Mapping[str, ContainerRecord]) -> Place:
         begun = any(record.run is not None for record in records.values())
-        return Place(self._station.config.address, self._station.pod_ip(pod) if begun else "")
+        return Place(self._context.config.address, self._context.pod_ip(pod) if begun else "")
 
-    def goes_unseen(self, pod: Pod) -> bool:
-        """Whether its end would be read by nobody: without finalizers it is gone with our word."""
-        return self._station.config.terse and pod.terminating and not pod.metadata.finalizers
+    def end_is_unseen(self, pod: Pod) -> bool:
+        """Whether nobody could read the last status: without finalizers, a pod that is deleted is
+        gone as soon as its node confirms it."""
+        return self._context.config.terse and pod.terminating and not pod.metadata.finalizers
 
-    async def let_go(self, pod: Pod) -> None:
-        """The API server waits for the node's word before a pod that is deleted really goes."""
-        if not pod.terminating:
-            return
-        meta = pod.metadata
-        try:
-            await self._station.api.delete(
-                PODS, meta.name, namespace=meta.namespace, grace_seconds=0, uid=meta.uid, type=bytes
-            )
-        except (errors.NotFound, errors.Conflict):
-            pass
+
+async def confirm_deletion(api: Api, pod: Pod) -> None:
+    """The API server keeps a deleted pod until its node says that nothing of it runs any more."""
+    if not pod.terminating:
+        return
+    meta = pod.metadata
+    try:
+        await api.delete(
+            PODS, meta.name, namespace=meta.namespace, grace_seconds=0, uid=meta.uid, type=bytes
+        )
+    except (errors.NotFound, errors.Conflict):
+        pass

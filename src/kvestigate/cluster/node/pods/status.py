@@ -54,7 +54,7 @@ def pod_status(
         "hostIP": place.host_ip,
         "hostIPs": [{"ip": place.host_ip}],
         "containerStatuses": [
-            container_status(pod, one, records, now) for one in pod.spec.containers
+            container_status(pod, container, records, now) for container in pod.spec.containers
         ],
     }
     if pod.metadata.generation:
@@ -64,11 +64,12 @@ def pod_status(
         status["podIPs"] = [{"ip": place.pod_ip}]
     if pod.spec.init_containers:
         status["initContainerStatuses"] = [
-            container_status(pod, one, records, now) for one in pod.spec.init_containers
+            container_status(pod, container, records, now) for container in pod.spec.init_containers
         ]
     if pod.spec.ephemeral_containers:
         status["ephemeralContainerStatuses"] = [
-            container_status(pod, one, records, now) for one in pod.spec.ephemeral_containers
+            container_status(pod, container, records, now)
+            for container in pod.spec.ephemeral_containers
         ]
     if lifecycle.overdue(pod, now, started_at):
         status["reason"] = lifecycle.DEADLINE_EXCEEDED
@@ -77,7 +78,7 @@ def pod_status(
 
 
 def phase(pod: Pod, records: Records, now: float, started_at: float) -> str:
-    if any(records.get(one.name, NEVER_STARTED).running for one in pod.containers):
+    if any(records.get(container.name, NEVER_STARTED).running for container in pod.containers):
         return "Running" if _begun(pod, records) else "Pending"
     plan = lifecycle.decide(pod, records, now, started_at=started_at)
     if lifecycle.Finish() not in plan.actions:
@@ -85,14 +86,15 @@ def phase(pod: Pod, records: Records, now: float, started_at: float) -> str:
     if lifecycle.overdue(pod, now, started_at):
         return "Failed"
     done = all(
-        lifecycle.succeeded(records.get(one.name, NEVER_STARTED)) for one in pod.spec.containers
+        lifecycle.succeeded(records.get(container.name, NEVER_STARTED))
+        for container in pod.spec.containers
     )
     return "Succeeded" if done else "Failed"
 
 
 def _begun(pod: Pod, records: Records) -> bool:
     """Whether a main container has started at least once, its hook included."""
-    own = [records.get(one.name, NEVER_STARTED) for one in pod.spec.containers]
+    own = [records.get(container.name, NEVER_STARTED) for container in pod.spec.containers]
     return any(record.run and (not record.hooked or record.previous) for record in own)
 
 
@@ -121,11 +123,11 @@ def container_status(
 
 def _amounts(resources: ResourceRequirements) -> dict[str, dict[str, str]]:
     amounts = {"limits": resources.limits, "requests": resources.requests}
-    return {name: found for name, found in amounts.items() if found}
+    return {name: amount for name, amount in amounts.items() if amount}
 
 
 def _is_ready(pod: Pod, container: Container, record: ContainerRecord) -> bool:
-    init = any(one.name == container.name for one in pod.spec.init_containers)
+    init = any(other.name == container.name for other in pod.spec.init_containers)
     if init and not is_sidecar(container):
         return lifecycle.succeeded(record)
     if is_ephemeral(pod, container):
@@ -157,7 +159,7 @@ def _states(
     last = _terminated(record.run, room) if record.run else {}
     if record.waiting is not None:
         return _waiting(record.waiting.reason, record.waiting.message), last
-    init = container.name in {one.name for one in pod.spec.init_containers}
+    init = container.name in {other.name for other in pod.spec.init_containers}
     blocked = bool(pod.spec.init_containers) and not lifecycle.initialized(pod, records)
     first = pod.spec.init_containers[0].name if pod.spec.init_containers else ""
     creating = container.name == first if init else not blocked
@@ -198,12 +200,15 @@ def _since(pod: Pod, before: Mapping[str, Any] | None) -> dict[tuple[str, str], 
     """When each condition took the value it has: (type, status) -> time."""
     if before is not None:
         return {
-            (one["type"], one["status"]): one["lastTransitionTime"] for one in before["conditions"]
+            (condition["type"], condition["status"]): condition["lastTransitionTime"]
+            for condition in before["conditions"]
         }
     return {
-        (one.type, one.status): one.last_transition_time.strftime("%Y-%m-%dT%H:%M:%SZ")
-        for one in pod.status.conditions
-        if one.last_transition_time is not None
+        (condition.type, condition.status): condition.last_transition_time.strftime(
+            "%Y-%m-%dT%H:%M:%SZ"
+        )
+        for condition in pod.status.conditions
+        if condition.last_transition_time is not None
     }
 
 
@@ -217,17 +222,17 @@ def _conditions(
     ready_to_start: bool,
 ) -> list[dict[str, Any]]:
     incomplete = [
-        one.name
-        for one in pod.spec.init_containers
-        if not _is_ready(pod, one, records.get(one.name, NEVER_STARTED))
+        container.name
+        for container in pod.spec.init_containers
+        if not _is_ready(pod, container, records.get(container.name, NEVER_STARTED))
     ]
     unready = [
-        one.name
-        for one in (
-            *(it for it in pod.spec.init_containers if is_sidecar(it)),
+        container.name
+        for container in (
+            *(container for container in pod.spec.init_containers if is_sidecar(container)),
             *pod.spec.containers,
         )
-        if not _is_ready(pod, one, records.get(one.name, NEVER_STARTED))
+        if not _is_ready(pod, container, records.get(container.name, NEVER_STARTED))
     ]
     done = current in ("Succeeded", "Failed")
     why = ""
@@ -254,7 +259,7 @@ def _ready(pod: Pod, unready: Sequence[str], why: str) -> tuple[str, bool, str, 
     if unready or why:
         names = [] if why else unready
         return _judged("Ready", False, "", why or "ContainersNotReady", "unready", names)
-    set_by_others = {one.type: one.status for one in pod.status.conditions}
+    set_by_others = {condition.type: condition.status for condition in pod.status.conditions}
     for gate in pod.spec.readiness_gates:
         name = gate.condition_type
         if name not in set_by_others:
@@ -302,12 +307,12 @@ def _condition(
 
 def qos_class(spec: PodSpec) -> str:
     """`Guaranteed`, `Burstable` or `BestEffort`, by the CPU and memory asked for."""
-    asked = [one.resources for one in (*spec.containers, *spec.init_containers)]
+    resources = [container.resources for container in (*spec.containers, *spec.init_containers)]
     if spec.resources is not None:
-        asked = [spec.resources]
-    if not any(_positive(one.requests) or _positive(one.limits) for one in asked):
+        resources = [spec.resources]
+    if not any(_positive(amounts.requests) or _positive(amounts.limits) for amounts in resources):
         return "BestEffort"
-    return "Guaranteed" if all(_guaranteed(one) for one in asked) else "Burstable"
+    return "Guaranteed" if all(_guaranteed(amounts) for amounts in resources) else "Burstable"
 
 
 def _positive(amounts: dict[str, str]) -> bool:

@@ -47,7 +47,7 @@ class Stopping:
             self._shortened.set()
 
     def begin(self, process: Process) -> bool:
-        """Send the signal, unless something comes first; whether that was the end already."""
+        """Send the signal, unless a hook or another container is first; True if that ended it."""
         if self._hook is None and not self._ahead:
             self._signal(process)
         return process.ended.done()
@@ -85,7 +85,7 @@ class Stopping:
             {process.ended} if work is None else {process.ended, work}
         )
         try:
-            while not any(one.done() for one in awaited):
+            while not any(future.done() for future in awaited):
                 left = self._until - self._clock.now()
                 if left <= 0:
                     break

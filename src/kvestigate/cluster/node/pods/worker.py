@@ -1,4 +1,27 @@
-"""One pod on this node: carries out what `lifecycle` decides and reports what came of it."""
+"""One pod on this node: carries out what `lifecycle` decides, and reports what came of it.
+
+The problem: what happens to a pod comes from many sides at once. The API changes its spec or
+deletes it, containers end, probes fail, hooks finish, timers run out, and the agent itself may be
+new and find containers that another one started. Handlers that each act on their event have to
+know every other's state; the kubelet's history is full of what then goes wrong.
+
+The way: events do nothing but write down what they saw, as a `ContainerRecord`, and wake the pod's
+key in the agent's work queue. `sync` then runs, never twice at once for a pod: it asks the pure
+`lifecycle.decide` what to do for this spec, these records and this time, does it, and asks again
+until nothing is left to do. Then it reports, and returns when to look again if nothing happens.
+So the order of events does not matter, and each rule of the lifecycle is tested without a pod.
+
+What takes long must not hold up `sync`, which would hold up the deletion of the pod: postStart
+hooks, stopping (hook, signal, grace, kill) and probes are tasks of their own, that write to the
+records and wake the pod when they end.
+
+Two things are there for thousands of pods. Our own status report comes back as a change of the
+pod: `_decided` recognises it, and nothing is decided or written again. And a container that
+ends with its signal is noted at once, so a simulated pod goes with one write instead of four.
+
+What an earlier agent left is taken over by `adopt`, and restart counts go on from the status that
+it wrote; the back-off starts anew, since nobody wrote down how long the last one was.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +39,7 @@ from kvestigate.cluster.node.gpu.allocation import NoDevices
 from kvestigate.cluster.node.hosts.interface import Ceiling, Ending, LaunchFailed, Process, RunKey
 from kvestigate.cluster.node.hosts.logs import Log
 from kvestigate.cluster.node.pods import lifecycle
+from kvestigate.cluster.node.pods.context import NodeContext
 from kvestigate.cluster.node.pods.hooks import Hooks
 from kvestigate.cluster.node.pods.launching import ceiling
 from kvestigate.cluster.node.pods.lifecycle import Finish, Start, Stop
@@ -30,8 +54,7 @@ from kvestigate.cluster.node.pods.records import (
     Stage,
     Waiting,
 )
-from kvestigate.cluster.node.pods.reporting import Reporter
-from kvestigate.cluster.node.pods.station import Station
+from kvestigate.cluster.node.pods.reporting import Reporter, confirm_deletion
 from kvestigate.cluster.node.pods.stopping import Stopping
 from kvestigate.cluster.node.spec import environment
 from kvestigate.cluster.node.spec.images import (
@@ -54,29 +77,29 @@ LAST_LINES, LAST_BYTES = 80, 2048
 class PodWorker:
     """The agent's side of one pod. `sync` is never called twice at once."""
 
-    def __init__(self, pod: Pod, station: Station, preparation: Preparation) -> None:
+    def __init__(self, pod: Pod, context: NodeContext, preparation: Preparation) -> None:
         self.pod = pod
         self.key = key_of(pod)
-        self.started_at = started_at(pod) or station.clock.now()
+        self.started_at = started_at(pod) or context.clock.now()
         self.processes: dict[str, Process] = {}
         """The current or last run of each container."""
         self.previous: dict[str, Process] = {}
         self.finished = False
         """Nothing runs, nothing will, and the API knows."""
-        self._station = station
+        self._context = context
         self._preparation = preparation
         self._records: dict[str, ContainerRecord] = {}
-        self._looked: object = None
-        """What was last seen, and told to the API."""
+        self._decided: object = None
+        """The inputs of the last decision whose outcome the API knows."""
         self._stops: dict[str, Stopping] = {}
         self._probers: dict[str, Prober] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._hooks = Hooks(station)
-        self._reporter = Reporter(station)
+        self._hooks = Hooks(context)
+        self._reporter = Reporter(context)
         self._late = False
-        """Whether it was told that the deadline has passed."""
+        """Whether the event about the passed deadline was written."""
         self._ceilings: dict[str, Ceiling] = {}
-        """What each running container is held to."""
+        """The limits that each running container is held to."""
         self._recall(pod)
 
     def _recall(self, pod: Pod) -> None:
@@ -123,22 +146,22 @@ class PodWorker:
         """Bring the pod to where it should be; when to look again if nothing happens."""
         self.pod = pod
         if self.finished:
-            await self._reporter.let_go(pod)
+            await confirm_deletion(self._context.api, pod)
             return None
-        if not pod.spec.readiness_gates and self._looked == self._look(pod):
-            return None  # it tells of our own report
+        if not pod.spec.readiness_gates and self._decided == self._inputs(pod):
+            return None  # the change is our own report
         self._hurry()
         self._resize()
         self._mind_deadline()
         while True:
-            now = self._station.clock.now()
+            now = self._context.clock.now()
             plan = lifecycle.decide(pod, self._records, now, started_at=self.started_at)
             if Finish() in plan.actions:
                 await self._finish()
                 return None
             if not plan.actions:
-                look = self._look(pod)  # now: while it is told, things go on
-                self._looked = look if await self._report() else None
+                inputs = self._inputs(pod)  # now: records change while the report is written
+                self._decided = inputs if await self._report() else None
                 return plan.wake_at
             for action in plan.actions:
                 if isinstance(action, Start):
@@ -149,16 +172,16 @@ class PodWorker:
                     self._stop(action)
 
     def _mind_deadline(self) -> None:
-        late = lifecycle.overdue(self.pod, self._station.clock.now(), self.started_at)
+        late = lifecycle.overdue(self.pod, self._context.clock.now(), self.started_at)
         if late and not self._late:
-            self._tell("Normal", lifecycle.DEADLINE_EXCEEDED, lifecycle.TOO_LONG)
+            self._event("Normal", lifecycle.DEADLINE_EXCEEDED, lifecycle.TOO_LONG)
         self._late = late
 
-    def _look(self, pod: Pod) -> object:
-        """All that a decision depends on: one look at it is as good as two."""
+    def _inputs(self, pod: Pod) -> object:
+        """All that a decision depends on: equal inputs need no second decision."""
         meta = pod.metadata
-        asked = (meta.generation, meta.deletion_timestamp, meta.deletion_grace_period_seconds)
-        return pod.spec, asked, self._records.copy(), self._station.clock.now()
+        requested = (meta.generation, meta.deletion_timestamp, meta.deletion_grace_period_seconds)
+        return pod.spec, requested, self._records.copy(), self._context.clock.now()
 
     async def discard(self) -> None:
         """The pod is gone from the API: end everything now and leave nothing."""
@@ -166,14 +189,14 @@ class PodWorker:
             prober.stop()
         for task in list(self._tasks):
             task.cancel()
-        running = [one for one in self.processes.values() if not one.ended.done()]
+        running = [process for process in self.processes.values() if not process.ended.done()]
         for process in running:
             process.kill()
         for process in running:
             await process.ended
-        await self._station.host.forget(self.pod.metadata.uid)
+        await self._context.host.forget(self.pod.metadata.uid)
         self._preparation.forget(self.pod)
-        self._station.release(self.pod)
+        self._context.release(self.pod)
 
     def release(self) -> None:
         """The agent goes; what runs may go on."""
@@ -190,31 +213,31 @@ class PodWorker:
         record = self._records.get(name, NEVER_STARTED)
         key = RunKey(self.pod.metadata.uid, name, _attempt(record))
         try:
-            check_exists(container.image, self._station.config.missing_images)
+            check_exists(container.image, self._context.config.missing_images)
             prepared = await self._preparation.prepare(self.pod, container, key)
-            process = await self._station.host.start(prepared)
+            process = await self._context.host.start(prepared)
             if not key.attempt:
-                for shortfall in self._station.host.shortfalls(prepared):
-                    self._tell("Warning", "NotEnforced", shortfall, container=name)
+                for shortfall in self._context.host.shortfalls(prepared):
+                    self._event("Warning", "NotEnforced", shortfall, container=name)
         except ImageMissing as missing:
             self._image_missing(container, str(missing))
         except NotMounted as missing:
             self._wait(name, Waiting("ContainerCreating"), RETRY_SECONDS)
-            self._tell("Warning", "FailedMount", str(missing))
+            self._event("Warning", "FailedMount", str(missing))
         except environment.MissingReference as missing:
             self._wait(name, Waiting("CreateContainerConfigError", str(missing)), RETRY_SECONDS)
-            self._tell("Warning", "Failed", f"Error: {missing}", container=name)
+            self._event("Warning", "Failed", f"Error: {missing}", container=name)
         except NoDevices as missing:
             self._wait(name, Waiting("UnexpectedAdmissionError", str(missing)), RETRY_SECONDS)
-            self._tell("Warning", "UnexpectedAdmissionError", str(missing))
+            self._event("Warning", "UnexpectedAdmissionError", str(missing))
         except EntrypointUnknown as unknown:
             self._wait(name, Waiting(UNKNOWN, str(unknown)), HOPELESS_SECONDS)
-            self._tell("Warning", UNKNOWN, str(unknown), container=name)
+            self._event("Warning", UNKNOWN, str(unknown), container=name)
         except LaunchFailed as failure:
             self._failed_to_run(name, record, failure)
         except (errors.KvestigateError, OSError, ValueError) as failure:
             self._wait(name, Waiting("CreateContainerError", str(failure)), RETRY_SECONDS)
-            self._tell("Warning", "Failed", f"Error: {failure}", container=name)
+            self._event("Warning", "Failed", f"Error: {failure}", container=name)
         else:
             self._begun(container, record, process)
 
@@ -230,9 +253,9 @@ class PodWorker:
             record, run, initial_health(container), hooked=hook is not None
         )
         process.ended.add_done_callback(partial(self._on_end, name, process))
-        if not self._station.config.terse:
-            self._tell("Normal", "Created", f"Container created: {name}", container=name)
-            self._tell("Normal", "Started", f"Container started: {name}", container=name)
+        if not self._context.config.terse:
+            self._event("Normal", "Created", f"Container created: {name}", container=name)
+            self._event("Normal", "Started", f"Container started: {name}", container=name)
         if hook is None:
             self._probe(container, process)
         else:
@@ -254,53 +277,53 @@ class PodWorker:
         self._records[name] = msgspec.structs.replace(self._records[name], hooked=False)
         if work.result():
             # Not what it said: an event is for more eyes than a server's answer may be.
-            self._tell("Warning", "FailedPostStartHook", "PostStartHook failed", container=name)
+            self._event("Warning", "FailedPostStartHook", "PostStartHook failed", container=name)
             self._stop(Stop(name, self.pod.grace, "FailedPostStartHook"))
         else:
             self._probe(container, process)
-        self._station.wake(self.key)
+        self._context.wake(self.key)
 
     def _image_missing(self, container: Container, why: str) -> None:
         name, image = container.name, container.image
         back_off = f'Back-off pulling image "{image}"'
-        told = f"{back_off}: ErrImagePull: {why}"
-        self._wait(name, Waiting(PULL_BACK_OFF, told), HOPELESS_SECONDS)
-        self._tell("Warning", "Failed", f'Failed to pull image "{image}": {why}', container=name)
-        self._tell("Normal", "BackOff", back_off, container=name)
+        message = f"{back_off}: ErrImagePull: {why}"
+        self._wait(name, Waiting(PULL_BACK_OFF, message), HOPELESS_SECONDS)
+        self._event("Warning", "Failed", f'Failed to pull image "{image}": {why}', container=name)
+        self._event("Normal", "BackOff", back_off, container=name)
 
     def _failed_to_run(self, name: str, record: ContainerRecord, failure: LaunchFailed) -> None:
-        now = self._station.clock.now()
+        now = self._context.clock.now()
         key = RunKey(self.pod.metadata.uid, name, _attempt(record))
         begun = lifecycle.started(record, Run(container_id(key), now), Health())
         ended = Exit(CANNOT_RUN, now, reason=failure.reason, message=failure.message)
         self._records[name] = lifecycle.exited(begun, ended)
-        self._tell("Warning", "Failed", f"Error: {failure.message}", container=name)
+        self._event("Warning", "Failed", f"Error: {failure.message}", container=name)
 
     def _wait(self, name: str, waiting: Waiting, seconds: float) -> None:
         record = self._records.get(name, NEVER_STARTED)
         self._records[name] = msgspec.structs.replace(
-            record, waiting=waiting, retry_at=self._station.clock.now() + seconds
+            record, waiting=waiting, retry_at=self._context.clock.now() + seconds
         )
 
     # Running.
 
     def _probe(self, container: Container, process: Process) -> None:
-        prober = Prober(self._station, container, process, self._on_health)
+        prober = Prober(self._context, container, process, self._on_health)
         self._probers[container.name] = prober
         prober.start()
 
     def _on_health(self, name: str, health: Health, failure: str) -> None:
         record = self._records[name]
         if failure:
-            self._tell("Warning", "Unhealthy", failure, container=name)
+            self._event("Warning", "Unhealthy", failure, container=name)
         if record.health != health:
             self._records[name] = msgspec.structs.replace(record, health=health)
-            self._station.wake(self.key)
+            self._context.wake(self.key)
 
     def _on_end(self, name: str, process: Process, _: asyncio.Future[Ending]) -> None:
         if self.processes.get(name) is process and self._records[name].running:
             self._note_end(name, process)
-            self._station.wake(self.key)
+            self._context.wake(self.key)
 
     def _note_end(self, name: str, process: Process) -> None:
         prober = self._probers.pop(name, None)
@@ -311,7 +334,7 @@ class PodWorker:
         reason = "OOMKilled" if ending.out_of_memory else "Error" if ending.code else "Completed"
         ended = Exit(
             ending.code,
-            ending.at or self._station.clock.now(),
+            ending.at or self._context.clock.now(),
             reason=reason,
             message=ending.message or self._last_words(name, process, ending),
         )
@@ -320,7 +343,7 @@ class PodWorker:
         if container is not None and ending.code and lifecycle.restarts(self.pod, container, ended):
             record = self._records[name]
             if lifecycle.due_at(record) > ended.at and not self.pod.terminating:
-                self._tell(
+                self._event(
                     "Warning",
                     "BackOff",
                     f"Back-off restarting failed container {name} in pod {self.pod.full_name}",
@@ -328,10 +351,10 @@ class PodWorker:
                 )
 
     def _last_words(self, name: str, process: Process, ending: Ending) -> str:
-        said = self._preparation.last_words(process.key)
+        message = self._preparation.last_words(process.key)
         container = self.pod.container(name)
-        if said or not ending.code or container is None:
-            return said
+        if message or not ending.code or container is None:
+            return message
         if container.termination_message_policy != "FallbackToLogsOnError":
             return ""
         return process.log.last(LAST_LINES, LAST_BYTES).decode("utf-8", "replace")
@@ -348,7 +371,7 @@ class PodWorker:
                 why = f"Container {container.name} resize requires restart"
                 self._stop(Stop(container.name, self.pod.grace, why))
             else:
-                self._station.host.resize(self.processes[container.name], wanted)
+                self._context.host.resize(self.processes[container.name], wanted)
 
     # Stopping.
 
@@ -357,19 +380,19 @@ class PodWorker:
         container = self.pod.container(name)
         assert container is not None
         self._records[name] = msgspec.structs.replace(self._records[name], stopping=True)
-        if not (self.pod.terminating and self._station.config.terse):
-            self._tell("Normal", "Killing", action.why, container=name)
+        if not (self.pod.terminating and self._context.config.terse):
+            self._event("Normal", "Killing", action.why, container=name)
         process = self.processes[name]
         if name in self._probers:
             self._probers[name].hold()
         stopping = Stopping(
-            self._station.clock,
+            self._context.clock,
             self._hooks,
             container,
             action.grace,
-            ahead=[self.processes[one].ended for one in action.after],
+            ahead=[self.processes[other].ended for other in action.after],
             hook_failed=partial(
-                self._tell, "Warning", "FailedPreStopHook", "PreStopHook failed", container=name
+                self._event, "Warning", "FailedPreStopHook", "PreStopHook failed", container=name
             ),
         )
         if stopping.begin(process):
@@ -394,16 +417,16 @@ class PodWorker:
     async def _finish(self) -> None:
         # First, as others are placed where its devices are from the moment the report is read.
         self._preparation.free(self.pod)
-        if not self._reporter.goes_unseen(self.pod):
+        if not self._reporter.end_is_unseen(self.pod):
             await self._report()
         self.finished = True
-        await self._reporter.let_go(self.pod)
+        await confirm_deletion(self._context.api, self.pod)
 
     async def _report(self) -> bool:
         return await self._reporter.report(self.pod, self._records, self.started_at)
 
-    def _tell(self, type: str, reason: str, message: str, *, container: str = "") -> None:
-        self._station.tell(self.pod, type, reason, message, container=container)
+    def _event(self, type: str, reason: str, message: str, *, container: str = "") -> None:
+        self._context.event(self.pod, type, reason, message, container=container)
 
 
 def container_id(key: RunKey) -> str:

@@ -60,20 +60,20 @@ class Surroundings:
 
 def references(container: Container) -> set[Reference]:
     """The ConfigMaps and Secrets that the environment is made from."""
-    found: set[Reference] = set()
+    names: set[Reference] = set()
     for source in container.env_from:
         if source.config_map_ref is not None:
-            found.add((CONFIG_MAP, source.config_map_ref.name))
+            names.add((CONFIG_MAP, source.config_map_ref.name))
         if source.secret_ref is not None:
-            found.add((SECRET, source.secret_ref.name))
+            names.add((SECRET, source.secret_ref.name))
     for variable in container.env:
         if variable.value_from is None:
             continue
         if variable.value_from.config_map_key_ref is not None:
-            found.add((CONFIG_MAP, variable.value_from.config_map_key_ref.name))
+            names.add((CONFIG_MAP, variable.value_from.config_map_key_ref.name))
         if variable.value_from.secret_key_ref is not None:
-            found.add((SECRET, variable.value_from.secret_key_ref.name))
-    return found
+            names.add((SECRET, variable.value_from.secret_key_ref.name))
+    return names
 
 
 def environment(pod: Pod, container: Container, around: Surroundings) -> dict[str, str]:
@@ -98,17 +98,17 @@ def environment(pod: Pod, container: Container, around: Surroundings) -> dict[st
 def expand(text: str, env: Mapping[str, str]) -> str:
     """`$(NAME)` becomes its value, `$$` a dollar sign; unknown names stay as they are."""
 
-    def value(found: re.Match[str]) -> str:
-        if found.group(1) == "$":
+    def value(match: re.Match[str]) -> str:
+        if match.group(1) == "$":
             return "$"
-        return env.get(found.group(2), found.group())
+        return env.get(match.group(2), match.group())
 
     return _EXPANSION.sub(value, text)
 
 
 def names_in(text: str) -> set[str]:
     """The variables that `expand` would look for."""
-    return {found.group(2) for found in _EXPANSION.finditer(text) if found.group(1) != "$"}
+    return {match.group(2) for match in _EXPANSION.finditer(text) if match.group(1) != "$"}
 
 
 def hostname(pod: Pod) -> str:

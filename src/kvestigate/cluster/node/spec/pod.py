@@ -333,8 +333,8 @@ class Pod(View, frozen=True):
     @property
     def grace(self) -> float:
         """Seconds between the request to stop and the kill."""
-        asked = self.metadata.deletion_grace_period_seconds
-        return float(self.spec.termination_grace_period_seconds if asked is None else asked)
+        requested = self.metadata.deletion_grace_period_seconds
+        return float(self.spec.termination_grace_period_seconds if requested is None else requested)
 
     @property
     def full_name(self) -> str:
@@ -347,11 +347,11 @@ class Pod(View, frozen=True):
         return self.metadata.deletion_timestamp is not None
 
     def container(self, name: str) -> Container | None:
-        return next((one for one in self.containers if one.name == name), None)
+        return next((container for container in self.containers if container.name == name), None)
 
 
 def is_ephemeral(pod: Pod, container: Container) -> bool:
-    return any(one.name == container.name for one in pod.spec.ephemeral_containers)
+    return any(ephemeral.name == container.name for ephemeral in pod.spec.ephemeral_containers)
 
 
 def is_sidecar(container: Container) -> bool:

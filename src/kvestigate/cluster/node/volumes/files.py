@@ -102,7 +102,7 @@ def write_atomically(
 
 
 def _shows(data: Path, files: Mapping[str, File]) -> bool:
-    there = {str(path.relative_to(data)) for path in data.rglob("*") if path.is_file()}
-    return there == set(files) and all(
+    paths = {str(path.relative_to(data)) for path in data.rglob("*") if path.is_file()}
+    return paths == set(files) and all(
         (data / path).read_bytes() == file.data for path, file in files.items()
     )

@@ -38,8 +38,8 @@ _PROPAGATIONS = {
 # Container runtimes make a missing directory when the type says nothing.
 _CREATED = {"": "directory", "DirectoryOrCreate": "directory", "FileOrCreate": "file"}
 
-_TOKEN_OF_SOMEBODY = 0o600
-"""The mode of a token in a pod that says whose it is."""
+_PRIVATE_TOKEN_MODE = 0o600
+"""The mode of a token in a pod that names a user or group for it."""
 
 TokenIssuer = Callable[[Pod, TokenSource], Awaitable[str]]
 
@@ -63,18 +63,18 @@ class Mountable:
 
 def references(pod: Pod) -> set[Reference]:
     """The ConfigMaps and Secrets that the volumes are made from."""
-    found: set[Reference] = set()
+    references: set[Reference] = set()
     for volume in pod.spec.volumes:
         if volume.config_map is not None:
-            found.add((CONFIG_MAP, volume.config_map.name))
+            references.add((CONFIG_MAP, volume.config_map.name))
         if volume.secret is not None:
-            found.add((SECRET, volume.secret.secret_name))
+            references.add((SECRET, volume.secret.secret_name))
         for part in volume.projected.sources if volume.projected is not None else ():
             if part.config_map is not None:
-                found.add((CONFIG_MAP, part.config_map.name))
+                references.add((CONFIG_MAP, part.config_map.name))
             if part.secret is not None:
-                found.add((SECRET, part.secret.name))
-    return found
+                references.add((SECRET, part.secret.name))
+    return references
 
 
 def is_written(volume: Volume) -> bool:
@@ -163,7 +163,7 @@ class Volumes:
             wanted = part.service_account_token
             user = _only_user(pod)
             if user is not None or pod.spec.security_context.fs_group is not None:
-                mode = _TOKEN_OF_SOMEBODY
+                mode = _PRIVATE_TOKEN_MODE
             return {wanted.path: File((await self._token(pod, wanted)).encode(), mode, user)}
         raise MissingReference(
             "the projected volume has a source of a type that this node does not support"
@@ -171,7 +171,7 @@ class Volumes:
 
 
 def ownerships(pod: Pod, made: Mapping[str, Mountable]) -> tuple[Ownership, ...]:
-    """The directories of the node among them that the pod's group is given."""
+    """The directories of volumes that are handed to the pod's fsGroup."""
     security = pod.spec.security_context
     if security.fs_group is None:
         return ()
@@ -194,11 +194,13 @@ def _mountable(claimed: Claimed, read_only: bool = False) -> Mountable:
 
 
 def _only_user(pod: Pod) -> int | None:
-    """The user as whom all containers run, if it is one; whoever only looks in does not count."""
+    """The user that all containers but ephemeral ones run as; None if they differ."""
     outer = pod.spec.security_context.run_as_user
     users = {
-        outer if one.security_context.run_as_user is None else one.security_context.run_as_user
-        for one in pod.spec.init_containers + pod.spec.containers
+        outer
+        if container.security_context.run_as_user is None
+        else container.security_context.run_as_user
+        for container in pod.spec.init_containers + pod.spec.containers
     }
     return users.pop() if len(users) == 1 else None
 

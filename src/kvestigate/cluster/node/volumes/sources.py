@@ -43,17 +43,17 @@ class Sources:
     api: Api
 
     async def data(self, pod: Pod, reference: Reference) -> tuple[Data | None, frozenset[str]]:
-        """And the keys whose values are no text."""
+        """The data of a ConfigMap or Secret, None if it is missing, and the binary keys."""
         plural, name = reference
         resource = CONFIG_MAPS if plural == CONFIG_MAP else SECRETS
         try:
-            found = await self.api.get(resource, name, namespace=pod.metadata.namespace)
+            obj = await self.api.get(resource, name, namespace=pod.metadata.namespace)
         except errors.NotFound:
             return None, frozenset()
         if plural == SECRET:
-            return _decoded(found.get("data")), frozenset()
-        plain = {key: value.encode() for key, value in (found.get("data") or {}).items()}
-        binary = _decoded(found.get("binaryData"))
+            return _decoded(obj.get("data")), frozenset()
+        plain = {key: value.encode() for key, value in (obj.get("data") or {}).items()}
+        binary = _decoded(obj.get("binaryData"))
         return plain | binary, frozenset(binary)
 
     async def claim(self, pod: Pod, name: str) -> Claimed:

@@ -1,4 +1,4 @@
-"""What the workers of one node share: the API, the host, the clock, and what they ask for."""
+"""What the workers of one node share: the API, the host, the clock, addresses and network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kvestigate.kube.views.network import Service
 
 
 @dataclass(frozen=True, slots=True)
-class Station:
+class NodeContext:
     api: Api
     host: Host
     clock: Clock
@@ -37,8 +37,8 @@ class Station:
     wake: Callable[[Key], None]
     """Ask for a pod to be looked at again."""
 
-    def tell(self, pod: Pod, type: str, reason: str, message: str, *, container: str = "") -> None:
-        """An event about a pod, or one of its containers."""
+    def event(self, pod: Pod, type: str, reason: str, message: str, *, container: str = "") -> None:
+        """Record an event about a pod, or about one of its containers."""
         about = {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -49,9 +49,9 @@ class Station:
         }
         if container:
             kind = "containers"
-            if any(one.name == container for one in pod.spec.init_containers):
+            if any(candidate.name == container for candidate in pod.spec.init_containers):
                 kind = "initContainers"
-            elif any(one.name == container for one in pod.spec.ephemeral_containers):
+            elif any(candidate.name == container for candidate in pod.spec.ephemeral_containers):
                 kind = "ephemeralContainers"
             about["fieldPath"] = f"spec.{kind}{{{container}}}"
         self.recorder.tell(
