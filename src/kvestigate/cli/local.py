@@ -71,26 +71,21 @@ def up(
     from kvestigate.cluster.assembly.clusters import up as start
     from kvestigate.cluster.assembly.directory import ClusterDirectory, Shape, clusters_directory
     from kvestigate.cluster.assembly.rendering import started_blocks
+    from kvestigate.cluster.scenarios.library import find
     from kvestigate.errors import UsageError
 
-    flags_given = {"nodes": nodes, "host": host, "gpus": gpus, "gpu_model": gpu_model}
-    given = {key: value for key, value in flags_given.items() if value is not None}
+    flags = {"nodes": nodes, "host": host, "gpus": gpus, "gpu_model": gpu_model}
+    given = {key: value for key, value in flags.items() if value is not None}
+    if scenario_name is not None and given:
+        names = ", ".join(f"--{key.replace('_', '-')}" for key in given)
+        raise UsageError(f"--scenario defines the nodes: leave out {names}")
+    scenario = find(scenario_name) if scenario_name is not None else None
     shape = None
-    if scenario_name is not None:
-        from kvestigate.cluster.scenarios.library import find
-
-        if given:
-            flags = ", ".join(f"--{key.replace('_', '-')}" for key in given)
-            raise UsageError(f"--scenario defines the nodes: leave out {flags}")
-        with waiting(f'starting cluster "{name}"') as tell:
-            started = start(os.environ, name, None, find(scenario_name), tell)
-        emit(options, started, started_blocks)
-        return
     if given:
         cluster = ClusterDirectory(clusters_directory(os.environ), name)
         shape = structs.replace(cluster.read().shape if cluster.exists else Shape(), **given)
-    with waiting(f'starting cluster "{name}"') as tell:
-        started = start(os.environ, name, shape, waiting=tell)
+    with waiting(f'starting cluster "{name}"') as waited:
+        started = start(os.environ, name, shape, scenario, waited)
     emit(options, started, started_blocks)
 
 

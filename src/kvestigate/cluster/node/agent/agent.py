@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 
@@ -43,7 +43,7 @@ from kvestigate.cluster.node.pods.preparing import (
 from kvestigate.cluster.node.pods.reporting import confirm_deletion
 from kvestigate.cluster.node.pods.worker import PodWorker
 from kvestigate.cluster.node.spec.pod import Pod
-from kvestigate.http.certificates import CertificateAuthority
+from kvestigate.http.certificates import CertificateAuthority, KeyPair
 from kvestigate.http.channel import ServerContext, server_context
 from kvestigate.http.server import Server, serve
 from kvestigate.kube.views.core import Node
@@ -209,15 +209,9 @@ class Agent:
     def _tls(self) -> ServerContext:
         if self._shared_tls is not None:
             return self._shared_tls
-        now = datetime.fromtimestamp(self._clock.now(), UTC)
-        names = [self.config.address, self.config.name]
-        pair = self.config.serving
-        if pair is None:
-            authority = CertificateAuthority.create(f"kubelet {self.config.name}", now=now)
-            pair = authority.issue_server(f"system:node:{self.config.name}", names, now=now)
-        return server_context(
-            certificate=pair.certificate, key=pair.key, client_ca=self.config.client_ca
-        )
+        config = self.config
+        names = [config.address, config.name]
+        return serving_context(config.serving, config.client_ca, config.name, names, self._clock)
 
     # The pods.
 
@@ -294,3 +288,14 @@ class Agent:
                         await self._preparation.refresh(worker.pod)
                     except (errors.KvestigateError, OSError):
                         pass  # the next round will try again
+
+
+def serving_context(
+    pair: KeyPair | None, client_ca: bytes | None, owner: str, names: Sequence[str], clock: Clock
+) -> ServerContext:
+    """TLS for a kubelet API, with a new self-signed certificate where none is given."""
+    if pair is None:
+        now = datetime.fromtimestamp(clock.now(), UTC)
+        authority = CertificateAuthority.create(f"kubelet {owner}", now=now)
+        pair = authority.issue_server(f"system:node:{owner}", names, now=now)
+    return server_context(certificate=pair.certificate, key=pair.key, client_ca=client_ca)

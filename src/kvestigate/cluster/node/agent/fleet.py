@@ -5,20 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from types import TracebackType
 
 from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import Api
-from kvestigate.cluster.node.agent.agent import Agent
+from kvestigate.cluster.node.agent.agent import Agent, serving_context
 from kvestigate.cluster.node.agent.feed import Feed
 from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.hosts.interface import Host
 from kvestigate.cluster.node.hosts.seccomp import obstacle
 from kvestigate.cluster.node.net.network import ClusterNetwork
-from kvestigate.http.certificates import CertificateAuthority, KeyPair
-from kvestigate.http.channel import ServerContext, server_context
+from kvestigate.http.certificates import KeyPair
 
 _AT_ONCE = 32
 
@@ -43,7 +41,7 @@ class Fleet:
         self._clock = clock
         self._watching = Supervisor("fleet")
         self._running = Supervisor("fleet")
-        tls = _context(serving, client_ca, clock)
+        tls = serving_context(serving, client_ca, "kubelets", ["127.0.0.1"], clock)
         self.agents = [
             Agent(
                 api,
@@ -99,12 +97,3 @@ def _network(
     if not real or obstacle():
         return None
     return ClusterNetwork(api, feed.services, api_address=real[0].api_address)
-
-
-def _context(serving: KeyPair | None, client_ca: bytes | None, clock: Clock) -> ServerContext:
-    pair = serving
-    if pair is None:
-        now = datetime.fromtimestamp(clock.now(), UTC)
-        authority = CertificateAuthority.create("kubelets", now=now)
-        pair = authority.issue_server("system:nodes", ["127.0.0.1"], now=now)
-    return server_context(certificate=pair.certificate, key=pair.key, client_ca=client_ca)
