@@ -27,13 +27,13 @@ class Presence:
         self._since = clock.now()
         self._uid = ""
 
-    async def register(self, found: Node | None = None) -> None:
+    async def register(self, existing: Node | None = None) -> None:
         """Create the Node, status included, or take over the one that is there.
 
-        `found` is what is there, if that is known.
+        `existing` is the Node of an earlier agent, if it is known.
         """
-        if found is not None and registration.is_current(found, self._config, self._facts):
-            self._uid = found.metadata.uid
+        if existing is not None and registration.is_current(existing, self._config, self._facts):
+            self._uid = existing.metadata.uid
             await self._renew()
             return
         node = registration.node_object(self._config, self._facts)

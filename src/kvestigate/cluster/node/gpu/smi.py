@@ -97,7 +97,7 @@ def answer(arguments: Sequence[str], gpus: Sequence[Gpu], now: float) -> tuple[i
         }
         return _csv(options["--query-gpu"], known, readings, options.get("--format", ""))
     if "--query-compute-apps" in options:
-        working = [each for gpu, now in readings for each in _working(gpu, now)]
+        working = [device for gpu, now in readings for device in _working(gpu, now)]
         fields = options["--query-compute-apps"]
         return _csv(fields, _APP_FIELDS, working, options.get("--format", ""))
     unknown = [word for word in options if word not in ("-i", "--id")]
@@ -180,7 +180,7 @@ def _screen(readings: Sequence[tuple[Gpu, Reading]], now: float) -> str:
             rule,
         ]
     lines += ["", "+" + "-" * 89 + "+", _line("Processes:")]
-    working = [each for gpu, shown in readings for each in _working(gpu, shown)]
+    working = [device for gpu, shown in readings for device in _working(gpu, shown)]
     for gpu, shown in working:
         left = f"{gpu.number:>3}   N/A  N/A  {_pid(gpu):>8}      C   python3"
         lines.append(_line(f" {left:<72}{shown.memory_mib:>8}MiB"))

@@ -296,7 +296,7 @@ class Paths:
 
 def replace_paths(text: str, sources: Mapping[str, str]) -> str:
     """`text` with each mount path replaced where it stands as a path of its own."""
-    targets = sorted((one for one in sources if one != "/"), key=len, reverse=True)
+    targets = sorted((path for path in sources if path != "/"), key=len, reverse=True)
     if not targets:
         return text
     pattern = "|".join(re.escape(target) for target in targets)

@@ -100,8 +100,8 @@ class ShimProcess:
             raise LaunchFailed("ContainerCannotRun", await self._complaint())
 
     async def _complaint(self) -> str:
-        said = b"".join([piece async for piece in self.log.read(LogQuery(tail=5))])
-        return said.decode(errors="replace").strip() or "the container could not be set up"
+        lines = b"".join([piece async for piece in self.log.read(LogQuery(tail=5))])
+        return lines.decode(errors="replace").strip() or "the container could not be set up"
 
     def resume(self) -> None:
         """Follow the shim of an earlier agent, or learn how the run ended meanwhile."""

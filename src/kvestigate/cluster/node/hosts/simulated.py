@@ -285,7 +285,7 @@ def _uname(arguments: Sequence[str], env: Mapping[str, str]) -> tuple[int, str]:
     if "-a" in arguments:
         return 0, f"Linux {name} 6.8.0-simulated #1 SMP x86_64 GNU/Linux\n"
     words = {"-r": "6.8.0-simulated", "-n": name, "-m": "x86_64", "-s": "Linux"}
-    return 0, " ".join(words.get(each, "") for each in arguments or ("-s",)) + "\n"
+    return 0, " ".join(words.get(flag, "") for flag in arguments or ("-s",)) + "\n"
 
 
 def _df(arguments: Sequence[str], env: Mapping[str, str]) -> tuple[int, str]:

@@ -104,8 +104,8 @@ class Services:
             for endpoint in slice_.endpoints
             if endpoint.addresses
         ]
-        ready = [one for one in known if one.endpoint.conditions.ready is not False]
-        return ready or [one for one in known if one.endpoint.conditions.serving]
+        ready = [backend for backend in known if backend.endpoint.conditions.ready is not False]
+        return ready or [backend for backend in known if backend.endpoint.conditions.serving]
 
     def _ports(self, key: Key, port: ServicePort) -> Iterator[tuple[EndpointSlice, EndpointPort]]:
         for slice_ in self.slices(key):

@@ -211,7 +211,11 @@ def _wind_down(pod: Pod, records: Records) -> Plan:
     stops: list[Stop] = []
     ahead: tuple[str, ...] = ()
     for group in _stop_order(pod):
-        running = [one.name for one in group if records.get(one.name, NEVER_STARTED).running]
+        running = [
+            container.name
+            for container in group
+            if records.get(container.name, NEVER_STARTED).running
+        ]
         stops += [
             Stop(name, pod.grace, f"Stopping container {name}", ahead)
             for name in running
