@@ -16,14 +16,18 @@ from urllib.request import urlopen
 
 import pytest
 
-from kvestigate.cli.main import K8S_COLLECT_PROGRAM
-from kvestigate.client.access import AccessOptions, resolve
-from kvestigate.client.connect import connect
-from kvestigate.collect import (
+import k8s_collect
+import kvestigate.collect
+from k8s_collect import (
+    ContainerSpec,
+    InferenceRequest,
     SeenCache,
     list_and_emit_initial,
     stream_inference_requests,
 )
+from kvestigate.cli.main import K8S_COLLECT_PROGRAM
+from kvestigate.client.access import AccessOptions, resolve
+from kvestigate.client.connect import connect
 from kvestigate.errors import UsageError
 from kvestigate.http.message import Request, Response
 from kvestigate.kube import builtins
@@ -229,26 +233,47 @@ def test_the_rights_of_the_kit_are_enough(config: Path) -> None:
     collecting.process.communicate()
 
 
-def test_the_library_goes_on_where_its_snapshot_was(config: Path) -> None:
+def test_the_library_continues_after_its_snapshot(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both calls as the seed of k8s-collect shows them: every argument named, None for defaults."""
+    monkeypatch.setenv("KUBECONFIG", str(config))
     cache = SeenCache(ttl_sec=10)
     create(config, "there")
-    found = list_and_emit_initial(
-        kinds=("Deployment", "Pod"),
+    snapshot = list_and_emit_initial(
+        kinds=("Deployment", "Job", "CronJob", "Pod"),
         namespaces=["default"],
-        kubeconfig=str(config),
+        kubeconfig=None,
+        ca_file=None,
+        verify_ssl=None,
         seen_cache=cache,
     )
-    assert "there" in {it.workload_name for it in found}
+    request = next(request for request in snapshot if request.workload_name == "there")
+    assert isinstance(request, InferenceRequest)
+    assert request.containers == [ContainerSpec(name="main", image="web:1", req_cpu_mcpu=100)]
+    assert InferenceRequest.model_validate_json(request.model_dump_json()) == request
     create(config, "meanwhile")
     stream = stream_inference_requests(
-        kinds=("Deployment", "Pod"),
+        kinds=("Deployment", "Job", "CronJob"),
         namespaces=["default"],
-        kubeconfig=str(config),
+        kubeconfig=None,
+        ca_file=None,
+        verify_ssl=None,
         seen_cache=cache,
     )
     request = next(stream)
     assert (request.workload_name, request.event) == ("meanwhile", "ADDED")
     stream.close()  # type: ignore[attr-defined] # a generator, which callers need not know
+
+
+def test_the_module_has_every_name_of_the_package() -> None:
+    assert k8s_collect.__all__ == kvestigate.collect.__all__
+
+
+def test_the_module_is_the_command_too() -> None:
+    command = [sys.executable, "-m", "k8s_collect", "from-file", "-"]
+    done = subprocess.run(command, input=MANIFEST, capture_output=True, text=True, check=True)
+    assert names(done.stdout) == [("Job", "train"), ("Pod", "web")]
 
 
 def test_the_library_tells_what_is_wrong(config: Path) -> None:

@@ -17,10 +17,16 @@ class ContainerSpec(BaseModel):
     image: str = ""
     command: list[str] | None = None
     args: list[str] | None = None
-    req_cpu_mcpu: int | None = Field(None, description="Requested CPU in thousandths of a core.")
-    req_mem_mib: int | None = Field(None, description="Requested memory in MiB, rounded up.")
-    lim_cpu_mcpu: int | None = Field(None, description="CPU limit in thousandths of a core.")
-    lim_mem_mib: int | None = Field(None, description="Memory limit in MiB, rounded up.")
+    req_cpu_mcpu: int | None = Field(
+        default=None, description="Requested CPU in thousandths of a core."
+    )
+    req_mem_mib: int | None = Field(
+        default=None, description="Requested memory in MiB, rounded up."
+    )
+    lim_cpu_mcpu: int | None = Field(
+        default=None, description="CPU limit in thousandths of a core."
+    )
+    lim_mem_mib: int | None = Field(default=None, description="Memory limit in MiB, rounded up.")
 
 
 class InferenceRequest(BaseModel):
@@ -34,35 +40,42 @@ class InferenceRequest(BaseModel):
         default_factory=dict, description="Without kubectl's copy of the whole manifest."
     )
     containers: list[ContainerSpec] = Field(default_factory=list)
-    init_container_count: int = Field(0, description="Those that end before the pod starts.")
+    init_container_count: int = Field(
+        default=0, description="Those that end before the pod starts."
+    )
     sidecar_count: int = Field(
-        0, description="Init containers that keep running, and known mesh, log and proxy ones."
+        default=0,
+        description="Init containers that keep running, and known mesh, log and proxy ones.",
     )
     volume_types: list[str] = Field(default_factory=list, description="Sorted, each once.")
     node_type: str | None = Field(
-        None, description="The kind of node that selectors or affinity ask for."
+        default=None, description="The kind of node that selectors or affinity ask for."
     )
     runtime_class: str | None = None
-    gpu_count: int = Field(0, description="Devices, or shares of one, that one pod is given.")
+    gpu_count: int = Field(
+        default=0, description="Devices, or shares of one, that one pod is given."
+    )
     parallelism: int | None = None
     completions: int | None = None
     id: str | None = Field(
-        None, description="uid@resourceVersion: repeats have the same; null for files."
+        default=None, description="uid@resourceVersion: repeats have the same; null for files."
     )
     event: Literal["ADDED", "MODIFIED", "DELETED"] | None = Field(
-        None, description="What happened to it; null for files."
+        default=None, description="What happened to it; null for files."
     )
     effective_cpu_mcpu: int = Field(
-        0, description="CPU that the scheduler counts for one pod, in thousandths of a core."
+        default=0,
+        description="CPU that the scheduler counts for one pod, in thousandths of a core.",
     )
     effective_mem_mib: int = Field(
-        0, description="Memory that the scheduler counts for one pod, in MiB, rounded up."
+        default=0, description="Memory that the scheduler counts for one pod, in MiB, rounded up."
     )
     gpu_resources: dict[str, int] = Field(
         default_factory=dict, description="GPU amounts of one pod by resource name."
     )
     gpu_fraction: float | None = Field(
-        None, description="The share of one device that the annotation gpu-fraction asks for."
+        default=None,
+        description="The share of one device that the annotation gpu-fraction asks for.",
     )
 
 
