@@ -16,7 +16,7 @@ from bench.rates import Target
 from bench.settings import Settings
 from bench.versions import versions
 from kvestigate.jobs.remote.launcher import Remote
-from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.users import User
 from tests.served_plane import ServedPlane
 from tests.upstream.processes import Process, free_ports
 

@@ -17,11 +17,11 @@ from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS
 from kvestigate.cluster.plane.model.user import User as PlaneUser
 from kvestigate.cluster.plane.store.memory import MemoryBackend
 from kvestigate.cluster.plane.store.store import Store
+from kvestigate.jobs.in_process import InProcess
 from kvestigate.jobs.interface import Launcher
-from kvestigate.jobs.manage import InProcess
 from kvestigate.jobs.remote.launcher import Remote
 from kvestigate.jobs.server.serve import bound, serving
-from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.users import User
 from tests.static_tokens import StaticTokens
 
 LauncherOf = Callable[[str], Launcher]

@@ -13,8 +13,8 @@ import pytest
 
 from kvestigate.errors import InputError
 from kvestigate.jobs.files.archive import Archive, packed
-from kvestigate.jobs.files.pieces import LARGEST_PIECE, MOST_PIECES, PIECE
 from kvestigate.jobs.tasks.model import Upload
+from kvestigate.jobs.tasks.pieces import LARGEST_PIECE, MOST_PIECES, PIECE
 
 
 @pytest.fixture

@@ -12,10 +12,9 @@ from kvestigate.client.api import Api
 from kvestigate.errors import Forbidden, Unauthorized, UsageError
 from kvestigate.jobs.remote.launcher import Remote
 from kvestigate.jobs.server.authn import Bearer, Header, new_token, token_digest
-from kvestigate.jobs.server.callers import Caller, Role
 from kvestigate.jobs.server.serve import bound, serving
 from kvestigate.jobs.server.settings import Settings, read_settings
-from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.users import Caller, Role, User
 from tests.jobs.issuer import AUDIENCE, CLAIMS, NOW, jwks, token
 
 JANE, ROOT = new_token(), new_token()

@@ -13,11 +13,11 @@ from kvestigate.errors import Forbidden, UsageError
 from kvestigate.jobs.accounts import book, records
 from kvestigate.jobs.accounts.quotas import Usage, read_quotas
 from kvestigate.jobs.accounts.records import MOST, Record
-from kvestigate.jobs.manage import InProcess
+from kvestigate.jobs.in_process import InProcess
 from kvestigate.jobs.remote.launcher import Remote
 from kvestigate.jobs.server.serve import bound, serving
 from kvestigate.jobs.server.settings import Settings
-from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.users import User
 from tests.jobs.tasks_of import finish, jobs_of
 
 QUOTAS = read_quotas(

@@ -8,10 +8,10 @@ import pytest
 
 from kvestigate.errors import InputError
 from kvestigate.jobs.tasks.compile import Submission, compile_companions, compile_jobs
-from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.parse import parse_task
 from kvestigate.jobs.tasks.placement import place
 from kvestigate.jobs.tasks.script import literal
+from kvestigate.jobs.users import User
 from kvestigate.kube.names import label_problems, label_value_problems
 
 H100 = {"nvidia.com/gpu.product": "NVIDIA-H100-80GB-HBM3"}

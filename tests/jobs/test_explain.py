@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from kvestigate.jobs.answers import State
-from kvestigate.jobs.explain import Evidence, Explanation, explain
-from kvestigate.jobs.statuses import TaskJob, task_status
+from kvestigate.jobs.answers import Explanation, State
+from kvestigate.jobs.running.explain import Evidence, explain
+from kvestigate.jobs.tasks.statuses import TaskJob, task_status
 from kvestigate.kube.views.core import Event
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim

@@ -12,13 +12,13 @@ import pytest
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import Api, Propagation
 from kvestigate.jobs.answers import HistoryEntry, State
-from kvestigate.jobs.gang import judge, next_look, partial
+from kvestigate.jobs.in_process import InProcess
 from kvestigate.jobs.interface import Launcher
-from kvestigate.jobs.keeping import Keeper, keep
-from kvestigate.jobs.manage import InProcess
-from kvestigate.jobs.statuses import TaskJob
+from kvestigate.jobs.running.gang import judge, next_look, partial
+from kvestigate.jobs.running.keeping import Keeper, keep
 from kvestigate.jobs.tasks import labels
-from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.tasks.statuses import TaskJob
+from kvestigate.jobs.users import User
 from kvestigate.kube.views.meta import Condition, Metadata
 from kvestigate.kube.views.workloads import JobStatus
 from tests.jobs.conftest import LauncherOf

@@ -13,8 +13,8 @@ import pytest
 from kvestigate.client.api import Api
 from kvestigate.errors import ApiError, KvestigateError
 from kvestigate.jobs.answers import State
-from kvestigate.jobs.files.pieces import Files
 from kvestigate.jobs.interface import ExecRequest, Launcher, LogRequest, VolumeRequest
+from kvestigate.jobs.tasks.pieces import Files
 from kvestigate.kube import builtins
 from tests.jobs.conftest import LauncherOf
 from tests.jobs.tasks_of import JOBS, finish

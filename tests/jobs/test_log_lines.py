@@ -13,8 +13,8 @@ from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.errors import NotFound, to_status
 from kvestigate.http.message import Request, Response
 from kvestigate.jobs.interface import LogRequest
-from kvestigate.jobs.log_lines import task_lines
-from kvestigate.jobs.statuses import TaskJob
+from kvestigate.jobs.running.log_lines import task_lines
+from kvestigate.jobs.tasks.statuses import TaskJob
 
 A, B = (b"2026-01-01T00:00:01.%dZ %c\n" % (number, 96 + number) for number in (1, 2))
 RUNNING: dict[str, Any] = {"running": {}}

@@ -13,10 +13,10 @@ from kvestigate.errors import NotFound
 from kvestigate.jobs.answers import State
 from kvestigate.jobs.files.archive import packed
 from kvestigate.jobs.files.uploading import put_pieces
+from kvestigate.jobs.in_process import InProcess
 from kvestigate.jobs.interface import VolumeRequest
-from kvestigate.jobs.manage import InProcess
-from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.model import Upload
+from kvestigate.jobs.users import User
 from tests.real.session import connected
 from tests.upstream.cluster import UpstreamCluster
 

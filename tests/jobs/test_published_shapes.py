@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from kvestigate.client.api import Api
-from kvestigate.jobs.files.pieces import Files
 from kvestigate.jobs.tasks.compile import Submission, compile_companions, compile_jobs
-from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.model import Task
 from kvestigate.jobs.tasks.parse import parse_task
+from kvestigate.jobs.tasks.pieces import Files
 from kvestigate.jobs.tasks.placement import place
 from kvestigate.jobs.tasks.script import script
+from kvestigate.jobs.users import User
 from kvestigate.kube import builtins
 from kvestigate.kube.yaml_documents import load
 

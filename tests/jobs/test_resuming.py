@@ -12,7 +12,7 @@ from kvestigate.errors import ConnectionFailed, NotFound
 from kvestigate.jobs.interface import LogRequest
 from kvestigate.jobs.remote.launcher import Remote
 from kvestigate.jobs.remote.resuming import unbroken
-from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.users import User
 
 Line = bytes | Exception
 REQUEST = LogRequest(tail=5)

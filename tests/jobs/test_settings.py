@@ -8,10 +8,9 @@ import pytest
 
 from kvestigate.errors import Forbidden, UsageError
 from kvestigate.jobs.accounts.quotas import Quota, Usage, check, demand, read_quotas
-from kvestigate.jobs.server.callers import Caller, Role
 from kvestigate.jobs.server.settings import Oidc, read_settings
-from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.parse import parse_task
+from kvestigate.jobs.users import Caller, Role, User
 
 DIGEST = "ab" * 32
 CPU = 10**9

@@ -8,10 +8,10 @@ import pytest
 
 from kvestigate.client.api import Api
 from kvestigate.errors import InputError
-from kvestigate.jobs.manage import InProcess
-from kvestigate.jobs.submitting import QUEUES
-from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.in_process import InProcess
+from kvestigate.jobs.running.submitting import QUEUES
 from kvestigate.jobs.tasks.limits import with_limits
+from kvestigate.jobs.users import User
 from kvestigate.kube import builtins
 from tests.jobs.tasks_of import jobs_of
 

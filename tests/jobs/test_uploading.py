@@ -16,10 +16,10 @@ from kvestigate.client.streams import Channel, Output, Session
 from kvestigate.errors import Conflict, ConnectionFailed, KvestigateError
 from kvestigate.jobs.answers import NodeView, State, TaskMetadata, TaskStatus, TaskView
 from kvestigate.jobs.files.archive import Archive, packed
-from kvestigate.jobs.files.pieces import PIECE, Files
 from kvestigate.jobs.files.uploading import send_parts
 from kvestigate.jobs.interface import ExecRequest, Launcher
 from kvestigate.jobs.tasks.model import Upload
+from kvestigate.jobs.tasks.pieces import PIECE, Files
 from kvestigate.jobs.tasks.script import DONE, FILES
 
 TASK = "abc12345"

@@ -95,7 +95,7 @@ def token(options: GlobalOptions, username: str, role: str) -> None:
     output, for the list `tokens` of the file that `serve --config` reads.
     """
     from kvestigate.jobs.server.authn import new_token, token_digest
-    from kvestigate.jobs.tasks.identity import User
+    from kvestigate.jobs.users import User
     from kvestigate.render.encode import to_yaml
 
     made = new_token()

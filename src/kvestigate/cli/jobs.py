@@ -56,7 +56,7 @@ async def list_(options: GlobalOptions, details: bool, all_users: bool) -> None:
 async def queue(options: GlobalOptions, all_users: bool) -> None:
     """Show what waits and what runs, oldest first."""
     from kvestigate.jobs.rendering import queue_blocks
-    from kvestigate.jobs.waiting import queued
+    from kvestigate.jobs.tasks.statuses import queued
 
     async with launcher_of(options) as launcher:
         listed = queued(await launcher.list_tasks(all_users=all_users))

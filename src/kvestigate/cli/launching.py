@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from kvestigate.cli.options import GlobalOptions
 
 if TYPE_CHECKING:
+    from kvestigate.jobs.in_process import InProcess
     from kvestigate.jobs.interface import Launcher
-    from kvestigate.jobs.manage import InProcess
 
 API_URL = "K8S_CLI_API_URL"
 
@@ -20,7 +20,7 @@ API_URL = "K8S_CLI_API_URL"
 async def in_process(options: GlobalOptions) -> AsyncIterator[InProcess]:
     from kvestigate.cli.cluster import access_of
     from kvestigate.client.connect import connect
-    from kvestigate.jobs.manage import InProcess
+    from kvestigate.jobs.in_process import InProcess
     from kvestigate.jobs.remote.login import owner
 
     user = owner(os.environ)

@@ -1,8 +1,9 @@
 """SkyPilot tasks and volumes on any Kubernetes; the cluster's API is the only state.
 
-What has to do with values alone is pure and says so in its first line; `manage` does what a user
-asks in this process, `remote` asks the server of `api` to do so. The functions of `sdk` can be
-had from here.
+`sdk` and `operations` run the launcher for programs, `server` and `remote` run it on another
+machine. `in_process` is the launcher itself: it parses and compiles a task (`tasks`, pure), checks
+the user's quota (`accounts`), uploads local files (`files`), mounts `volumes`, and starts and
+follows the task (`running`). The functions of `sdk` are names of this package, too.
 """
 
 from __future__ import annotations

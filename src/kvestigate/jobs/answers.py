@@ -1,10 +1,19 @@
-"""What the launcher answers: the models of the REST API. Pure."""
+"""The answers of the launcher, in process and over its REST API. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
+
+HINT = "x-hint"
+"""The header of a refusal with the way out, percent-encoded."""
+
+
+def stamp(when: datetime | None) -> str:
+    """`2025-10-05T12:34:56`: UTC without a zone, as the API has always written times."""
+    return "" if when is None else when.replace(tzinfo=None).isoformat()
 
 
 class State(StrEnum):
@@ -183,6 +192,15 @@ class TaskView:
 
     task: TaskStatus
     nodes: tuple[NodeView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    task_id: str
+    status: State
+    causes: tuple[str, ...]
+    """`node-0: no node has 8 GPUs free`"""
+    advice: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kvestigate.jobs import answers
-from kvestigate.jobs.explain import Explanation
-from kvestigate.jobs.files.pieces import Files
+from kvestigate.jobs.answers import Explanation
+from kvestigate.jobs.tasks.pieces import Files
 
 if TYPE_CHECKING:
     from kvestigate.client.streams import Session

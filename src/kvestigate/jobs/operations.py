@@ -10,11 +10,11 @@ from typing import Any
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.jobs import answers
-from kvestigate.jobs.explain import Explanation
+from kvestigate.jobs.answers import Explanation
+from kvestigate.jobs.in_process import InProcess
 from kvestigate.jobs.interface import LogRequest, VolumeRequest
-from kvestigate.jobs.manage import InProcess
-from kvestigate.jobs.tasks.identity import User
-from kvestigate.jobs.waiting import queued
+from kvestigate.jobs.tasks.statuses import queued
+from kvestigate.jobs.users import User
 from kvestigate.operation import Effect, Operation
 
 

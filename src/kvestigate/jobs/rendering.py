@@ -7,6 +7,7 @@ from datetime import datetime
 
 from kvestigate.jobs.answers import (
     EndpointResponse,
+    Explanation,
     HistoryResponse,
     State,
     TaskListResponse,
@@ -16,7 +17,6 @@ from kvestigate.jobs.answers import (
     VolumeListResponse,
     VolumeStatus,
 )
-from kvestigate.jobs.explain import Explanation
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, one_line, text
 from kvestigate.render.human import age
 

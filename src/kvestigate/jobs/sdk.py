@@ -21,15 +21,15 @@ from kvestigate.client.connect import connect
 from kvestigate.client.streams import Completed
 from kvestigate.errors import UsageError
 from kvestigate.jobs import answers
-from kvestigate.jobs.explain import Explanation
+from kvestigate.jobs.answers import Explanation
 from kvestigate.jobs.files.archive import packed
 from kvestigate.jobs.files.uploading import Progress, put_pieces, send_parts
+from kvestigate.jobs.in_process import InProcess
 from kvestigate.jobs.interface import ExecRequest, Launcher, LogRequest, VolumeRequest
-from kvestigate.jobs.manage import InProcess
 from kvestigate.jobs.remote.launcher import Remote
-from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.parse import parse_task
-from kvestigate.jobs.waiting import queued
+from kvestigate.jobs.tasks.statuses import queued
+from kvestigate.jobs.users import User
 
 
 @asynccontextmanager

@@ -21,9 +21,9 @@ from kvestigate.jobs.accounts import records
 from kvestigate.jobs.accounts.quotas import Quota, Quotas, Usage, check, read_quotas, total
 from kvestigate.jobs.accounts.records import Record
 from kvestigate.jobs.answers import HistoryEntry
-from kvestigate.jobs.statuses import TaskJob, node_ended
 from kvestigate.jobs.tasks import labels
-from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.tasks.statuses import TaskJob, node_ended
+from kvestigate.jobs.users import User
 from kvestigate.kube import builtins, quantities
 from kvestigate.kube.views.meta import Metadata, View
 from kvestigate.kube.views.workloads import Job

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kvestigate.errors import Forbidden, InputError
-from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.model import Resources, Task
 from kvestigate.jobs.tasks.strict import known_fields, mapping
+from kvestigate.jobs.users import User
 from kvestigate.kube import quantities
 
 _NANOS = 10**9

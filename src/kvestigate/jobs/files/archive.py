@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.files.pieces import MOST_PIECES, PIECE, Files
 from kvestigate.jobs.tasks.model import Upload
+from kvestigate.jobs.tasks.pieces import MOST_PIECES, PIECE, Files
 
 _LEFT_OUT = frozenset((".git", "__pycache__"))
 _IN_MEMORY = 8 << 20

@@ -12,9 +12,9 @@ from kvestigate.client.api import Api, PatchType
 from kvestigate.client.call import Selection
 from kvestigate.client.typed import decoded
 from kvestigate.errors import AlreadyExists, Conflict, NotFound
-from kvestigate.jobs.files.pieces import Files, check_digest, check_piece, piece_name
 from kvestigate.jobs.tasks import labels
-from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.tasks.pieces import Files, check_digest, check_piece, piece_name
+from kvestigate.jobs.users import User
 from kvestigate.kube import builtins
 from kvestigate.kube.decode import ListPage
 from kvestigate.kube.views.meta import PartialObject

@@ -5,26 +5,23 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import quote, urlencode, urlsplit
+from typing import Any, TypeVar
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import msgspec
 
 from kvestigate import __version__, errors
 from kvestigate.client.lines import Lines
-from kvestigate.http.message import Headers, Incoming, Request
-from kvestigate.http.pool import HttpClient
+from kvestigate.client.streams import Session
+from kvestigate.http.message import Headers, Incoming, Request, WebSocket
+from kvestigate.http.pool import HttpClient, UpgradeRefused
 from kvestigate.http.tls import client_context
 from kvestigate.jobs import answers
-from kvestigate.jobs.explain import Explanation
-from kvestigate.jobs.files.pieces import Files
+from kvestigate.jobs.answers import Explanation
 from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
 from kvestigate.jobs.remote.resuming import unbroken
-from kvestigate.jobs.server.failures import HINT, failure
-from kvestigate.jobs.tasks.identity import User
-
-if TYPE_CHECKING:
-    from kvestigate.client.streams import Session
+from kvestigate.jobs.tasks.pieces import Files
+from kvestigate.jobs.users import User
 
 T = TypeVar("T")
 
@@ -124,13 +121,11 @@ class Remote:
                 yield line
 
     async def session(self, task_id: str, request: ExecRequest) -> Session:
-        from kvestigate.jobs.remote.session import RemoteSession
-
         asked = [("node", str(request.node)), *(("command", word) for word in request.command)]
         asked += [("stdin", "true")] * request.stdin + [("tty", "true")] * request.tty
         path = f"{self._base}/tasks/{_part(task_id)}/exec"
         opening = Request("GET", path, urlencode(asked), Headers(self._identity), b"")
-        return RemoteSession(self._client, opening)
+        return _RemoteSession(self._client, opening)
 
     async def missing_pieces(self, digests: Sequence[str]) -> answers.MissingPieces:
         return await self._ask("POST", "/files/missing", answers.MissingPieces, list(digests))
@@ -206,8 +201,8 @@ class Remote:
         request = Request(method, self._base + target, query, Headers(fields), data)
         incoming = await self._client.send(request, timeout=timeout)
         if incoming.status >= 400:
-            hint = incoming.headers.get(HINT) or ""
-            raise failure(incoming.status, await incoming.read(limit=1 << 20), hint)
+            hint = incoming.headers.get(answers.HINT) or ""
+            raise _failure(incoming.status, await incoming.read(limit=1 << 20), hint)
         return incoming
 
 
@@ -235,3 +230,32 @@ def _all(all_users: bool) -> str:
 
 def _part(text: str) -> str:
     return quote(text, safe="") or "-"
+
+
+class _RemoteSession(Session):
+    """A process in a task, reached through the launcher's server."""
+
+    def __init__(self, client: HttpClient, opening: Request) -> None:
+        self._client = client
+        self._opening = opening
+
+    async def _connect(self, *subprotocols: str) -> WebSocket:
+        try:
+            return await self._client.upgrade(self._opening, subprotocols, timeout=_TIMEOUT)
+        except UpgradeRefused as refused:
+            raise _failure(refused.status, refused.body) from None
+
+
+class _Refusal(msgspec.Struct):
+    detail: Any = ""
+
+
+def _failure(status: int, answer: bytes, hint: str = "") -> errors.ApiError:
+    """The exception for an answer other than success."""
+    try:
+        message = str(msgspec.json.decode(answer, type=_Refusal).detail)
+    except msgspec.DecodeError:
+        message = ""
+    error = errors.from_status({"message": message}, code=status)
+    error.hint = unquote(hint) or error.hint
+    return error

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kvestigate.errors import InputError, UsageError
 from kvestigate.files import replace_file
-from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.users import User
 
 TOKEN = "K8S_CLI_TOKEN"
 _WAY_IN = "k8s-cli auth login NAME"

@@ -20,14 +20,13 @@ from pydantic import StringConstraints
 from kvestigate import __version__, errors
 from kvestigate.client.api import Api
 from kvestigate.jobs import answers
-from kvestigate.jobs.explain import Explanation
-from kvestigate.jobs.files.pieces import MOST_PIECES, Files, files_of
+from kvestigate.jobs.answers import Explanation
+from kvestigate.jobs.in_process import InProcess
 from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
-from kvestigate.jobs.manage import InProcess
 from kvestigate.jobs.server.authn import authenticator
 from kvestigate.jobs.server.bridge import bridge
-from kvestigate.jobs.server.failures import HINT
 from kvestigate.jobs.server.settings import Settings
+from kvestigate.jobs.tasks.pieces import MOST_PIECES, Files, files_of
 
 _LARGEST = 1 << 20
 """Bytes of a request: about what Kubernetes takes for an object."""
@@ -313,5 +312,5 @@ async def _refuse_form(request: Request, error: Exception) -> Response:
 
 def _detail(code: int, message: str, hint: str | None = None) -> Response:
     # The body has the form that clients know; what would help comes beside it.
-    headers = {HINT: quote(hint)} if hint else None
+    headers = {answers.HINT: quote(hint)} if hint else None
     return JSONResponse({"detail": message}, status_code=code, headers=headers)

@@ -9,11 +9,10 @@ from typing import Any, Protocol
 from urllib.parse import unquote
 
 from kvestigate.errors import Unauthorized, UsageError
-from kvestigate.jobs.server.callers import Caller, Role
 from kvestigate.jobs.server.jwt import Expected, read_token, verify
 from kvestigate.jobs.server.keys import IssuerKeys
 from kvestigate.jobs.server.settings import Oidc, Settings
-from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.users import Caller, Role, User
 
 _WAY_IN = "k8s-cli auth login --token, with the token that you were given"
 

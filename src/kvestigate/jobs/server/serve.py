@@ -12,7 +12,7 @@ import uvicorn
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import Api
 from kvestigate.errors import UsageError
-from kvestigate.jobs.keeping import Keeper
+from kvestigate.jobs.running.keeping import Keeper
 from kvestigate.jobs.server.api import application
 from kvestigate.jobs.server.settings import Settings
 

@@ -10,9 +10,8 @@ from urllib.parse import urlsplit
 
 from kvestigate.errors import InputError
 from kvestigate.jobs.accounts.quotas import Quotas, read_quotas
-from kvestigate.jobs.server.callers import Caller, Role
-from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.strict import known_fields, listed, mapping, text
+from kvestigate.jobs.users import Caller, Role, User
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.files.pieces import Files, piece_name
 from kvestigate.jobs.tasks import labels
-from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.model import Accelerator, Resources, Task
+from kvestigate.jobs.tasks.pieces import Files, piece_name
 from kvestigate.jobs.tasks.placement import Placement
 from kvestigate.jobs.tasks.script import FILES, literal, script
+from kvestigate.jobs.users import User
 from kvestigate.kube.names import LABEL_MAX
 
 Manifest = dict[str, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from kvestigate.jobs.tasks.identity import User, label_value
+from kvestigate.jobs.users import User, label_value
 
 TASK: Final = "skypilot-task"
 TASK_ID: Final = "task-id"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 
-from kvestigate.jobs.files.pieces import Files
 from kvestigate.jobs.tasks.limits import GATHER_SECONDS
 from kvestigate.jobs.tasks.model import Task
+from kvestigate.jobs.tasks.pieces import Files
 
 # Where a cluster has no DNS, waiting for names would be waiting for ever.
 _FIND_PEERS = """\

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvestigate.errors import UsageError
-from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.users import User
 from kvestigate.kube.names import label_value_problems
 
 

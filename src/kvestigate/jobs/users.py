@@ -1,10 +1,11 @@
-"""Who a user is to the cluster: a readable label that may collide, and a hash that cannot. Pure."""
+"""Users of the launcher: their name, how the cluster's labels hold it, and their role. Pure."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 
 from kvestigate.errors import UsageError
 from kvestigate.kube.names import LABEL_MAX
@@ -37,6 +38,21 @@ class User:
     def digest(self) -> str:
         """What owns tasks and volumes: 32 hexadecimal digits, different for every name."""
         return hashlib.sha256(self.name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+class Role(StrEnum):
+    USER = "user"
+    """May see and change their own tasks and volumes."""
+    ADMIN = "admin"
+    """May also ask for those of all users."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The user who sent a request to the server, and what they may do."""
+
+    user: User
+    role: Role
 
 
 def label_value(text: str) -> str:

@@ -6,24 +6,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kvestigate.jobs.answers import State, TaskStatus
-from kvestigate.jobs.statuses import TaskJob, node_index
+from kvestigate.jobs.answers import Explanation, State, TaskStatus
 from kvestigate.jobs.tasks import labels
+from kvestigate.jobs.tasks.statuses import TaskJob, node_index
 from kvestigate.kube.requests import CPU, requests_of
 from kvestigate.kube.unschedulable import in_plain_words
 from kvestigate.kube.views.core import Event
 from kvestigate.kube.views.pods import ContainerState, Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim
 from kvestigate.render.human import cores, size
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    task_id: str
-    status: State
-    causes: tuple[str, ...]
-    """`node-0: no node has 8 GPUs free`"""
-    advice: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,22 +13,24 @@ from kvestigate.aio.groups import one_failure
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, NotFound
-from kvestigate.jobs import answers, endpoints, following, log_lines, sessions, volumes
+from kvestigate.jobs import answers
 from kvestigate.jobs.accounts import book, records
 from kvestigate.jobs.accounts.quotas import Quotas
-from kvestigate.jobs.collecting import evidence
-from kvestigate.jobs.explain import Explanation, explain
-from kvestigate.jobs.files import staging, volume_files
-from kvestigate.jobs.files.pieces import Files
+from kvestigate.jobs.answers import Explanation
+from kvestigate.jobs.files import staging
 from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
-from kvestigate.jobs.keeping import JOBS, keep_quietly, utc_now
-from kvestigate.jobs.server.callers import Role
-from kvestigate.jobs.statuses import TaskJob, task_status, task_statuses
-from kvestigate.jobs.submitting import delete_job, prepare, start
+from kvestigate.jobs.running import log_lines, reaching, watching
+from kvestigate.jobs.running.evidence import evidence
+from kvestigate.jobs.running.explain import explain
+from kvestigate.jobs.running.keeping import JOBS, keep_quietly, utc_now
+from kvestigate.jobs.running.submitting import delete_job, prepare, start
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.compile import compile_companions, compile_jobs
-from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.ids import is_id, new_id
+from kvestigate.jobs.tasks.pieces import Files
+from kvestigate.jobs.tasks.statuses import TaskJob, task_status, task_statuses
+from kvestigate.jobs.users import Role, User
+from kvestigate.jobs.volumes import claims, contents
 from kvestigate.render.human import counted
 
 if TYPE_CHECKING:
@@ -97,7 +99,7 @@ class InProcess:
 
     async def watch(self, task_id: str) -> AsyncGenerator[answers.TaskView, None]:
         jobs = await self._jobs_of(task_id)
-        async with aclosing(following.views(self._api, jobs, keeps=not self._kept)) as views:
+        async with aclosing(watching.views(self._api, jobs, keeps=not self._kept)) as views:
             async for view in views:
                 yield view
 
@@ -106,7 +108,7 @@ class InProcess:
 
     async def endpoint(self, task_id: str) -> answers.EndpointResponse:
         await self._jobs_of(task_id)
-        return await endpoints.find(self._api, task_id)
+        return await reaching.endpoints(self._api, task_id)
 
     async def stop(self, task_id: str) -> answers.TaskStopResponse:
         await self._stop(await self._jobs_of(task_id))
@@ -135,7 +137,7 @@ class InProcess:
 
     async def session(self, task_id: str, request: ExecRequest) -> Session:
         await self._jobs_of(task_id)
-        return await sessions.session(self._api, task_id, request)
+        return await reaching.session(self._api, task_id, request)
 
     async def missing_pieces(self, digests: Sequence[str]) -> answers.MissingPieces:
         found = await staging.missing(self._api, self._user, digests)
@@ -145,31 +147,31 @@ class InProcess:
         await staging.put(self._api, self._user, digest, content)
 
     async def create_volume(self, request: VolumeRequest) -> answers.VolumeCreateResponse:
-        return await volumes.create(self._api, self._user, request, new_id())
+        return await claims.create(self._api, self._user, request, new_id())
 
     async def list_volumes(self, *, all_users: bool) -> answers.VolumeListResponse:
-        return await volumes.list_all(self._api, self._whose(all_users))
+        return await claims.list_all(self._api, self._whose(all_users))
 
     async def volume(self, volume_id: str) -> answers.VolumeStatus:
-        return await volumes.status(self._api, self._user, volume_id)
+        return await claims.status(self._api, self._user, volume_id)
 
     async def resize_volume(self, volume_id: str, size: str) -> answers.VolumeResizeResponse:
-        return await volumes.resize(self._api, self._user, volume_id, size)
+        return await claims.resize(self._api, self._user, volume_id, size)
 
     async def volume_files(self, volume_id: str, path: str) -> answers.VolumeFiles:
-        return await volume_files.list_files(self._api, self._user, volume_id, path)
+        return await contents.list_files(self._api, self._user, volume_id, path)
 
     async def copy_to_volume(self, source: Path, volume_id: str, path: str) -> None:
-        await volume_files.copy_in(self._api, self._user, volume_id, source, path)
+        await contents.copy_in(self._api, self._user, volume_id, source, path)
 
     async def copy_from_volume(self, volume_id: str, path: str, target: Path) -> None:
-        await volume_files.copy_out(self._api, self._user, volume_id, path, target)
+        await contents.copy_out(self._api, self._user, volume_id, path, target)
 
     async def delete_volume(self, volume_id: str) -> answers.VolumeDeleteResponse:
-        return await volumes.delete(self._api, self._user, volume_id)
+        return await claims.delete(self._api, self._user, volume_id)
 
     async def _keep(self, jobs: Sequence[TaskJob]) -> None:
-        async with aclosing(following.views(self._api, jobs, keeps=True)) as views:
+        async with aclosing(watching.views(self._api, jobs, keeps=True)) as views:
             async for _ in views:
                 pass
 

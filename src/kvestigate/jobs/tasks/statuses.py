@@ -1,4 +1,4 @@
-"""From the jobs and claims of the cluster to the status of tasks and volumes. Pure."""
+"""The status of tasks, from the jobs of the cluster. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from kvestigate.jobs.answers import State, TaskMetadata, TaskStatus, VolumeMetadata, VolumeStatus
+from kvestigate.jobs.answers import State, TaskListResponse, TaskMetadata, TaskStatus, stamp
 from kvestigate.jobs.tasks import labels
 from kvestigate.kube.views.meta import Metadata, View
-from kvestigate.kube.views.storage import PersistentVolumeClaim
+from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.workloads import Job, JobStatus
 
 
@@ -75,8 +75,16 @@ def task_status(jobs: Sequence[TaskJob]) -> TaskStatus:
     )
 
 
-def node_index(job: TaskJob) -> int:
-    text = job.metadata.labels.get(labels.NODE_INDEX, "")
+def queued(listed: TaskListResponse) -> TaskListResponse:
+    """The tasks that have not ended, in the order of their submission."""
+    unfinished = [task for task in listed.tasks if task.status in (State.PENDING, State.RUNNING)]
+    unfinished.sort(key=lambda task: (task.created_at, task.task_id))
+    return TaskListResponse(tuple(unfinished))
+
+
+def node_index(part: TaskJob | Pod) -> int:
+    """The index of the task's node that a job or pod belongs to."""
+    text = part.metadata.labels.get(labels.NODE_INDEX, "")
     return int(text) if text.isdecimal() else 0
 
 
@@ -92,26 +100,6 @@ def node_state(job: TaskJob | Job) -> State:
 
 def node_ended(job: TaskJob | Job) -> bool:
     return node_state(job) in (State.COMPLETED, State.FAILED)
-
-
-def volume_status(claim: PersistentVolumeClaim) -> VolumeStatus:
-    meta, spec = claim.metadata, claim.spec
-    return VolumeStatus(
-        volume_id=meta.labels.get(labels.VOLUME_ID, ""),
-        name=meta.annotations.get(labels.EXACT_NAME) or meta.labels.get(labels.VOLUME_NAME, ""),
-        size=claim.status.capacity.get("storage") or spec.resources.requests.get("storage", ""),
-        storage_class=spec.storage_class_name,
-        access_modes=spec.access_modes,
-        status=claim.status.phase or "Pending",
-        created_at=stamp(meta.creation_timestamp),
-        username=meta.labels.get(labels.USERNAME, ""),
-        metadata=VolumeMetadata(meta.name, meta.namespace),
-    )
-
-
-def stamp(when: datetime | None) -> str:
-    """`2025-10-05T12:34:56`, in UTC and without saying so, as the API always had it."""
-    return "" if when is None else when.replace(tzinfo=None).isoformat()
 
 
 def _earliest(jobs: Iterable[TaskJob]) -> datetime | None:

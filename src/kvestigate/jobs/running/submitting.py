@@ -9,17 +9,17 @@ from typing import Any
 from kvestigate.client.api import Api, Propagation
 from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, InputError, NotFound
-from kvestigate.jobs import volumes
 from kvestigate.jobs.accounts import book
 from kvestigate.jobs.accounts.quotas import Quotas, demand
 from kvestigate.jobs.accounts.records import new_record, stamp
 from kvestigate.jobs.files import staging
-from kvestigate.jobs.files.pieces import Files
 from kvestigate.jobs.tasks.compile import Submission, compile_companions, compile_jobs
-from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.ids import new_id
 from kvestigate.jobs.tasks.parse import parse_task
+from kvestigate.jobs.tasks.pieces import Files
 from kvestigate.jobs.tasks.placement import needs_nodes, place
+from kvestigate.jobs.users import User
+from kvestigate.jobs.volumes import claims
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Node
@@ -47,14 +47,14 @@ async def prepare(
     placement = place(task, nodes)
     if task.limits.queue:
         await _check_queue(api, task.limits.queue)
-    claims = await volumes.resolve(api, user, set(task.volumes.values()))
+    claim_names = await claims.resolve(api, user, set(task.volumes.values()))
     return Submission(
         task,
         new_id(),
         user,
         api.namespace,
         placement,
-        claims,
+        claim_names,
         files if task.uploads else None,
         stamp(datetime.now(UTC)),
     )

@@ -10,11 +10,10 @@ from kvestigate.client.call import Selection
 from kvestigate.errors import Conflict, Forbidden, InputError, NotFound
 from kvestigate.jobs import answers
 from kvestigate.jobs.interface import ACCESS_MODES, VolumeRequest
-from kvestigate.jobs.statuses import volume_status
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.compile import object_name
-from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.ids import is_id
+from kvestigate.jobs.users import User
 from kvestigate.kube import builtins, quantities
 from kvestigate.kube.names import SUBDOMAIN_MAX
 from kvestigate.kube.views.meta import PartialObject
@@ -80,13 +79,13 @@ async def _check_class(api: Api, name: str) -> None:
 
 
 async def list_all(api: Api, user: User | None) -> answers.VolumeListResponse:
-    found = [volume_status(claim) for claim in await _claims(api, user)]
+    found = [_status(claim) for claim in await _claims(api, user)]
     found.sort(key=lambda volume: (volume.created_at, volume.volume_id), reverse=True)
     return answers.VolumeListResponse(tuple(found))
 
 
 async def status(api: Api, user: User, volume_id: str) -> answers.VolumeStatus:
-    return volume_status(await claim_of(api, user, volume_id))
+    return _status(await claim_of(api, user, volume_id))
 
 
 async def delete(api: Api, user: User, volume_id: str) -> answers.VolumeDeleteResponse:
@@ -145,6 +144,21 @@ async def _literal(api: Api, user: User, name: str, own: Iterable[str]) -> str:
         hint=f"did you mean {near[0]!r}?"
         if near
         else "`k8s-cli volumes list` shows yours, `k8s-cli volumes create` makes one",
+    )
+
+
+def _status(claim: PersistentVolumeClaim) -> answers.VolumeStatus:
+    meta, spec = claim.metadata, claim.spec
+    return answers.VolumeStatus(
+        volume_id=meta.labels.get(labels.VOLUME_ID, ""),
+        name=meta.annotations.get(labels.EXACT_NAME) or meta.labels.get(labels.VOLUME_NAME, ""),
+        size=claim.status.capacity.get("storage") or spec.resources.requests.get("storage", ""),
+        storage_class=spec.storage_class_name,
+        access_modes=spec.access_modes,
+        status=claim.status.phase or "Pending",
+        created_at=answers.stamp(meta.creation_timestamp),
+        username=meta.labels.get(labels.USERNAME, ""),
+        metadata=answers.VolumeMetadata(meta.name, meta.namespace),
     )
 
 

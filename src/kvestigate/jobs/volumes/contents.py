@@ -17,10 +17,10 @@ from kvestigate.client.streams import Channel, Session
 from kvestigate.errors import DeadlineExceeded, InputError, KvestigateError, NotFound
 from kvestigate.jobs.answers import VolumeFiles
 from kvestigate.jobs.tasks import labels
-from kvestigate.jobs.tasks.identity import User
 from kvestigate.jobs.tasks.ids import new_id
 from kvestigate.jobs.tasks.model import DEFAULT_IMAGE
-from kvestigate.jobs.volumes import claim_of, pods_with
+from kvestigate.jobs.users import User
+from kvestigate.jobs.volumes.claims import claim_of, pods_with
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.storage import PersistentVolumeClaim

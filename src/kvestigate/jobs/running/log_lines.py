@@ -22,9 +22,9 @@ from kvestigate.errors import (
 )
 from kvestigate.jobs.answers import State
 from kvestigate.jobs.interface import LogRequest
-from kvestigate.jobs.statuses import TaskJob, node_index, node_state
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.compile import CONTAINER
+from kvestigate.jobs.tasks.statuses import TaskJob, node_index, node_state
 from kvestigate.kube import builtins
 from kvestigate.kube.views.pods import Pod
 
@@ -122,7 +122,7 @@ class _Reader:
     async def _start_all(self) -> None:
         task_id, selection = self._task_id, self._selection
         found = await self._api.list(PODS, selection, type=Pod)
-        present = {pod_index(pod) for pod in found.items}
+        present = {node_index(pod) for pod in found.items}
         for index, job in self._jobs.items():
             if index not in present and node_state(job) in _ENDS:
                 self._waiting.discard(index)  # its pod has been cleaned up
@@ -139,7 +139,7 @@ class _Reader:
             ):
                 async for event in events:
                     if event.type == "DELETED":
-                        self._waiting.discard(pod_index(event.object))
+                        self._waiting.discard(node_index(event.object))
                     else:
                         self._consider(event.object)
                     if not self._waiting:
@@ -152,7 +152,7 @@ class _Reader:
             ) from None
 
     def _consider(self, pod: Pod) -> None:
-        index = pod_index(pod)
+        index = node_index(pod)
         if index in self._waiting and (_started(pod) or pod.status.phase in _FINISHED):
             self._waiting.discard(index)
             self._tasks.create_task(self._read(pod, index))
@@ -226,11 +226,6 @@ def _over(pod: Pod | None) -> bool:
         return True
     statuses = pod.status.container_statuses
     return bool(statuses) and all(each.state.terminated is not None for each in statuses)
-
-
-def pod_index(pod: Pod) -> int:
-    text = pod.metadata.labels.get(labels.NODE_INDEX, "")
-    return int(text) if text.isdecimal() else 0
 
 
 def _started(pod: Pod) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from kvestigate.jobs.answers import State
-from kvestigate.jobs.statuses import TaskJob, node_ended, node_index, node_state
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.limits import GATHER_SECONDS, Limits
+from kvestigate.jobs.tasks.statuses import TaskJob, node_ended, node_index, node_state
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,10 @@ from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
 from kvestigate.jobs.accounts import records
 from kvestigate.jobs.answers import TaskView
-from kvestigate.jobs.keeping import JOBS, keep_quietly
-from kvestigate.jobs.liveview import node_views
-from kvestigate.jobs.statuses import TaskJob, node_index, task_status
+from kvestigate.jobs.running.keeping import JOBS, keep_quietly
+from kvestigate.jobs.running.node_views import node_views
 from kvestigate.jobs.tasks import labels
+from kvestigate.jobs.tasks.statuses import TaskJob, node_index, task_status
 from kvestigate.kube.views.pods import Pod
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from kvestigate.jobs.answers import NodeView, State
-from kvestigate.jobs.explain import pod_causes
-from kvestigate.jobs.log_lines import pod_index
-from kvestigate.jobs.statuses import TaskJob, node_index, node_state, stamp
+from kvestigate.jobs.answers import NodeView, State, stamp
+from kvestigate.jobs.running.explain import pod_causes
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.compile import GPU
+from kvestigate.jobs.tasks.statuses import TaskJob, node_index, node_state
 from kvestigate.kube.views.pods import Pod
 
 _PHASES = {
@@ -22,7 +21,7 @@ _PHASES = {
 
 
 def node_views(jobs: Sequence[TaskJob], pods: Sequence[Pod]) -> tuple[NodeView, ...]:
-    by_node = {pod_index(pod): pod for pod in sorted(pods, key=_created)}
+    by_node = {node_index(pod): pod for pod in sorted(pods, key=_created)}
     return tuple(_view(job, by_node.get(node_index(job))) for job in sorted(jobs, key=node_index))
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden
-from kvestigate.jobs.explain import Evidence
-from kvestigate.jobs.log_lines import JOBS, pod_index
-from kvestigate.jobs.statuses import TaskJob, node_index, task_status
+from kvestigate.jobs.running.explain import Evidence
+from kvestigate.jobs.running.keeping import JOBS
 from kvestigate.jobs.tasks import labels
-from kvestigate.jobs.volumes import CLAIMS
+from kvestigate.jobs.tasks.statuses import TaskJob, node_index, task_status
+from kvestigate.jobs.volumes.claims import CLAIMS
 from kvestigate.kube import builtins
 from kvestigate.kube.requests import amounts
 from kvestigate.kube.views.core import Event, Node
@@ -46,7 +46,7 @@ async def evidence(api: Api, jobs: Sequence[TaskJob]) -> Evidence:
     return Evidence(
         task,
         sorted(jobs, key=node_index),
-        sorted(((pod_index(pod), pod) for pod in pods.items), key=lambda pair: pair[0]),
+        sorted(((node_index(pod), pod) for pod in pods.items), key=lambda pair: pair[0]),
         claims,
         events,
         await _largest(api) if any(map(_waits_for_a_node, pods.items)) else {},

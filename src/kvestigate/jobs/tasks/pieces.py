@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.tasks.identity import User
+from kvestigate.jobs.users import User
 
 PIECE = 700_000
 """Bytes of the archive in one piece: compressed and in base64 below what a Secret may have."""

@@ -16,11 +16,11 @@ from kvestigate.client.api import PODS, Api, Propagation
 from kvestigate.client.call import Selection
 from kvestigate.client.informer import Change
 from kvestigate.errors import Forbidden, KvestigateError, NotFound
-from kvestigate.jobs import gang
 from kvestigate.jobs.accounts import book, records
-from kvestigate.jobs.explain import pod_causes
-from kvestigate.jobs.statuses import TaskJob, node_index, task_status
+from kvestigate.jobs.running import gang
+from kvestigate.jobs.running.explain import pod_causes
 from kvestigate.jobs.tasks import labels
+from kvestigate.jobs.tasks.statuses import TaskJob, node_index, task_status
 from kvestigate.kube import builtins
 from kvestigate.kube.views.pods import Pod
 

@@ -1,0 +1,1 @@
+"""Tasks on a cluster: started, watched, ended together, explained, and reached while they run."""

@@ -1,0 +1,1 @@
+"""Volumes of a user: their claims, and the files on them."""
