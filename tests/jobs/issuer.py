@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import hmac
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
 
@@ -16,6 +17,7 @@ ISSUER, AUDIENCE = "https://issuer.example.com", "kvestigate"
 CLAIMS = {"iss": ISSUER, "aud": AUDIENCE, "exp": NOW + 600, "email": "jane@example.com"}
 
 RSA_KEY = rsa.generate_private_key(65537, 2048)
+WEAK_RSA_KEY = rsa.generate_private_key(65537, 1024)
 EC_KEY = ec.generate_private_key(ec.SECP256R1())
 OTHER_EC_KEY = ec.generate_private_key(ec.SECP256R1())
 EC_384_KEY = ec.generate_private_key(ec.SECP384R1())
@@ -26,18 +28,22 @@ def encoded(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
 
-def _number(value: int) -> str:
-    return encoded(value.to_bytes((value.bit_length() + 7) // 8))
+def _number(value: int, size: int = 0) -> str:
+    return encoded(value.to_bytes(size or (value.bit_length() + 7) // 8))
 
 
 def _ec(key: ec.EllipticCurvePrivateKey, name: str, curve: str) -> dict[str, Any]:
     numbers = key.public_key().public_numbers()
-    point = {"x": _number(numbers.x), "y": _number(numbers.y)}
+    size = (key.curve.key_size + 7) // 8
+    point = {"x": _number(numbers.x, size), "y": _number(numbers.y, size)}
     return {"kty": "EC", "kid": name, "crv": curve, **point}
 
 
-def jwks() -> bytes:
+def jwks(*, without: str = "") -> bytes:
+    """The published keys; `without` the one of this ID."""
     numbers = RSA_KEY.public_key().public_numbers()
+    private = EC_KEY.private_numbers().private_value
+    weak = WEAK_RSA_KEY.public_key().public_numbers()
     raw = ED_KEY.public_key().public_bytes_raw()
     keys = [
         {"kty": "RSA", "kid": "rsa", "n": _number(numbers.n), "e": _number(numbers.e)},
@@ -51,12 +57,15 @@ def jwks() -> bytes:
         _ec(EC_KEY, "ec", "P-256"),
         _ec(EC_384_KEY, "ec-384", "P-384"),
         {"kty": "OKP", "kid": "ed", "crv": "Ed25519", "x": encoded(raw)},
+        {**_ec(EC_KEY, "with-private-part", "P-256"), "d": _number(private, 32)},
+        {"kty": "RSA", "kid": "weak", "n": _number(weak.n), "e": _number(weak.e)},
         {"kty": "oct", "kid": "shared", "k": encoded(b"secret")},
         {"kty": "EC", "kid": "broken", "crv": "P-256", "x": "AQ", "y": "AQ"},
         {**_ec(EC_KEY, "for-encryption", "P-256"), "use": "enc"},
         "nothing",
     ]
-    return json.dumps({"keys": keys}).encode()
+    kept = [key for key in keys if not isinstance(key, dict) or key["kid"] != without]
+    return json.dumps({"keys": kept}).encode()
 
 
 def token(
@@ -66,6 +75,22 @@ def token(
     head = encoded(json.dumps({"alg": alg, "kid": kid, **header}).encode())
     signed = f"{head}.{encoded(json.dumps(dict(claims)).encode())}"
     return f"{signed}.{encoded(_sign(alg, kid, signed.encode()))}"
+
+
+def secrets_from_public_keys() -> list[bytes]:
+    """What an attacker may sign with if a server takes a public key for a shared secret."""
+    found = [jwks(), b"secret", b""]
+    for key in (EC_KEY, RSA_KEY):
+        for form in (serialization.Encoding.PEM, serialization.Encoding.DER):
+            info = serialization.PublicFormat.SubjectPublicKeyInfo
+            found.append(key.public_key().public_bytes(form, info))
+    return found
+
+
+def signed_with_secret(secret: bytes, kid: str) -> str:
+    """A token whose signature is an HMAC."""
+    signed = token(alg="HS256", kid=kid).rpartition(".")[0]
+    return f"{signed}.{encoded(hmac.digest(secret, signed.encode(), 'sha256'))}"
 
 
 def _sign(alg: str, kid: str, signed: bytes) -> bytes:

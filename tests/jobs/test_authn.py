@@ -92,12 +92,13 @@ async def test_the_header_makes_admins_of_those_who_are_named(
 async def issuer() -> AsyncIterator[dict[str, Any]]:
     """The settings for an issuer that publishes its keys, and how often it was asked."""
     asked: list[str] = []
+    rotated: list[bool] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
         path = head.split()[1].decode()
         asked.append(path)
-        body = jwks()
+        body = jwks(without="ec" if asked.count("/keys") == 1 and rotated else "")
         if path == "/.well-known/openid-configuration":
             body = f'{{"jwks_uri": "{url}/keys"}}'.encode()
         writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%s" % (len(body), body))
@@ -107,7 +108,12 @@ async def issuer() -> AsyncIterator[dict[str, Any]]:
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         oidc = {"issuer": url, "audience": AUDIENCE, "admin_groups": ["ml-admins"]}
-        yield {"settings": read_settings({"oidc": oidc}), "url": url, "asked": asked}
+        yield {
+            "settings": read_settings({"oidc": oidc}),
+            "url": url,
+            "asked": asked,
+            "rotated": rotated,
+        }
 
 
 @pytest.mark.parametrize(
@@ -150,6 +156,18 @@ async def test_the_issuer_is_not_asked_for_each_request(issuer: dict[str, Any]) 
         except Unauthorized:
             assert text == unknown
     assert issuer["asked"].count("/keys") == 1
+
+
+async def test_a_key_that_the_issuer_added_later_is_fetched(issuer: dict[str, Any]) -> None:
+    issuer["rotated"].append(True)  # the first time the key `ec` is not among them
+    time = NOW
+    authenticator = Bearer(issuer["settings"], lambda: time)
+    given = {"authorization": [f"Bearer {token({**CLAIMS, 'iss': issuer['url']})}"], "x-user": []}
+    with pytest.raises(Unauthorized, match="no key 'ec'"):
+        await authenticator.caller(given.__getitem__)
+    time += 11
+    assert (await authenticator.caller(given.__getitem__)).user == User("jane@example.com")
+    assert issuer["asked"].count("/keys") == 2
 
 
 async def test_a_server_with_tokens_serves_who_has_one(api: Api) -> None:

@@ -10,18 +10,29 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvestigate.errors import Unauthorized
-from kvestigate.jobs.server.jwt import Expected, read_keys, read_token, verify
-from tests.jobs.issuer import AUDIENCE, CLAIMS, EC_KEY, ISSUER, NOW, encoded, jwks, token
+from kvestigate.jobs.server.jwt import Expected, key_id, read_keys, verify
+from tests.jobs.issuer import (
+    AUDIENCE,
+    CLAIMS,
+    EC_KEY,
+    ISSUER,
+    NOW,
+    encoded,
+    jwks,
+    secrets_from_public_keys,
+    signed_with_secret,
+    token,
+)
 
 KEYS = read_keys(jwks())
 
 
 def verified(text: str) -> dict[str, Any]:
-    return dict(verify(read_token(text), KEYS, Expected(ISSUER, AUDIENCE), NOW))
+    return dict(verify(text, KEYS, Expected(ISSUER, AUDIENCE), NOW))
 
 
 def test_the_keys_that_can_be_used() -> None:
-    assert set(KEYS) == {"rsa", "only-256", "ec", "ec-384", "ed"}
+    assert set(KEYS) == {"rsa", "only-256", "ec", "ec-384", "ed", "with-private-part"}
 
 
 @pytest.mark.parametrize(
@@ -58,10 +69,10 @@ FORGED = f"{UNSIGNED.rpartition('.')[0]}.{token().rpartition('.')[2]}"
         (token({**CLAIMS, "aud": "another"}), "meant for 'another'"),
         (token({**CLAIMS, "aud": None}), "meant for None"),
         (token({**CLAIMS, "exp": NOW - 61}), "expired"),
-        (token({**CLAIMS, "exp": "tomorrow"}), "exp is no time"),
-        (token({**CLAIMS, "exp": True}), "exp is no time"),
+        (token({**CLAIMS, "exp": "tomorrow"}), "exp is not a time"),
+        (token({**CLAIMS, "exp": True}), "exp is not a time"),
         (token({**CLAIMS, "nbf": NOW + 61}), "not valid yet"),
-        (token({key: value for key, value in CLAIMS.items() if key != "exp"}), "exp is no time"),
+        (token({key: value for key, value in CLAIMS.items() if key != "exp"}), "exp is not a time"),
         (UNSIGNED, "'none'"),
         (FORGED, "'none'"),
         (token(alg="HS256"), "'HS256'"),
@@ -71,13 +82,17 @@ FORGED = f"{UNSIGNED.rpartition('.')[0]}.{token().rpartition('.')[2]}"
         (token(kid="nobody's"), "no key"),
         (token(kid="shared", alg="HS256"), "no key"),
         (token(kid="for-encryption"), "no key"),
+        (token(kid="weak", alg="RS256"), "no key"),
+        (token(kid="other"), "no key"),
+        (token(b64=False), "not a signed JSON Web Token"),
+        (token(alg="PS256", kid="rsa"), "'PS256'"),
         (token(crit=["exp"]), "extension"),
-        (token()[:-8], "signature is wrong"),
-        (token()[:-2] + "!!", "not base64"),
-        (f"{token()}.more", "three parts"),
-        (f"a.{'x' * 20_000}.c", "three parts"),
-        ("..", "no JSON"),
-        (f"{encoded(b'[]')}.{encoded(b'{}')}.", "no JSON"),
+        (token()[:-6], "signature is wrong"),
+        (token()[:-2] + "!!", "not a signed JSON Web Token: Invalid crypto padding"),
+        (f"{token()}.more", "not a signed JSON Web Token"),
+        (f"a.{'x' * 20_000}.c", "longer than 16384 characters"),
+        ("..", "not a signed JSON Web Token"),
+        (f"{encoded(b'[]')}.{encoded(b'{}')}.", "not a signed JSON Web Token"),
         (f"{encoded(b'{}')}.{encoded(b'{}')}.", "no algorithm"),
     ],
 )
@@ -85,6 +100,25 @@ def test_anything_else_is_refused(text: str, why: str) -> None:
     with pytest.raises(Unauthorized, match="the bearer token is refused") as caught:
         verified(text)
     assert why in str(caught.value)
+
+
+@pytest.mark.parametrize("kid", ["rsa", "ec", "shared"])
+def test_a_public_key_is_never_a_shared_secret(kid: str) -> None:
+    for secret in secrets_from_public_keys():
+        with pytest.raises(Unauthorized, match="the bearer token is refused"):
+            verified(signed_with_secret(secret, kid))
+
+
+@pytest.mark.parametrize("name", ["none", "None", "NONE", ""])
+def test_an_unsigned_token_is_never_believed(name: str) -> None:
+    with pytest.raises(Unauthorized, match="the bearer token is refused"):
+        verified(f"{token(alg=name).rpartition('.')[0]}.")
+
+
+def test_the_key_is_named_before_the_token_is_believed() -> None:
+    assert key_id(token(kid="made-up")) == "made-up"
+    head = encoded(b'{"alg": "ES256"}')
+    assert key_id(f"{head}.{encoded(b'{}')}.") == ""
 
 
 def test_a_changed_claim_does_not_pass() -> None:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import hmac
+import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 import pytest
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -54,6 +61,33 @@ def test_no_other_algorithm_is_accepted(algorithm: str) -> None:
         KEY.verify(f"{head}.{claims}.{signature}")
     with pytest.raises(BadToken):
         KEY.verify(f"{head}.{claims}.")
+
+
+def test_an_unsigned_token_and_an_extension_are_refused() -> None:
+    for header in ('{"alg":"none"}', '{"alg":"ES256","crit":["exp"],"exp":1}', "[]", '{"alg":[]}'):
+        with pytest.raises(BadToken):
+            KEY.verify(f"{encoded(header.encode())}.{encoded(b'{}')}.")
+
+
+@pytest.mark.parametrize("form", ["pem", "der", "jwk"])
+def test_the_public_key_is_never_a_shared_secret(form: str) -> None:
+    public = load_pem_private_key(KEY.pem, None).public_key()
+    info = PublicFormat.SubjectPublicKeyInfo
+    secret = {
+        "pem": public.public_bytes(Encoding.PEM, info),
+        "der": public.public_bytes(Encoding.DER, info),
+        "jwk": json.dumps(KEY.public).encode(),
+    }[form]
+    head = encoded(b'{"alg":"HS256"}')
+    signed = f"{head}.{KEY.sign(CLAIMS).split('.')[1]}"
+    with pytest.raises(BadToken):
+        KEY.verify(f"{signed}.{encoded(hmac.digest(secret, signed.encode(), 'sha256'))}")
+
+
+def test_claims_that_are_no_object_are_refused() -> None:
+    head, _, _ = KEY.sign(CLAIMS).split(".")
+    with pytest.raises(BadToken):
+        KEY.verify(f"{head}.{encoded(b'[]')}.")
 
 
 @given(st.text())
