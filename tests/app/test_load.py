@@ -20,7 +20,7 @@ from kvestigate.app import (
 from kvestigate.app.load import parse_app
 from kvestigate.app.spec import ConfigFile, ExposeMode, Lifecycle, Port, Target
 from kvestigate.errors import InputError
-from kvestigate.kube.typed_documents import Mistakes
+from kvestigate.kube.documents import Mistakes
 from kvestigate.workspace.spec import SourceSpec, StorageMode
 from tests.app.conftest import EXAMPLES, FEW, SPECS
 

@@ -296,6 +296,19 @@ def test_a_task_that_fails_says_so(invoke: Invoke, home: Path, cluster: None) ->
     assert ok(invoke("jobs", "cancel", task)) == f"Task {task} stopped successfully\n"
 
 
+def test_every_mistake_of_a_task_file_is_told_with_its_line(invoke: Invoke, home: Path) -> None:
+    text = "num_node: 2\nresources:\n  cpus: many\n  ports: [80, 0]\nrun: x\n"
+    (home / "task.yaml").write_text(text)
+    outcome = invoke("jobs", "submit", "task.yaml")
+    assert outcome.code == 2
+    assert outcome.err.splitlines()[:4] == [
+        "error: task.yaml: 3 mistakes",
+        "task.yaml:1: num_node: no such field; did you mean num_nodes?",
+        "task.yaml:3: resources.cpus: 'many' is not a CPU amount; write 4, 4+, 0.5 or 500m",
+        "task.yaml:4: resources.ports[1]: 0 is not a port from 1 to 65535; write 8080 or 8080-8090",
+    ]
+
+
 def test_a_dry_run_shows_the_manifests_and_makes_nothing(
     invoke: Invoke, home: Path, cluster: None
 ) -> None:
@@ -435,7 +448,7 @@ def test_who_is_logged_in(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> No
     ("args", "message"),
     [
         (("jobs", "submit", "absent.yaml"), "absent.yaml: cannot be read"),
-        (("jobs", "submit", "task.yaml"), "task.yaml: resources.cpu: no such field"),
+        (("jobs", "submit", "task.yaml"), "task.yaml:2: resources.cpu: no such field"),
         (("jobs", "submit", "task.yaml", "--env", "A"), "--env: 'A' is not NAME=VALUE"),
         (("jobs", "stop"), "name a task or give --all"),
         (("jobs", "stop", "a", "--all"), "name a task or give --all"),
@@ -444,8 +457,8 @@ def test_who_is_logged_in(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> No
         (("auth", "login", ""), "'' is no user name"),
         (("auth", "login"), "who are you?"),
         (("serve", "--config", "absent.yaml"), "absent.yaml: cannot be read"),
-        (("serve", "--config", "task.yaml"), "task.yaml: run: no such field"),
-        (("jobs", "submit", "good.yaml", "--queue", "A b"), "'A b' is no name"),
+        (("serve", "--config", "task.yaml"), "task.yaml:1: run: no such field"),
+        (("jobs", "submit", "good.yaml", "--queue", "A b"), "'A b' is not the name of a LocalQueue"),
         (("jobs", "submit", "good.yaml", "--deadline", "soon"), "'soon' is not a duration"),
     ],
 )

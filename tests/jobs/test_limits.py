@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.tasks.limits import Limits, read_limits, with_limits
+from kvestigate.jobs.tasks.limits import Limits, with_limits
+from kvestigate.jobs.tasks.parse import parse_task
 
 DAY = 86400
 
@@ -25,7 +26,8 @@ DAY = 86400
     ],
 )
 def test_they_are_read_from_the_tasks_config(config: Any, limits: Limits) -> None:
-    assert read_limits(config) == (limits, [])
+    task = parse_task({"run": "x", "config": config})
+    assert (task.limits, task.without_effect) == (limits, ())
 
 
 @pytest.mark.parametrize(
@@ -37,23 +39,25 @@ def test_they_are_read_from_the_tasks_config(config: Any, limits: Limits) -> Non
         ({"kubernetes": {"kueue": {"queue": "a"}}}, "config.kubernetes.kueue.queue: no such field"),
         (
             {"kubernetes": {"kueue": {"local_queue_name": "A b"}}},
-            "local_queue_name: 'A b' is no name",
+            "local_queue_name: 'A b' is not the name of a LocalQueue",
         ),
-        ({"kvestigate": {"deadline": "soon"}}, "config.kvestigate.deadline: 'soon' is no time"),
-        ({"kvestigate": {"deadline": True}}, "config.kvestigate.deadline: True is no time"),
+        (
+            {"kvestigate": {"deadline": "soon"}},
+            "deadline: 'soon' is not a duration",
+        ),
+        ({"kvestigate": {"deadline": True}}, "config.kvestigate.deadline: True is not a duration"),
         ({"kvestigate": {"ttl": "99999999w"}}, "config.kvestigate.ttl: "),
         ({"kvestigate": {"deadlin": 1}}, "config.kvestigate.deadlin: no such field"),
     ],
 )
 def test_a_mistake_is_named_with_its_path(config: Any, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        read_limits(config)
+        parse_task({"run": "x", "config": config})
     assert message in str(caught.value)
 
 
 def test_flags_are_on_top_of_the_file() -> None:
     document = {"run": "x", "config": {"kvestigate": {"ttl": 5, "deadline": 6}}}
     changed = with_limits(document, queue="ml", start=60, deadline=7.5)
-    limits, ignored = read_limits(changed["config"])
-    assert (limits, ignored) == (Limits(60, 7, 5, "ml"), [])
+    assert parse_task(changed).limits == Limits(60, 7, 5, "ml")
     assert with_limits({"run": "x"}) == {"run": "x"}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kvestigate.errors import InputError
 from kvestigate.jobs.tasks.model import Accelerator, Amount, Task
 from kvestigate.jobs.tasks.parse import parse_task, with_variables
+from kvestigate.kube.documents import Mistakes
 from kvestigate.kube.yaml_documents import load
 
 
@@ -137,14 +138,17 @@ def test_known_fields_without_meaning_here_are_listed() -> None:
         ("run: x\nresources: 3", "resources: 3 is not a mapping"),
         ("run: x\nresources: {cpus: many}", "resources.cpus: "),
         ("run: x\nresources: {cpus: -1}", "resources.cpus: "),
-        ("run: x\nresources: {cpus: 0}", "resources.cpus: '0' is not more than nothing"),
+        ("run: x\nresources: {cpus: 0}", "resources.cpus: 0 is not more than 0"),
         ("run: x\nresources: {memory: [1]}", "resources.memory: [1] is not an amount of memory"),
-        ("run: x\nresources: {accelerators: 'A100:'}", "resources.accelerators: 'A100:' is no"),
-        ("run: x\nresources: {accelerators: [A100, 0]}", "resources.accelerators[1]: 0 is no"),
+        ("run: x\nresources: {accelerators: 'A100:'}", "resources.accelerators: 'A100:' is not an"),
+        ("run: x\nresources: {accelerators: [A100, 0]}", "resources.accelerators[1]: 0 is not an"),
         ("run: x\nresources: {accelerators: []}", "resources.accelerators: is empty"),
-        ("run: x\nresources: {ports: [80, 70000]}", "resources.ports[1]: 70000 is no port"),
+        ("run: x\nresources: {ports: [80, 70000]}", "resources.ports[1]: 70000 is not a port"),
         ("run: x\nresources: {ports: 1-2000}", "resources.ports: '1-2000' is more than 100 ports"),
-        ("run: x\nresources: {use_spot: maybe}", "resources.use_spot: 'maybe' is neither"),
+        (
+            "run: x\nresources: {use_spot: maybe}",
+            "resources.use_spot: 'maybe' is not true or false",
+        ),
         ("run: x\nresources: {labels: {'a b': c}}", "resources.labels.a b: "),
         ("run: x\nresources: {labels: {a: 'b,username=c'}}", "resources.labels.a: "),
         ("run: x\nresources: {image_id: {us-east-1: ami}}", "resources.image_id: "),
@@ -171,6 +175,21 @@ def test_a_mistyped_field_is_answered_with_the_right_one() -> None:
     with pytest.raises(InputError) as caught:
         parsed("run: x\nresources: {acelerators: 1}")
     assert caught.value.hint == "did you mean resources.accelerators?"
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    yaml = (
+        "name: [x]\nnum_node: 2\nresources: {cpus: many, ports: 0}\nconfig: {kubernetes: 3}\nrun: x"
+    )
+    with pytest.raises(Mistakes) as caught:
+        parsed(yaml)
+    assert [problem.path for problem in caught.value.problems] == [
+        "num_node",
+        "name",
+        "resources.cpus",
+        "resources.ports",
+        "config.kubernetes",
+    ]
 
 
 VALUES = st.recursive(

@@ -52,29 +52,40 @@ def test_without_tokens_or_an_issuer_nobody_proves_anything() -> None:
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ([], "the configuration: "),
+        ([], "[] is not a mapping"),
         ({"token": []}, "token: no such field"),
         ({"tokens": {}}, "tokens: {} is not a list"),
-        ({"tokens": [{"user": "a"}]}, "tokens[0].sha256: None is not text"),
+        ({"tokens": [{"user": "a"}]}, "tokens[0].sha256: the field is required"),
         ({"tokens": [{"user": "a", "sha256": "abc"}]}, "tokens[0].sha256: is not the SHA-256"),
-        ({"tokens": [{"sha256": DIGEST}]}, "tokens[0].user: None is not text"),
+        ({"tokens": [{"sha256": DIGEST}]}, "tokens[0].user: the field is required"),
         ({"tokens": [{"user": " a", "sha256": DIGEST}]}, "' a' is no user name"),
         ({"tokens": [{"user": "a", "sha256": DIGEST, "role": "king"}]}, "tokens[0].role: 'king'"),
         ({"tokens": [{"user": "a", "sha256": DIGEST}] * 2}, "tokens[1].sha256: is there twice"),
         ({"oidc": {"issuer": "https://a"}}, "oidc.audience: the field is required"),
-        ({"oidc": {"issuer": "http://a", "audience": "b"}}, "oidc.issuer: 'http://a' is no https"),
+        (
+            {"oidc": {"issuer": "http://a", "audience": "b"}},
+            "oidc.issuer: 'http://a' is not an https",
+        ),
         ({"oidc": {"issuer": 3}}, "oidc.issuer: 3 is not text"),
         ({"admins": "joe"}, "admins: 'joe' is not a list"),
         ({"quotas": {"default": {"jobs": -1}}}, "quotas.default.jobs: -1"),
         ({"quotas": {"default": {"jobs": True}}}, "quotas.default.jobs: True"),
         ({"quotas": {"default": {"cpus": "many"}}}, "quotas.default.cpus: "),
         ({"quotas": {"users": {"a": {"gpu": 1}}}}, "quotas.users.a.gpu: no such field"),
+        ({"quotas": {"users": {" a": {}}}}, "' a' is no user name"),
+        ({"admins": [""]}, "admins[0]: '' is not text"),
+        ({"oidc": {"issuer": "https://a", "audience": ""}}, "oidc.audience: '' is not text"),
     ],
 )
 def test_a_mistake_is_named_with_its_path(document: Any, message: str) -> None:
     with pytest.raises(UsageError) as caught:
         read_settings(document)
     assert message in str(caught.value)
+
+
+def test_an_entry_without_a_value_has_the_defaults() -> None:
+    quotas = read_quotas({"default": {"jobs": 2}, "users": {"jane": None}}, "quotas")
+    assert quotas.of(User("jane")) == Quota(jobs=2)
 
 
 def test_what_a_task_demands() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from kvestigate.app.spec import API_VERSION, AppSpec, ConfigFile, K8sPart, Port
 from kvestigate.errors import InputError
 from kvestigate.kube import quantities
+from kvestigate.kube.documents import Problem, shown, suggestion
 from kvestigate.kube.names import (
     config_key_problems,
     env_name_problems,
@@ -18,7 +19,6 @@ from kvestigate.kube.names import (
     qualified_name_problems,
     subdomain_problems,
 )
-from kvestigate.kube.typed_documents import Problem, shown, suggestion
 from kvestigate.workspace.names import check_root, check_subdir
 from kvestigate.workspace.sizes import parse_size
 

@@ -11,8 +11,8 @@ from kvestigate.app.model import AppOutcome
 from kvestigate.app.spec import AppPhase, AppSpec, Target
 from kvestigate.app.status import RecordedStatus, read_status
 from kvestigate.app.target import pick_target
+from kvestigate.kube.documents import written
 from kvestigate.kube.redaction import names_a_secret
-from kvestigate.kube.typed_documents import written
 from kvestigate.manifests.difference import differences
 from kvestigate.manifests.model import Change
 

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from kvestigate.app.spec import AppSpec
-from kvestigate.kube.typed_documents import written
+from kvestigate.kube.documents import written
 
 
 def spec_hash(spec: AppSpec) -> str:

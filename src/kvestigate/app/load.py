@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,14 +10,12 @@ from typing import Any
 from kvestigate.app.check import file_name, problems
 from kvestigate.app.spec import AppSpec, ConfigFile
 from kvestigate.errors import InputError
-from kvestigate.kube.typed_documents import Mistakes, Problem, read, written
-from kvestigate.kube.yaml_documents import load, load_first
+from kvestigate.kube.documents import Mistakes, Problem, line_of, read, written
+from kvestigate.kube.yaml_documents import load
 
 KEY = "app"
 LARGEST = 1 << 20
 """Bytes of an App or of one of its config files: what an API server takes as one object."""
-
-_STEP = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
 
 
 class AppLoadError(InputError):
@@ -149,29 +146,6 @@ def _bytes(path: Path) -> bytes:
     return data
 
 
-def _line(data: bytes, field: str) -> int:
-    """Where the field is in the file or, if it is not, the nearest thing that it belongs to."""
-    found = load_first(data, "-")
-    if found is None:
-        return 1
-    node = found[1]
-    line: int = node.start_mark.line + 1
-    for step in [KEY, *(name or int(index) for name, index in _STEP.findall(field))]:
-        inner = _child(node, step)
-        if inner is None:
-            if step != KEY:
-                break
-            continue
-        node, line = inner
-    return line
-
-
-def _child(node: Any, step: str | int) -> tuple[Any, int] | None:
-    pairs: Iterable[tuple[Any, Any]] = ()
-    if node.id == "mapping" and isinstance(step, str):
-        pairs = ((key, value) for key, value in node.value if key.value == step)
-    elif node.id == "sequence" and isinstance(step, int):
-        pairs = ((it, it) for it in node.value[step : step + 1])
-    for key, value in pairs:
-        return value, key.start_mark.line + 1
-    return None
+def _line(data: bytes, path: str) -> int:
+    """The line of a field below `app:`, or of one that was written beside it."""
+    return max(line_of(data, f"{KEY}.{path}"), line_of(data, path))

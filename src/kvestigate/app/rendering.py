@@ -8,7 +8,7 @@ from kvestigate.app.compile import compile_to_k8s
 from kvestigate.app.launch import CompiledWorkspace, compile_to_hosts
 from kvestigate.app.spec import AppSpec, Target
 from kvestigate.app.target import pick_target
-from kvestigate.kube.typed_documents import written
+from kvestigate.kube.documents import written
 from kvestigate.render.encode import to_json, to_yaml
 
 

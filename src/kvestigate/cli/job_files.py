@@ -7,37 +7,26 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from kvestigate.cli.files import read_whole
-from kvestigate.errors import InputError, UsageError
+from kvestigate.errors import UsageError
 
 if TYPE_CHECKING:
     from kvestigate.jobs.files.archive import Archive
     from kvestigate.jobs.tasks.model import Task
+    from kvestigate.kube.documents import File
 
 _WIDTH = 24
 
 
-def read_document(file: str) -> Any:
+def task_file(file: str) -> File:
     """The one document of a file; `-` is standard input."""
-    from kvestigate.kube.yaml_documents import load
+    from kvestigate.kube.documents import one_document
 
-    documents = load(read_whole(file), file)
-    if len(documents) != 1:
-        raise InputError(f"holds {len(documents)} documents, not one task", where=file)
-    return documents[0].value
-
-
-@contextmanager
-def errors_of(file: str) -> Iterator[None]:
-    """What is wrong with a task begins with the file it is in."""
-    try:
-        yield
-    except InputError as error:
-        raise InputError(error.message, where=file, hint=error.hint) from None
+    return one_document(read_whole(file), file, "task")
 
 
 def pairs(flag: str, given: Sequence[str]) -> dict[str, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kvestigate.cli.group import command
-from kvestigate.cli.job_files import errors_of, packed_files, pairs, progress_bar, read_document
+from kvestigate.cli.job_files import packed_files, pairs, progress_bar, task_file
 from kvestigate.cli.jobs import jobs
 from kvestigate.cli.launching import launcher_of
 from kvestigate.cli.options import GlobalOptions
@@ -83,9 +83,9 @@ async def submit(
     from kvestigate.jobs.tasks.parse import parse_task, with_variables
 
     given = {"envs": pairs("--env", envs), "secrets": pairs("--secret", secrets)}
-    document = read_document(file)
-    with errors_of(file):
-        document = with_variables(document, **given)
+    written = task_file(file)
+    with written.mistakes():
+        document = with_variables(written.value, **given)
         document = with_limits(document, queue=queue, start=start, deadline=deadline, ttl=ttl)
         task = parse_task(document)
     for path in task.without_effect:

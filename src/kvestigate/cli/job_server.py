@@ -12,7 +12,7 @@ from kvestigate.cli.files import read_whole
 from kvestigate.cli.launching import API_URL
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.parameters import whole_number
-from kvestigate.errors import InputError, UsageError
+from kvestigate.errors import UsageError
 
 if TYPE_CHECKING:
     from kvestigate.jobs.server.settings import Settings
@@ -66,17 +66,13 @@ async def serve_launcher(
 
 def _settings(file: str | None) -> Settings | None:
     from kvestigate.jobs.server.settings import read_settings
-    from kvestigate.kube.yaml_documents import load
+    from kvestigate.kube.documents import one_document
 
     if file is None:
         return None
-    documents = load(read_whole(file), file)
-    if len(documents) != 1:
-        raise InputError(f"holds {len(documents)} documents, not one", where=file)
-    try:
-        return read_settings(documents[0].value)
-    except UsageError as error:
-        raise InputError(error.message, where=file, hint=error.hint) from None
+    document = one_document(read_whole(file), file, "configuration")
+    with document.mistakes():
+        return read_settings(document.value)
 
 
 def _port() -> int:

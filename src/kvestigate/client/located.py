@@ -7,15 +7,12 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kvestigate.errors import ConfigError, InputError
-from kvestigate.kube.yaml_documents import load_first
-
-if TYPE_CHECKING:
-    import yaml
+from kvestigate.kube.yaml_documents import Node, load_first, nodes_at
 
 _TYPE_NAMES = {
     bool: "a boolean",
@@ -38,7 +35,7 @@ class Document:
     __slots__ = ("_node", "file", "repeated", "value")
 
     def __init__(
-        self, file: str, node: yaml.Node | None, value: object, repeated: tuple[str, ...] = ()
+        self, file: str, node: Node | None, value: object, repeated: tuple[str, ...] = ()
     ) -> None:
         self.file = file
         self.value = value
@@ -48,29 +45,10 @@ class Document:
 
     def where(self, *path: str | int) -> str:
         """`file:line:column` of the value at `path`, or of its nearest existing parent."""
-        mark = None
-        for node in _walk(self._node, path):
-            mark = node.start_mark
-        return self.file if mark is None else f"{self.file}:{mark.line + 1}:{mark.column + 1}"
-
-
-def _walk(node: yaml.Node | None, path: tuple[str | int, ...]) -> Iterator[yaml.Node]:
-    for step in (None, *path):
-        if step is not None and node is not None:
-            node = _child(node, step)
-        if node is None:
-            return
-        yield node
-
-
-def _child(node: yaml.Node, step: str | int) -> yaml.Node | None:
-    import yaml
-
-    if isinstance(step, int):
-        items = node.value if isinstance(node, yaml.SequenceNode) else []
-        return items[step] if step < len(items) else None
-    pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    return next((value for key, value in pairs if key.value == step), None)
+        if self._node is None:
+            return self.file
+        *_, (_, node) = nodes_at(self._node, path)
+        return f"{self.file}:{node.start_mark.line + 1}:{node.start_mark.column + 1}"
 
 
 def parse(file: str, data: bytes) -> Document:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.tasks.strict import known_fields, listed, mapping, text
 from kvestigate.kube import quantities
+from kvestigate.kube.documents import known_fields, listed, mapping, text
 from kvestigate.kube.names import label_problems
 
 API_VERSION = "kvestigate.cybernet/v1"

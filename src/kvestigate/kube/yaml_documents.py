@@ -14,7 +14,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -73,6 +73,22 @@ def load_first(text: bytes, source: str) -> tuple[Document, Node] | None:
     """
     decoded = _decoded(text, source).removeprefix("\ufeff")
     return next(_Yaml(decoded, source, lenient=True, quoting=False).composed(), None)
+
+
+def nodes_at(node: Node, path: Sequence[str | int]) -> Iterator[tuple[Node, Node]]:
+    """The key and the value of each step of `path`, as far as the path exists."""
+    yield node, node
+    for step in path:
+        pairs: Iterable[tuple[Node, Node]] = ()
+        if node.id == "mapping" and isinstance(step, str):
+            pairs = ((key, value) for key, value in node.value if key.value == step)
+        elif node.id == "sequence" and isinstance(step, int):
+            pairs = ((item, item) for item in node.value[step : step + 1])
+        found = next(iter(pairs), None)
+        if found is None:
+            return
+        node = found[1]
+        yield found
 
 
 def flattened(documents: Iterable[Document]) -> Iterator[Document]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kvestigate.errors import InputError
-from kvestigate.kube.typed_documents import Mistakes, read, written
+from kvestigate.kube.documents import Mistakes, read, written
 from kvestigate.workspace import names
 from kvestigate.workspace.sizes import parse_size
 
@@ -146,10 +146,7 @@ def parse_workspace(document: Any, source: str = "") -> WorkspaceSpec:
     try:
         return read(WorkspaceSpec, document["workspace"], "workspace")
     except Mistakes as found:
-        hint = next((it.hint for it in found.problems if it.hint), None)
-        raise InputError(
-            "; ".join(map(str, found.problems)), where=source or None, hint=hint
-        ) from None
+        raise InputError(found.message, where=source or None, hint=found.hint) from None
 
 
 def load_workspace(path: str | Path) -> WorkspaceSpec:

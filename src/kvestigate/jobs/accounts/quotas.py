@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from kvestigate.errors import Forbidden, InputError
 from kvestigate.jobs.tasks.model import Resources, Task
-from kvestigate.jobs.tasks.strict import known_fields, mapping
 from kvestigate.jobs.users import User
 from kvestigate.kube import quantities
+from kvestigate.kube.documents import read
 
 _NANOS = 10**9
 
@@ -29,21 +29,43 @@ class Usage:
         return Usage(self.jobs + other.jobs, self.cpus + other.cpus, self.gpus + other.gpus)
 
 
+def _count(value: Any, path: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise InputError(f"{value!r} is not a whole number from 0", where=path)
+    return value
+
+
+def _cpus(value: Any, path: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise InputError(f"{value!r} is not a number of CPUs", where=path, hint="write 64 or 500m")
+    try:
+        amount = quantities.parse(str(value)).nanos
+    except InputError as error:
+        raise InputError(error.message, where=path, hint="write 64 or 500m") from None
+    if amount < 0:
+        raise InputError(f"{value!r} is less than 0", where=path)
+    return amount
+
+
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """The most that one user may have; None for as much as there is."""
+    """The most that one user may have; None for no limit."""
 
-    jobs: int | None = None
-    cpus: int | None = None
-    """Billionths, too."""
-    gpus: int | None = None
+    jobs: Annotated[int | None, _count] = None
+    cpus: Annotated[int | None, _cpus] = None
+    """Billionths of a CPU."""
+    gpus: Annotated[int | None, _count] = None
 
 
 @dataclass(frozen=True, slots=True)
 class Quotas:
     default: Quota = Quota()
     users: Mapping[str, Quota] = field(default_factory=dict)
-    """By exact name; what such an entry leaves out is as the default says."""
+    """By exact name; a field that an entry leaves out has the value of the default."""
+
+    def __post_init__(self) -> None:
+        for name in self.users:
+            User(name)
 
     def of(self, user: User) -> Quota | None:
         """None if nothing is limited."""
@@ -62,13 +84,8 @@ class Quotas:
 
 
 def read_quotas(document: Any, path: str) -> Quotas:
-    fields = mapping(document, path)
-    known_fields(fields, {"default", "users"}, f"{path}.")
-    users = {
-        User(name).name: _quota(value, f"{path}.users.{name}")
-        for name, value in mapping(fields.get("users"), f"{path}.users").items()
-    }
-    return Quotas(_quota(fields.get("default"), f"{path}.default"), users)
+    """The quotas of a document; `path` is where the document is part of another one."""
+    return read(Quotas, document, path)
 
 
 def demand(task: Task, resources: Resources) -> Usage:
@@ -110,34 +127,3 @@ class _Cpus(int):
 
     def __format__(self, spec: str) -> str:
         return str(self)
-
-
-def _quota(value: Any, path: str) -> Quota:
-    fields = mapping(value, path)
-    known_fields(fields, {"jobs", "cpus", "gpus"}, f"{path}.")
-    cpus = fields.get("cpus")
-    return Quota(
-        _count(fields.get("jobs"), f"{path}.jobs"),
-        None if cpus is None else _cpus(cpus, f"{path}.cpus"),
-        _count(fields.get("gpus"), f"{path}.gpus"),
-    )
-
-
-def _count(value: Any, path: str) -> int | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InputError(f"{path}: {value!r} is not a whole number from 0")
-    return value
-
-
-def _cpus(value: Any, path: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise InputError(f"{path}: {value!r} is no number of CPUs", hint="write 64 or 500m")
-    try:
-        found = quantities.parse(str(value)).nanos
-    except InputError as error:
-        raise InputError(error.message, where=path, hint="write 64 or 500m") from None
-    if found < 0:
-        raise InputError(f"{path}: {value!r} is less than nothing")
-    return found

@@ -5,28 +5,49 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.accounts.quotas import Quotas, read_quotas
-from kvestigate.jobs.tasks.strict import known_fields, listed, mapping, text
+from kvestigate.jobs.accounts.quotas import Quotas
 from kvestigate.jobs.users import Caller, Role, User
+from kvestigate.kube.documents import read, text
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+def _address(value: Any, path: str) -> str:
+    url = text(value, path)
+    parts = urlsplit(url)
+    # Keys that came over plain HTTP are anybody's, but for those from this machine.
+    local = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")
+    if parts.scheme != "https" and not local:
+        raise InputError(f"{url!r} is not an https:// address", where=path)
+    return url
+
+
+def _digest(value: Any, path: str) -> str:
+    digest = text(value, path).lower()
+    if not _DIGEST.fullmatch(digest):
+        raise InputError(
+            "is not the SHA-256 of a token: 64 hexadecimal digits",
+            where=path,
+            hint="`k8s-cli auth token USER` makes a token and the entry for it",
+        )
+    return digest
 
 
 @dataclass(frozen=True, slots=True)
 class Oidc:
     """An OpenID Connect issuer whose tokens are believed."""
 
-    issuer: str
-    audience: str
-    jwks_url: str = ""
+    issuer: Annotated[str, _address]
+    audience: Annotated[str, text]
+    jwks_url: Annotated[str, _address] = ""
     """Where its keys are; empty to ask the issuer's discovery document."""
-    username_claim: str = "email"
-    groups_claim: str = "groups"
-    admin_groups: frozenset[str] = frozenset()
+    username_claim: Annotated[str, text] = "email"
+    groups_claim: Annotated[str, text] = "groups"
+    admin_groups: frozenset[Annotated[str, text]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,59 +66,32 @@ class Settings:
         return bool(self.tokens) or self.oidc is not None
 
 
+@dataclass(frozen=True, slots=True)
+class _Token:
+    user: Annotated[str, text]
+    sha256: Annotated[str, _digest]
+    role: Role = Role.USER
+
+    def __post_init__(self) -> None:
+        User(self.user)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """The fields of the file."""
+
+    tokens: tuple[_Token, ...] = ()
+    oidc: Oidc | None = None
+    admins: frozenset[Annotated[str, text]] | None = None
+    quotas: Quotas | None = None
+
+
 def read_settings(document: Any) -> Settings:
     """The settings that a document means; every mistake is named with its path."""
-    fields = mapping(document, "the configuration")
-    known_fields(fields, {"tokens", "oidc", "admins", "quotas"}, "")
+    file = read(_File, document)
     tokens: dict[str, Caller] = {}
-    for index, each in enumerate(listed(fields.get("tokens"), "tokens")):
-        digest, caller = _token(each, f"tokens[{index}]")
-        if digest in tokens:
-            raise InputError(f"tokens[{index}].sha256: is there twice")
-        tokens[digest] = caller
-    admins = fields.get("admins")
-    quotas = fields.get("quotas")
-    return Settings(
-        tokens=tokens,
-        oidc=_oidc(fields["oidc"]) if fields.get("oidc") is not None else None,
-        admins=None if admins is None else frozenset(_names(admins, "admins")),
-        quotas=None if quotas is None else read_quotas(quotas, "quotas"),
-    )
-
-
-def _token(value: Any, path: str) -> tuple[str, Caller]:
-    fields = mapping(value, path)
-    known_fields(fields, {"user", "role", "sha256"}, f"{path}.")
-    digest = text(fields.get("sha256"), f"{path}.sha256").lower()
-    if not _DIGEST.fullmatch(digest):
-        raise InputError(
-            f"{path}.sha256: is not the SHA-256 of a token: 64 hexadecimal digits",
-            hint="`k8s-cli auth token USER` makes a token and the entry for it",
-        )
-    role = text(fields.get("role", "user"), f"{path}.role")
-    if role not in tuple(Role):
-        raise InputError(f"{path}.role: {role!r} is none", hint="there are: user, admin")
-    return digest, Caller(User(text(fields.get("user"), f"{path}.user")), Role(role))
-
-
-def _oidc(value: Any) -> Oidc:
-    fields = mapping(value, "oidc")
-    words = {"issuer", "audience", "jwks_url", "username_claim", "groups_claim"}
-    known_fields(fields, words | {"admin_groups"}, "oidc.")
-    given = {key: text(fields[key], f"oidc.{key}") for key in words if key in fields}
-    for key in ("issuer", "audience"):
-        if key not in given:
-            raise InputError(f"oidc.{key}: the field is required")
-    for key in ("issuer", "jwks_url"):
-        url = given.get(key, "https://")
-        parts = urlsplit(url)
-        # Keys that came over plain HTTP are anybody's, but for those from this machine.
-        local = parts.scheme == "http" and parts.hostname in ("127.0.0.1", "::1", "localhost")
-        if parts.scheme != "https" and not local:
-            raise InputError(f"oidc.{key}: {url!r} is no https:// address")
-    groups = frozenset(_names(fields.get("admin_groups"), "oidc.admin_groups"))
-    return Oidc(admin_groups=groups, **given)
-
-
-def _names(value: Any, path: str) -> list[str]:
-    return [text(each, f"{path}[{index}]") for index, each in enumerate(listed(value, path))]
+    for index, token in enumerate(file.tokens):
+        if token.sha256 in tokens:
+            raise InputError("is there twice", where=f"tokens[{index}].sha256")
+        tokens[token.sha256] = Caller(User(token.user), token.role)
+    return Settings(tokens, file.oidc, file.admins, file.quotas)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from kvestigate.errors import InputError
@@ -15,19 +16,37 @@ _COUNT = re.compile(r"[1-9]\d{0,3}")
 _MOST_PORTS = 100
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How messages call an amount, and what to write."""
+
+    name: str
+    examples: str
+
+    def refused(self, value: Any, where: str) -> InputError:
+        return InputError(
+            f"{value!r} is not {self.name}", where=where, hint=f"write {self.examples}"
+        )
+
+
+_CPUS = _Form("a CPU amount", "4, 4+, 0.5 or 500m")
+_MEMORY = _Form("an amount of memory", "16, 16+, 64GB or 4Gi")
+_DISK = _Form("a disk size", "256, 256GB or 256Gi")
+
+
 def cpus(value: Any, where: str) -> Amount:
-    text, at_least = _plus(value, where, "a number of CPUs such as 4, 4+ or 500m")
-    return Amount(_positive(text, where), at_least)
+    text, at_least = _plus(value, where, _CPUS)
+    return Amount(_positive(text, value, where, _CPUS), at_least)
 
 
 def memory(value: Any, where: str) -> Amount:
-    text, at_least = _plus(value, where, "an amount of memory such as 16, 16+, 64GB or 4Gi")
-    return Amount(_bytes(text, where), at_least)
+    text, at_least = _plus(value, where, _MEMORY)
+    return Amount(_positive(_in_bytes(text), value, where, _MEMORY), at_least)
 
 
 def disk(value: Any, where: str) -> str:
-    text, _ = _plus(value, where, "a disk size such as 256, 256GB or 256Gi")
-    return _bytes(text, where)
+    text, _ = _plus(value, where, _DISK)
+    return _positive(_in_bytes(text), value, where, _DISK)
 
 
 def accelerators(value: Any, where: str) -> tuple[Accelerator, ...]:
@@ -72,7 +91,7 @@ def ports(value: Any, where: str) -> tuple[int, ...]:
 def _port(text: str, item: Any, where: str) -> int:
     if isinstance(item, bool) or not text.isdecimal() or not 1 <= int(text[:6]) <= 65535:
         raise InputError(
-            f"{item!r} is no port from 1 to 65535", where=where, hint="write 8080 or 8080-8090"
+            f"{item!r} is not a port from 1 to 65535", where=where, hint="write 8080 or 8080-8090"
         )
     return int(text)
 
@@ -88,31 +107,34 @@ def _accelerator(value: Any, where: str) -> Accelerator:
         if re.fullmatch(r"[A-Za-z][A-Za-z0-9-]*", name) and _COUNT.fullmatch(count):
             return Accelerator(int(count), name)
     raise InputError(
-        f"{value!r} is no accelerator", where=where, hint="write a count, a name or A100:8"
+        f"{value!r} is not an accelerator", where=where, hint="write a count, a name or A100:8"
     )
 
 
-def _plus(value: Any, where: str, form: str) -> tuple[str, bool]:
+def _plus(value: Any, where: str, form: _Form) -> tuple[str, bool]:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise InputError(f"{value!r} is not {form}", where=where)
+        raise form.refused(value, where)
     text = str(value).strip()
     return text.removesuffix("+"), text.endswith("+")
 
 
-def _bytes(text: str, where: str) -> str:
+def _in_bytes(text: str) -> str:
+    """The Kubernetes quantity of an amount: a plain number means GiB, `64GB` means 64 GiB."""
     if _PLAIN.fullmatch(text):
-        return _positive(f"{text}Gi", where)
+        return f"{text}Gi"
     if unit := _UNIT.fullmatch(text):
         number, letter = unit[1] or unit[3], unit[2] or unit[4]
-        return _positive(f"{number}{letter.upper()}i", where)
-    return _positive(text, where)
+        return f"{number}{letter.upper()}i"
+    return text
 
 
-def _positive(text: str, where: str) -> str:
+def _positive(quantity: str, value: Any, where: str, form: _Form) -> str:
     try:
-        amount = quantities.parse(text)
-    except InputError as error:
-        raise InputError(error.message, where=where, hint=error.hint) from None
+        amount = quantities.parse(quantity)
+    except InputError:
+        raise form.refused(value, where) from None
     if amount.nanos <= 0:
-        raise InputError(f"{text!r} is not more than nothing", where=where)
+        raise InputError(
+            f"{value!r} is not more than 0", where=where, hint=f"write {form.examples}"
+        )
     return str(amount)

@@ -7,18 +7,37 @@ field for is under `config.kvestigate`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
 
 from kvestigate.errors import InputError
-from kvestigate.jobs.tasks.strict import known_fields, mapping
+from kvestigate.kube.documents import ANYTHING, mapping
 from kvestigate.kube.names import subdomain_problems
 
 _DAY = 24 * 3600
 _LONGEST = 2**31 - 1
 _DURATION = re.compile(r"(\d{1,9})([smhdw]?)")
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": _DAY, "w": 7 * _DAY}
+
+
+def _queue(value: Any, path: str) -> str:
+    if not isinstance(value, str) or subdomain_problems(value):
+        raise InputError(f"{value!r} is not the name of a LocalQueue", where=path)
+    return value
+
+
+def _seconds(value: Any, path: str) -> int:
+    seconds = None
+    if isinstance(value, int) and not isinstance(value, bool):
+        seconds = _LONGEST if value == -1 else value  # -1 is SkyPilot's "wait without a limit"
+    elif isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
+        seconds = int(match[1]) * _UNITS[match[2]]
+    if seconds is None or not 1 <= seconds <= _LONGEST:
+        raise InputError(
+            f"{value!r} is not a duration", where=path, hint="write seconds, 30m, 12h or 7d"
+        )
+    return seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +52,57 @@ class Limits:
     """Kueue's LocalQueue that admits it."""
 
 
+_DEFAULTS = Limits()
+
 GATHER_SECONDS = 300
 """How long the nodes that run wait for those that do not."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kueue:
+    local_queue_name: Annotated[str, _queue] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Kubernetes:
+    IGNORED: ClassVar[Container[str]] = ANYTHING
+    provision_timeout: Annotated[int, _seconds] = _DEFAULTS.start_seconds
+    kueue: _Kueue = field(default_factory=_Kueue)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kvestigate:
+    deadline: Annotated[int, _seconds] = _DEFAULTS.deadline_seconds
+    ttl: Annotated[int, _seconds] = _DEFAULTS.ttl_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The field `config` of a task file."""
+
+    IGNORED: ClassVar[Container[str]] = ANYTHING
+    kubernetes: _Kubernetes = field(default_factory=_Kubernetes)
+    kvestigate: _Kvestigate = field(default_factory=_Kvestigate)
+
+    @property
+    def limits(self) -> Limits:
+        own, kubernetes = self.kvestigate, self.kubernetes
+        queue = kubernetes.kueue.local_queue_name
+        return Limits(kubernetes.provision_timeout, own.deadline, own.ttl, queue)
+
+
+def ignored_config(document: Mapping[str, Any]) -> list[str]:
+    """The paths below the `config` of a task file that mean nothing here."""
+    config = mapping(document.get("config"), "config")
+    kubernetes = mapping(config.get("kubernetes"), "config.kubernetes")
+    return [
+        *(f"config.{key}" for key in config if key not in ("kubernetes", "kvestigate")),
+        *(
+            f"config.kubernetes.{key}"
+            for key in kubernetes
+            if key not in ("kueue", "provision_timeout")
+        ),
+    ]
 
 
 def with_limits(
@@ -61,48 +129,3 @@ def with_limits(
     if config := config | {key: value for key, value in named.items() if value}:
         changed["config"] = config
     return changed
-
-
-def read_limits(value: Any) -> tuple[Limits, list[str]]:
-    """The limits of a task's `config`, and the paths of what means nothing here."""
-    config = mapping(value, "config")
-    kubernetes = mapping(config.get("kubernetes"), "config.kubernetes")
-    own = mapping(config.get("kvestigate"), "config.kvestigate")
-    known_fields(own, {"deadline", "ttl"}, "config.kvestigate.")
-    kueue = mapping(kubernetes.get("kueue"), "config.kubernetes.kueue")
-    known_fields(kueue, {"local_queue_name"}, "config.kubernetes.kueue.")
-    given: dict[str, int] = {}
-    for name, fields, key in (
-        ("start_seconds", kubernetes, "provision_timeout"),
-        ("deadline_seconds", own, "deadline"),
-        ("ttl_seconds", own, "ttl"),
-    ):
-        if fields.get(key) is not None:
-            parent = "kubernetes" if fields is kubernetes else "kvestigate"
-            given[name] = _seconds(fields[key], f"config.{parent}.{key}")
-    ignored = [f"config.{key}" for key in config if key not in ("kubernetes", "kvestigate")]
-    ignored += [
-        f"config.kubernetes.{key}"
-        for key in kubernetes
-        if key not in ("kueue", "provision_timeout")
-    ]
-    return Limits(queue=_queue(kueue.get("local_queue_name")), **given), ignored
-
-
-def _queue(value: Any) -> str:
-    if value is None:
-        return ""
-    if not isinstance(value, str) or subdomain_problems(value):
-        raise InputError(f"config.kubernetes.kueue.local_queue_name: {value!r} is no name")
-    return value
-
-
-def _seconds(value: Any, path: str) -> int:
-    found = None
-    if isinstance(value, int) and not isinstance(value, bool):
-        found = _LONGEST if value == -1 else value  # -1 is SkyPilot's "wait as long as it takes"
-    elif isinstance(value, str) and (match := _DURATION.fullmatch(value.strip())):
-        found = int(match[1]) * _UNITS[match[2]]
-    if found is None or not 1 <= found <= _LONGEST:
-        raise InputError(f"{path}: {value!r} is no time", hint="write seconds, 30m, 12h or 7d")
-    return found

@@ -5,14 +5,23 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kvestigate.errors import InputError
-from kvestigate.kube.typed_documents import Mistakes, Problem, read, written
+from kvestigate.kube.documents import (
+    ANYTHING,
+    Mistakes,
+    Problem,
+    line_of,
+    one_document,
+    read,
+    text,
+    written,
+)
 
 
 class Colour(enum.StrEnum):
@@ -145,6 +154,91 @@ def test_all_mistakes_are_told_at_once() -> None:
         "wheels[0].size",
         "name",
     ]
+
+
+def halved(value: Any, path: str) -> int:
+    if not isinstance(value, int) or value % 2:
+        raise InputError(f"{value!r} is not even", where=path, hint="write 2")
+    return value // 2
+
+
+def twice(value: Any, path: str) -> int:
+    return 2 * read(Pair, value, path).half
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    IGNORED: ClassVar[tuple[str, ...]] = ("note",)
+    half: Annotated[int, halved] = 0
+    names: frozenset[Annotated[str, text]] = frozenset()
+    inner: Annotated[int, twice] = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Loose:
+    IGNORED: ClassVar[Any] = ANYTHING
+    pair: Pair = field(default_factory=Pair)
+
+
+def test_a_field_is_what_its_function_makes_of_it() -> None:
+    document = {"half": 4, "names": ["a", "b", "a"], "inner": {"half": 6}, "note": object()}
+    assert read(Pair, document) == Pair(2, frozenset(("a", "b")), 6)
+    assert read(Loose, {"anything": 1, "pair": None}) == Loose()
+    assert read(Loose, None) == Loose()
+
+
+def test_the_mistakes_of_a_function_are_those_of_its_field() -> None:
+    document = {"half": 3, "names": ["", 1], "inner": {"half": 5, "nmaes": []}, "halv": 1}
+    with pytest.raises(Mistakes) as caught:
+        read(Pair, document, "pair")
+    assert [(it.path, it.hint) for it in caught.value.problems] == [
+        ("pair.halv", "did you mean pair.half?"),
+        ("pair.half", "write 2"),
+        ("pair.names[0]", ""),
+        ("pair.names[1]", ""),
+        ("pair.inner.nmaes", "did you mean pair.inner.names?"),
+        ("pair.inner.half", "write 2"),
+    ]
+
+
+FILE = b"# pairs\nhalf: 3\nnames:\n- a\n- ''\ninner:\n  nmaes: []\n"
+
+
+def test_mistakes_in_a_file_are_told_with_their_lines() -> None:
+    file = one_document(FILE, "pair.yaml", "pair")
+    with pytest.raises(InputError) as caught, file.mistakes():
+        read(Pair, file.value)
+    assert str(caught.value) == (
+        "pair.yaml: 3 mistakes\n"
+        "pair.yaml:2: half: 3 is not even; write 2\n"
+        "pair.yaml:5: names[1]: '' is not text\n"
+        "pair.yaml:7: inner.nmaes: no such field; did you mean inner.names?"
+    )
+
+
+def test_a_single_mistake_is_one_line_with_its_hint() -> None:
+    file = one_document(b"names: []\n\nhalf: 5\n", "-", "pair")
+    with pytest.raises(InputError) as caught, file.mistakes():
+        read(Pair, file.value)
+    assert (str(caught.value), caught.value.hint) == ("-:3: half: 5 is not even", "write 2")
+
+
+@pytest.mark.parametrize(
+    ("path", "line"), [("", 2), ("half", 2), ("names", 3), ("names[1]", 5), ("inner.x.y", 6)]
+)
+def test_the_line_of_a_field_or_of_what_is_around_it(path: str, line: int) -> None:
+    assert line_of(FILE, path) == line
+
+
+@pytest.mark.parametrize(("data", "count"), [(b"", 0), (b"{}\n---\n{}", 2)])
+def test_a_file_with_another_number_of_documents_is_refused(data: bytes, count: int) -> None:
+    with pytest.raises(InputError, match=f"f: holds {count} documents, not one pair"):
+        one_document(data, "f", "pair")
+
+
+def test_a_key_given_twice_is_refused() -> None:
+    with pytest.raises(InputError, match='f:2:1: the key "half" is given twice'):
+        one_document(b"half: 2\nhalf: 4\n", "f", "pair")
 
 
 WHEELS = st.builds(Wheel, st.integers(min_value=0), st.integers(max_value=0))
