@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kvestigate.aio.groups import one_failure
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, NotFound
-from kvestigate.jobs import answers
+from kvestigate.jobs import answers, interface
 from kvestigate.jobs.accounts import book, records
 from kvestigate.jobs.accounts.quotas import Quotas
 from kvestigate.jobs.answers import Explanation
 from kvestigate.jobs.files import staging
-from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
+from kvestigate.jobs.interface import Call, ExecRequest, Launcher, LogRequest
 from kvestigate.jobs.running import log_lines, reaching, watching
 from kvestigate.jobs.running.evidence import evidence
 from kvestigate.jobs.running.explain import explain
@@ -26,8 +27,8 @@ from kvestigate.jobs.running.keeping import JOBS, keep_quietly, utc_now
 from kvestigate.jobs.running.submitting import delete_job, prepare, start
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.compile import compile_companions, compile_jobs
-from kvestigate.jobs.tasks.ids import is_id, new_id
-from kvestigate.jobs.tasks.pieces import Files
+from kvestigate.jobs.tasks.ids import is_id
+from kvestigate.jobs.tasks.pieces import files_of
 from kvestigate.jobs.tasks.statuses import TaskJob, task_status, task_statuses
 from kvestigate.jobs.users import Role, User
 from kvestigate.jobs.volumes import claims, contents
@@ -36,10 +37,12 @@ from kvestigate.render.human import counted
 if TYPE_CHECKING:
     from kvestigate.client.streams import Session
 
+A = TypeVar("A")
+
 _AT_ONCE = 8
 
 
-class InProcess:
+class InProcess(Launcher):
     """A `Launcher` that talks to the cluster itself."""
 
     def __init__(
@@ -59,24 +62,47 @@ class InProcess:
         """None: those of the cluster, if it has any."""
         self._kept = kept
         """Whether a `Keeper` runs beside us."""
+        self._handlers: Mapping[Call[Any], Callable[..., Awaitable[Any]]] = {
+            interface.WHOAMI: self._whoami,
+            interface.SUBMIT: self._submit,
+            interface.PLAN: self._plan,
+            interface.STOP_ALL: self._stop_all,
+            interface.LIST_TASKS: self._list_tasks,
+            interface.HISTORY: self._history,
+            interface.TASK: self._task,
+            interface.WHY: self._why,
+            interface.ENDPOINT: self._endpoint,
+            interface.STOP: self._stop_one,
+            interface.MISSING_PIECES: partial(staging.missing, api, user),
+            interface.CREATE_VOLUME: partial(claims.create, api, user),
+            interface.LIST_VOLUMES: self._list_volumes,
+            interface.VOLUME: partial(claims.status, api, user),
+            interface.RESIZE_VOLUME: partial(claims.resize, api, user),
+            interface.VOLUME_FILES: partial(contents.list_files, api, user),
+            interface.DELETE_VOLUME: partial(claims.delete, api, user),
+        }
 
-    async def whoami(self) -> answers.WhoAmI:
+    async def ask(self, call: Call[A], **given: Any) -> A:
+        answer: A = await self._handlers[call](**given)
+        return answer
+
+    async def _whoami(self) -> answers.WhoAmI:
         return answers.WhoAmI(self._user.name, self._role.value)
 
-    async def plan(
-        self, document: Mapping[str, Any], files: Files | None = None
+    async def _plan(
+        self, task: Mapping[str, Any], files: str = "", piece: Sequence[str] | None = None
     ) -> answers.PlanResponse:
-        submission = await prepare(self._api, self._user, document, files)
+        submission = await prepare(self._api, self._user, task, files_of(files, piece or ()))
         made = [*compile_companions(submission), *compile_jobs(submission)]
         for manifest in made:
             if manifest["kind"] == "Secret":
                 manifest["stringData"] = dict.fromkeys(manifest["stringData"], "...")
         return answers.PlanResponse(tuple(made))
 
-    async def submit(
-        self, document: Mapping[str, Any], files: Files | None = None
+    async def _submit(
+        self, task: Mapping[str, Any], files: str = "", piece: Sequence[str] | None = None
     ) -> answers.TaskSubmitResponse:
-        submission = await prepare(self._api, self._user, document, files)
+        submission = await prepare(self._api, self._user, task, files_of(files, piece or ()))
         quotas = self._quotas
         if quotas is None:
             quotas = await book.cluster_quotas(self._api)
@@ -84,17 +110,17 @@ class InProcess:
         message = f"Task submitted successfully with ID: {submission.task_id}"
         return answers.TaskSubmitResponse(submission.task_id, "submitted", message)
 
-    async def list_tasks(self, *, all_users: bool) -> answers.TaskListResponse:
+    async def _list_tasks(self, all_users: bool) -> answers.TaskListResponse:
         return answers.TaskListResponse(tuple(task_statuses(await self._jobs(all_users))))
 
-    async def history(self, *, all_users: bool) -> answers.HistoryResponse:
+    async def _history(self, all_users: bool) -> answers.HistoryResponse:
         user = self._whose(all_users)
         if not self._kept:
             for jobs in _by_task(await self._jobs(all_users)).values():
                 await keep_quietly(self._api, jobs)
         return answers.HistoryResponse(tuple(await book.history(self._api, user)))
 
-    async def task(self, task_id: str) -> answers.TaskStatus:
+    async def _task(self, task_id: str) -> answers.TaskStatus:
         return task_status(await self._kept_jobs(task_id))
 
     async def watch(self, task_id: str) -> AsyncGenerator[answers.TaskView, None]:
@@ -103,19 +129,19 @@ class InProcess:
             async for view in views:
                 yield view
 
-    async def why(self, task_id: str) -> Explanation:
+    async def _why(self, task_id: str) -> Explanation:
         return explain(await evidence(self._api, await self._kept_jobs(task_id)))
 
-    async def endpoint(self, task_id: str) -> answers.EndpointResponse:
+    async def _endpoint(self, task_id: str) -> answers.EndpointResponse:
         await self._jobs_of(task_id)
         return await reaching.endpoints(self._api, task_id)
 
-    async def stop(self, task_id: str) -> answers.TaskStopResponse:
+    async def _stop_one(self, task_id: str) -> answers.TaskStopResponse:
         await self._stop(await self._jobs_of(task_id))
         message = f"Task {task_id} stopped successfully"
         return answers.TaskStopResponse(task_id, "stopped", message)
 
-    async def stop_all(self, *, all_users: bool) -> answers.TaskStopAllResponse:
+    async def _stop_all(self, all_users: bool) -> answers.TaskStopAllResponse:
         jobs = await self._jobs(all_users)
         await self._stop(jobs)
         count = len(_by_task(jobs))
@@ -139,36 +165,17 @@ class InProcess:
         await self._jobs_of(task_id)
         return await reaching.session(self._api, task_id, request)
 
-    async def missing_pieces(self, digests: Sequence[str]) -> answers.MissingPieces:
-        found = await staging.missing(self._api, self._user, digests)
-        return answers.MissingPieces(tuple(found))
-
     async def put_piece(self, digest: str, content: bytes) -> None:
         await staging.put(self._api, self._user, digest, content)
 
-    async def create_volume(self, request: VolumeRequest) -> answers.VolumeCreateResponse:
-        return await claims.create(self._api, self._user, request, new_id())
-
-    async def list_volumes(self, *, all_users: bool) -> answers.VolumeListResponse:
+    async def _list_volumes(self, all_users: bool) -> answers.VolumeListResponse:
         return await claims.list_all(self._api, self._whose(all_users))
-
-    async def volume(self, volume_id: str) -> answers.VolumeStatus:
-        return await claims.status(self._api, self._user, volume_id)
-
-    async def resize_volume(self, volume_id: str, size: str) -> answers.VolumeResizeResponse:
-        return await claims.resize(self._api, self._user, volume_id, size)
-
-    async def volume_files(self, volume_id: str, path: str) -> answers.VolumeFiles:
-        return await contents.list_files(self._api, self._user, volume_id, path)
 
     async def copy_to_volume(self, source: Path, volume_id: str, path: str) -> None:
         await contents.copy_in(self._api, self._user, volume_id, source, path)
 
     async def copy_from_volume(self, volume_id: str, path: str, target: Path) -> None:
         await contents.copy_out(self._api, self._user, volume_id, path, target)
-
-    async def delete_volume(self, volume_id: str) -> answers.VolumeDeleteResponse:
-        return await claims.delete(self._api, self._user, volume_id)
 
     async def _keep(self, jobs: Sequence[TaskJob]) -> None:
         async with aclosing(watching.views(self._api, jobs, keeps=True)) as views:

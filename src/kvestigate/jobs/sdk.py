@@ -21,7 +21,6 @@ from kvestigate.client.connect import connect
 from kvestigate.client.streams import Completed
 from kvestigate.errors import UsageError
 from kvestigate.jobs import answers
-from kvestigate.jobs.answers import Explanation
 from kvestigate.jobs.files.archive import packed
 from kvestigate.jobs.files.uploading import Progress, put_pieces, send_parts
 from kvestigate.jobs.in_process import InProcess
@@ -65,40 +64,23 @@ async def submit(
         return made
 
 
-async def list(mine: Launcher, *, all_users: bool = False) -> answers.TaskListResponse:  # noqa: A001 - the command's name
-    return await mine.list_tasks(all_users=all_users)
+list = Launcher.list_tasks  # noqa: A001 - the command's name
+history = Launcher.history
+status = Launcher.task
+why = Launcher.why
+endpoint = Launcher.endpoint
+stop = Launcher.stop
+cancel = Launcher.stop
+stop_all = Launcher.stop_all
+list_volumes = Launcher.list_volumes
+volume_status = Launcher.volume
+resize_volume = Launcher.resize_volume
+delete_volume = Launcher.delete_volume
 
 
 async def queue(mine: Launcher, *, all_users: bool = False) -> answers.TaskListResponse:
     """What waits and what runs, oldest first."""
     return queued(await mine.list_tasks(all_users=all_users))
-
-
-async def history(mine: Launcher, *, all_users: bool = False) -> answers.HistoryResponse:
-    return await mine.history(all_users=all_users)
-
-
-async def status(mine: Launcher, task_id: str) -> answers.TaskStatus:
-    return await mine.task(task_id)
-
-
-async def why(mine: Launcher, task_id: str) -> Explanation:
-    return await mine.why(task_id)
-
-
-async def endpoint(mine: Launcher, task_id: str) -> answers.EndpointResponse:
-    return await mine.endpoint(task_id)
-
-
-async def stop(mine: Launcher, task_id: str) -> answers.TaskStopResponse:
-    return await mine.stop(task_id)
-
-
-cancel = stop
-
-
-async def stop_all(mine: Launcher, *, all_users: bool = False) -> answers.TaskStopAllResponse:
-    return await mine.stop_all(all_users=all_users)
 
 
 def logs(
@@ -137,19 +119,3 @@ async def create_volume(
     access_modes: tuple[str, ...] = ("ReadWriteOnce",),
 ) -> answers.VolumeCreateResponse:
     return await mine.create_volume(VolumeRequest(name, size, storage_class, access_modes))
-
-
-async def list_volumes(mine: Launcher, *, all_users: bool = False) -> answers.VolumeListResponse:
-    return await mine.list_volumes(all_users=all_users)
-
-
-async def volume_status(mine: Launcher, volume: str) -> answers.VolumeStatus:
-    return await mine.volume(volume)
-
-
-async def resize_volume(mine: Launcher, volume: str, size: str) -> answers.VolumeResizeResponse:
-    return await mine.resize_volume(volume, size)
-
-
-async def delete_volume(mine: Launcher, volume: str) -> answers.VolumeDeleteResponse:
-    return await mine.delete_volume(volume)

@@ -12,6 +12,7 @@ from kvestigate.client.api import Api, PatchType
 from kvestigate.client.call import Selection
 from kvestigate.client.typed import decoded
 from kvestigate.errors import AlreadyExists, Conflict, NotFound
+from kvestigate.jobs.answers import MissingPieces
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.pieces import Files, check_digest, check_piece, piece_name
 from kvestigate.jobs.users import User
@@ -25,7 +26,7 @@ _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,ap
 _UNUSED_FOR = timedelta(days=1)
 
 
-async def missing(api: Api, user: User, digests: Sequence[str]) -> list[str]:
+async def missing(api: Api, user: User, digests: Sequence[str]) -> MissingPieces:
     """Which pieces have yet to be sent. What was sent and never used is removed after a day."""
     wanted = dict.fromkeys(check_digest(each) for each in digests)
     names = {piece_name(user, digest): digest for digest in wanted}
@@ -38,7 +39,7 @@ async def missing(api: Api, user: User, digests: Sequence[str]) -> list[str]:
             wanted.pop(names[meta.name], None)
         elif old and not meta.owner_references:
             await _remove(api, meta.name, meta.uid)
-    return list(wanted)
+    return MissingPieces(tuple(wanted))
 
 
 async def put(api: Api, user: User, digest: str, content: bytes) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import re
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from types import TracebackType
 from typing import Any, TypeVar
@@ -17,13 +18,13 @@ from kvestigate.http.message import Headers, Incoming, Request, WebSocket
 from kvestigate.http.pool import HttpClient, UpgradeRefused
 from kvestigate.http.tls import client_context
 from kvestigate.jobs import answers
-from kvestigate.jobs.answers import Explanation
-from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
+from kvestigate.jobs.interface import Call, ExecRequest, Launcher, LogRequest
 from kvestigate.jobs.remote.resuming import unbroken
-from kvestigate.jobs.tasks.pieces import Files
 from kvestigate.jobs.users import User
 
-T = TypeVar("T")
+A = TypeVar("A")
+
+_FIELD = re.compile(r"\{(\w+)\}")
 
 _TIMEOUT = 60.0
 _START_TIMEOUT = 330.0
@@ -31,7 +32,7 @@ _START_TIMEOUT = 330.0
 _LARGEST = 256 << 20
 
 
-class Remote:
+class Remote(Launcher):
     """The server at `url`, as `user` or as whoever has `token`. An async context manager."""
 
     def __init__(self, url: str, user: User | None, token: str = "") -> None:
@@ -67,49 +68,29 @@ class Remote:
     ) -> None:
         await self._client.aclose()
 
-    async def whoami(self) -> answers.WhoAmI:
-        return await self._ask("GET", "/whoami", answers.WhoAmI)
-
-    async def plan(
-        self, document: Mapping[str, Any], files: Files | None = None
-    ) -> answers.PlanResponse:
-        path = f"/tasks/plan?{_uploaded(files)}"
-        return await self._ask("POST", path, answers.PlanResponse, document)
-
-    async def submit(
-        self, document: Mapping[str, Any], files: Files | None = None
-    ) -> answers.TaskSubmitResponse:
-        path = f"/tasks/submit?{_uploaded(files)}"
-        return await self._ask("POST", path, answers.TaskSubmitResponse, document)
-
-    async def list_tasks(self, *, all_users: bool) -> answers.TaskListResponse:
-        return await self._ask("GET", f"/tasks?{_all(all_users)}", answers.TaskListResponse)
-
-    async def history(self, *, all_users: bool) -> answers.HistoryResponse:
-        return await self._ask("GET", f"/history?{_all(all_users)}", answers.HistoryResponse)
-
-    async def task(self, task_id: str) -> answers.TaskStatus:
-        return await self._ask("GET", f"/tasks/{_part(task_id)}", answers.TaskStatus)
+    async def ask(self, call: Call[A], **given: Any) -> A:
+        path = _FIELD.sub(lambda field: _part(given[field[1]]), call.path)
+        query = [(name, given[name]) for name in call.query if given.get(name) is not None]
+        encoded = urlencode([(name, _word(value)) for name, value in query], doseq=True)
+        incoming = await self._send(
+            call.method,
+            f"{path}?{encoded}",
+            given[call.body] if call.body else None,
+            timeout=_START_TIMEOUT if call.slow else _TIMEOUT,
+        )
+        answer = await incoming.read(limit=_LARGEST)
+        try:
+            return msgspec.json.decode(answer, type=call.answer)
+        except msgspec.DecodeError as error:
+            raise errors.ConnectionFailed(
+                f"{self._url} answered {call.method} {path} with something else: {error}",
+                hint="K8S_CLI_API_URL should be that of a `k8s-cli serve`",
+            ) from error
 
     async def watch(self, task_id: str) -> AsyncGenerator[answers.TaskView, None]:
         async with aclosing(self._stream(f"/tasks/{_part(task_id)}/watch")) as lines:
             async for line in lines:
                 yield msgspec.json.decode(line, type=answers.TaskView)
-
-    async def endpoint(self, task_id: str) -> answers.EndpointResponse:
-        path = f"/tasks/{_part(task_id)}/endpoint"
-        return await self._ask("GET", path, answers.EndpointResponse)
-
-    async def why(self, task_id: str) -> Explanation:
-        return await self._ask("GET", f"/tasks/{_part(task_id)}/why", Explanation)
-
-    async def stop(self, task_id: str) -> answers.TaskStopResponse:
-        path = f"/tasks/{_part(task_id)}/stop"
-        return await self._ask("POST", path, answers.TaskStopResponse)
-
-    async def stop_all(self, *, all_users: bool) -> answers.TaskStopAllResponse:
-        path = f"/tasks/stop?{_all(all_users)}"
-        return await self._ask("POST", path, answers.TaskStopAllResponse)
 
     async def logs(self, task_id: str, request: LogRequest) -> AsyncGenerator[bytes, None]:
         def connect(asked: LogRequest) -> AsyncGenerator[bytes, None]:
@@ -127,14 +108,10 @@ class Remote:
         opening = Request("GET", path, urlencode(asked), Headers(self._identity), b"")
         return _RemoteSession(self._client, opening)
 
-    async def missing_pieces(self, digests: Sequence[str]) -> answers.MissingPieces:
-        return await self._ask("POST", "/files/missing", answers.MissingPieces, list(digests))
-
     async def put_piece(self, digest: str, content: bytes) -> None:
-        await self._put(f"/files/{_part(digest)}", content)
-
-    async def _put(self, path: str, content: bytes) -> None:
-        incoming = await self._send("PUT", path, content, timeout=_START_TIMEOUT)
+        incoming = await self._send(
+            "PUT", f"/files/{_part(digest)}", content, timeout=_START_TIMEOUT
+        )
         await incoming.aclose()
 
     async def _stream(self, path: str) -> AsyncGenerator[bytes, None]:
@@ -149,41 +126,6 @@ class Remote:
                 yield rest
         finally:
             await incoming.aclose()
-
-    async def create_volume(self, request: VolumeRequest) -> answers.VolumeCreateResponse:
-        body = msgspec.to_builtins(request)
-        return await self._ask("POST", "/volumes/create", answers.VolumeCreateResponse, body)
-
-    async def list_volumes(self, *, all_users: bool) -> answers.VolumeListResponse:
-        return await self._ask("GET", f"/volumes?{_all(all_users)}", answers.VolumeListResponse)
-
-    async def volume(self, volume_id: str) -> answers.VolumeStatus:
-        return await self._ask("GET", f"/volumes/{_part(volume_id)}", answers.VolumeStatus)
-
-    async def resize_volume(self, volume_id: str, size: str) -> answers.VolumeResizeResponse:
-        path = f"/volumes/{_part(volume_id)}/resize?{urlencode({'size': size})}"
-        return await self._ask("POST", path, answers.VolumeResizeResponse)
-
-    async def volume_files(self, volume_id: str, path: str) -> answers.VolumeFiles:
-        target = f"/volumes/{_part(volume_id)}/files?{urlencode({'path': path})}"
-        return await self._ask("GET", target, answers.VolumeFiles, timeout=_START_TIMEOUT)
-
-    async def delete_volume(self, volume_id: str) -> answers.VolumeDeleteResponse:
-        path = f"/volumes/{_part(volume_id)}"
-        return await self._ask("DELETE", path, answers.VolumeDeleteResponse)
-
-    async def _ask(
-        self, method: str, path: str, type: type[T], body: Any = None, *, timeout: float = _TIMEOUT
-    ) -> T:
-        incoming = await self._send(method, path, body, timeout=timeout)
-        answer = await incoming.read(limit=_LARGEST)
-        try:
-            return msgspec.json.decode(answer, type=type)
-        except msgspec.DecodeError as error:
-            raise errors.ConnectionFailed(
-                f"{self._url} answered {method} {path} with something else: {error}",
-                hint="K8S_CLI_API_URL should be that of a `k8s-cli serve`",
-            ) from error
 
     async def _send(
         self, method: str, path: str, body: Any = None, *, timeout: float = _TIMEOUT
@@ -206,12 +148,6 @@ class Remote:
         return incoming
 
 
-def _uploaded(files: Files | None) -> str:
-    if files is None:
-        return ""
-    return urlencode([("files", files.digest), *(("piece", each) for each in files.pieces)])
-
-
 def _lines_of(request: LogRequest) -> str:
     asked = [
         ("tail", request.tail),
@@ -224,8 +160,9 @@ def _lines_of(request: LogRequest) -> str:
     return urlencode(given + [(name, str(value)) for name, value in asked if value is not None])
 
 
-def _all(all_users: bool) -> str:
-    return f"all_users={'true' if all_users else 'false'}"
+def _word(value: Any) -> Any:
+    """A parameter as the query has it."""
+    return ("true" if value else "false") if isinstance(value, bool) else value
 
 
 def _part(text: str) -> str:

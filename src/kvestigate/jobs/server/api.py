@@ -5,9 +5,11 @@ Stateless: several servers may run side by side, since the cluster's API is the 
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from inspect import Parameter, Signature
 from typing import Annotated, Any
 from urllib.parse import quote
 
@@ -20,18 +22,18 @@ from pydantic import StringConstraints
 from kvestigate import __version__, errors
 from kvestigate.client.api import Api
 from kvestigate.jobs import answers
-from kvestigate.jobs.answers import Explanation
 from kvestigate.jobs.in_process import InProcess
-from kvestigate.jobs.interface import ExecRequest, LogRequest, VolumeRequest
+from kvestigate.jobs.interface import CALLS, REQUIRED, Call, ExecRequest, LogRequest, VolumeRequest
 from kvestigate.jobs.server.authn import authenticator
 from kvestigate.jobs.server.bridge import bridge
 from kvestigate.jobs.server.settings import Settings
-from kvestigate.jobs.tasks.pieces import MOST_PIECES, Files, files_of
+from kvestigate.jobs.tasks.pieces import MOST_PIECES
 
 _LARGEST = 1 << 20
 """Bytes of a request: about what Kubernetes takes for an object."""
 
 _INT32 = 2**31 - 1
+_FIELD = re.compile(r"\{(\w+)\}")
 _AFTER = r"^\d{1,6}:\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}Z$"
 """`0:2006-01-02T15:04:05Z`: a node and a second of its log."""
 
@@ -47,25 +49,25 @@ async def _of(request: Request | WebSocket) -> InProcess:
     return InProcess(state.api, caller.user, role=caller.role, quotas=quotas, kept=state.kept)
 
 
-def _files(
-    files: Annotated[str, Query(max_length=64, description="SHA-256 of the uploaded files.")] = "",
-    piece: Annotated[
-        list[str] | None, Query(max_length=MOST_PIECES, description="SHA-256 of their pieces.")
-    ] = None,
-) -> Files | None:
-    return files_of(files, piece or ())
-
-
 Launching = Annotated[InProcess, Depends(_launcher)]
-Uploaded = Annotated[Files | None, Depends(_files)]
-AllUsers = Annotated[bool, Query(description="Those of all users; for administrators.")]
 Count = Annotated[int | None, Query(ge=0, le=_INT32)]
 Seconds = Annotated[int | None, Query(ge=1, le=_INT32)]
 After = Annotated[
     list[Annotated[str, StringConstraints(pattern=_AFTER)]] | None, Query(max_length=1000)
 ]
-Digests = Annotated[list[str], Body(max_length=10 * MOST_PIECES)]
-Document = Annotated[dict[str, Any], Body()]
+_PARAMETERS: Mapping[str, Any] = {
+    "all_users": Annotated[bool, Query(description="Those of all users; for administrators.")],
+    "files": Annotated[str, Query(max_length=64, description="SHA-256 of the uploaded files.")],
+    "piece": Annotated[
+        list[str] | None, Query(max_length=MOST_PIECES, description="SHA-256 of their pieces.")
+    ],
+    "size": Annotated[str, Query(max_length=40)],
+    "path": Annotated[str, Query(max_length=4096)],
+    "task": Annotated[dict[str, Any], Body()],
+    "digests": Annotated[list[str], Body(max_length=10 * MOST_PIECES)],
+    "volume": VolumeRequest,
+}
+"""The form of each parameter of a call, by its name; those of paths are text."""
 _OCTETS: dict[str, Any] = {
     "requestBody": {
         "required": True,
@@ -81,51 +83,29 @@ async def health() -> dict[str, str]:
     return {"status": "ok", "service": "k8s-cli-api"}
 
 
-@router.get("/whoami")
-async def whoami(launcher: Launching) -> answers.WhoAmI:
-    return await launcher.whoami()
+def _endpoint(call: Call[Any]) -> Callable[..., Awaitable[Response]]:
+    """The function that FastAPI calls, and describes by its signature."""
 
+    async def endpoint(launcher: InProcess, **given: Any) -> Response:
+        answer = await launcher.ask(call, **given)
+        # Thousands of tasks would take longer to validate than to read.
+        return Response(msgspec.json.encode(answer), media_type="application/json")
 
-@router.post("/tasks/submit")
-async def submit_task(
-    launcher: Launching, task: Document, uploaded: Uploaded
-) -> answers.TaskSubmitResponse:
-    """Start a task; the body has the fields of a SkyPilot task file."""
-    return await launcher.submit(task, uploaded)
-
-
-@router.post("/tasks/plan")
-async def plan_task(
-    launcher: Launching, task: Document, uploaded: Uploaded
-) -> answers.PlanResponse:
-    """What `submit` would make; nothing is made."""
-    return await launcher.plan(task, uploaded)
-
-
-@router.post("/tasks/stop")
-async def stop_tasks(
-    launcher: Launching, all_users: AllUsers = False
-) -> answers.TaskStopAllResponse:
-    return await launcher.stop_all(all_users=all_users)
-
-
-@router.get("/tasks", response_model=answers.TaskListResponse)
-async def list_tasks(launcher: Launching, all_users: AllUsers = False) -> Response:
-    listed = await launcher.list_tasks(all_users=all_users)
-    # Thousands of tasks would take longer to validate than to read.
-    return Response(msgspec.json.encode(listed), media_type="application/json")
-
-
-@router.get("/history", response_model=answers.HistoryResponse)
-async def task_history(launcher: Launching, all_users: AllUsers = False) -> Response:
-    """Tasks that were submitted, also those that are gone."""
-    found = await launcher.history(all_users=all_users)
-    return Response(msgspec.json.encode(found), media_type="application/json")
-
-
-@router.get("/tasks/{task_id}")
-async def task_status(launcher: Launching, task_id: str) -> answers.TaskStatus:
-    return await launcher.task(task_id)
+    names = dict.fromkeys(_FIELD.findall(call.path), REQUIRED)
+    names |= {call.body: REQUIRED} if call.body else {}
+    parameters = [Parameter("launcher", Parameter.KEYWORD_ONLY, annotation=Launching)]
+    for name, default in {**names, **call.query}.items():
+        parameters.append(
+            Parameter(
+                name,
+                Parameter.KEYWORD_ONLY,
+                annotation=_PARAMETERS.get(name, str),
+                default=Parameter.empty if default is REQUIRED else default,
+            )
+        )
+    described: Any = endpoint
+    described.__signature__ = Signature(parameters)
+    return endpoint
 
 
 @router.get("/tasks/{task_id}/watch", response_class=StreamingResponse)
@@ -133,23 +113,6 @@ async def watch_task(launcher: Launching, task_id: str) -> StreamingResponse:
     """The task and its nodes, a line of JSON after each change, until it has ended."""
     await launcher.task(task_id)
     return StreamingResponse(_views(launcher, task_id), media_type="application/x-ndjson")
-
-
-@router.get("/tasks/{task_id}/why")
-async def explain_task(launcher: Launching, task_id: str) -> Explanation:
-    """Why the task waits or has failed, and what would make it run."""
-    return await launcher.why(task_id)
-
-
-@router.get("/tasks/{task_id}/endpoint")
-async def task_endpoint(launcher: Launching, task_id: str) -> answers.EndpointResponse:
-    """Where the ports of the task are reached."""
-    return await launcher.endpoint(task_id)
-
-
-@router.post("/tasks/{task_id}/stop")
-async def stop_task(launcher: Launching, task_id: str) -> answers.TaskStopResponse:
-    return await launcher.stop(task_id)
 
 
 @router.get("/tasks/{task_id}/logs", response_class=StreamingResponse)
@@ -197,53 +160,10 @@ async def run_in_task(websocket: WebSocket, task_id: str) -> None:
     await bridge(websocket, session)
 
 
-@router.post("/files/missing")
-async def missing_pieces(launcher: Launching, digests: Digests) -> answers.MissingPieces:
-    """Which pieces of files have yet to be sent."""
-    return await launcher.missing_pieces(digests)
-
-
 @router.put("/files/{digest}", status_code=204, openapi_extra=_OCTETS)
 async def put_piece(launcher: Launching, digest: str, request: Request) -> None:
     """Send a piece, named by its SHA-256."""
     await launcher.put_piece(digest, await request.body())
-
-
-@router.post("/volumes/create")
-async def create_volume(launcher: Launching, volume: VolumeRequest) -> answers.VolumeCreateResponse:
-    return await launcher.create_volume(volume)
-
-
-@router.get("/volumes")
-async def list_volumes(
-    launcher: Launching, all_users: AllUsers = False
-) -> answers.VolumeListResponse:
-    return await launcher.list_volumes(all_users=all_users)
-
-
-@router.get("/volumes/{volume_id}")
-async def volume_status(launcher: Launching, volume_id: str) -> answers.VolumeStatus:
-    return await launcher.volume(volume_id)
-
-
-@router.post("/volumes/{volume_id}/resize")
-async def resize_volume(
-    launcher: Launching, volume_id: str, size: Annotated[str, Query(max_length=40)]
-) -> answers.VolumeResizeResponse:
-    return await launcher.resize_volume(volume_id, size)
-
-
-@router.get("/volumes/{volume_id}/files")
-async def volume_files(
-    launcher: Launching, volume_id: str, path: Annotated[str, Query(max_length=4096)] = "/"
-) -> answers.VolumeFiles:
-    """What is on the volume, listed by a pod that mounts it."""
-    return await launcher.volume_files(volume_id, path)
-
-
-@router.delete("/volumes/{volume_id}")
-async def delete_volume(launcher: Launching, volume_id: str) -> answers.VolumeDeleteResponse:
-    return await launcher.delete_volume(volume_id)
 
 
 def application(api: Api, settings: Settings | None = None, *, kept: bool = False) -> FastAPI:
@@ -253,6 +173,15 @@ def application(api: Api, settings: Settings | None = None, *, kept: bool = Fals
     app.state.settings = settings or Settings()
     app.state.authenticator = authenticator(app.state.settings, time.time)
     app.state.kept = kept
+    for call in CALLS:
+        app.add_api_route(
+            call.path,
+            _endpoint(call),
+            methods=[call.method],
+            name=call.name,
+            description=call.description,
+            response_model=call.answer,
+        )
     app.include_router(router)
     app.middleware("http")(_limit_body)
     app.exception_handler(errors.KvestigateError)(_refuse)

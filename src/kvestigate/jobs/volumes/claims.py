@@ -12,7 +12,7 @@ from kvestigate.jobs import answers
 from kvestigate.jobs.interface import ACCESS_MODES, VolumeRequest
 from kvestigate.jobs.tasks import labels
 from kvestigate.jobs.tasks.compile import object_name
-from kvestigate.jobs.tasks.ids import is_id
+from kvestigate.jobs.tasks.ids import is_id, new_id
 from kvestigate.jobs.users import User
 from kvestigate.kube import builtins, quantities
 from kvestigate.kube.names import SUBDOMAIN_MAX
@@ -27,9 +27,8 @@ _FINISHED = ("Succeeded", "Failed")
 _LONGEST_NAME = 200
 
 
-async def create(
-    api: Api, user: User, request: VolumeRequest, volume_id: str
-) -> answers.VolumeCreateResponse:
+async def create(api: Api, user: User, volume: VolumeRequest) -> answers.VolumeCreateResponse:
+    request, volume_id = volume, new_id()
     _check(request)
     if request.name in {_name(claim) for claim in await _claims(api, user)}:
         raise Conflict(

@@ -34,12 +34,12 @@ _PIECE = 64 * 1024
 _IN_MEMORY = 8 << 20
 
 
-async def list_files(api: Api, user: User, volume: str, path: str) -> VolumeFiles:
-    claim = await claim_of(api, user, volume)
+async def list_files(api: Api, user: User, volume_id: str, path: str) -> VolumeFiles:
+    claim = await claim_of(api, user, volume_id)
     target = _inside(path)
     async with _helper(api, user, claim) as pod:
         listed = await _run(api, pod, ["ls", "-lA", "--", target], None, None)
-    return VolumeFiles(volume, path, tuple(listed.decode(errors="replace").splitlines()))
+    return VolumeFiles(volume_id, path, tuple(listed.decode(errors="replace").splitlines()))
 
 
 async def copy_in(api: Api, user: User, volume: str, source: Path, path: str) -> None:
