@@ -15,8 +15,7 @@ import pytest
 from kvestigate.collect.checkpoint import Checkpoint, Known, Mark
 from kvestigate.collect.kinds import BUILT_IN, parse_kind_path
 from kvestigate.collect.seen import SeenCache, SeenKey
-from kvestigate.collect.sources import sources_of
-from kvestigate.collect.watching import Follower, Following, Source
+from kvestigate.collect.watching import Follower, Following, Source, sources_of
 from kvestigate.errors import Expired, Forbidden, InputError, UsageError
 from tests.collect.conftest import DEPLOYMENTS, Bed
 

@@ -13,8 +13,8 @@ import pytest
 
 from kvestigate.client.kubeconfig import load
 from kvestigate.errors import ConfigError, UsageError
-from kvestigate.kubeconfigs.compare import compare
 from kvestigate.kubeconfigs.convert import Conversion, ConvertOptions, convert
+from kvestigate.kubeconfigs.files import compare
 from kvestigate.kubeconfigs.strategies import NAMES
 from tests.client.identities import NOON
 from tests.kubeconfigs.conftest import Json, Write, config

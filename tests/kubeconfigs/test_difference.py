@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from kvestigate.errors import ConfigError
-from kvestigate.kubeconfigs.compare import compare
 from kvestigate.kubeconfigs.difference import (
     ADDED,
     CHANGED,
@@ -18,6 +17,7 @@ from kvestigate.kubeconfigs.difference import (
     FieldChange,
     difference,
 )
+from kvestigate.kubeconfigs.files import compare
 from tests.kubeconfigs.conftest import Json, Write, config
 
 SERVER = {"server": "https://one:6443"}

@@ -194,7 +194,7 @@ def diff(options: GlobalOptions, before: Path, after: Path, json_path: Path | No
 
     Order and layout do not count, nor whether a certificate is in the file or beside it.
     """
-    from kvestigate.kubeconfigs.compare import compare
+    from kvestigate.kubeconfigs.files import compare
     from kvestigate.kubeconfigs.rendering import difference_blocks
 
     found = compare(before, after)

@@ -14,8 +14,7 @@ from kvestigate.collect.checkpoint import Checkpoint, Mark
 from kvestigate.collect.kinds import DEFAULT, chosen
 from kvestigate.collect.model import InferenceRequest
 from kvestigate.collect.seen import SeenCache
-from kvestigate.collect.sources import sources_of
-from kvestigate.collect.watching import Follower, Following
+from kvestigate.collect.watching import Follower, Following, sources_of
 
 logger = logging.getLogger(__name__)
 

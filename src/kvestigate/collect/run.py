@@ -18,8 +18,7 @@ from kvestigate.collect.kinds import WorkloadKind
 from kvestigate.collect.lanes import BATCH, CAPACITY, Lane
 from kvestigate.collect.seen import SeenCache
 from kvestigate.collect.sinks.interface import Sink
-from kvestigate.collect.sources import sources_of
-from kvestigate.collect.watching import Follower, Following
+from kvestigate.collect.watching import Follower, Following, sources_of
 from kvestigate.errors import UsageError
 from kvestigate.http.server import Server, serve
 

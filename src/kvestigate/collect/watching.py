@@ -6,7 +6,7 @@ version, list again and tell only what differs from what was told.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,6 +17,7 @@ from kvestigate import errors
 from kvestigate.aio.backoff import Backoff
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
+from kvestigate.client.discovery import Discovery
 from kvestigate.client.watching import transient
 from kvestigate.collect.checkpoint import Checkpoint, Known, Mark
 from kvestigate.collect.kinds import WorkloadKind
@@ -25,6 +26,7 @@ from kvestigate.collect.reading import Workload, read, view_of, workload
 from kvestigate.collect.record import EventType, Record, line
 from kvestigate.collect.seen import SeenCache, SeenKey
 from kvestigate.collect.sidecars import KNOWN, Sidecars
+from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 
 Emit = Callable[[bytes | None, Mark], Awaitable[None]]
@@ -206,3 +208,29 @@ class Follower:
 def _state(found: Workload) -> Known:
     meta = found.metadata
     return Known(meta.resource_version, meta.namespace, meta.name)
+
+
+async def sources_of(
+    api: Api, kinds: Sequence[WorkloadKind], namespaces: Sequence[str]
+) -> tuple[Source, ...]:
+    """One source a kind and namespace. The server is asked only about kinds of its own."""
+    discovery = Discovery(api)
+    found: list[Source] = []
+    for kind in kinds:
+        resource = await _resource(discovery, kind)
+        for namespace in dict.fromkeys(namespaces) or ("",):
+            found.append(Source(kind, resource, namespace))
+    return tuple(found)
+
+
+async def _resource(discovery: Discovery, kind: WorkloadKind) -> Resource:
+    known = builtins.registry().for_kind(kind.api_version, kind.name)
+    if known is not None:
+        return known
+    resource = (await discovery.registry()).for_kind(kind.api_version, kind.name)
+    if resource is None:
+        raise errors.UsageError(
+            f"the cluster has no kind {kind.name} in {kind.api_version}",
+            hint="`kubectl api-resources` lists the kinds and their versions",
+        )
+    return resource

@@ -6,18 +6,20 @@ is kept beside the new one; no other file is ever overwritten.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from kvestigate.client.access import AccessOptions, resolve
+from kvestigate.client.auth.execplugin import ExecPlugin
 from kvestigate.client.kubeconfig import parse_config
 from kvestigate.client.locking import locked
 from kvestigate.errors import ConfigError, InputError, UsageError
 from kvestigate.files import replace_file
 from kvestigate.kubeconfigs import files
 from kvestigate.kubeconfigs.difference import Difference, difference
-from kvestigate.kubeconfigs.plugin import login_of
 from kvestigate.kubeconfigs.strategies import (
     EXEC_TOKEN,
     INTO_DIRECTORY,
@@ -92,9 +94,34 @@ async def convert(options: ConvertOptions, environ: Mapping[str, str], now: date
 async def _made(options: ConvertOptions, request: Request, environ: Mapping[str, str]) -> Made:
     if options.strategy != EXEC_TOKEN:
         return STRATEGIES[options.strategy](request)
-    user, login, said = await login_of(request.one.path, options.context, environ)
+    user, login, said = await _login_of(request.one.path, options.context, environ)
     made = with_token(request, user, login)
     return Made(made.configs, notes=(f"{said}; nothing renews it",))
+
+
+async def _login_of(
+    path: Path, context: str, environ: Mapping[str, str]
+) -> tuple[str, dict[str, str], str]:
+    """Run the user's credential plugin.
+
+    Returns the user's name, the login as kubeconfig fields, and the plugin's description.
+    """
+    access = resolve(AccessOptions(kubeconfig=str(path), context=context), environ, None)
+    credentials = access.credentials
+    if not isinstance(credentials, ExecPlugin):
+        raise UsageError(
+            f'context "{access.context}" does not log in with a credential plugin: '
+            f"it has {credentials.describe()}",
+            hint="choose another with --context; `kvestigate kubeconfig analyze` lists them",
+        )
+    credential = await credentials.current()
+    login: dict[str, str] = {}
+    if credential.token:
+        login["token"] = credential.token
+    if credential.certificate and credential.key:
+        login["client-certificate-data"] = base64.b64encode(credential.certificate).decode()
+        login["client-key-data"] = base64.b64encode(credential.key).decode()
+    return access.user, login, credentials.describe()
 
 
 def _contents(options: ConvertOptions, before: Given, made: Made) -> dict[Path, bytes]:

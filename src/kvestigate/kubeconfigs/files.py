@@ -1,4 +1,4 @@
-"""Kubeconfig files as written, once it is sure that they are kubeconfigs."""
+"""Kubeconfig files as they are written, once they are known to be valid, and two compared."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from kvestigate.client.kubeconfig import parse_config
 from kvestigate.client.located import parse
 from kvestigate.errors import ConfigError
+from kvestigate.kubeconfigs.difference import Difference, beside, difference
 
 
 def read(path: Path) -> bytes:
@@ -25,3 +26,20 @@ def as_written(path: Path, data: bytes) -> dict[str, Any]:
     parse_config(str(path), data)
     value: Any = parse(str(path), data).value
     return value or {}
+
+
+def compare(before: Path, after: Path) -> Difference:
+    """ConfigError if one of them is no kubeconfig."""
+    return difference(
+        as_written(before, read(before)),
+        as_written(after, read(after)),
+        beside(str(before), _content),
+        beside(str(after), _content),
+    )
+
+
+def _content(path: str) -> bytes | None:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return None
