@@ -85,7 +85,7 @@ def test_from_file_says_that_there_is_nothing(invoke: Invoke, home: Path) -> Non
     (home / "map.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
     outcome = invoke("from-file", "map.yaml", root=K8S_COLLECT_PROGRAM)
     assert (outcome.code, outcome.out) == (0, "")
-    assert outcome.err.startswith("nothing there makes pods")
+    assert outcome.err.startswith("no workloads found")
 
 
 def test_from_file_reads_stdin(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,9 +105,9 @@ def test_the_schema_is_printed(invoke: Invoke) -> None:
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (("--kinds", "Job", "Service"), "--kinds: 'Service' is not a kind"),
+        (("--kinds", "Job", "Service"), "--kinds: 'Service' is not a known kind"),
         (("--kind-path", "Fleet"), "--kind-path: 'Fleet' is not GROUP/VERSION/KIND:PATH"),
-        (("--post", "ftp://x"), "--post: not usable"),
+        (("--post", "ftp://x"), "--post: not a URL"),
         (("--post", "http://x", "--post-token-env", "NO_SUCH"), "NO_SUCH is not set"),
         (("--post-batch", "0"), "'0' is not a whole number"),
         (("--listen", "9102"), "--listen: '9102' is not HOST:PORT"),
@@ -277,5 +277,5 @@ def test_the_module_is_the_command_too() -> None:
 
 
 def test_the_library_tells_what_is_wrong(config: Path) -> None:
-    with pytest.raises(UsageError, match="'Service' is not a kind"):
+    with pytest.raises(UsageError, match="'Service' is not a known kind"):
         list(list_and_emit_initial(kinds=("Service",), kubeconfig=str(config)))

@@ -65,7 +65,7 @@ def test_a_deployment_from_plan_to_deletion(invoke: Invoke, on: tuple[str, str],
     assert "--i-understand-this-modifies-cluster was not given" in half.err
 
     gone = invoke("delete", "cm", "settings", *on, *MEANT)
-    assert (gone.code, gone.out) == (0, "ConfigMap settings in namespace default is gone\n")
+    assert (gone.code, gone.out) == (0, "ConfigMap settings in namespace default was deleted\n")
     assert invoke("delete", "cm", "settings", *on, *MEANT).code == 5
 
 
@@ -85,7 +85,7 @@ def test_one_object_that_fails_is_the_exit_code(
     path.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {'a b': c}\n")
     refused = invoke("deploy", str(path), *on, *MEANT)
     assert refused.code == 1
-    assert refused.out.startswith("nothing is applied while 1 of 1 objects would fail")
+    assert refused.out.startswith("nothing was applied: 1 of 1 objects would fail")
 
 
 def test_a_plan_that_would_fail_asks_for_no_confirmation(
@@ -94,7 +94,7 @@ def test_a_plan_that_would_fail_asks_for_no_confirmation(
     (tmp_path / "bad.yaml").write_text("apiVersion: v1\nkind: Wibble\nmetadata: {name: x}\n")
     plan = invoke("deploy", str(tmp_path / "bad.yaml"), *on)
     assert (plan.code, plan.err) == (1, "")
-    assert "nothing is applied while 1 of 1 objects would fail" in plan.out
+    assert "nothing was applied: 1 of 1 objects would fail" in plan.out
 
 
 def test_a_conflict_names_the_owner(invoke: Invoke, on: tuple[str, str], tmp_path: Path) -> None:

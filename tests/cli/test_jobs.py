@@ -174,12 +174,14 @@ def test_one_failure_ends_the_others(invoke: Invoke, home: Path, cluster: None) 
     outcome = invoke("jobs", "submit", "task.yaml", "--watch")
     assert outcome.code == 1
     last = outcome.out.splitlines()[-1]
-    assert last.startswith(f"{id_in(outcome.out)} failed: node-0 Failed (node-1: it ended with")
+    assert last.startswith(
+        f"{id_in(outcome.out)} failed: node-0 Failed (node-1: the container ended with"
+    )
     said = ok(invoke("jobs", "why", id_in(outcome.out)))
     assert "DeadlineExceeded" not in said
-    assert "the task was ended: node-1: it ended with exit code 7" in said
+    assert "the task was ended: node-1: the container ended with exit code 7" in said
     (entry,) = json.loads(ok(invoke("jobs", "history", "-o", "json")))["tasks"]
-    assert entry["reason"] == "node-1: it ended with exit code 7"
+    assert entry["reason"] == "node-1: the container ended with exit code 7"
 
 
 def test_large_files_go_straight_to_the_node(invoke: Invoke, home: Path, cluster: None) -> None:
@@ -220,9 +222,12 @@ def test_files_are_copied_to_a_volume_and_back(
     for answer in ("n\n", ""):
         monkeypatch.setattr("sys.stdin", io.StringIO(answer))
         kept = invoke("volumes", "delete", "data-vol")
-        assert (kept.code, "was not deleted: nobody said yes" in kept.err) == (1, True)
+        assert (
+            kept.code,
+            "was not deleted: the question was not answered with yes" in kept.err,
+        ) == (1, True)
     smaller = invoke("volumes", "resize", "data-vol", "1Mi")
-    assert (smaller.code, "is not more than the 1Gi" in smaller.err) == (2, True)
+    assert (smaller.code, "is not larger than the current size 1Gi" in smaller.err) == (2, True)
     assert "is being resized to 2Gi" in ok(invoke("volumes", "resize", "data-vol", "2Gi"))
 
     # A volume that a task has mounted can still be looked at, and cannot be deleted.
@@ -283,7 +288,9 @@ def test_a_task_that_fails_says_so(invoke: Invoke, home: Path, cluster: None) ->
     outcome = invoke("jobs", "submit", "task.yaml")
     assert (outcome.code, outcome.out.splitlines()[1:]) == (1, ["before"])
     task = id_in(outcome.out)
-    assert outcome.err.endswith(f"Task {task} failed: node-0: it ended with exit code 3\n")
+    assert outcome.err.endswith(
+        f"Task {task} failed: node-0: the container ended with exit code 3\n"
+    )
 
     ok(invoke("auth", "login", "fail@ing"))
     assert invoke("jobs", "status", task).code == 5
@@ -355,7 +362,10 @@ def test_the_same_commands_work_through_a_server(
             kinds = [document["kind"] for document in yaml.safe_load_all(shown)]
             assert kinds == ["Service", "Service", "Job", "Job"]
             absent = invoke("jobs", "status", "abc12345")
-            assert (absent.code, "hint: `k8s-cli jobs list` shows yours" in absent.err) == (5, True)
+            assert (absent.code, "hint: `k8s-cli jobs list` shows your tasks" in absent.err) == (
+                5,
+                True,
+            )
             assert f"task-{task}-ports.default.svc:8080" in ok(invoke("jobs", "endpoint", task))
             watched = ok(invoke("jobs", "status", task, "--watch"))
             assert watched == f"{task} completed: node-0 Succeeded, node-1 Succeeded\n"
@@ -390,7 +400,7 @@ def assert_commands_run_beside(invoke: Invoke, file: str) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("localhost:8000", "K8S_CLI_API_URL: 'localhost:8000' is no URL"),
+        ("localhost:8000", "K8S_CLI_API_URL: 'localhost:8000' is not the URL"),
         ("http://127.0.0.1:1", "127.0.0.1:1"),
     ],
 )
@@ -436,7 +446,7 @@ def test_who_is_logged_in(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> No
     nobody = invoke("auth", "whoami")
     assert (nobody.code, nobody.err) == (
         2,
-        "error: nobody is logged in\nhint: k8s-cli auth login NAME\n",
+        "error: no user is logged in\nhint: k8s-cli auth login NAME\n",
     )
     ok(invoke("auth", "login", "user@example.com"))
     assert ok(invoke("auth", "whoami", root=K8S_CLI_PROGRAM)) == "user@example.com\n"
@@ -454,7 +464,7 @@ def test_who_is_logged_in(invoke: Invoke, monkeypatch: pytest.MonkeyPatch) -> No
         (("jobs", "stop", "a", "--all"), "name a task or give --all"),
         (("jobs", "stop", "a", "--all-users"), "name a task or give --all"),
         (("jobs", "logs", "a", "--tail", "x"), "'x' is not a whole number"),
-        (("auth", "login", ""), "'' is no user name"),
+        (("auth", "login", ""), "'' is not a user name"),
         (("auth", "login"), "who are you?"),
         (("serve", "--config", "absent.yaml"), "absent.yaml: cannot be read"),
         (("serve", "--config", "task.yaml"), "task.yaml:1: run: no such field"),
@@ -478,7 +488,7 @@ def test_a_mistake_is_named(
 def test_a_server_is_not_for_everyone(invoke: Invoke) -> None:
     outcome = invoke("serve", "--host", "::", root=K8S_CLI_PROGRAM)
     assert outcome.code == 2
-    assert "X-User proves nothing" in outcome.err
+    assert "X-User is not authenticated" in outcome.err
     assert invoke("jobs", "serve", "--host", "0.0.0.0").code == 2
 
 
@@ -489,10 +499,10 @@ def test_why_a_task_does_not_run(invoke: Invoke, home: Path, cluster: None) -> N
     wrong = invoke("jobs", "submit", "wrong.yaml")
     assert wrong.code == 1
     said = ok(invoke("jobs", "why", id_in(wrong.out)))
-    assert "node-0: it ended with exit code 127" in said
+    assert "node-0: the container ended with exit code 127" in said
     assert "try: a command was not found" in said
 
-    assert "failed: node-0: it ended with exit code 127" in wrong.err
+    assert "failed: node-0: the container ended with exit code 127" in wrong.err
     large = id_in(ok(invoke("jobs", "submit", "large.yaml", "--detach")))
     assert "pending" in ok(invoke("jobs", "why", large))
     ok(invoke("jobs", "stop", large))

@@ -23,7 +23,7 @@ def test_analyze_looks_at_the_default_file(invoke: Invoke, home: Path) -> None:
     done = invoke("kubeconfig", "analyze", "--fail-on", "warning")
     assert (done.code, done.err) == (0, "")
     assert "prod (current)" in done.out
-    assert "nothing is wrong with it" in done.out
+    assert "no problems found" in done.out
 
 
 def test_analyze_fails_on_what_it_is_told_to(invoke: Invoke, home: Path) -> None:
@@ -38,7 +38,7 @@ def test_analyze_fails_on_what_it_is_told_to(invoke: Invoke, home: Path) -> None
 def test_analyze_without_any_file(invoke: Invoke) -> None:
     done = invoke("kubeconfig", "analyze")
     assert done.code == 3
-    assert "there is no kubeconfig file to look at" in done.err
+    assert "no kubeconfig file exists" in done.err
 
 
 def test_verify_names_who_cannot_be_reached(invoke: Invoke, home: Path, served: Served) -> None:
@@ -59,7 +59,7 @@ def test_convert_shows_then_writes(invoke: Invoke, home: Path) -> None:
     seen = invoke("kubeconfig", "convert", "rename", "--to", "live")
     assert seen.code == 0
     assert "context prod -> live" in seen.out
-    assert "nothing was written; --apply writes it" in seen.out
+    assert "nothing was written; --apply writes the files" in seen.out
     assert "live" not in path.read_text()
 
     done = invoke("kubeconfig", "convert", "rename", "--to", "live", "--apply")
@@ -74,7 +74,7 @@ def test_convert_shows_then_writes(invoke: Invoke, home: Path) -> None:
 
 def test_diff_of_the_same(invoke: Invoke, home: Path) -> None:
     path = str(write(home, kubeconfig("https://x")))
-    assert invoke("kubeconfig", "diff", path, path).out == "they say the same\n"
+    assert invoke("kubeconfig", "diff", path, path).out == "no differences\n"
 
 
 def test_the_command_knows_all_strategies() -> None:

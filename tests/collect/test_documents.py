@@ -65,9 +65,9 @@ def test_numbers_are_quantities_too() -> None:
         ),
         (
             '{"kind":"List","items":[{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}, 7]}',
-            ["a", "file:1: no manifest: it says no apiVersion and kind"],
+            ["a", "file:1: not a manifest: apiVersion or kind is missing"],
         ),
-        ("just text", ["file:1: no manifest: it says no apiVersion and kind"]),
+        ("just text", ["file:1: not a manifest: apiVersion or kind is missing"]),
         (
             "apiVersion: v1\nkind: Pod\nmetadata: {}\n",
             ["file:1: Pod: metadata.name is missing"],
@@ -111,7 +111,7 @@ def test_files_directories_and_patterns(tmp_path: Path) -> None:
     assert expand(str(tmp_path / "*.yaml")) == everything[1:2]
     assert expand(str(tmp_path / "**/*.yml")) == everything[2:]
     assert names(list(Reading().records([str(tmp_path)]))) == ["a", "b", "c"]
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="no manifest file has this name"):
         expand(str(tmp_path / "*.toml"))
 
 

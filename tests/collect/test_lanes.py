@@ -122,20 +122,20 @@ async def test_a_dead_sink_drops_the_oldest_and_counts_them() -> None:
     assert sink.taken == [b"6", b"7", b"8", b"9"]
     assert clock.pauses[0] < clock.pauses[1]
     assert said == [
-        "scripted: down; trying again until it works",
+        "scripted: down; retrying until the sink works",
         "scripted: works again; 5 events were dropped so far",
     ]
 
 
 async def test_what_is_refused_for_good_is_counted_and_passed_over() -> None:
-    sink = Scripted([Rejected("the answer was 400")])
+    sink = Scripted([Rejected("the server answered 400")])
     sink.gate.set()
     lane, _, said = lane_to(sink, batch=1)
     async with running(lane):
         await fill(lane, 1, 2)
         await lane.empty.wait()
     assert (sink.taken, lane.rejected, lane.sent) == ([b"2"], 1, 1)
-    assert said == ["scripted: 1 events were refused: the answer was 400"]
+    assert said == ["scripted: 1 events were rejected: the server answered 400"]
 
 
 async def test_marks_wait_for_the_slowest_sink() -> None:
@@ -249,7 +249,7 @@ async def test_bodies_are_compressed_if_asked() -> None:
 async def test_answers_that_are_no_success(status: int, error: type[Exception]) -> None:
     async with receiving(Receiver([status])) as url:
         sink = PostSink(url, environ={})
-        with pytest.raises(error, match=f"the answer was {status}"):
+        with pytest.raises(error, match=f"the server answered {status}"):
             await sink.send([b"{}"])
         await sink.send([b"{}"])
         await sink.aclose()
@@ -265,5 +265,5 @@ async def test_nobody_there_is_unavailable() -> None:
 
 
 def test_a_url_that_is_none() -> None:
-    with pytest.raises(InputError, match="--post: not usable"):
+    with pytest.raises(InputError, match="--post: not a URL"):
         PostSink("ftp://host/path", environ={})

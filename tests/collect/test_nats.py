@@ -103,7 +103,7 @@ async def test_events_are_stored_in_order_and_repeats_once(broker: Broker) -> No
 
 async def test_a_subject_that_no_stream_takes_says_the_way_out(broker: Broker) -> None:
     async with sink_of(broker, stream="") as sink:
-        with pytest.raises(Unavailable, match=r"no stream .* takes the subject") as caught:
+        with pytest.raises(Unavailable, match=r"no stream .* accepts the subject") as caught:
             await sink.send([event(1)])
     assert "--nats-stream" in (caught.value.hint or "")
 

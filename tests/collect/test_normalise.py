@@ -283,7 +283,7 @@ def test_a_kind_path_that_is_none(text: str) -> None:
 
 def test_kinds_are_chosen_by_name_in_any_case() -> None:
     assert [it.name for it in chosen(["job", "Pod", "JOB"])] == ["Job", "Pod"]
-    with pytest.raises(UsageError, match="'Service' is not a kind"):
+    with pytest.raises(UsageError, match="'Service' is not a known kind"):
         chosen(["Service"])
 
 

@@ -147,7 +147,7 @@ async def test_a_watch_that_is_refused_after_the_list_is_tried_again(bed: Bed) -
         await told.position()
         await bed.create("a")
         await told.count(1)
-    assert told.warnings == ["deployments.apps: no; trying again until it works"]
+    assert told.warnings == ["deployments.apps: no; retrying until the watch works"]
 
 
 async def test_sources_are_kinds_times_namespaces(bed: Bed) -> None:

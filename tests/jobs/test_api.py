@@ -84,7 +84,7 @@ async def test_answers_have_the_documented_shape(url: str) -> None:
         ("GET", "/tasks", None, [("x-user", "")], 401, "X-User"),
         ("GET", "/tasks", None, [("x-user", "%00")], 401, "X-User"),
         ("GET", "/tasks", None, [("x-user", "%ff")], 401, "X-User"),
-        ("GET", "/tasks", None, [*JANE, ("x-user", "joe")], 401, "once"),
+        ("GET", "/tasks", None, [*JANE, ("x-user", "joe")], 401, "exactly one X-User header"),
         ("GET", "/tasks?all_users=perhaps", None, JANE, 422, "all_users"),
         ("GET", "/tasks/abc12345", None, JANE, 404, "Task abc12345 not found"),
         ("GET", "/tasks/abc12345/logs", None, JANE, 404, "Task abc12345 not found"),

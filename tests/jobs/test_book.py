@@ -41,15 +41,15 @@ async def test_several_servers_together_allow_no_more_than_one_would(api: Api) -
         )
         refused = [each for each in tried if isinstance(each, BaseException)]
         assert {type(each) for each in refused} == {Forbidden}
-        assert "quota exceeded: your tasks have 5 jobs" in str(refused[0])
+        assert "quota exceeded: your tasks use 5 jobs" in str(refused[0])
         assert len((await one.list_tasks(all_users=False)).tasks) == len(tried) - len(refused) == 5
 
 
 @pytest.mark.parametrize(
     ("resources", "message"),
     [
-        ({"cpus": 3}, "your tasks have 6 CPUs, this one asks for 6, and 8 are allowed"),
-        ({"accelerators": 1}, "your tasks have 4 GPUs, this one asks for 2, and 4 are allowed"),
+        ({"cpus": 3}, "your tasks use 6 CPUs, this task requests 6, and the limit is 8"),
+        ({"accelerators": 1}, "your tasks use 4 GPUs, this task requests 2, and the limit is 4"),
     ],
 )
 async def test_what_tasks_ask_for_is_added_up(

@@ -45,14 +45,14 @@ def container(**state: Any) -> dict[str, Any]:
         (
             unscheduled("0/2 nodes are available: 2 Insufficient nvidia.com/gpu."),
             "node-0: none of 2 nodes fits: 2 have too few nvidia.com/gpu left",
-            "ask for less nvidia.com/gpu, or wait until other tasks end",
+            "request less nvidia.com/gpu, or wait until other tasks end",
         ),
         (
             unscheduled(
                 "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
             ),
             "node-0: the only node does not fit: 1 lacks the labels that it asks for",
-            "no node has what resources.accelerators",
+            "no node matches resources.accelerators",
         ),
         (
             unscheduled("pod has unbound immediate PersistentVolumeClaims"),
@@ -66,18 +66,18 @@ def container(**state: Any) -> dict[str, Any]:
         ),
         (
             container(terminated={"exitCode": 137, "reason": "OOMKilled"}),
-            "node-0: it used more memory",
-            "ask for more resources.memory",
+            "node-0: the container used more memory",
+            "request more resources.memory",
         ),
         (
             container(terminated={"exitCode": 127, "reason": "Error"}),
-            "node-0: it ended with exit code 127",
+            "node-0: the container ended with exit code 127",
             "a command was not found",
         ),
         (
             container(terminated={"exitCode": 3, "reason": "Error", "message": "m"}),
-            "node-0: it ended with exit code 3: m",
-            "its log says more: `k8s-cli jobs logs abc12345`",
+            "node-0: the container ended with exit code 3: m",
+            "read the log: `k8s-cli jobs logs abc12345`",
         ),
         (
             {"phase": "Failed", "reason": "Evicted", "message": "low on disk"},
@@ -117,7 +117,7 @@ def test_nobody_waits_for_what_no_node_has(
 
 def test_a_refused_pod_is_known_from_the_jobs_events() -> None:
     event = {"involvedObject": {"name": "j"}, "reason": "FailedCreate", "message": "exceeded quota"}
-    assert explained(event=event).causes == ("node-0: its pod was refused: exceeded quota",)
+    assert explained(event=event).causes == ("node-0: the pod was refused: exceeded quota",)
 
 
 def test_a_volume_that_is_not_bound_is_named() -> None:
@@ -130,9 +130,13 @@ def test_a_volume_that_is_not_bound_is_named() -> None:
 @pytest.mark.parametrize(
     ("job", "state", "cause"),
     [
-        ({"ready": 1}, State.RUNNING, "it runs"),
-        ({"conditions": [{"type": "Complete", "status": "True"}]}, State.COMPLETED, "it is done"),
-        ({}, State.PENDING, "it is about to start"),
+        ({"ready": 1}, State.RUNNING, "the task runs"),
+        (
+            {"conditions": [{"type": "Complete", "status": "True"}]},
+            State.COMPLETED,
+            "the task completed",
+        ),
+        ({}, State.PENDING, "the task is about to start"),
     ],
 )
 def test_nothing_wrong_is_said_too(job: dict[str, Any], state: State, cause: str) -> None:

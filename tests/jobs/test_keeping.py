@@ -126,7 +126,7 @@ async def test_one_failure_ends_all_with_its_reason(api: Api) -> None:
     await pod_of(api, jobs[1], ended(3))
     await finish(api, names[1], "Failed")
     assert (await jane.task(task_id)).status is State.FAILED
-    reason = "node-1: it ended with exit code 3"
+    reason = "node-1: the container ended with exit code 3"
     for job in await jobs_of(api, task_id):
         assert job["metadata"]["annotations"]["skypilot-reason"] == reason
         victim = job["metadata"]["name"] != names[1]

@@ -330,10 +330,13 @@ async def test_names_are_each_users_own(launcher_of: LauncherOf) -> None:
         (VolumeRequest("", "1Gi"), "name: "),
         (VolumeRequest("a\nb", "1Gi"), "name: "),
         (VolumeRequest("a", "big"), "size: "),
-        (VolumeRequest("a", "0"), "size: '0' is not more than nothing"),
-        (VolumeRequest("a", "1Gi", None, ("Often",)), "access_modes: 'Often' is none"),
+        (VolumeRequest("a", "0"), "size: '0' is not more than 0"),
+        (
+            VolumeRequest("a", "1Gi", None, ("Often",)),
+            "access_modes: 'Often' is not an access mode",
+        ),
         (VolumeRequest("a", "1Gi", None, ()), "access_modes: at least one"),
-        (VolumeRequest("a", "1Gi", "fast"), "storage_class: there is no class 'fast'"),
+        (VolumeRequest("a", "1Gi", "fast"), "storage_class: 'fast' does not exist"),
     ],
 )
 async def test_a_wrong_volume_is_refused(

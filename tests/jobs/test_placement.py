@@ -67,7 +67,7 @@ def test_all_conditions_hold_together() -> None:
     [
         ({"accelerators": "H100"}, "no node has H100", "NVIDIA-A100-SXM4-80GB, nvidia-l4"),
         ({"instance_type": "m5"}, "no node is of type m5", "p3.8xlarge"),
-        ({"accelerators": ["H100", "T4"]}, "no choice fits", "NVIDIA-A100"),
+        ({"accelerators": ["H100", "T4"]}, "no candidate fits", "NVIDIA-A100"),
     ],
 )
 def test_what_is_not_there_is_answered_with_what_is(

@@ -58,9 +58,12 @@ def test_without_tokens_or_an_issuer_nobody_proves_anything() -> None:
         ({"tokens": [{"user": "a"}]}, "tokens[0].sha256: the field is required"),
         ({"tokens": [{"user": "a", "sha256": "abc"}]}, "tokens[0].sha256: is not the SHA-256"),
         ({"tokens": [{"sha256": DIGEST}]}, "tokens[0].user: the field is required"),
-        ({"tokens": [{"user": " a", "sha256": DIGEST}]}, "' a' is no user name"),
+        ({"tokens": [{"user": " a", "sha256": DIGEST}]}, "' a' is not a user name"),
         ({"tokens": [{"user": "a", "sha256": DIGEST, "role": "king"}]}, "tokens[0].role: 'king'"),
-        ({"tokens": [{"user": "a", "sha256": DIGEST}] * 2}, "tokens[1].sha256: is there twice"),
+        (
+            {"tokens": [{"user": "a", "sha256": DIGEST}] * 2},
+            "tokens[1].sha256: the same token is listed twice",
+        ),
         ({"oidc": {"issuer": "https://a"}}, "oidc.audience: the field is required"),
         (
             {"oidc": {"issuer": "http://a", "audience": "b"}},
@@ -72,7 +75,7 @@ def test_without_tokens_or_an_issuer_nobody_proves_anything() -> None:
         ({"quotas": {"default": {"jobs": True}}}, "quotas.default.jobs: True"),
         ({"quotas": {"default": {"cpus": "many"}}}, "quotas.default.cpus: "),
         ({"quotas": {"users": {"a": {"gpu": 1}}}}, "quotas.users.a.gpu: no such field"),
-        ({"quotas": {"users": {" a": {}}}}, "' a' is no user name"),
+        ({"quotas": {"users": {" a": {}}}}, "' a' is not a user name"),
         ({"admins": [""]}, "admins[0]: '' is not text"),
         ({"oidc": {"issuer": "https://a", "audience": ""}}, "oidc.audience: '' is not text"),
     ],
@@ -98,10 +101,15 @@ def test_what_a_task_demands() -> None:
 @pytest.mark.parametrize(
     ("quota", "used", "wanted", "message"),
     [
-        (Quota(jobs=2), Usage(2), Usage(1), "have 2 jobs, this one asks for 1, and 2 are allowed"),
-        (Quota(cpus=CPU), Usage(0, CPU // 2), Usage(1, CPU), "have 0.5 CPUs, this one asks for 1"),
-        (Quota(gpus=1), Usage(), Usage(1, 0, 2), "have 0 GPUs, this one asks for 2, and 1 are"),
-        (Quota(gpus=0), Usage(), Usage(1, 0, 1), "and 0 are allowed"),
+        (Quota(jobs=2), Usage(2), Usage(1), "use 2 jobs, this task requests 1, and the limit is 2"),
+        (Quota(cpus=CPU), Usage(0, CPU // 2), Usage(1, CPU), "use 0.5 CPUs, this task requests 1"),
+        (
+            Quota(gpus=1),
+            Usage(),
+            Usage(1, 0, 2),
+            "use 0 GPUs, this task requests 2, and the limit is 1",
+        ),
+        (Quota(gpus=0), Usage(), Usage(1, 0, 1), "and the limit is 0"),
     ],
 )
 def test_too_much_is_refused(quota: Quota, used: Usage, wanted: Usage, message: str) -> None:

@@ -140,7 +140,7 @@ async def test_it_goes_on_where_it_broke_off(archive: Archive, node: Path) -> No
 
 async def test_a_node_that_cannot_take_files_says_why(archive: Archive, node: Path) -> None:
     missing = Nodes(node / "absent", [NEVER])
-    with pytest.raises(KvestigateError, match=r"could not take the files: .*absent"):
+    with pytest.raises(KvestigateError, match=r"could not store the files: .*absent"):
         await upload(missing, archive)
 
 

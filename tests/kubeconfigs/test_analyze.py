@@ -178,7 +178,7 @@ def test_secrets_are_not_told(write: Write) -> None:
 
 
 def test_without_files_there_is_nothing_to_say(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no kubeconfig file to look at"):
+    with pytest.raises(ConfigError, match="no kubeconfig file exists"):
         look(tmp_path / "none")
 
 

@@ -72,8 +72,8 @@ async def test_renaming_keeps_what_refers_to_it(write: Write, kind: str) -> None
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        ({}, "nothing says what the new name is"),
-        ({"new_name": "c"}, 'there is a context "c" already'),
+        ({}, "the new name is missing"),
+        ({"new_name": "c"}, 'a context "c" already exists'),
         ({"name": "x", "new_name": "y"}, 'there is no context "x"'),
         ({"kind": "user", "new_name": "y"}, 'there is no user ""'),
     ],
@@ -161,7 +161,7 @@ async def test_merging_loses_nothing(write: Write, tmp_path: Path) -> None:
 
 async def test_another_file_is_never_overwritten(write: Write) -> None:
     path, other = write(config()), write("precious", "other")
-    with pytest.raises(UsageError, match="nothing is overwritten"):
+    with pytest.raises(UsageError, match="files are never overwritten"):
         await run("minify", path, out=other, apply=True)
     assert other.read_text() == "precious"
 
@@ -184,12 +184,12 @@ async def test_nothing_to_change_is_nothing_to_write(write: Write, tmp_path: Pat
 
 @pytest.mark.parametrize("strategy", ["merge", "extract", "split"])
 async def test_what_makes_new_files_must_be_told_where(write: Write, strategy: str) -> None:
-    with pytest.raises(UsageError, match="makes a new"):
+    with pytest.raises(UsageError, match="creates a new"):
         await run(strategy, write(config()))
 
 
 async def test_one_file_at_a_time(write: Write) -> None:
-    with pytest.raises(UsageError, match="converts one file, and there are 2"):
+    with pytest.raises(UsageError, match="converts one file, not 2"):
         await run("inline", write(config(), "a"), write(config(), "b"))
 
 
@@ -212,7 +212,7 @@ async def test_what_the_plugin_says_takes_its_place(write: Write) -> None:
     user = load(path).users["c"]
     assert (user.exec, user.token) == (None, "secret-token")
     assert "secret-token" not in repr(done)
-    assert "nothing renews it" in done.notes[0]
+    assert "the credentials are not renewed" in done.notes[0]
 
 
 async def test_a_user_without_a_plugin_has_nothing_to_run(write: Write) -> None:

@@ -100,7 +100,7 @@ async def test_each_fails_in_its_own_way_and_none_hides_another(serve: Serve, wr
     }
     checks = {it.context: it for it in found.checks}
     assert (checks["old"].version, checks["old"].username) == ("v1.27.0", "")
-    assert "not that of an API server" in checks["page"].problem
+    assert "does not come from a Kubernetes API server" in checks["page"].problem
     assert "127.0.0.1:9" in checks["nobody"].problem
     assert found.exit_code == EXIT_NO_CLUSTER
     assert (await run(path, "old")).exit_code == EXIT_OK

@@ -92,7 +92,7 @@ async def test_a_type_and_a_namespace_come_before_what_needs_them(
     kinds = ["Namespace", "CustomResourceDefinition", "ConfigMap", "Gear"]
     assert [it.kind for it in seen.objects] == kinds
     assert {it.outcome for it in seen.objects} == {Outcome.CREATED}
-    assert ["not there yet" in it.reason for it in seen.objects] == [False, False, True, True]
+    assert ["does not exist yet" in it.reason for it in seen.objects] == [False, False, True, True]
 
     done = await deploy(access, replace(wanted, apply=True))
     assert [(it.kind, it.outcome, it.reason) for it in done.objects] == [
@@ -169,7 +169,7 @@ async def test_values_of_a_secret_are_never_told(access: Access) -> None:
     [
         ("apps/v1beta1", "Deployment", "Deployment is in apps/v1"),
         ("apps/v1", "Deploymint", "did you mean kind Deployment?"),
-        ("example.org/v9", "Xylophone", "deploy its CustomResourceDefinition first"),
+        ("example.org/v9", "Xylophone", "deploy the CustomResourceDefinition first"),
     ],
 )
 async def test_a_kind_that_is_not_there(
@@ -182,7 +182,7 @@ async def test_a_kind_that_is_not_there(
 
 
 async def test_the_namespace_asked_for_must_be_that_of_the_manifest(access: Access) -> None:
-    with pytest.raises(InputError, match="is for namespace 'web', and --namespace says 'shop'"):
+    with pytest.raises(InputError, match="has namespace 'web', but --namespace is 'shop'"):
         await deploy(access, options(config(namespace="web"), namespace="shop"))
 
 

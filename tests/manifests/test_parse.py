@@ -33,7 +33,7 @@ items:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "there is no object"),
+        ("", "the input has no objects"),
         ("- a\n", "x:1: not a manifest"),
         ("kind: Pod\n", "x:1: apiVersion is missing"),
         ("apiVersion: v1\n", "x:1: kind is missing"),
@@ -43,7 +43,7 @@ items:
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: 5}\n", "x:1: the Pod has no metadata.name"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {generateName: a-}\n", "has generateName"),
         (MAP.replace("a}", "a, namespace: 5}"), "metadata.namespace of 'a' is not text"),
-        (f"{MAP}---\n{MAP}", "x:5: ConfigMap 'a' is already given at x:1"),
+        (f"{MAP}---\n{MAP}", "x:5: ConfigMap 'a' is also at x:1"),
         ("a: [", "x:2:1: did not find"),
     ],
 )
@@ -72,7 +72,7 @@ def test_what_is_no_text_in_a_secret_is_not_sent_and_not_quoted(field: str, valu
 
 def test_the_values_of_a_secret_are_a_mapping() -> None:
     text = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: [hunter2]\n"
-    with pytest.raises(InputError, match=r"s\.yaml:1: data of Secret 's' is no mapping"):
+    with pytest.raises(InputError, match=r"s\.yaml:1: data of Secret 's' is not a mapping"):
         parse([Source("s.yaml", text)])
 
 

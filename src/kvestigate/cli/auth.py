@@ -41,7 +41,7 @@ async def login(options: GlobalOptions, username: str | None, with_token: bool) 
     if token and os.environ.get(API_URL):
         known = await _known(os.environ[API_URL], token)
         if username not in (None, known):
-            raise UsageError(f"the token is {known}'s, not {username}'s", hint="leave USERNAME out")
+            raise UsageError(f"the token is {known}'s, not {username}'s", hint="omit USERNAME")
         username = known
     if username is None:
         raise UsageError("who are you?", hint="k8s-cli auth login NAME")
@@ -86,7 +86,7 @@ async def whoami(options: GlobalOptions) -> None:
     type=click.Choice(["user", "admin"]),
     default="user",
     show_default=True,
-    help="What its owner may do; admins may use --all-users.",
+    help="Role of the user; admins may use --all-users.",
 )
 def token(options: GlobalOptions, username: str, role: str) -> None:
     """Make a bearer token for USERNAME, and the entry by which a server knows it.

@@ -109,13 +109,13 @@ def shared_options(function: F) -> F:
     metavar="NAME...",
     help="Namespaces to watch; all if none is given.",
 )
-@click.option("--emit-initial", is_flag=True, help="Emit what is there before what changes.")
+@click.option("--emit-initial", is_flag=True, help="Emit existing objects first, then changes.")
 @click.option("--emit-deletes", is_flag=True, help="Emit DELETED events, too.")
 @click.option(
     "--checkpoint",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Remember in FILE what was emitted, and go on there after a restart.",
+    help="Store the position in FILE, and continue there after a restart.",
 )
 @click.option(
     "--output",
@@ -164,9 +164,9 @@ def shared_options(function: F) -> F:
     metavar="SUBJECT",
     default="k8s-collect",
     show_default=True,
-    help="Subject of the events; a JetStream stream has to take it.",
+    help="Subject of the events; a JetStream stream must accept it.",
 )
-@click.option("--nats-stream", metavar="NAME", help="Create this stream if it is not there.")
+@click.option("--nats-stream", metavar="NAME", help="Create this stream if it does not exist.")
 @click.option("--nats-creds", metavar="PATH", help="Credentials file for the NATS server.")
 @click.option(
     "--listen", metavar="HOST:PORT", help="Serve /healthz, /readyz and /metrics (Prometheus) here."
@@ -179,7 +179,11 @@ def shared_options(function: F) -> F:
     type=click.Choice(["true", "false"]),
     help="Force verification of the cluster's certificate on or off.",
 )
-@click.option("--suppress-tls-warnings", is_flag=True, help="Do not warn when nothing is verified.")
+@click.option(
+    "--suppress-tls-warnings",
+    is_flag=True,
+    help="Do not warn that the certificate is not verified.",
+)
 @shared_options
 async def watch(options: GlobalOptions, /, **given: Any) -> int:
     """Watch a cluster and emit an event for each change of a workload.
@@ -258,11 +262,11 @@ def from_file(
             emitted += 1
             sys.stdout.buffer.write(line(found) + b"\n")
     if not emitted and not problems:
-        _say("nothing there makes pods; --kind-path names other kinds that do")
+        _say("no workloads found; --kind-path adds other kinds that have pods")
     if problems and strict:
         raise InputError(
             f"{problems} {'document' if problems == 1 else 'documents'} could not be read",
-            hint="they are named above; without --strict the rest would do",
+            hint="the messages above name them; without --strict the other documents are enough",
         )
 
 

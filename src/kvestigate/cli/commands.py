@@ -108,13 +108,13 @@ KVESTIGATE: tuple[Entry, ...] = (
     Entry(
         "deploy",
         "kvestigate.cli.deploy:deploy",
-        "Apply manifests in the order they need, and show what changes.",
+        "Apply manifests in the required order, and show the changes.",
         RUN,
     ),
     Entry(
         "delete",
         "kvestigate.cli.delete:delete",
-        "Delete one object, and show what goes with it.",
+        "Delete one object, and show the objects that are deleted with it.",
         RUN,
     ),
     Entry(

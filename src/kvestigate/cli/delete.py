@@ -29,13 +29,13 @@ from kvestigate.errors import EXIT_OK, EXIT_TIMEOUT
     type=click.Choice(["background", "foreground", "orphan"]),
     default="background",
     show_default=True,
-    help="What becomes of the objects that it owns: deleted after it, before it, or kept.",
+    help="Owned objects are deleted after the object, before it, or kept.",
 )
 @click.option(
     "--grace-period",
     type=whole_number(0, 86_400),
     metavar="SECONDS",
-    help="Time it gets to stop, instead of its own.",
+    help="Grace period, instead of the object's own.",
 )
 @click.option(
     "--timeout",
@@ -43,7 +43,7 @@ from kvestigate.errors import EXIT_OK, EXIT_TIMEOUT
     default="1m",
     show_default=True,
     metavar="DURATION",
-    help="How long to wait until it is gone.",
+    help="How long to wait until the object is deleted.",
 )
 @writes(Consequence.MODIFIES_CLUSTER)
 async def delete(
@@ -55,7 +55,7 @@ async def delete(
     timeout: float,
     confirmation: Confirmation,
 ) -> int:
-    """Delete one object, and show what goes with it.
+    """Delete one object, and show the objects that are deleted with it.
 
     KIND is any type that the server has: pod, deploy, widgets.example.org; KIND/NAME is
     understood, too. Exits with 7 if it is not gone in time; the finalizers that it waits for are

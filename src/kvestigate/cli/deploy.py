@@ -23,7 +23,7 @@ from kvestigate.errors import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK
     ),
 )
 @click.argument("manifests", nargs=-1, required=True, metavar="MANIFEST...")
-@click.option("-R", "--recursive", is_flag=True, help="Read the directories below, too.")
+@click.option("-R", "--recursive", is_flag=True, help="Also read subdirectories.")
 @click.option("--force-conflicts", is_flag=True, help="Take over fields that other managers own.")
 @click.option(
     "--timeout",
@@ -42,7 +42,7 @@ async def deploy(
     timeout: float,
     confirmation: Confirmation,
 ) -> int:
-    """Apply manifests in the order they need, and show what changes.
+    """Apply manifests in the required order, and show the changes.
 
     MANIFEST is a file of YAML or JSON, a directory, or - for standard input. The server says
     of each object whether it is created, changed or left as it is, and which fields differ;

@@ -53,7 +53,7 @@ _SHELL = ("/bin/sh", "-c", "exec $(command -v bash || command -v sh)")
     metavar="K=V",
     help="Secret variable of the task; repeatable.",
 )
-@click.option("--watch", is_flag=True, help="Show how its nodes fare instead of the log.")
+@click.option("--watch", is_flag=True, help="Show the state of the nodes instead of the log.")
 @click.option("--queue", metavar="NAME", help="Kueue's LocalQueue that admits the task.")
 @click.option(
     "--start-within",
@@ -62,9 +62,11 @@ _SHELL = ("/bin/sh", "-c", "exec $(command -v bash || command -v sh)")
     help="Time within which all nodes must run; 24h if not given.",
 )
 @click.option(
-    "--deadline", type=duration, help="Time within which all must be done; 30d if not given."
+    "--deadline", type=duration, help="Time within which the task must be done; 30d if not given."
 )
-@click.option("--ttl", type=duration, help="How long it is kept after its end; 7d if not given.")
+@click.option(
+    "--ttl", type=duration, help="How long the task is kept after its end; 7d if not given."
+)
 async def submit(
     options: GlobalOptions,
     file: str,
@@ -168,10 +170,12 @@ async def _show_plan(
     ),
 )
 @click.argument("task_id")
-@click.option("--follow/--no-follow", default=True, help="Go on until the task ends; the default.")
+@click.option(
+    "--follow/--no-follow", default=True, help="Continue until the task ends; the default."
+)
 @click.option("--tail", type=whole_number(0, 10**9), metavar="N", help="Only the last N lines.")
 @click.option("--since", type=duration, help="Only lines not older than this (10m, 1h).")
-@click.option("--node", type=whole_number(0, 10**6), metavar="N", help="Only those of node N.")
+@click.option("--node", type=whole_number(0, 10**6), metavar="N", help="Only lines of node N.")
 async def logs(
     options: GlobalOptions,
     task_id: str,
@@ -189,7 +193,7 @@ async def logs(
 
 
 async def _print_lines(launcher: Launcher, task_id: str, request: LogRequest) -> None:
-    waiting = f"nothing yet; `k8s-cli jobs why {task_id}` says what it waits for"
+    waiting = f"no log lines yet; `k8s-cli jobs why {task_id}` shows what the task waits for"
     with said_if_silent(waiting) as heard:
         async with aclosing(launcher.logs(task_id, request)) as lines:
             async for line in lines:
@@ -219,7 +223,7 @@ def _node_option(function: F) -> F:
 @click.argument("task_id")
 @click.argument("words", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
 @_node_option
-@click.option("-i", "--stdin", is_flag=True, help="Pass our standard input on to the command.")
+@click.option("-i", "--stdin", is_flag=True, help="Pass standard input to the command.")
 @click.option("-t", "--tty", is_flag=True, help="Give the command a terminal; with -i.")
 async def exec_(
     options: GlobalOptions,
@@ -262,7 +266,7 @@ async def _in_node(
     from kvestigate.jobs.interface import ExecRequest
 
     if tty and not (stdin and sys.stdin.isatty()):
-        click.echo("no terminal here: the command gets none either", err=True)
+        click.echo("standard input is not a terminal: the command runs without one", err=True)
         tty = False
     async with launcher_of(options) as launcher:
         request = ExecRequest(words, node, stdin, tty)

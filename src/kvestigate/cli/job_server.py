@@ -40,7 +40,7 @@ def server_options(function: F) -> F:
             "--host",
             default="127.0.0.1",
             show_default=True,
-            help="Address; one of loopback, unless --config has users prove who they are.",
+            help="Address to listen on; only loopback, unless --config has tokens or oidc.",
         ),
     ):
         decorate: Any = option
@@ -78,7 +78,7 @@ def _settings(file: str | None) -> Settings | None:
 def _port() -> int:
     text = os.environ.get(API_PORT) or "8000"
     if not text.isdecimal() or int(text) > _HIGHEST_PORT:
-        raise UsageError(f"{API_PORT}: {text!r} is no port", hint=f"{API_PORT}=8000")
+        raise UsageError(f"{API_PORT}: {text!r} is not a port", hint=f"{API_PORT}=8000")
     return int(text)
 
 

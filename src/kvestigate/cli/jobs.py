@@ -25,7 +25,7 @@ def jobs() -> None:
 
 def all_users_option(function: F) -> F:
     option: Any = click.option(
-        "--all-users", is_flag=True, help="Those of all users, not only yours."
+        "--all-users", is_flag=True, help="Include the tasks or volumes of all users."
     )
     decorated: F = option(function)
     return decorated
@@ -54,7 +54,7 @@ async def list_(options: GlobalOptions, details: bool, all_users: bool) -> None:
 )
 @all_users_option
 async def queue(options: GlobalOptions, all_users: bool) -> None:
-    """Show what waits and what runs, oldest first."""
+    """Show pending and running tasks, oldest first."""
     from kvestigate.jobs.rendering import queue_blocks
     from kvestigate.jobs.tasks.statuses import queued
 
@@ -71,7 +71,7 @@ async def queue(options: GlobalOptions, all_users: bool) -> None:
 )
 @all_users_option
 async def history(options: GlobalOptions, all_users: bool) -> None:
-    """List the tasks that were submitted, also those that are gone."""
+    """List submitted tasks, also those that no longer exist."""
     from kvestigate.jobs.rendering import history_blocks
 
     async with launcher_of(options) as launcher:
@@ -82,7 +82,7 @@ async def history(options: GlobalOptions, all_users: bool) -> None:
 @command("endpoint", into=jobs, examples=("kvestigate jobs endpoint abc12345",))
 @click.argument("task_id")
 async def endpoint(options: GlobalOptions, task_id: str) -> None:
-    """Show where the ports of a task are reached."""
+    """Show the addresses of a task's ports."""
     from kvestigate.jobs.rendering import endpoint_blocks
 
     async with launcher_of(options) as launcher:
@@ -95,9 +95,9 @@ async def endpoint(options: GlobalOptions, task_id: str) -> None:
     examples=("kvestigate jobs status abc12345", "kvestigate jobs status abc12345 --watch"),
 )
 @click.argument("task_id")
-@click.option("--watch", is_flag=True, help="Go on showing how its nodes fare until it ends.")
+@click.option("--watch", is_flag=True, help="Show the state of the nodes until the task ends.")
 async def status(options: GlobalOptions, task_id: str, watch: bool) -> None:
-    """Show one task and how its nodes fare."""
+    """Show one task and the state of its nodes."""
     from kvestigate.cli.job_live import show_live
     from kvestigate.jobs.rendering import task_blocks
 

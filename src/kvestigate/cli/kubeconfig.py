@@ -45,7 +45,7 @@ def _paths(options: GlobalOptions, files: tuple[Path, ...]) -> tuple[Path, ...]:
 @click.option(
     "--fail-on",
     type=click.Choice(["warning", "critical"]),
-    help="Exit with 1 if there is a finding at least that bad.",
+    help="Exit with 1 if a finding has at least this severity.",
 )
 @json_option
 def analyze(
@@ -123,16 +123,18 @@ async def verify(
     type=click.Path(path_type=Path),
     help="A new file, for extract and split a directory; else in place, where that is possible.",
 )
-@click.option("--name", default="", metavar="NAME", help="What to rename; the current context.")
-@click.option("--to", "new_name", default="", metavar="NAME", help="Its new name.")
+@click.option(
+    "--name", default="", metavar="NAME", help="Entry to rename; the current context if not given."
+)
+@click.option("--to", "new_name", default="", metavar="NAME", help="New name of the entry.")
 @click.option(
     "--kind",
     type=click.Choice(["context", "cluster", "user"]),
     default="context",
     show_default=True,
-    help="What kind of entry to rename.",
+    help="Kind of the entry to rename.",
 )
-@click.option("--apply", is_flag=True, help="Write it, instead of only showing what changes.")
+@click.option("--apply", is_flag=True, help="Write the files instead of only showing the changes.")
 async def convert(
     options: GlobalOptions,
     strategy: str,
@@ -165,9 +167,7 @@ async def convert(
 
     if strategy != "rename" and (name or new_name):
         given = "--name" if name else "--to"
-        raise UsageError(
-            f"{given} belongs to rename, and this is {strategy}", hint=f"leave out {given}"
-        )
+        raise UsageError(f"{given} is for rename, not for {strategy}", hint=f"omit {given}")
     wanted = ConvertOptions(
         strategy=strategy,
         paths=tuple(it for it in _paths(options, files) if files or it.exists()),

@@ -96,7 +96,7 @@ async def resize(options: GlobalOptions, volume_id: str, size: str) -> None:
 @click.argument("volume_id")
 @click.argument("path", default="/")
 async def ls(options: GlobalOptions, volume_id: str, path: str) -> None:
-    """List what is on a volume."""
+    """List the files on a volume."""
     from kvestigate.jobs.rendering import volume_files_blocks
 
     async with launcher_of(options) as launcher:
@@ -117,12 +117,12 @@ async def cp(options: GlobalOptions, source: str, target: str) -> None:
     """Copy files to a volume or from one, which is written VOLUME:PATH."""
     if os.environ.get(API_URL):
         raise UsageError(
-            f"files are copied without a server, and {API_URL} names one", hint=f"unset {API_URL}"
+            f"volumes cp works without a server, but {API_URL} is set", hint=f"unset {API_URL}"
         )
     there, here = _on_volume(target), _on_volume(source)
     if (there is None) is (here is None):
         raise UsageError(
-            "one of the two is on a volume, the other is here",
+            "one path must be on a volume and the other on this machine",
             hint="volumes cp ./data VOLUME:/ or volumes cp VOLUME:/data .",
         )
     async with in_process(options) as launcher:
@@ -149,12 +149,12 @@ def _on_volume(text: str) -> tuple[str, str] | None:
 @click.argument("volume_id")
 @click.option("--force", is_flag=True, help="Do not ask.")
 async def delete(options: GlobalOptions, volume_id: str, force: bool) -> None:
-    """Delete a volume with everything on it."""
+    """Delete a volume and all data on it."""
     async with launcher_of(options) as launcher:
         volume = await launcher.volume(volume_id)
         if not force and not _confirmed(f"delete volume {volume.name} ({volume.size})?"):
             raise KvestigateError(
-                f"volume {volume.name} was not deleted: nobody said yes",
+                f"volume {volume.name} was not deleted: the question was not answered with yes",
                 hint="--force deletes without asking",
             )
         emit_message(options, await launcher.delete_volume(volume_id))

@@ -62,7 +62,7 @@ class Checkpoint:
             self._database.executescript(_SCHEMA)
         except sqlite3.Error as error:
             raise InputError(
-                f"it cannot be used as a checkpoint: {error}",
+                f"cannot be used as a checkpoint: {error}",
                 where=str(path),
                 hint="give each collector a file of its own, in a directory that it may write to",
             ) from error

@@ -83,7 +83,7 @@ class Reading:
             else (None, None)
         )
         if not isinstance(api_version, str) or not isinstance(kind, str):
-            return Problem(f"{document.where}: no manifest: it says no apiVersion and kind")
+            return Problem(f"{document.where}: not a manifest: apiVersion or kind is missing")
         workload_kind = kind_of(api_version, kind, self.custom)
         if workload_kind is None:
             return None
@@ -110,7 +110,7 @@ def expand(path: str) -> Sequence[str]:
         files = sorted(it for it in found if Path(it).is_file())
     if not files:
         raise InputError(
-            "there is no such file, nor a file of that pattern or in that directory",
+            "no manifest file has this name, matches this pattern or is in this directory",
             where=path,
             hint="give YAML or JSON files, directories of them, patterns in quotes, or - for stdin",
         )

@@ -35,7 +35,7 @@ class Health:
                 return self._ready()
             case "/metrics":
                 return 200, "".join(self.metrics())
-        return 404, "there are /healthz, /readyz and /metrics\n"
+        return 404, "not found; the paths are /healthz, /readyz and /metrics\n"
 
     def _ready(self) -> tuple[int, str]:
         waiting = [it.source.name for it in self.followers if not it.counts.synced]
@@ -55,16 +55,16 @@ class Health:
 
 
 _OF_LANES: tuple[tuple[str, str, Callable[[Lane], int]], ...] = (
-    ("sink_sent_total", "Events that the sink took.", lambda it: it.sent),
+    ("sink_sent_total", "Events delivered to the sink.", lambda it: it.sent),
     ("sink_dropped_total", "Events dropped while the sink failed.", lambda it: it.dropped),
-    ("sink_rejected_total", "Events that the sink refused.", lambda it: it.rejected),
+    ("sink_rejected_total", "Events that the sink rejected.", lambda it: it.rejected),
     ("sink_waiting", "Events that wait for the sink.", len),
     ("sink_failing", "1 while the sink fails.", lambda it: int(it.failing)),
 )
 _OF_FOLLOWERS: tuple[tuple[str, str, Callable[[Follower], int]], ...] = (
     ("relists_total", "Complete lists.", lambda it: it.counts.relists),
-    ("repeats_total", "Events suppressed as just seen.", lambda it: it.counts.repeats),
-    ("unreadable_total", "Objects passed over.", lambda it: it.counts.unreadable),
+    ("repeats_total", "Repeated events that were suppressed.", lambda it: it.counts.repeats),
+    ("unreadable_total", "Objects that were skipped.", lambda it: it.counts.unreadable),
 )
 
 

@@ -74,8 +74,8 @@ def chosen(names: Iterable[str], custom: Iterable[WorkloadKind] = ()) -> tuple[W
         kind = next((it for it in BUILT_IN.values() if it.name.lower() == name.lower()), None)
         if kind is None:
             raise UsageError(
-                f"--kinds: {name!r} is not a kind that is known to have pods",
-                hint=f"known are {', '.join(BUILT_IN)}; --kind-path adds any other",
+                f"--kinds: {name!r} is not a known kind of workload",
+                hint=f"known kinds: {', '.join(BUILT_IN)}; --kind-path adds others",
             )
         found[kind] = None
     found.update(dict.fromkeys(custom))

@@ -91,7 +91,7 @@ class Lane:
                 continue
             except Rejected as error:
                 self.rejected += count
-                self._warn(f"{self.sink.name}: {count} events were refused: {error.message}")
+                self._warn(f"{self.sink.name}: {count} events were rejected: {error.message}")
             else:
                 self.sent += count
             self._done()
@@ -109,7 +109,7 @@ class Lane:
 
     async def _pause(self, error: Unavailable) -> None:
         if not self.failing:
-            self._warn(f"{self.sink.name}: {error.message}; trying again until it works")
+            self._warn(f"{self.sink.name}: {error.message}; retrying until the sink works")
         self.failing = True
         self._queue.extendleft(reversed(self._flying))
         self._flying = []

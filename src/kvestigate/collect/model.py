@@ -41,41 +41,42 @@ class InferenceRequest(BaseModel):
     )
     containers: list[ContainerSpec] = Field(default_factory=list)
     init_container_count: int = Field(
-        default=0, description="Those that end before the pod starts."
+        default=0, description="Init containers that end before the other containers start."
     )
     sidecar_count: int = Field(
         default=0,
-        description="Init containers that keep running, and known mesh, log and proxy ones.",
+        description="Init containers that keep running, and known mesh, log and proxy containers.",
     )
-    volume_types: list[str] = Field(default_factory=list, description="Sorted, each once.")
+    volume_types: list[str] = Field(
+        default_factory=list, description="Types of the volumes, sorted, without repeats."
+    )
     node_type: str | None = Field(
-        default=None, description="The kind of node that selectors or affinity ask for."
+        default=None, description="The type of node that node selectors or node affinity require."
     )
     runtime_class: str | None = None
-    gpu_count: int = Field(
-        default=0, description="Devices, or shares of one, that one pod is given."
-    )
+    gpu_count: int = Field(default=0, description="GPU devices, or shares of a device, of one pod.")
     parallelism: int | None = None
     completions: int | None = None
     id: str | None = Field(
-        default=None, description="uid@resourceVersion: repeats have the same; null for files."
+        default=None,
+        description="uid@resourceVersion: equal for repeats of the same state; null for files.",
     )
     event: Literal["ADDED", "MODIFIED", "DELETED"] | None = Field(
-        default=None, description="What happened to it; null for files."
+        default=None, description="The change of the workload; null for files."
     )
     effective_cpu_mcpu: int = Field(
         default=0,
-        description="CPU that the scheduler counts for one pod, in thousandths of a core.",
+        description="CPU that the scheduler reserves for one pod, in thousandths of a core.",
     )
     effective_mem_mib: int = Field(
-        default=0, description="Memory that the scheduler counts for one pod, in MiB, rounded up."
+        default=0, description="Memory that the scheduler reserves for one pod, in MiB, rounded up."
     )
     gpu_resources: dict[str, int] = Field(
         default_factory=dict, description="GPU amounts of one pod by resource name."
     )
     gpu_fraction: float | None = Field(
         default=None,
-        description="The share of one device that the annotation gpu-fraction asks for.",
+        description="The share of one device that the annotation gpu-fraction requests.",
     )
 
 

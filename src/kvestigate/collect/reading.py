@@ -73,7 +73,7 @@ def _pod_template(pod: Pod) -> bytes:
 def _by_path(kind: WorkloadKind, data: bytes) -> tuple[bytes, ...]:
     found = list(_walk(msgspec.json.decode(data), kind.path))
     if not found:
-        raise InputError(f"there is no pod template at .{'.'.join(kind.path)}", where=kind.name)
+        raise InputError(f"no pod template at .{'.'.join(kind.path)}", where=kind.name)
     return tuple(msgspec.json.encode(with_text_quantities(it)) for it in found)
 
 

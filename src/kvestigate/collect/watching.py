@@ -94,12 +94,14 @@ class Follower:
                 self.counts.synced = True
                 await self._watch(backoff)
             except (errors.Expired, errors.Gone):
-                self.warn(f"{self.source.name}: the server forgot {self.position}: listing again")
+                self.warn(
+                    f"{self.source.name}: resourceVersion {self.position} expired: listing again"
+                )
                 self.position = ""
             except (errors.ApiError, errors.ConnectionFailed, errors.DeadlineExceeded) as error:
                 if not (self.counts.synced or transient(error)):
                     raise
-                self.warn(f"{self.source.name}: {error.message}; trying again until it works")
+                self.warn(f"{self.source.name}: {error.message}; retrying until the watch works")
             await clock.sleep(backoff.next())
 
     async def list(self) -> None:
@@ -202,7 +204,7 @@ class Follower:
 
     def _unreadable(self, error: errors.InputError) -> None:
         self.counts.unreadable += 1
-        self.warn(f"{self.source.name}: an object was passed over: {error.message}")
+        self.warn(f"{self.source.name}: an object was skipped: {error.message}")
 
 
 def _state(found: Workload) -> Known:

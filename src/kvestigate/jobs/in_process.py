@@ -188,8 +188,8 @@ class InProcess(Launcher):
             return self._user
         if self._role is not Role.ADMIN:
             raise Forbidden(
-                f"all_users is for administrators, and {self._user.name} is none",
-                hint="leave --all-users out to see your own",
+                f"all_users is for administrators; {self._user.name} is not one",
+                hint="omit --all-users to see your own",
             )
         return None
 
@@ -204,7 +204,7 @@ class InProcess(Launcher):
         if not found:
             raise NotFound(
                 f"Task {task_id} not found",
-                hint="`k8s-cli jobs list` shows yours, `k8s-cli jobs history` those that are gone",
+                hint="`k8s-cli jobs list` shows your tasks, `k8s-cli jobs history` also past ones",
             )
         return found
 

@@ -188,7 +188,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "jobs.status",
-        "Show one task and how its nodes fare.",
+        "Show one task and the state of its nodes.",
         TaskOptions,
         answers.TaskStatus,
         Effect.READ,
@@ -196,7 +196,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "jobs.queue",
-        "Show what waits and what runs, oldest first.",
+        "Show pending and running tasks, oldest first.",
         ListOptions,
         answers.TaskListResponse,
         Effect.READ,
@@ -204,7 +204,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "jobs.history",
-        "List the tasks that were submitted, also those that are gone.",
+        "List submitted tasks, also those that no longer exist.",
         ListOptions,
         answers.HistoryResponse,
         Effect.READ,
@@ -212,7 +212,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "jobs.endpoint",
-        "Show where the ports of a task are reached.",
+        "Show the addresses of a task's ports.",
         TaskOptions,
         answers.EndpointResponse,
         Effect.READ,
@@ -220,7 +220,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "jobs.why",
-        "Explain why a task waits or has failed.",
+        "Explain why a task is pending or has failed.",
         TaskOptions,
         Explanation,
         Effect.READ,
@@ -236,7 +236,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "jobs.logs",
-        "Read the log of a task as it is now.",
+        "Read the current log of a task.",
         LogOptions,
         LogLines,
         Effect.READ,
@@ -276,7 +276,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "volumes.ls",
-        "List what is on a volume.",
+        "List the files on a volume.",
         VolumePathOptions,
         answers.VolumeFiles,
         Effect.READ,
@@ -284,7 +284,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation(
         "volumes.delete",
-        "Delete a volume with everything on it.",
+        "Delete a volume and all data on it.",
         VolumeOptions,
         answers.VolumeDeleteResponse,
         Effect.DESTROY,

@@ -201,7 +201,7 @@ def queue_blocks(
         ]
         for place, task in enumerate(listed.tasks, 1)
     ]
-    return [Table(columns, rows, empty="nothing waits and nothing runs")]
+    return [Table(columns, rows, empty="no pending or running tasks")]
 
 
 def endpoint_blocks(found: EndpointResponse) -> Sequence[Block]:

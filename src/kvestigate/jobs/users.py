@@ -22,7 +22,7 @@ class User:
 
     def __post_init__(self) -> None:
         if not self.name.strip() or self.name != self.name.strip():
-            raise UsageError(f"{self.name!r} is no user name", hint="k8s-cli auth login NAME")
+            raise UsageError(f"{self.name!r} is not a user name", hint="k8s-cli auth login NAME")
         if len(self.name) > _LONGEST or not self.name.isprintable():
             raise UsageError(
                 f"user name {self.name[:40]!r}: up to {_LONGEST} printable characters are allowed",

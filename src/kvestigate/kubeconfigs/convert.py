@@ -71,7 +71,7 @@ async def convert(options: ConvertOptions, environ: Mapping[str, str], now: date
     """UsageError if it cannot be done without overwriting something."""
     if options.strategy in NEEDS_OUT and options.out is None:
         what = "directory" if options.strategy in INTO_DIRECTORY else "file"
-        raise UsageError(f"{options.strategy} makes a new {what}", hint="give --out PATH")
+        raise UsageError(f"{options.strategy} creates a new {what}", hint="give --out PATH")
     if not options.paths:
         raise ConfigError("there is no kubeconfig file to convert", hint="name one")
     read = {path: files.read(path) for path in options.paths}
@@ -96,7 +96,7 @@ async def _made(options: ConvertOptions, request: Request, environ: Mapping[str,
         return STRATEGIES[options.strategy](request)
     user, login, said = await _login_of(request.one.path, options.context, environ)
     made = with_token(request, user, login)
-    return Made(made.configs, notes=(f"{said}; nothing renews it",))
+    return Made(made.configs, notes=(f"{said}; the credentials are not renewed",))
 
 
 async def _login_of(
@@ -147,12 +147,12 @@ def _output(path: Path, given: tuple[Given, ...], now: datetime) -> Output:
         return Output(str(path))
     if path not in {it.path for it in given}:
         raise UsageError(
-            f"{path} is there already, and nothing is overwritten",
-            hint="give another --out, or move it away",
+            f"{path} already exists, and files are never overwritten",
+            hint="give another --out, or move the file away",
         )
     backup = path.with_name(f"{path.name}.{now:%Y%m%dT%H%M%SZ}.bak")
     if backup.exists():
-        raise UsageError(f"{backup} is there already", hint="try again in a second")
+        raise UsageError(f"{backup} already exists", hint="try again in a second")
     return Output(str(path), str(backup))
 
 
@@ -164,13 +164,15 @@ def _write(output: Output, content: bytes, seen: bytes) -> None:
         with locked(path.resolve()):
             if output.backup:
                 if path.read_bytes() != seen:
-                    raise ConfigError(f"{path}: it was changed meanwhile", hint="try again")
+                    raise ConfigError(
+                        f"{path}: the file was changed in the meantime", hint="try again"
+                    )
                 replace_file(Path(output.backup), seen, mode=0o600)
             replace_file(path, content, mode=0o600)
     except FileExistsError:
         raise ConfigError(
-            f"{path}.lock is there: another program is writing {path}",
-            hint="wait for it; if there is none, remove the lock",
+            f"{path}.lock exists: another program is writing {path}",
+            hint="wait for that program; if there is none, remove the lock file",
         ) from None
     except OSError as error:
         raise InputError(

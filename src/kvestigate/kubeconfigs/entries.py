@@ -116,10 +116,10 @@ class Entries:
 
 def _named(section: Section, singular: str, item: Any) -> tuple[str, Section]:
     if not isinstance(item, dict):
-        raise section.error(f"it must be a mapping, not {type_name(item)}")
+        raise section.error(f"must be a mapping, not {type_name(item)}")
     entry = Section(section.document, section.path, section.label, item)
     name = entry.text("name")
     if not name:
-        raise entry.error("it has no name")
+        raise entry.error("name is missing")
     label = f'{singular} "{name}"'
     return name, entry.section(singular, label) or Section(entry.document, entry.path, label, {})

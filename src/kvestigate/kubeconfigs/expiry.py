@@ -38,7 +38,7 @@ def of_cluster(cluster: Cluster, look: Look) -> Iterator[Validity]:
         field = "certificate-authority"
         data = look.contents.get(cluster.certificate_authority, b"")
     for subject, ends in certificates(data):
-        yield Validity(f"the authority {subject}", field, ends)
+        yield Validity(f"the certificate authority {subject}", field, ends)
 
 
 def of_user(user: User, look: Look) -> Iterator[Validity]:

@@ -23,7 +23,7 @@ def permissions(look: Look, now: datetime) -> Iterator[Finding]:
                 path,
                 path,
                 f"{'everybody' if everybody else 'its group'} can change it (mode {mode:04o})",
-                "with exec, it can be made to run any program as you",
+                "whoever changes the file can make it run any program as you, with exec",
                 fix,
             )
         elif mode & 0o044:
@@ -34,7 +34,7 @@ def permissions(look: Look, now: datetime) -> Iterator[Finding]:
                 path,
                 path,
                 f"{whom} on this machine can read it (mode {mode:04o})",
-                "whoever reads it is you, as far as the cluster can tell",
+                "whoever reads the file can act as you on the cluster",
                 fix,
             )
 
@@ -51,7 +51,7 @@ def insecure(look: Look, now: datetime) -> Iterator[Finding]:
                 entry.label,
                 entry.section.where("insecure-skip-tls-verify"),
                 "insecure-skip-tls-verify is true",
-                "whoever sits between here and the server can read and use the credentials",
+                "anyone on the network path to the server can read and use the credentials",
                 kubectl(
                     entry.file,
                     "set-cluster",
@@ -67,7 +67,7 @@ def insecure(look: Look, now: datetime) -> Iterator[Finding]:
                 Severity.WARNING,
                 entry.label,
                 entry.section.where("server"),
-                "the server is reached without TLS",
-                "everything can be read on the way, and no credentials are sent",
+                "the server URL has no TLS",
+                "all traffic can be read on the network, and no credentials are sent",
                 kubectl(entry.file, "set-cluster", entry.name, "--server=https://HOST:PORT"),
             )

@@ -42,7 +42,9 @@ def _ending(entry: Entry[Any], validity: Validity, now: datetime) -> Iterator[Fi
         entry.label,
         entry.section.where(validity.field),
         f"{validity.what} {'expired' if expired else 'expires'} {date}",
-        "the server refuses it" if expired else f"{left.days} days are left to renew it",
+        "the server refuses these credentials"
+        if expired
+        else f"{left.days} days are left to renew the credentials",
         "kvestigate kubeconfig verify",
     )
 
@@ -57,7 +59,7 @@ def mismatched(look: Look, now: datetime) -> Iterator[Finding]:
                 entry.label,
                 entry.section.where(field),
                 "the client key is not that of the client certificate",
-                "no connection can be made with them",
+                "connections with this pair fail",
             )
 
 
@@ -72,7 +74,7 @@ def plugins(look: Look, now: datetime) -> Iterator[Finding]:
                 entry.label,
                 entry.section.where("exec", "command"),
                 f"the credential plugin {plugin.command} is not found",
-                hint[0] if hint else "without it this user cannot log in",
+                hint[0] if hint else "this user cannot log in without the plugin",
                 shlex.join(("command", "-v", plugin.command)),
             )
 
@@ -87,7 +89,7 @@ def providers(look: Look, now: datetime) -> Iterator[Finding]:
                 entry.label,
                 entry.section.where("auth-provider", "name"),
                 f'auth-provider "{provider.name}" is no longer supported by Kubernetes',
-                "this user cannot log in; a credential plugin takes its place",
+                "this user cannot log in; use a credential plugin instead",
             )
 
 
@@ -99,7 +101,7 @@ def passwords(look: Look, now: datetime) -> Iterator[Finding]:
                 Severity.WARNING,
                 entry.label,
                 entry.section.where("password"),
-                "it logs in with a password",
+                "the user logs in with a password",
                 "Kubernetes has not accepted passwords since 1.19",
                 kubectl(entry.file, "delete-user", entry.name),
             )

@@ -51,8 +51,8 @@ def look(paths: Iterable[Path], environ: Mapping[str, str]) -> Look:
     if not files:
         names = ", ".join(map(str, wanted)) or "none is configured"
         raise ConfigError(
-            f"there is no kubeconfig file to look at: {names}",
-            hint="name one, or give --kubeconfig PATH",
+            f"no kubeconfig file exists: {names}",
+            hint="give --kubeconfig PATH",
         )
     referenced = sorted(set(_referenced(entries)))
     secret = sorted({*map(str, files), *_secret_files(entries)})

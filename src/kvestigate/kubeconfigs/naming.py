@@ -56,7 +56,7 @@ def repeated_keys(look: Look, now: datetime) -> Iterator[Finding]:
                 top.document.file,
                 f"{top.document.file}:{line}",
                 evidence,
-                "the last one counts, which may not be the one you see",
+                "the last value counts, which may not be the one you see",
             )
 
 
@@ -71,7 +71,7 @@ def dangling_current(look: Look, now: datetime) -> Iterator[Finding]:
                 "current-context",
                 where,
                 f'there is no context "{name}"{_near(name, contexts)}',
-                "commands without --context do not know what to talk to",
+                "commands without --context have no cluster to connect to",
                 kubectl(file, "use-context", _nearest(name, contexts)) if contexts else "",
             )
 
@@ -84,7 +84,7 @@ def dangling(look: Look, now: datetime) -> Iterator[Finding]:
         if value is None:
             continue
         if not value.cluster:
-            yield _leads_nowhere(look, context, "cluster", "it names no cluster")
+            yield _leads_nowhere(look, context, "cluster", "the context names no cluster")
         elif value.cluster not in clusters:
             said = f'there is no cluster "{value.cluster}"{_near(value.cluster, clusters)}'
             yield _leads_nowhere(look, context, "cluster", said)
@@ -129,8 +129,8 @@ def unused(look: Look, now: datetime) -> Iterator[Finding]:
                     Severity.INFO,
                     entry.label,
                     entry.section.where(),
-                    "no context uses it",
-                    "what nobody uses is forgotten, credentials included",
+                    "no context uses this entry",
+                    "unused entries are forgotten, and their credentials stay valid",
                     kubectl(entry.file, f"delete-{word}", entry.name),
                 )
 
@@ -162,5 +162,5 @@ def _strangers(section: Section, known: frozenset[str], subject: str) -> Iterato
             subject,
             section.where(name),
             f'there is no field "{name}"' + (f", but {near[0]}" if near else ""),
-            "it is ignored, so it does not do what it was written for",
+            "the field is ignored and has no effect",
         )

@@ -48,7 +48,7 @@ def _contexts(found: Analysis) -> Table:
 
 def _findings(findings: Sequence[Finding]) -> list[Block]:
     if not findings:
-        return [text("nothing is wrong with it", Tone.GOOD)]
+        return [text("no problems found", Tone.GOOD)]
     counts = tally(it.severity for it in findings)
     blocks: list[Block] = [text(counts, Tone.STRONG)]
     for it in findings:
@@ -116,7 +116,7 @@ def _clock(it: Check) -> str | Cell:
 
 def difference_blocks(found: Difference) -> Sequence[Block]:
     if not found:
-        return [text("they say the same", Tone.GOOD)]
+        return [text("no differences", Tone.GOOD)]
     columns = (
         Column("entry"),
         Column("change"),
@@ -146,12 +146,12 @@ def _rows(it: EntryChange) -> list[list[str | Cell]]:
 
 def conversion_blocks(found: Conversion) -> Sequence[Block]:
     if not found.outputs:
-        return [text("there is nothing to change")]
+        return [text("nothing to change")]
     blocks: list[Block] = list(difference_blocks(found.difference)) if found.difference else []
     blocks += [text(f"note: {note}", Tone.WARN) for note in found.notes]
     rows: list[list[str | Cell]] = [[it.path, it.backup or "-"] for it in found.outputs]
     heading = "written" if found.applied else "would be written"
-    blocks.append(Table((Column(heading), Column("the old one is kept as")), rows))
+    blocks.append(Table((Column(heading), Column("the old file is kept as")), rows))
     if not found.applied:
-        blocks.append(text("nothing was written; --apply writes it", Tone.DIM))
+        blocks.append(text("nothing was written; --apply writes the files", Tone.DIM))
     return blocks

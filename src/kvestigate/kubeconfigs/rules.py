@@ -29,7 +29,7 @@ def unreadable(look: Look, now: datetime) -> Iterator[Finding]:
             problem.subject,
             where,
             said.removeprefix(f"{problem.subject}: "),
-            problem.error.hint or "kubectl and every other client refuse it",
+            problem.error.hint or "kubectl and every other client refuse the entry",
         )
 
 

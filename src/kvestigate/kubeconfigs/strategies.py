@@ -49,8 +49,8 @@ class Request:
         if len(self.given) != 1:
             names = ", ".join(str(it.path) for it in self.given)
             raise UsageError(
-                f"this converts one file, and there are {len(self.given)}: {names}",
-                hint="name one, or put them together first: kvestigate kubeconfig convert merge",
+                f"this strategy converts one file, not {len(self.given)}: {names}",
+                hint="name one file, or merge them first: kvestigate kubeconfig convert merge",
             )
         return self.given[0]
 
@@ -80,7 +80,7 @@ def inline(request: Request) -> Made:
                 body[DATA[name]] = base64.b64encode(content).decode()
             else:
                 body["token"] = content.decode(errors="replace").strip()
-                notes.append(f"{path} may be renewed by others; the copy of it will not be")
+                notes.append(f"{path} may be renewed by other programs; the copy will not be")
     return Made({"": config}, notes=tuple(notes))
 
 
@@ -151,7 +151,7 @@ def rename(request: Request) -> Made:
     """A context, cluster or user gets another name, wherever it is spoken of."""
     given, kind = request.one, request.kind
     if not request.new_name:
-        raise UsageError("nothing says what the new name is", hint="give --to NAME")
+        raise UsageError("the new name is missing", hint="give --to NAME")
     old = request.name or (_current(given) if kind == "context" else "")
     config = copy.deepcopy(given.config)
     entries = {str(it["name"]): it for it in config.get(f"{kind}s") or ()}
@@ -162,7 +162,7 @@ def rename(request: Request) -> Made:
         )
     if request.new_name in entries:
         raise UsageError(
-            f'{given.path}: there is a {kind} "{request.new_name}" already',
+            f'{given.path}: a {kind} "{request.new_name}" already exists',
             hint="choose another name",
         )
     _give_name(config, kind, entries[old], request.new_name)
@@ -220,7 +220,7 @@ def split(request: Request) -> Made:
         file = _free(f"{_safe(name)}.yaml", configs)
         configs[file] = _absolute(given.path, _minified(given, name))
     if not configs:
-        raise UsageError(f"{given.path}: it has no contexts to split")
+        raise UsageError(f"{given.path}: there are no contexts to split")
     return Made(configs)
 
 

@@ -121,7 +121,7 @@ async def verify(
 
 def _meant(name: str, contexts: Iterable[str]) -> str:
     if Path(name).is_file():
-        return f"that is a file: `kvestigate --kubeconfig {name} kubeconfig verify`"
+        return f"{name} is a file: `kvestigate --kubeconfig {name} kubeconfig verify`"
     return alternatives(name, contexts, "contexts")
 
 
@@ -187,7 +187,9 @@ def _version(body: bytes) -> str:
     try:
         return str(msgspec.json.decode(body)["gitVersion"])
     except (msgspec.DecodeError, KeyError, TypeError) as odd:
-        raise stranger("the answer to GET /version is not that of an API server") from odd
+        raise stranger(
+            "the answer to GET /version does not come from a Kubernetes API server"
+        ) from odd
 
 
 def _skew(date: str | None, sent: datetime, seconds: float) -> float | None:

@@ -118,7 +118,7 @@ async def _carried_out(
 
 OPERATION = Operation(
     name="delete",
-    summary="Delete one object, and show what goes with it.",
+    summary="Delete one object, and show the objects that are deleted with it.",
     input=DeleteOptions,
     output=Deletion,
     effect=Effect.DESTROY,

@@ -90,10 +90,10 @@ def _check_namespaces(manifests: Iterable[Manifest], wanted: str) -> None:
     for it in manifests:
         if wanted and it.namespace and it.namespace != wanted:
             raise InputError(
-                f"{it.kind} {it.name!r} is for namespace {it.namespace!r}, "
-                f"and --namespace says {wanted!r}",
+                f"{it.kind} {it.name!r} has namespace {it.namespace!r}, "
+                f"but --namespace is {wanted!r}",
                 where=it.where,
-                hint="leave out --namespace, or metadata.namespace in the manifest",
+                hint="omit --namespace, or metadata.namespace in the manifest",
             )
 
 
@@ -158,9 +158,9 @@ class _Run:
             return await self._previewed(manifest, resource)
         except NotFound as missing:
             if self._types.is_defined(manifest) and unserved(missing):
-                reason = "its type is not there yet, so the server could not check it"
+                reason = "not checked by the server: the type does not exist yet"
             elif self._namespace(manifest, resource) in self._new_namespaces:
-                reason = "its namespace is not there yet, so the server could not check it"
+                reason = "not checked by the server: the namespace does not exist yet"
             else:
                 raise
             return self._result(manifest, resource, Outcome.CREATED, reason=reason)
@@ -179,8 +179,8 @@ class _Run:
                 await until(self._api, resource, manifest.name, "", is_established)
         except TimeoutError:
             raise KvestigateError(
-                f"it was applied, but not established within {self._options.timeout:g} s",
-                hint=f"kvestigate describe crd {manifest.name} shows why",
+                f"applied, but not established within {self._options.timeout:g} s",
+                hint=f"kvestigate describe crd {manifest.name} shows the reason",
             ) from None
 
     async def _once_served(self, manifest: Manifest, resource: Resource) -> Result:
@@ -282,7 +282,7 @@ def _manager(message: str) -> str:
 
 OPERATION = Operation(
     name="deploy",
-    summary="Apply manifests in the order they need, and show what changes.",
+    summary="Apply manifests in the required order, and show the changes.",
     input=DeployOptions,
     output=Deployment,
     effect=Effect.WRITE,

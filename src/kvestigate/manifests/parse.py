@@ -14,7 +14,7 @@ def parse(sources: Iterable[Source]) -> tuple[Manifest, ...]:
     """All objects, lists opened. InputError says which document is no manifest, and why."""
     found = tuple(_manifest(it) for source in sources for it in flattened(_documents(source)))
     if not found:
-        raise InputError("there is no object in what was given", hint="check the files")
+        raise InputError("the input has no objects", hint="check the files")
     _unique(found)
     return found
 
@@ -51,9 +51,9 @@ def _check_metadata(body: dict[str, Any], where: str) -> None:
     name, namespace = metadata.get("name"), metadata.get("namespace")
     if not name and metadata.get("generateName"):
         raise InputError(
-            f"the {body['kind']} has generateName, and what is applied needs a name",
+            f"the {body['kind']} has generateName, but applied objects need a name",
             where=where,
-            hint="give it metadata.name, or create it with: kubectl create -f FILE",
+            hint="set metadata.name, or run: kubectl create -f FILE",
         )
     if not isinstance(name, str) or not name:
         raise InputError(f"the {body['kind']} has no metadata.name", where=where)
@@ -67,7 +67,7 @@ def _check_secret(manifest: Manifest) -> None:
         values = manifest.body.get(field)
         if values is not None and not isinstance(values, dict):
             raise InputError(
-                f"{field} of Secret {manifest.name!r} is no mapping", where=manifest.where
+                f"{field} of Secret {manifest.name!r} is not a mapping", where=manifest.where
             )
         for key, value in (values or {}).items():
             if value is not None and not isinstance(value, str):
@@ -84,7 +84,7 @@ def _unique(manifests: Iterable[Manifest]) -> None:
         first = seen.setdefault((it.group, it.kind, it.namespace, it.name), it)
         if first is not it:
             raise InputError(
-                f"{it.kind} {it.name!r} is already given at {first.where}",
+                f"{it.kind} {it.name!r} is also at {first.where}",
                 where=it.where,
-                hint="remove one of the two: the last to be applied would win",
+                hint="remove one of the two: the last one applied would win",
             )

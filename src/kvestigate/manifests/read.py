@@ -33,11 +33,11 @@ def _sources(path: str, recursive: bool) -> Iterator[Source]:
         return
     files = sorted(_in(place, recursive))
     if not files:
-        deeper = "" if recursive else "; --recursive looks further down"
+        deeper = "" if recursive else "; --recursive also reads subdirectories"
         raise InputError(
             "there are no manifests in this directory",
             where=path,
-            hint=f"files count whose names end in {', '.join(_ENDINGS)}{deeper}",
+            hint=f"manifests are files that end in {', '.join(_ENDINGS)}{deeper}",
         )
     for file in files:
         yield _file(file)

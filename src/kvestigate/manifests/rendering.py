@@ -47,7 +47,7 @@ def deployment_blocks(found: Deployment) -> Sequence[Block]:
 def _heading(found: Deployment) -> str:
     if not found.applied and found.failed:
         bad = sum(not it.outcome.good for it in found.objects)
-        return f"nothing is applied while {bad} of {len(found.objects)} objects would fail"
+        return f"nothing was applied: {bad} of {len(found.objects)} objects would fail"
     counts = [
         f"{count} {outcome.value if found.applied else _WOULD.get(outcome, outcome.value)}"
         for outcome in Outcome
@@ -93,7 +93,10 @@ def _conflicts(contested: Sequence[Result]) -> list[Block]:
         for conflict in it.conflicts
     ]
     return [
-        text("Conflicts: others own these fields, --force-conflicts takes them over", Tone.STRONG),
+        text(
+            "Conflicts: other managers own these fields; --force-conflicts takes them over",
+            Tone.STRONG,
+        ),
         Table((Column("object"), Column("field"), Column("owner")), rows),
     ]
 
@@ -104,15 +107,15 @@ def deletion_blocks(found: Deletion) -> Sequence[Block]:
     blocks: list[Block] = [_verdict(found, what), *_with_it(found.with_it, found.propagation)]
     if found.finalizers:
         names = ", ".join(found.finalizers)
-        blocks.append(text(f"it goes when these finalizers are done: {names}", Tone.WARN))
+        blocks.append(text(f"waits for these finalizers: {names}", Tone.WARN))
     return blocks
 
 
 def _verdict(found: Deletion, what: str) -> Block:
     if found.outcome == GONE:
-        return text(f"{what} is gone", Tone.GOOD)
+        return text(f"{what} was deleted", Tone.GOOD)
     if found.outcome == LEAVING:
-        return text(f"{what} is being deleted, and not gone yet", Tone.WARN)
+        return text(f"{what} is being deleted, but still exists", Tone.WARN)
     return text(f"would delete {what}")
 
 
@@ -124,5 +127,5 @@ def _with_it(found: Dependents, propagation: Propagation) -> list[Block]:
         blocks.append(Table((Column(verb), Column("objects", number=True)), rows))
     if found.unseen:
         names = ", ".join(found.unseen)
-        blocks.append(text(f"not all could be looked at: {names}", Tone.WARN))
+        blocks.append(text(f"not checked: {names}", Tone.WARN))
     return blocks

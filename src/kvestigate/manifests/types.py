@@ -67,7 +67,7 @@ def _unknown(manifest: Manifest, registry: Registry) -> InputError:
     elif near:
         hint = f"did you mean kind {near[0]}?"
     else:
-        hint = "deploy its CustomResourceDefinition first, or together with it"
+        hint = "deploy the CustomResourceDefinition first, or in the same command"
     return InputError(
         f"the server has no kind {manifest.kind!r} in {manifest.api_version}",
         where=manifest.where,

@@ -63,11 +63,11 @@ class NatsSink:
             for start in range(0, len(lines), _IN_FLIGHT):
                 await self._publish(jetstream, lines[start : start + _IN_FLIGHT])
         except MaxPayloadError as error:
-            raise Rejected(f"an event is larger than the server takes: {error}") from error
+            raise Rejected(f"an event is larger than the server accepts: {error}") from error
         except NoStreamResponseError as error:
             raise Unavailable(
-                f"no stream of {self._url} takes the subject {self._subject}",
-                hint="create one, or name one to be made with --nats-stream",
+                f"no stream of {self._url} accepts the subject {self._subject}",
+                hint="create a stream, or let --nats-stream create one",
             ) from error
         except (Error, OSError, TimeoutError) as error:
             await self.aclose()

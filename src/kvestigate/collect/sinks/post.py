@@ -42,7 +42,7 @@ class PostSink:
             endpoint = parse_endpoint(url)
         except ValueError as error:
             raise errors.InputError(
-                f"not usable: {error}", where="--post", hint="write it as http://HOST:PORT/PATH"
+                f"not a URL: {error}", where="--post", hint="write http://HOST:PORT/PATH"
             ) from None
         parts = urlsplit(url if "://" in url else f"http://{url}")
         self._path = parts.path or "/"
@@ -77,9 +77,9 @@ class PostSink:
             raise Unavailable(error.message) from error
         status = incoming.status
         if status in _LATER or status >= 500:
-            raise Unavailable(f"the answer was {status}")
+            raise Unavailable(f"the server answered {status}")
         if not 200 <= status < 300:
-            raise Rejected(f"the answer was {status}")
+            raise Rejected(f"the server answered {status}")
 
     async def aclose(self) -> None:
         await self._client.aclose()

@@ -85,7 +85,7 @@ async def enter(api: Api, user: User, task_id: str, record: Record, quota: Quota
             continue
         return
     raise TooManyRequests(
-        "too many submissions of yours at once", hint="submit again in a few seconds"
+        "too many submissions of this user at the same time", hint="submit again in a few seconds"
     )
 
 

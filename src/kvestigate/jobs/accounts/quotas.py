@@ -111,11 +111,11 @@ def check(quota: Quota, used: Usage, wanted: Usage) -> None:
         if name == "CPUs":
             have, more, most = (_Cpus(amount) for amount in (have, more, most))
         raise Forbidden(
-            f"quota exceeded: your tasks have {have} {name}, this one asks for {more}, "
-            f"and {most} are allowed",
+            f"quota exceeded: your tasks use {have} {name}, this task requests {more}, "
+            f"and the limit is {most}",
             hint="wait until tasks end, or stop some: `k8s-cli jobs queue`"
             if int(more) <= int(most)
-            else f"no task may have more than {most} {name}: ask for less",
+            else f"no task can have more than {most} {name}: request less",
         )
 
 

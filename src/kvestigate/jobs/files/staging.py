@@ -77,7 +77,8 @@ async def adopt(api: Api, user: User, files: Files, owner: Mapping[str, Any]) ->
             )
         except NotFound:
             raise Conflict(
-                "the uploaded files are not there, or not any more", hint="submit the task again"
+                "the uploaded files do not exist in the cluster, or were removed",
+                hint="submit the task again",
             ) from None
 
 

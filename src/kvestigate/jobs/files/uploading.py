@@ -156,7 +156,7 @@ class _Sending:
                 feeding.cancel()
                 await asyncio.wait({feeding})
         said = complaint.decode(errors="replace").strip() or f"exit code {session.exit_code}"
-        raise KvestigateError(f"node-{self._node} could not take the files: {said}")
+        raise KvestigateError(f"node-{self._node} could not store the files: {said}")
 
     async def _feed(self, session: Session, there: set[str]) -> None:
         for index in range(self._archive.count):
@@ -169,7 +169,7 @@ class _Sending:
         await session.write(f"{DONE}\n".encode())
 
     def _why(self) -> str:
-        return f"`k8s-cli jobs why {self._task_id}` says why"
+        return f"`k8s-cli jobs why {self._task_id}` shows the reason"
 
 
 async def _lines(session: Session, complaint: bytearray) -> AsyncGenerator[str, None]:

@@ -43,7 +43,7 @@ class Remote(Launcher):
             port = 0
         if parts.scheme not in ("http", "https") or not parts.hostname or not port:
             raise errors.ConfigError(
-                f"K8S_CLI_API_URL: {url!r} is no URL of a server",
+                f"K8S_CLI_API_URL: {url!r} is not the URL of a server",
                 hint="write http://localhost:8000, or unset it to work without a server",
             )
         self._url = url
@@ -83,8 +83,8 @@ class Remote(Launcher):
             return msgspec.json.decode(answer, type=call.answer)
         except msgspec.DecodeError as error:
             raise errors.ConnectionFailed(
-                f"{self._url} answered {call.method} {path} with something else: {error}",
-                hint="K8S_CLI_API_URL should be that of a `k8s-cli serve`",
+                f"{self._url} answered {call.method} {path} with an unexpected body: {error}",
+                hint="set K8S_CLI_API_URL to the URL that `k8s-cli serve` printed",
             ) from error
 
     async def watch(self, task_id: str) -> AsyncGenerator[answers.TaskView, None]:

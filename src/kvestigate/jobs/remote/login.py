@@ -27,7 +27,7 @@ def log_in(environ: Mapping[str, str], name: str, token: str = "") -> User:
     """Be `name`, with `token` or, without one, with none."""
     user = User(name)
     if any(character.isspace() or not character.isprintable() for character in token):
-        raise InputError("the token has characters that no token has")
+        raise InputError("the token contains spaces or characters that cannot be printed")
     _write(login_file(environ), f"{user.name}\n")
     if token:
         _write(token_file(environ), f"{token}\n")
@@ -44,7 +44,7 @@ def log_out(environ: Mapping[str, str]) -> None:
 def logged_in(environ: Mapping[str, str]) -> User:
     name = _read(login_file(environ))
     if not name:
-        raise UsageError("nobody is logged in", hint=_WAY_IN)
+        raise UsageError("no user is logged in", hint=_WAY_IN)
     return User(name)
 
 
@@ -55,7 +55,7 @@ def owner(environ: Mapping[str, str]) -> User:
     try:
         return User(getpass.getuser())
     except (KeyError, OSError):  # a uid that has no name
-        raise UsageError("nobody is logged in", hint=_WAY_IN) from None
+        raise UsageError("no user is logged in", hint=_WAY_IN) from None
 
 
 def stored_token(environ: Mapping[str, str]) -> str:
@@ -78,7 +78,7 @@ def _read(path: Path) -> str:
             f"cannot be read: {error.strerror}", where=str(path), hint=_HINT
         ) from error
     except UnicodeDecodeError as error:
-        raise InputError("is no text in UTF-8", where=str(path), hint=_HINT) from error
+        raise InputError("is not UTF-8 text", where=str(path), hint=_HINT) from error
 
 
 def _write(path: Path, content: str) -> None:

@@ -37,28 +37,34 @@ _INSUFFICIENT = re.compile(r"Insufficient (\S+?)[,.]?(?:\s|$)")
 _SCHEDULING: tuple[tuple[re.Pattern[str], str], ...] = (
     (
         re.compile(r"didn't match Pod's node affinity|didn't match .*node selector"),
-        "no node has what resources.accelerators, instance_type or use_spot ask for",
+        "no node matches resources.accelerators, instance_type or use_spot",
     ),
-    (re.compile(r"untolerated taint"), "the remaining nodes are kept for other work by taints"),
+    (
+        re.compile(r"untolerated taint"),
+        "the remaining nodes have taints that the task does not tolerate",
+    ),
     (
         re.compile(r"PersistentVolume|persistentvolumeclaim"),
         "a volume is not ready or is on another node: `k8s-cli volumes list --details`",
     ),
-    (re.compile(r"unschedulable"), "a node is cordoned: `kubectl uncordon NODE` opens it again"),
+    (
+        re.compile(r"unschedulable"),
+        "a node is cordoned: `kubectl uncordon NODE` makes it schedulable again",
+    ),
 )
 _UNKNOWN: Mapping[str, int] = {}
 _WAITING = {
     "ErrImagePull": "check resources.image_id: the node cannot pull that image",
     "ImagePullBackOff": "check resources.image_id: the node cannot pull that image",
-    "InvalidImageName": "check resources.image_id: that is no name of an image",
-    "CreateContainerConfigError": "something that the container refers to is not there",
+    "InvalidImageName": "check resources.image_id: it is not a valid image name",
+    "CreateContainerConfigError": "a Secret or ConfigMap of the container does not exist",
     "UnexpectedAdmissionError": "the node refused the pod: submit the task again",
 }
 _EXITS = {
     126: "the command cannot be executed: is it a program, and may it be run?",
     127: "a command was not found: is it in the image, or installed by `setup`?",
-    137: "the program was killed: ask for more resources.memory",
-    143: "the program was told to stop",
+    137: "the program was killed (SIGKILL): request more resources.memory",
+    143: "the program was stopped (SIGTERM)",
 }
 
 
@@ -113,12 +119,12 @@ def _container(state: ContainerState) -> Iterable[tuple[str, str]]:
     if ended is not None and ended.exit_code:
         said = f": {ended.message}" if ended.message else ""
         if ended.reason == "OOMKilled":
-            yield "it used more memory than it asked for", "ask for more resources.memory"
+            yield "the container used more memory than its limit", "request more resources.memory"
         else:
             reason = f" ({ended.reason})" if ended.reason not in ("", "Error") else ""
             yield (
-                f"it ended with exit code {ended.exit_code}{reason}{said}",
-                _EXITS.get(ended.exit_code, "its log says more: `k8s-cli jobs logs TASK`"),
+                f"the container ended with exit code {ended.exit_code}{reason}{said}",
+                _EXITS.get(ended.exit_code, "read the log: `k8s-cli jobs logs TASK`"),
             )
 
 
@@ -127,9 +133,9 @@ def _scheduling(message: str, pod: Pod, largest: Mapping[str, int]) -> str:
         resource = short.group(1)
         most = largest.get(resource)
         if most is not None and requests_of(pod.spec).get(resource, 0) > most:
-            return f"ask for less {resource}: no node has more than {_amount(resource, most)}"
+            return f"request less {resource}: no node has more than {_amount(resource, most)}"
         others = "`k8s-cli jobs list --all-users`"
-        return f"ask for less {resource}, or wait until other tasks end: {others}"
+        return f"request less {resource}, or wait until other tasks end: {others}"
     for pattern, way_out in _SCHEDULING:
         if pattern.search(message):
             return way_out
@@ -152,9 +158,9 @@ def _podless(job: TaskJob, events: Sequence[Event]) -> Iterable[str]:
             return
     refused = _said_of(job.metadata.name, events, "FailedCreate")
     if refused:
-        yield f"its pod was refused: {refused}"
+        yield f"the pod was refused: {refused}"
     elif not job.status.succeeded:
-        yield "its pod has not been created yet"
+        yield "the pod has not been created yet"
 
 
 def _claim(claim: PersistentVolumeClaim, events: Sequence[Event]) -> str:
@@ -175,8 +181,8 @@ def _said_of(name: str, events: Sequence[Event], reason: str = "") -> str:
 
 def _nothing_wrong(state: State) -> str:
     return {
-        State.PENDING: "it is about to start",
-        State.RUNNING: "it runs; nothing is wrong",
-        State.COMPLETED: "it is done; nothing was wrong",
-        State.FAILED: "it failed, and what would say why has been cleaned up",
+        State.PENDING: "the task is about to start",
+        State.RUNNING: "the task runs; no problems found",
+        State.COMPLETED: "the task completed; no problems found",
+        State.FAILED: "the task failed; the reason is unknown, since its pods were removed",
     }[state]

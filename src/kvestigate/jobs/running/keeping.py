@@ -158,7 +158,7 @@ async def _reason(api: Api, job: TaskJob) -> str:
     for condition in job.status.conditions:
         if condition.type in ("Failed", "FailureTarget") and condition.status == "True":
             return f"{condition.reason}: {condition.message}".strip(": ")
-    return "it failed"
+    return "the job failed without a reason"
 
 
 async def _gathering_since(api: Api, jobs: Sequence[TaskJob]) -> datetime | None:

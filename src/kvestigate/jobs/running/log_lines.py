@@ -53,7 +53,7 @@ async def task_lines(
     if request.node is not None:
         if request.node not in wanted:
             raise NotFound(
-                f"the task has no node {request.node}", hint=f"its nodes: 0 to {max(wanted)}"
+                f"the task has no node {request.node}", hint=f"the nodes are 0 to {max(wanted)}"
             )
         wanted = {request.node: wanted[request.node]}
     queue: asyncio.Queue[bytes | None] = asyncio.Queue(_AHEAD)
@@ -148,7 +148,7 @@ class _Reader:
             nodes = ", ".join(f"node-{index}" for index in sorted(self._waiting))
             raise DeadlineExceeded(
                 f"{nodes} did not start within {START_SECONDS:g} s",
-                hint=f"`k8s-cli jobs why {task_id}` says why",
+                hint=f"`k8s-cli jobs why {task_id}` shows the reason",
             ) from None
 
     def _consider(self, pod: Pod) -> None:

@@ -70,8 +70,8 @@ async def _running(api: Api, task_id: str, node: int) -> str:
     for pod in found.items:
         if any(each.state.running is not None for each in pod.status.container_statuses):
             return pod.metadata.name
-    why = f"`k8s-cli jobs why {task_id}` says why"
+    why = f"`k8s-cli jobs why {task_id}` shows the reason"
     if found.items:
         phase = found.items[0].status.phase
         raise Conflict(f"node-{node} of task {task_id} is {phase}, not running", hint=why)
-    raise NotFound(f"Task {task_id} has no node {node} that runs", hint=why)
+    raise NotFound(f"Task {task_id} has no running node {node}", hint=why)

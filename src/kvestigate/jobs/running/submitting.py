@@ -37,7 +37,7 @@ async def prepare(
     task = parse_task(document)
     if task.uploads and files is None:
         raise InputError(
-            f"{task.uploads[0].where}: its files have not been uploaded",
+            f"{task.uploads[0].where}: the files have not been uploaded",
             hint="`k8s-cli jobs submit` uploads them; over HTTP, PUT their pieces to /files first",
         )
     nodes: list[Mapping[str, str]] = []
@@ -141,7 +141,7 @@ async def _check_queue(api: Api, queue: str) -> None:
     names = sorted(each.metadata.name for each in found.items)
     if queue not in names:
         raise InputError(
-            f"there is no LocalQueue {queue!r} in namespace {api.namespace}",
+            f"namespace {api.namespace} has no LocalQueue {queue!r}",
             where=where,
-            hint=f"there are: {', '.join(names)}" if names else "there is none at all",
+            hint=f"there are: {', '.join(names)}" if names else "the namespace has no LocalQueue",
         )

@@ -210,7 +210,7 @@ async def _limit_body(
 ) -> Response:
     length = request.headers.get("content-length", "0")
     if "transfer-encoding" in request.headers:
-        return _detail(411, "the length of the request must be given")
+        return _detail(411, "the request needs a Content-Length header")
     if not length.isdecimal() or int(length[:12]) > _LARGEST:
         return _detail(413, f"the request is larger than {_LARGEST} bytes")
     return await proceed(request)

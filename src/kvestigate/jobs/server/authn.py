@@ -50,7 +50,7 @@ class Header:
     async def caller(self, headers: HeaderValues) -> Caller:
         names = headers("x-user")
         if len(names) != 1:
-            raise Unauthorized("the header X-User must say once who you are")
+            raise Unauthorized("exactly one X-User header with your user name is required")
         try:
             user = User(unquote(names[0], errors="strict"))
         except (UsageError, UnicodeDecodeError) as error:
@@ -86,7 +86,7 @@ class Bearer:
     async def _issued(self, token: str) -> Caller:
         oidc = self._settings.oidc
         if oidc is None or self._keys is None or token.count(".") != 2:
-            raise Unauthorized("nobody has this bearer token", hint=_WAY_IN)
+            raise Unauthorized("the bearer token is unknown", hint=_WAY_IN)
         keys = await self._keys.with_id(key_id(token))
         claims = verify(token, keys, Expected(oidc.issuer, oidc.audience), self._now())
         return _claimed(oidc, claims)
@@ -109,8 +109,10 @@ def _claimed(oidc: Oidc, claims: Mapping[str, Any]) -> Caller:
 
 def _bearer(values: Sequence[str]) -> str:
     if len(values) != 1:
-        raise Unauthorized("one header Authorization with a bearer token is needed", hint=_WAY_IN)
+        raise Unauthorized(
+            "exactly one Authorization header with a bearer token is required", hint=_WAY_IN
+        )
     scheme, _, token = values[0].partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
-        raise Unauthorized("the header Authorization holds no bearer token", hint=_WAY_IN)
+        raise Unauthorized("the Authorization header has no bearer token", hint=_WAY_IN)
     return token.strip()

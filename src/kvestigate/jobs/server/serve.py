@@ -28,7 +28,7 @@ def bound(host: str, port: int, settings: Settings | None = None) -> socket.sock
         loopback = False
     if not loopback and not (settings is not None and settings.proves_users):
         raise UsageError(
-            f"--host: {host} can be reached from elsewhere, and X-User proves nothing",
+            f"--host: {host} is reachable from other machines, and X-User is not authenticated",
             hint="give --config a file with tokens or oidc, or serve on 127.0.0.1",
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -92,6 +92,6 @@ def read_settings(document: Any) -> Settings:
     tokens: dict[str, Caller] = {}
     for index, token in enumerate(file.tokens):
         if token.sha256 in tokens:
-            raise InputError("is there twice", where=f"tokens[{index}].sha256")
+            raise InputError("the same token is listed twice", where=f"tokens[{index}].sha256")
         tokens[token.sha256] = Caller(User(token.user), token.role)
     return Settings(tokens, file.oidc, file.admins, file.quotas)

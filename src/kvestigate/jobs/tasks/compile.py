@@ -88,7 +88,9 @@ def compile_companions(submission: Submission) -> list[Manifest]:
 def _metadata(submission: Submission, name: str, **extra: str) -> Manifest:
     reserved = labels.RESERVED & submission.placement.resources.labels.keys()
     if reserved:
-        raise InputError(f"resources.labels.{min(reserved)}: this label is not yours to set")
+        raise InputError(
+            f"resources.labels.{min(reserved)}: this label is reserved for the launcher"
+        )
     own = labels.of_task(submission.user, submission.task_id, submission.name)
     return {
         "name": name,

@@ -119,7 +119,9 @@ def _candidates(value: Any, path: str) -> tuple[Mapping[str, Any], ...]:
     for index, candidate in enumerate(value):
         where = f"{path}[{index}]"
         if nested := {"any_of", "ordered"} & mapping(candidate, where).keys():
-            raise InputError("candidates have no candidates", where=f"{where}.{nested.pop()}")
+            raise InputError(
+                "a candidate cannot have candidates of its own", where=f"{where}.{nested.pop()}"
+            )
     return tuple(mapping(candidate, path) for candidate in value)
 
 

@@ -45,7 +45,7 @@ class Files:
 
 def check_digest(text: str) -> str:
     if not _DIGEST.fullmatch(text):
-        raise InputError(f"files: {text[:80]!r} is no SHA-256")
+        raise InputError(f"files: {text[:80]!r} is not a SHA-256 digest")
     return text
 
 
@@ -60,7 +60,7 @@ def check_piece(digest: str, content: bytes) -> None:
     if len(content) > LARGEST_PIECE:
         raise InputError(f"files: a piece has at most {LARGEST_PIECE} bytes")
     if hashlib.sha256(content).hexdigest() != digest:
-        raise InputError("files: the piece is not what its SHA-256 says", hint="send it again")
+        raise InputError("files: the piece does not match its SHA-256", hint="send it again")
 
 
 def files_of(digest: str, pieces: Sequence[str]) -> Files | None:

@@ -64,7 +64,7 @@ def place(task: Task, nodes: Sequence[Labels]) -> Placement:
     if len(refusals) == 1:
         raise refusals[0]
     raise InputError(
-        "resources: no choice fits this cluster: "
+        "resources: no candidate fits this cluster: "
         + "; ".join(refusal.message for refusal in refusals),
         hint=refusals[0].hint,
     )
@@ -140,9 +140,7 @@ def _spot(nodes: Sequence[Labels]) -> list[Requirement]:
 
 
 def _available(what: str, values: Sequence[str]) -> str:
-    return (
-        f"{what} here: {', '.join(values)}" if values else f"the nodes are labelled with no {what}"
-    )
+    return f"{what} here: {', '.join(values)}" if values else f"no node has a label for {what}"
 
 
 def _values(key: str, nodes: Sequence[Labels]) -> list[str]:

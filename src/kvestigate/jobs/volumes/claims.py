@@ -32,7 +32,7 @@ async def create(api: Api, user: User, volume: VolumeRequest) -> answers.VolumeC
     _check(request)
     if request.name in {_name(claim) for claim in await _claims(api, user)}:
         raise Conflict(
-            f"there is a volume named {request.name!r} already",
+            f"a volume named {request.name!r} already exists",
             hint="`k8s-cli volumes list` shows it; choose another name or delete it",
         )
     if request.storage_class:
@@ -72,8 +72,10 @@ async def _check_class(api: Api, name: str) -> None:
         return  # who may not look has to know
     if name not in names and all(it.spec.storage_class_name != name for it in volumes):
         raise InputError(
-            f"storage_class: there is no class {name!r}",
-            hint=f"there are: {', '.join(names)}" if names else "the cluster has none",
+            f"storage_class: {name!r} does not exist",
+            hint=f"there are: {', '.join(names)}"
+            if names
+            else "the cluster has no storage classes",
         )
 
 
@@ -108,12 +110,12 @@ async def resize(api: Api, user: User, volume_id: str, size: str) -> answers.Vol
     phase = claim.status.phase or "Pending"
     if phase != "Bound":
         raise Conflict(
-            f"Volume {volume_id} is {phase}: only a volume that is bound can grow",
-            hint="the first task that uses it binds it; or create it anew with the size you want",
+            f"Volume {volume_id} is {phase}: only a Bound volume can be resized",
+            hint="the first task that uses the volume binds it; or create a new volume",
         )
     had = claim.spec.resources.requests.get("storage", "0")
     if wanted <= quantities.parse(had).nanos:
-        raise InputError(f"size: {size!r} is not more than the {had} that it has")
+        raise InputError(f"size: {size!r} is not larger than the current size {had}")
     change = {"spec": {"resources": {"requests": {"storage": size}}}}
     name = claim.metadata.name
     await api.patch(CLAIMS, name, change, namespace=api.namespace, type=bytes)
@@ -139,10 +141,10 @@ async def _literal(api: Api, user: User, name: str, own: Iterable[str]) -> str:
             return name
     near = difflib.get_close_matches(name, list(own), n=1)
     raise InputError(
-        f"volumes: there is no volume {name!r}",
+        f"volumes: volume {name!r} does not exist",
         hint=f"did you mean {near[0]!r}?"
         if near
-        else "`k8s-cli volumes list` shows yours, `k8s-cli volumes create` makes one",
+        else "`k8s-cli volumes list` shows your volumes, `k8s-cli volumes create` creates one",
     )
 
 
@@ -163,14 +165,15 @@ def _status(claim: PersistentVolumeClaim) -> answers.VolumeStatus:
 
 def _check(request: VolumeRequest) -> None:
     if not request.name.strip() or len(request.name) > _LONGEST_NAME:
-        raise InputError(f"name: {request.name!r} is no name of up to {_LONGEST_NAME} characters")
+        raise InputError(f"name: {request.name!r} is not a name of 1 to {_LONGEST_NAME} characters")
     if not request.name.isprintable():
         raise InputError(f"name: {request.name!r} has characters that cannot be printed")
     _size(request.size)
     for mode in request.access_modes:
         if mode not in ACCESS_MODES:
             raise InputError(
-                f"access_modes: {mode!r} is none", hint=f"there are: {', '.join(ACCESS_MODES)}"
+                f"access_modes: {mode!r} is not an access mode",
+                hint=f"there are: {', '.join(ACCESS_MODES)}",
             )
     if not request.access_modes:
         raise InputError("access_modes: at least one is needed", hint="write ReadWriteOnce")
@@ -182,7 +185,7 @@ def _size(text: str) -> int:
     except InputError as error:
         raise InputError(f"size: {error.message}", hint="write 10Gi or 1Ti") from None
     if found <= 0:
-        raise InputError(f"size: {text!r} is not more than nothing", hint="write 10Gi")
+        raise InputError(f"size: {text!r} is not more than 0", hint="write 10Gi")
     return found
 
 
@@ -206,7 +209,7 @@ async def claim_of(api: Api, user: User, volume: str) -> PersistentVolumeClaim:
     near = difflib.get_close_matches(volume, [_name(claim) for claim in own], n=1)
     raise NotFound(
         f"Volume {volume} not found",
-        hint=f"did you mean {near[0]!r}?" if near else "`k8s-cli volumes list` shows yours",
+        hint=f"did you mean {near[0]!r}?" if near else "`k8s-cli volumes list` shows your volumes",
     )
 
 
