@@ -80,14 +80,14 @@ class Checkpoint:
 
     def settle(self, marks: Sequence[Mark]) -> None:
         """Write marks, all or none."""
-        states = [(it.stream, it.uid, *it.state) for it in marks if it.uid and it.state]
-        gone = [(it.stream, it.uid) for it in marks if it.uid and it.state is None]
+        states = [(mark.stream, mark.uid, *mark.state) for mark in marks if mark.uid and mark.state]
+        gone = [(mark.stream, mark.uid) for mark in marks if mark.uid and mark.state is None]
         database = self._database
         database.execute("BEGIN")
         with database:
             database.executemany("INSERT OR REPLACE INTO known VALUES (?, ?, ?, ?, ?)", states)
             database.executemany("DELETE FROM known WHERE stream = ? AND uid = ?", gone)
-            positions = {it.stream: it.position for it in marks if it.position}
+            positions = {mark.stream: mark.position for mark in marks if mark.position}
             database.executemany(
                 "INSERT OR REPLACE INTO positions VALUES (?, ?)", positions.items()
             )

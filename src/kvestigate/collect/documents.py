@@ -102,12 +102,12 @@ def expand(path: str) -> Sequence[str]:
         return [path]
     if Path(path).is_dir():
         below = sorted(Path(path).rglob("*"))
-        files = [str(it) for it in below if it.suffix in SUFFIXES and it.is_file()]
+        files = [str(file) for file in below if file.suffix in SUFFIXES and file.is_file()]
     elif Path(path).exists():
         files = [path]
     else:
-        found = glob.glob(path, recursive=True)  # noqa: PTH207  # a pattern may be absolute
-        files = sorted(it for it in found if Path(it).is_file())
+        matches = glob.glob(path, recursive=True)  # noqa: PTH207  # a pattern may be absolute
+        files = sorted(file for file in matches if Path(file).is_file())
     if not files:
         raise InputError(
             "no manifest file has this name, matches this pattern or is in this directory",

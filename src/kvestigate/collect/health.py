@@ -38,7 +38,9 @@ class Health:
         return 404, "not found; the paths are /healthz, /readyz and /metrics\n"
 
     def _ready(self) -> tuple[int, str]:
-        waiting = [it.source.name for it in self.followers if not it.counts.synced]
+        waiting = [
+            follower.source.name for follower in self.followers if not follower.counts.synced
+        ]
         return (503, f"not yet listed: {', '.join(waiting)}\n") if waiting else (200, "ok\n")
 
     def metrics(self) -> Iterator[str]:
@@ -50,21 +52,27 @@ class Health:
             rows = [(f'sink="{lane.sink.name}"', read(lane)) for lane in self.lanes]
             yield from _metric(name, kind, meaning, rows)
         for name, meaning, count in _OF_FOLLOWERS:
-            totals = [(f'stream="{it.source.name}"', count(it)) for it in self.followers]
+            totals = [
+                (f'stream="{follower.source.name}"', count(follower)) for follower in self.followers
+            ]
             yield from _metric(name, "counter", meaning, totals)
 
 
 _OF_LANES: tuple[tuple[str, str, Callable[[Lane], int]], ...] = (
-    ("sink_sent_total", "Events delivered to the sink.", lambda it: it.sent),
-    ("sink_dropped_total", "Events dropped while the sink failed.", lambda it: it.dropped),
-    ("sink_rejected_total", "Events that the sink rejected.", lambda it: it.rejected),
+    ("sink_sent_total", "Events delivered to the sink.", lambda lane: lane.sent),
+    ("sink_dropped_total", "Events dropped while the sink failed.", lambda lane: lane.dropped),
+    ("sink_rejected_total", "Events that the sink rejected.", lambda lane: lane.rejected),
     ("sink_waiting", "Events that wait for the sink.", len),
-    ("sink_failing", "1 while the sink fails.", lambda it: int(it.failing)),
+    ("sink_failing", "1 while the sink fails.", lambda lane: int(lane.failing)),
 )
 _OF_FOLLOWERS: tuple[tuple[str, str, Callable[[Follower], int]], ...] = (
-    ("relists_total", "Complete lists.", lambda it: it.counts.relists),
-    ("repeats_total", "Repeated events that were suppressed.", lambda it: it.counts.repeats),
-    ("unreadable_total", "Objects that were skipped.", lambda it: it.counts.unreadable),
+    ("relists_total", "Complete lists.", lambda follower: follower.counts.relists),
+    (
+        "repeats_total",
+        "Repeated events that were suppressed.",
+        lambda follower: follower.counts.repeats,
+    ),
+    ("unreadable_total", "Objects that were skipped.", lambda follower: follower.counts.unreadable),
 )
 
 

@@ -69,17 +69,20 @@ def parse_kind_path(text: str) -> WorkloadKind:
 
 def chosen(names: Iterable[str], custom: Iterable[WorkloadKind] = ()) -> tuple[WorkloadKind, ...]:
     """The kinds of these names, then the custom ones; each once."""
-    found: dict[WorkloadKind, None] = {}
+    chosen_kinds: dict[WorkloadKind, None] = {}
     for name in names:
-        kind = next((it for it in BUILT_IN.values() if it.name.lower() == name.lower()), None)
+        kind = next(
+            (known for known in BUILT_IN.values() if known.name.lower() == name.lower()),
+            None,
+        )
         if kind is None:
             raise UsageError(
                 f"--kinds: {name!r} is not a known kind of workload",
                 hint=f"known kinds: {', '.join(BUILT_IN)}; --kind-path adds others",
             )
-        found[kind] = None
-    found.update(dict.fromkeys(custom))
-    return tuple(found)
+        chosen_kinds[kind] = None
+    chosen_kinds.update(dict.fromkeys(custom))
+    return tuple(chosen_kinds)
 
 
 def kind_of(

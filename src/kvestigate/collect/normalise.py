@@ -85,14 +85,18 @@ def template_facts(kind: str, written: tuple[bytes, ...], known: Sidecars) -> Te
     gpus = devices.gpu_amounts(total)
     fraction = _fraction(templates)
     return TemplateFacts(
-        containers=tuple(_container(it) for spec in specs for it in spec.containers),
+        containers=tuple(_container(container) for spec in specs for container in spec.containers),
         init_container_count=sum(
-            not sidecars.is_native(it) for spec in specs for it in spec.init_containers
+            not sidecars.is_native(container)
+            for spec in specs
+            for container in spec.init_containers
         ),
         sidecar_count=sum(known.count(spec) for spec in specs),
         volume_types=_volume_types(specs),
         node_type=next((found for spec in specs if (found := node_type(spec))), None),
-        runtime_class=next((it.runtime_class_name for it in specs if it.runtime_class_name), None),
+        runtime_class=next(
+            (spec.runtime_class_name for spec in specs if spec.runtime_class_name), None
+        ),
         gpu_count=devices.count(gpus, fraction),
         cpu=total.get(CPU, 0),
         memory=_mib(total.get(MEMORY, 0)),
@@ -136,7 +140,9 @@ def _mib(amount: int) -> int:
 
 def _with_defaults(spec: PodSpec) -> PodSpec:
     """What the server makes of it when it creates the pod: a limit is a request, too."""
-    if not any(it.resources.limits for it in (*spec.containers, *spec.init_containers)):
+    if not any(
+        container.resources.limits for container in (*spec.containers, *spec.init_containers)
+    ):
         return spec
     return msgspec.structs.replace(
         spec,
@@ -155,17 +161,17 @@ def _with_default_requests(container: Container) -> Container:
 
 def _sum(amounts: Iterable[Amounts]) -> Amounts:
     total: Amounts = {}
-    for each in amounts:
-        for name, amount in each.items():
+    for resources in amounts:
+        for name, amount in resources.items():
             total[name] = total.get(name, 0) + amount
     return total
 
 
 def _fraction(templates: Iterable[PodTemplate]) -> float | None:
-    found = (devices.fraction_of(template.metadata.annotations) for template in templates)
-    return next((fraction for fraction in found if fraction is not None), None)
+    fractions = (devices.fraction_of(template.metadata.annotations) for template in templates)
+    return next((fraction for fraction in fractions if fraction is not None), None)
 
 
 def _volume_types(specs: Iterable[PodSpec]) -> tuple[str, ...]:
-    found = {key for spec in specs for volume in spec.volumes for key in volume if key != "name"}
-    return tuple(sorted(found))
+    types = {key for spec in specs for volume in spec.volumes for key in volume if key != "name"}
+    return tuple(sorted(types))

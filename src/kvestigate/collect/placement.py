@@ -50,15 +50,15 @@ def _wishes(spec: PodSpec) -> Iterator[dict[str, str]]:
         return
     for term in affinity.required.node_selector_terms if affinity.required else ():
         yield _labels(term)
-    for preferred in sorted(affinity.preferred, key=lambda it: -it.weight):
+    for preferred in sorted(affinity.preferred, key=lambda preference: -preference.weight):
         yield _labels(preferred.preference)
 
 
 def _labels(term: NodeSelectorTerm) -> dict[str, str]:
-    found: dict[str, str] = {}
+    labels: dict[str, str] = {}
     for requirement in term.match_expressions:
         if requirement.operator == "In":
-            found[requirement.key] = ",".join(requirement.values)
+            labels[requirement.key] = ",".join(requirement.values)
         elif requirement.operator == "Exists" and requirement.key.startswith(ROLE):
-            found[requirement.key] = ""
-    return found
+            labels[requirement.key] = ""
+    return labels

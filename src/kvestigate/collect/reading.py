@@ -71,10 +71,10 @@ def _pod_template(pod: Pod) -> bytes:
 
 
 def _by_path(kind: WorkloadKind, data: bytes) -> tuple[bytes, ...]:
-    found = list(_walk(msgspec.json.decode(data), kind.path))
-    if not found:
+    templates = list(_walk(msgspec.json.decode(data), kind.path))
+    if not templates:
         raise InputError(f"no pod template at .{'.'.join(kind.path)}", where=kind.name)
-    return tuple(msgspec.json.encode(with_text_quantities(it)) for it in found)
+    return tuple(msgspec.json.encode(with_text_quantities(template)) for template in templates)
 
 
 def _walk(value: Any, path: tuple[str, ...]) -> Iterator[Any]:

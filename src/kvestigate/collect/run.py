@@ -59,8 +59,14 @@ async def collect(
         api = await stack.enter_async_context(connect(access))
         collector = Collector(checkpoint)
         lanes = [
-            Lane(it.sink, settled=collector.settle, warn=say, capacity=it.capacity, batch=it.batch)
-            for it in outlets
+            Lane(
+                outlet.sink,
+                settled=collector.settle,
+                warn=say,
+                capacity=outlet.capacity,
+                batch=outlet.batch,
+            )
+            for outlet in outlets
         ]
         collector.attach(lanes)
         seen = SeenCache()
@@ -95,4 +101,10 @@ async def _serving(health: Health, host: str, port: int) -> Server:
 
 def _keep_positions(checkpoint: Checkpoint, followers: Sequence[Follower]) -> None:
     """Bookmarks count, too: a quiet stream need not go back to its last event."""
-    checkpoint.settle([Mark(it.source.name, it.position) for it in followers if it.position])
+    checkpoint.settle(
+        [
+            Mark(follower.source.name, follower.position)
+            for follower in followers
+            if follower.position
+        ]
+    )

@@ -129,16 +129,16 @@ class Follower:
 
     async def _listed(self, data: bytes, known: dict[str, Known], tell: bool) -> None:
         try:
-            found = read(self.source.kind, data)
+            workload_now = read(self.source.kind, data)
         except errors.InputError as error:
             self._unreadable(error)
             return
-        meta = found.metadata
+        meta = workload_now.metadata
         before = known.pop(meta.uid, None)
         if before is not None and before.version == meta.resource_version:
             return
-        made = self._line(found, "MODIFIED" if before else "ADDED") if tell else None
-        await self.emit(made, Mark(self.source.name, "", meta.uid, _state(found)))
+        made = self._line(workload_now, "MODIFIED" if before else "ADDED") if tell else None
+        await self.emit(made, Mark(self.source.name, "", meta.uid, _state(workload_now)))
 
     async def _vanished(self, uid: str, state: Known) -> None:
         """It was deleted while nobody looked; how it looked last, nobody knows any more."""
@@ -190,14 +190,14 @@ class Follower:
             made = self._line(found, type)
         await self.emit(made, Mark(name, position, found.metadata.uid, state))
 
-    def _line(self, found: Workload, event: EventType) -> bytes | None:
-        meta = found.metadata
-        key = SeenKey(meta.namespace, found.kind.name, meta.name, meta.resource_version)
+    def _line(self, seen_workload: Workload, event: EventType) -> bytes | None:
+        meta = seen_workload.metadata
+        key = SeenKey(meta.namespace, seen_workload.kind.name, meta.name, meta.resource_version)
         if self.seen.seen(key):
             self.counts.repeats += 1
             return None
         try:
-            return line(normalise(found, event, self.following.sidecars))
+            return line(normalise(seen_workload, event, self.following.sidecars))
         except errors.InputError as error:
             self._unreadable(error)
             return None
@@ -207,8 +207,8 @@ class Follower:
         self.warn(f"{self.source.name}: an object was skipped: {error.message}")
 
 
-def _state(found: Workload) -> Known:
-    meta = found.metadata
+def _state(seen_workload: Workload) -> Known:
+    meta = seen_workload.metadata
     return Known(meta.resource_version, meta.namespace, meta.name)
 
 
@@ -217,12 +217,12 @@ async def sources_of(
 ) -> tuple[Source, ...]:
     """One source a kind and namespace. The server is asked only about kinds of its own."""
     discovery = Discovery(api)
-    found: list[Source] = []
+    sources: list[Source] = []
     for kind in kinds:
         resource = await _resource(discovery, kind)
         for namespace in dict.fromkeys(namespaces) or ("",):
-            found.append(Source(kind, resource, namespace))
-    return tuple(found)
+            sources.append(Source(kind, resource, namespace))
+    return tuple(sources)
 
 
 async def _resource(discovery: Discovery, kind: WorkloadKind) -> Resource:

@@ -197,16 +197,16 @@ class InProcess(Launcher):
         return await self._select(labels.selecting(labels.TASK, self._whose(all_users)))
 
     async def _jobs_of(self, task_id: str) -> list[TaskJob]:
-        found: list[TaskJob] = []
+        jobs: list[TaskJob] = []
         if is_id(task_id):
             exact = {labels.TASK_ID: task_id}
-            found = await self._select(labels.selecting(labels.TASK, self._user, **exact))
-        if not found:
+            jobs = await self._select(labels.selecting(labels.TASK, self._user, **exact))
+        if not jobs:
             raise NotFound(
                 f"Task {task_id} not found",
                 hint="`k8s-cli jobs list` shows your tasks, `k8s-cli jobs history` also past ones",
             )
-        return found
+        return jobs
 
     async def _kept_jobs(self, task_id: str) -> list[TaskJob]:
         jobs = await self._jobs_of(task_id)
@@ -216,8 +216,8 @@ class InProcess(Launcher):
 
     async def _select(self, selector: str) -> list[TaskJob]:
         selection = Selection(self._api.namespace, labels=selector)
-        found = await self._api.list(JOBS, selection, type=TaskJob)
-        return [job for job in found.items if job.metadata.deletion_timestamp is None]
+        jobs = await self._api.list(JOBS, selection, type=TaskJob)
+        return [job for job in jobs.items if job.metadata.deletion_timestamp is None]
 
     async def _stop(self, jobs: Sequence[TaskJob]) -> None:
         gate = asyncio.Semaphore(_AT_ONCE)
@@ -253,7 +253,7 @@ class InProcess(Launcher):
 
 
 def _by_task(jobs: Iterable[TaskJob]) -> dict[str, list[TaskJob]]:
-    found: dict[str, list[TaskJob]] = defaultdict(list)
+    by_task: dict[str, list[TaskJob]] = defaultdict(list)
     for job in jobs:
-        found[job.metadata.labels.get(labels.TASK_ID, "")].append(job)
-    return found
+        by_task[job.metadata.labels.get(labels.TASK_ID, "")].append(job)
+    return by_task

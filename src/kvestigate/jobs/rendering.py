@@ -204,10 +204,11 @@ def queue_blocks(
     return [Table(columns, rows, empty="no pending or running tasks")]
 
 
-def endpoint_blocks(found: EndpointResponse) -> Sequence[Block]:
+def endpoint_blocks(response: EndpointResponse) -> Sequence[Block]:
     columns = [Column("PORT", number=True), Column("ADDRESS"), Column("NAME"), Column("OUTSIDE")]
     rows: list[list[str | Cell]] = [
-        [str(each.port), each.address, each.name, each.external or "-"] for each in found.endpoints
+        [str(endpoint.port), endpoint.address, endpoint.name, endpoint.external or "-"]
+        for endpoint in response.endpoints
     ]
     return [Table(columns, rows, empty="no ports")]
 

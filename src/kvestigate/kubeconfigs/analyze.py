@@ -28,13 +28,13 @@ def analyze(paths: Iterable[Path], environ: Mapping[str, str], now: datetime) ->
 def _contexts(seen: Look) -> tuple[ContextFacts, ...]:
     entries = seen.entries
     clusters, users = _first_clusters(entries), _first_users(entries)
-    found: dict[str, ContextFacts] = {}
+    facts: dict[str, ContextFacts] = {}
     for context in entries.contexts:
-        if context.value is None or context.name in found:
+        if context.value is None or context.name in facts:
             continue
         cluster = clusters.get(context.value.cluster)
         user = users.get(context.value.user)
-        found[context.name] = ContextFacts(
+        facts[context.name] = ContextFacts(
             name=context.name,
             current=context.name == entries.current_context,
             cluster=context.value.cluster,
@@ -44,15 +44,17 @@ def _contexts(seen: Look) -> tuple[ContextFacts, ...]:
             namespace=context.value.namespace,
             expires=_first_end(cluster, user, seen),
         )
-    return tuple(found.values())
+    return tuple(facts.values())
 
 
 def _first_clusters(entries: Entries) -> dict[str, Cluster]:
-    return {it.name: it.value for it in reversed(entries.clusters) if it.value is not None}
+    return {
+        entry.name: entry.value for entry in reversed(entries.clusters) if entry.value is not None
+    }
 
 
 def _first_users(entries: Entries) -> dict[str, User]:
-    return {it.name: it.value for it in reversed(entries.users) if it.value is not None}
+    return {entry.name: entry.value for entry in reversed(entries.users) if entry.value is not None}
 
 
 def authentication(user: User | None) -> str:
@@ -72,11 +74,11 @@ def authentication(user: User | None) -> str:
         kinds.append(f"provider {user.auth_provider.name}")
     elif user.exec is not None and not kinds:
         kinds.append(f"plugin {Path(user.exec.command).name}")
-    said = " and ".join(kinds) or "nothing"
-    return f"{said}, as {user.as_user}" if user.as_user else said
+    ways = " and ".join(kinds) or "nothing"
+    return f"{ways}, as {user.as_user}" if user.as_user else ways
 
 
 def _first_end(cluster: Cluster | None, user: User | None, seen: Look) -> str:
-    ends = [it.ends for it in of_cluster(cluster, seen)] if cluster else []
-    ends += [it.ends for it in of_user(user, seen)] if user else []
+    ends = [validity.ends for validity in of_cluster(cluster, seen)] if cluster else []
+    ends += [validity.ends for validity in of_user(user, seen)] if user else []
     return f"{min(ends):%Y-%m-%d %H:%M} UTC" if ends else ""

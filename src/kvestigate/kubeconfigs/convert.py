@@ -94,9 +94,9 @@ async def convert(options: ConvertOptions, environ: Mapping[str, str], now: date
 async def _made(options: ConvertOptions, request: Request, environ: Mapping[str, str]) -> Made:
     if options.strategy != EXEC_TOKEN:
         return STRATEGIES[options.strategy](request)
-    user, login, said = await _login_of(request.one.path, options.context, environ)
+    user, login, description = await _login_of(request.one.path, options.context, environ)
     made = with_token(request, user, login)
-    return Made(made.configs, notes=(f"{said}; the credentials are not renewed",))
+    return Made(made.configs, notes=(f"{description}; the credentials are not renewed",))
 
 
 async def _login_of(
@@ -126,15 +126,15 @@ async def _login_of(
 
 def _contents(options: ConvertOptions, before: Given, made: Made) -> dict[Path, bytes]:
     """What goes where."""
-    found: dict[Path, bytes] = {}
+    contents: dict[Path, bytes] = {}
     for name, config in made.configs.items():
         target = (options.out or before.path) if not name else _in(options.out, name)
         if not name and target.absolute().parent != before.path.absolute().parent:
             config = absolute_paths(before.path, config)
         text = to_yaml(config).encode()
         parse_config(str(target), text)
-        found[target] = text
-    return found | {_in(options.out, name): content for name, content in made.files.items()}
+        contents[target] = text
+    return contents | {_in(options.out, name): content for name, content in made.files.items()}
 
 
 def _in(directory: Path | None, name: str) -> Path:
@@ -145,7 +145,7 @@ def _in(directory: Path | None, name: str) -> Path:
 def _output(path: Path, given: tuple[Given, ...], now: datetime) -> Output:
     if not path.exists():
         return Output(str(path))
-    if path not in {it.path for it in given}:
+    if path not in {source.path for source in given}:
         raise UsageError(
             f"{path} already exists, and files are never overwritten",
             hint="give another --out, or move the file away",

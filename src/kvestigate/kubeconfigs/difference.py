@@ -70,7 +70,7 @@ def difference(
     """
     old, new = _normal(before, read_before), _normal(after, read_after)
     renames = _renames(old, new)
-    found = [EntryChange(kind, f"{a} -> {b}", RENAMED) for (kind, a), (_, b) in renames.items()]
+    entries = [EntryChange(kind, f"{a} -> {b}", RENAMED) for (kind, a), (_, b) in renames.items()]
     gone, come = set(renames), set(renames.values())
     for key in dict.fromkeys((*old, *new)):
         if key in gone or key in come:
@@ -78,20 +78,24 @@ def difference(
         changes = tuple(_changes(old.get(key, {}), new.get(key, {})))
         what = REMOVED if key not in new else ADDED if key not in old else CHANGED
         if changes or what != CHANGED:
-            found.append(EntryChange(*key, what, changes))
-    return Difference(tuple(found))
+            entries.append(EntryChange(*key, what, changes))
+    return Difference(tuple(entries))
 
 
 def _renames(old: _Config, new: _Config) -> dict[tuple[str, str], tuple[str, str]]:
     """What is gone under one name and there under another, and otherwise the same."""
-    found: dict[tuple[str, str], tuple[str, str]] = {}
+    renames: dict[tuple[str, str], tuple[str, str]] = {}
     come = [key for key in new if key not in old]
     for key in old:
-        same = [it for it in come if key not in new and it[0] == key[0] and new[it] == old[key]]
+        same = [
+            entry
+            for entry in come
+            if key not in new and entry[0] == key[0] and new[entry] == old[key]
+        ]
         if same and old[key]:
-            found[key] = same[0]
+            renames[key] = same[0]
             come.remove(same[0])
-    return found
+    return renames
 
 
 def _changes(old: _Entry, new: _Entry) -> Iterator[FieldChange]:
@@ -105,25 +109,25 @@ def _changes(old: _Entry, new: _Entry) -> Iterator[FieldChange]:
 
 
 def _normal(config: Raw, read: ReadFile | None) -> _Config:
-    found: _Config = {}
+    entries: _Config = {}
     top = {
         key: value
         for key, value in config.items()
         if key not in ("clusters", "users", "contexts", "apiVersion", "kind")
     }
-    found["config", ""] = dict(_leaves("", top))
+    entries["config", ""] = dict(_leaves("", top))
     for plural in ("contexts", "clusters", "users"):
         kind = plural.removesuffix("s")
         for item in config.get(plural) or ():
             body = dict(item.get(kind) or {})
             kept = _with_contents(kind, body, read) if read is not None else {}
-            found[kind, str(item["name"])] = {**dict(_leaves("", body)), **kept}
-    return found
+            entries[kind, str(item["name"])] = {**dict(_leaves("", body)), **kept}
+    return entries
 
 
 def _with_contents(kind: str, body: dict[str, Any], read: ReadFile) -> _Entry:
     """The contents of files and embedded data under one name, taken out of `body`."""
-    found: _Entry = {}
+    fields: _Entry = {}
     for path_field in PATHS.get(kind, ()):
         data_field = DATA.get(path_field, "token")
         content = _embedded(body.get(data_field), data_field)
@@ -133,8 +137,8 @@ def _with_contents(kind: str, body: dict[str, Any], read: ReadFile) -> _Entry:
             body.pop(path_field, None)
             body.pop(data_field, None)
             name = path_field if path_field in DATA else "token"
-            found[name] = _Leaf(content, fingerprint(content))
-    return found
+            fields[name] = _Leaf(content, fingerprint(content))
+    return fields
 
 
 def _embedded(value: Any, name: str) -> bytes | None:

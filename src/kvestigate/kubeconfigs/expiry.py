@@ -26,8 +26,11 @@ def certificates(pem: bytes) -> tuple[tuple[str, datetime], ...]:
     from cryptography import x509
 
     try:
-        found = x509.load_pem_x509_certificates(pem)
-        return tuple((it.subject.rfc4514_string(), it.not_valid_after_utc) for it in found)
+        certificates = x509.load_pem_x509_certificates(pem)
+        return tuple(
+            (certificate.subject.rfc4514_string(), certificate.not_valid_after_utc)
+            for certificate in certificates
+        )
     except ValueError:
         return ()
 

@@ -67,11 +67,11 @@ def look(paths: Iterable[Path], environ: Mapping[str, str]) -> Look:
 
 
 def _clusters(entries: Entries) -> Iterator[Cluster]:
-    return (it.value for it in entries.clusters if it.value is not None)
+    return (entry.value for entry in entries.clusters if entry.value is not None)
 
 
 def _users(entries: Entries) -> Iterator[User]:
-    return (it.value for it in entries.users if it.value is not None)
+    return (entry.value for entry in entries.users if entry.value is not None)
 
 
 def _referenced(entries: Entries) -> Iterator[str]:

@@ -61,7 +61,7 @@ def repeated_keys(look: Look, now: datetime) -> Iterator[Finding]:
 
 
 def dangling_current(look: Look, now: datetime) -> Iterator[Finding]:
-    contexts = {it.name for it in look.entries.contexts}
+    contexts = {entry.name for entry in look.entries.contexts}
     for name, where in look.entries.current[:1]:
         if name not in contexts:
             file = where.rsplit(":", 2)[0]
@@ -77,8 +77,8 @@ def dangling_current(look: Look, now: datetime) -> Iterator[Finding]:
 
 
 def dangling(look: Look, now: datetime) -> Iterator[Finding]:
-    clusters = {it.name for it in look.entries.clusters}
-    users = {it.name for it in look.entries.users}
+    clusters = {entry.name for entry in look.entries.clusters}
+    users = {entry.name for entry in look.entries.users}
     for context in look.entries.contexts:
         value = context.value
         if value is None:
@@ -86,12 +86,12 @@ def dangling(look: Look, now: datetime) -> Iterator[Finding]:
         if not value.cluster:
             yield _leads_nowhere(look, context, "cluster", "the context names no cluster")
         elif value.cluster not in clusters:
-            said = f'there is no cluster "{value.cluster}"{_near(value.cluster, clusters)}'
-            yield _leads_nowhere(look, context, "cluster", said)
+            evidence = f'there is no cluster "{value.cluster}"{_near(value.cluster, clusters)}'
+            yield _leads_nowhere(look, context, "cluster", evidence)
         # A context without a user is fine: it logs in as nobody.
         if value.user and value.user not in users:
-            said = f'there is no user "{value.user}"{_near(value.user, users)}'
-            yield _leads_nowhere(look, context, "user", said)
+            evidence = f'there is no user "{value.user}"{_near(value.user, users)}'
+            yield _leads_nowhere(look, context, "user", evidence)
 
 
 def _leads_nowhere(look: Look, context: Entry[Context], field: str, said: str) -> Finding:
@@ -108,8 +108,8 @@ def _leads_nowhere(look: Look, context: Entry[Context], field: str, said: str) -
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    found = difflib.get_close_matches(name, sorted(known), n=1)
-    return f', but a "{found[0]}"' if found else ""
+    similar = difflib.get_close_matches(name, sorted(known), n=1)
+    return f', but a "{similar[0]}"' if similar else ""
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:
@@ -117,10 +117,10 @@ def _nearest(name: str, known: Iterable[str]) -> str:
 
 
 def unused(look: Look, now: datetime) -> Iterator[Finding]:
-    values = [it.value for it in look.entries.contexts if it.value is not None]
+    values = [entry.value for entry in look.entries.contexts if entry.value is not None]
     for word, used, entries in (
-        ("cluster", {it.cluster for it in values}, look.entries.clusters),
-        ("user", {it.user for it in values}, look.entries.users),
+        ("cluster", {entry.cluster for entry in values}, look.entries.clusters),
+        ("user", {entry.user for entry in values}, look.entries.users),
     ):
         for entry in entries:
             if entry.name not in used:

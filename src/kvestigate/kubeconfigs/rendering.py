@@ -13,15 +13,15 @@ from kvestigate.render.human import milliseconds
 from kvestigate.render.severity import tally
 
 
-def analysis_blocks(found: Analysis) -> Sequence[Block]:
+def analysis_blocks(analysis: Analysis) -> Sequence[Block]:
     return [
-        text(", ".join(found.files), Tone.STRONG),
-        _contexts(found),
-        *_findings(found.findings),
+        text(", ".join(analysis.files), Tone.STRONG),
+        _contexts(analysis),
+        *_findings(analysis.findings),
     ]
 
 
-def _contexts(found: Analysis) -> Table:
+def _contexts(analysis: Analysis) -> Table:
     columns = (
         Column("context"),
         Column("server"),
@@ -33,15 +33,15 @@ def _contexts(found: Analysis) -> Table:
     )
     rows: list[list[str | Cell]] = [
         [
-            Cell(f"{it.name} (current)", Tone.STRONG) if it.current else it.name,
-            it.server or Cell("(none)", Tone.BAD),
-            it.user or "-",
-            it.authentication,
-            it.expires or "-",
-            it.cluster or "-",
-            it.namespace or "-",
+            Cell(f"{context.name} (current)", Tone.STRONG) if context.current else context.name,
+            context.server or Cell("(none)", Tone.BAD),
+            context.user or "-",
+            context.authentication,
+            context.expires or "-",
+            context.cluster or "-",
+            context.namespace or "-",
         ]
-        for it in found.contexts
+        for context in analysis.contexts
     ]
     return Table(columns, rows, empty="no contexts")
 
@@ -49,19 +49,19 @@ def _contexts(found: Analysis) -> Table:
 def _findings(findings: Sequence[Finding]) -> list[Block]:
     if not findings:
         return [text("no problems found", Tone.GOOD)]
-    counts = tally(it.severity for it in findings)
+    counts = tally(finding.severity for finding in findings)
     blocks: list[Block] = [text(counts, Tone.STRONG)]
-    for it in findings:
-        place = "" if it.where == it.subject else f" ({it.where})"
-        lines = [f"{it.severity.value.upper()} {it.subject}: {it.evidence}{place}"]
-        lines.append(f"    why: {it.why}")
-        if it.command:
-            lines.append(f"    try: {it.command}")
-        blocks.append(text("\n".join(lines), it.severity.tone))
+    for finding in findings:
+        place = "" if finding.where == finding.subject else f" ({finding.where})"
+        lines = [f"{finding.severity.value.upper()} {finding.subject}: {finding.evidence}{place}"]
+        lines.append(f"    why: {finding.why}")
+        if finding.command:
+            lines.append(f"    try: {finding.command}")
+        blocks.append(text("\n".join(lines), finding.severity.tone))
     return blocks
 
 
-def verification_blocks(found: Verification) -> Sequence[Block]:
+def verification_blocks(verification: Verification) -> Sequence[Block]:
     columns = (
         Column("context"),
         Column("state"),
@@ -73,13 +73,13 @@ def verification_blocks(found: Verification) -> Sequence[Block]:
         Column("clock", number=True),
         Column("groups", wide=True),
     )
-    blocks: list[Block] = [Table(columns, [_row(it) for it in found.checks])]
-    for it in found.checks:
-        if it.problem:
-            said = f"{it.context}: {one_line(it.problem)}"
-            words = f"{said}\n  {it.hint}" if it.hint else said
-            blocks.append(text(words, _tone(it)))
-    skewed = [it.context for it in found.checks if _is_skewed(it)]
+    blocks: list[Block] = [Table(columns, [_row(check) for check in verification.checks])]
+    for check in verification.checks:
+        if check.problem:
+            line = f"{check.context}: {one_line(check.problem)}"
+            words = f"{line}\n  {check.hint}" if check.hint else line
+            blocks.append(text(words, _tone(check)))
+    skewed = [check.context for check in verification.checks if _is_skewed(check)]
     if skewed:
         words = f"the clocks of {', '.join(skewed)} and this machine differ: tokens may be refused"
         blocks.append(text(words, Tone.WARN))
@@ -114,8 +114,8 @@ def _clock(it: Check) -> str | Cell:
     return Cell(f"{it.skew:+.0f} s", Tone.WARN) if _is_skewed(it) else "ok"
 
 
-def difference_blocks(found: Difference) -> Sequence[Block]:
-    if not found:
+def difference_blocks(difference: Difference) -> Sequence[Block]:
+    if not difference:
         return [text("no differences", Tone.GOOD)]
     columns = (
         Column("entry"),
@@ -124,7 +124,7 @@ def difference_blocks(found: Difference) -> Sequence[Block]:
         Column("before"),
         Column("after"),
     )
-    return [Table(columns, [row for it in found.entries for row in _rows(it)])]
+    return [Table(columns, [row for change in difference.entries for row in _rows(change)])]
 
 
 def _rows(it: EntryChange) -> list[list[str | Cell]]:
@@ -144,14 +144,18 @@ def _rows(it: EntryChange) -> list[list[str | Cell]]:
     ]
 
 
-def conversion_blocks(found: Conversion) -> Sequence[Block]:
-    if not found.outputs:
+def conversion_blocks(conversion: Conversion) -> Sequence[Block]:
+    if not conversion.outputs:
         return [text("nothing to change")]
-    blocks: list[Block] = list(difference_blocks(found.difference)) if found.difference else []
-    blocks += [text(f"note: {note}", Tone.WARN) for note in found.notes]
-    rows: list[list[str | Cell]] = [[it.path, it.backup or "-"] for it in found.outputs]
-    heading = "written" if found.applied else "would be written"
+    blocks: list[Block] = (
+        list(difference_blocks(conversion.difference)) if conversion.difference else []
+    )
+    blocks += [text(f"note: {note}", Tone.WARN) for note in conversion.notes]
+    rows: list[list[str | Cell]] = [
+        [output.path, output.backup or "-"] for output in conversion.outputs
+    ]
+    heading = "written" if conversion.applied else "would be written"
     blocks.append(Table((Column(heading), Column("the old file is kept as")), rows))
-    if not found.applied:
+    if not conversion.applied:
         blocks.append(text("nothing was written; --apply writes the files", Tone.DIM))
     return blocks

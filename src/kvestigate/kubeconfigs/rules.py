@@ -16,19 +16,19 @@ Rule = Callable[[Look, datetime], Iterable[Finding]]
 
 def findings(look: Look, now: datetime) -> tuple[Finding, ...]:
     """Of all rules, the worst first."""
-    found = [finding for rule in RULES for finding in rule(look, now)]
-    return tuple(sorted(found, key=lambda it: it.severity.rank))
+    every_finding = [finding for rule in RULES for finding in rule(look, now)]
+    return tuple(sorted(every_finding, key=lambda finding: finding.severity.rank))
 
 
 def unreadable(look: Look, now: datetime) -> Iterator[Finding]:
     for problem in (*look.entries.problems, *look.unusable):
-        where, said = _split(problem.error.message, problem.where)
+        where, evidence = _split(problem.error.message, problem.where)
         yield Finding(
             "unusable",
             Severity.CRITICAL,
             problem.subject,
             where,
-            said.removeprefix(f"{problem.subject}: "),
+            evidence.removeprefix(f"{problem.subject}: "),
             problem.error.hint or "kubectl and every other client refuse the entry",
         )
 
@@ -36,8 +36,8 @@ def unreadable(look: Look, now: datetime) -> Iterator[Finding]:
 def _split(message: str, where: str) -> tuple[str, str]:
     """An error begins with its place, which is finer than that of the entry."""
     file = where.partition(":")[0]
-    place, colon, said = message.partition(": ")
-    return (place, said) if colon and place.startswith(file) else (where, message)
+    place, colon, evidence = message.partition(": ")
+    return (place, evidence) if colon and place.startswith(file) else (where, message)
 
 
 RULES: tuple[Rule, ...] = (

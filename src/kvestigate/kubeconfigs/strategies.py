@@ -47,7 +47,7 @@ class Request:
     @property
     def one(self) -> Given:
         if len(self.given) != 1:
-            names = ", ".join(str(it.path) for it in self.given)
+            names = ", ".join(str(given.path) for given in self.given)
             raise UsageError(
                 f"this strategy converts one file, not {len(self.given)}: {names}",
                 hint="name one file, or merge them first: kvestigate kubeconfig convert merge",
@@ -124,7 +124,7 @@ def minify(request: Request) -> Made:
 
 
 def _minified(given: Given, name: str) -> Raw:
-    contexts = {str(it["name"]): it for it in given.config.get("contexts") or ()}
+    contexts = {str(entry["name"]): entry for entry in given.config.get("contexts") or ()}
     if name not in contexts:
         raise UsageError(
             f'{given.path}: there is no context "{name}"',
@@ -132,9 +132,9 @@ def _minified(given: Given, name: str) -> Raw:
         )
     body = contexts[name].get("context") or {}
     config = copy.deepcopy(given.config)
-    config["contexts"] = [it for it in config["contexts"] if it["name"] == name]
+    config["contexts"] = [entry for entry in config["contexts"] if entry["name"] == name]
     for plural, key in (("clusters", "cluster"), ("users", "user")):
-        kept = [it for it in config.get(plural) or () if it["name"] == body.get(key)]
+        kept = [entry for entry in config.get(plural) or () if entry["name"] == body.get(key)]
         config[plural] = kept
     config["current-context"] = name
     return config
@@ -199,8 +199,8 @@ def merge(request: Request) -> Made:
 def _add(merged: Raw, config: Raw) -> None:
     for key, value in config.items():
         if key in ("clusters", "users", "contexts"):
-            there = merged.setdefault(key, [])
-            there += [it for it in value or () if it not in there]
+            entries = merged.setdefault(key, [])
+            entries += [entry for entry in value or () if entry not in entries]
         else:
             merged.setdefault(key, value)
 
@@ -272,11 +272,11 @@ def _safe(name: str) -> str:
 def _free(name: str, taken: Any) -> str:
     stem, dot, ending = name.rpartition(".")
     count = 1
-    found = name
-    while found in taken:
+    unique = name
+    while unique in taken:
         count += 1
-        found = f"{stem}-{count}{dot}{ending}" if dot else f"{name}-{count}"
-    return found
+        unique = f"{stem}-{count}{dot}{ending}" if dot else f"{name}-{count}"
+    return unique
 
 
 STRATEGIES: dict[str, Callable[[Request], Made]] = {

@@ -84,7 +84,7 @@ class Verification:
     @property
     def exit_code(self) -> int:
         """0 if all work; what they have in common if they fail alike, else 1."""
-        codes = {it.exit_code for it in self.checks} - {EXIT_OK}
+        codes = {check.exit_code for check in self.checks} - {EXIT_OK}
         return EXIT_OK if not codes else codes.pop() if len(codes) == 1 else EXIT_FAILED
 
 

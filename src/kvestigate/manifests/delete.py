@@ -98,11 +98,11 @@ async def _carried_out(
     """Whether it is gone, and the last that was seen of it."""
     uid, last = body["metadata"]["uid"], body
 
-    def gone(found: Body | None) -> bool:
+    def gone(live: Body | None) -> bool:
         nonlocal last
-        if found is None or found["metadata"]["uid"] != uid:
+        if live is None or live["metadata"]["uid"] != uid:
             return True
-        last = found
+        last = live
         return False
 
     try:

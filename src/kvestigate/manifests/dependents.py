@@ -47,30 +47,30 @@ async def dependents(
     metadata = body["metadata"]
     if (resource.group, resource.plural) == ("", "namespaces"):
         look = _Look(api, metadata["name"], everything=True, progress=progress)
-        types = [it for it in _listable(registry) if it.namespaced]
+        types = [kind for kind in _listable(registry) if kind.namespaced]
     elif resource.qualified == "customresourcedefinitions.apiextensions.k8s.io":
         look = _Look(api, None, everything=True, progress=progress)
         spec = body["spec"]
         types = [
-            it
-            for it in _listable(registry)
-            if (it.group, it.plural) == (spec["group"], spec["names"]["plural"])
+            kind
+            for kind in _listable(registry)
+            if (kind.group, kind.plural) == (spec["group"], spec["names"]["plural"])
         ]
     else:
         look = _Look(api, metadata.get("namespace"), everything=False, progress=progress)
-        types = [it for it in _listable(registry) if it.namespaced or not resource.namespaced]
+        types = [kind for kind in _listable(registry) if kind.namespaced or not resource.namespaced]
     await look.at(types)
     return Dependents(look.doomed_with(metadata["uid"]), tuple(sorted(look.unseen)))
 
 
 def _listable(registry: Registry) -> Iterable[Resource]:
     """Each type once, in the version that the server prefers."""
-    found: dict[tuple[str, str], Resource] = {}
-    for it in registry:
+    by_kind: dict[tuple[str, str], Resource] = {}
+    for resource in registry:
         # Events come in two groups, and nobody minds their going.
-        if {"list", "delete"} <= set(it.verbs) and it.plural != "events":
-            found.setdefault((it.group, it.plural), it)
-    return found.values()
+        if {"list", "delete"} <= set(resource.verbs) and resource.plural != "events":
+            by_kind.setdefault((resource.group, resource.plural), resource)
+    return by_kind.values()
 
 
 class _Look:
@@ -89,14 +89,14 @@ class _Look:
     async def at(self, types: Iterable[Resource]) -> None:
         room = asyncio.Semaphore(_TOGETHER)
 
-        async def one(resource: Resource) -> None:
+        async def list_one(resource: Resource) -> None:
             async with room:
                 try:
                     await self._list(resource)
                 except KvestigateError:
                     self.unseen.append(resource.qualified)
 
-        await asyncio.gather(*(one(it) for it in types))
+        await asyncio.gather(*(list_one(resource) for resource in types))
 
     async def _list(self, resource: Resource) -> None:
         seen = 0
@@ -122,15 +122,15 @@ def doomed(uid: str, owned: Iterable[Owned]) -> list[Owned]:
     """Those that have no owner left once `uid` is gone, and those that then have none left."""
     gone = {uid}
     waiting = list(owned)
-    found: list[Owned] = []
+    doomed: list[Owned] = []
     while True:
-        going = [it for it in waiting if it.owners <= gone]
+        going = [owned for owned in waiting if owned.owners <= gone]
         if not going:
-            return found
-        found += going
-        gone |= {it.uid for it in going}
-        waiting = [it for it in waiting if it.uid not in gone]
+            return doomed
+        doomed += going
+        gone |= {owned.uid for owned in going}
+        waiting = [owned for owned in waiting if owned.uid not in gone]
 
 
 def _counted(objects: Iterable[Owned]) -> dict[str, int]:
-    return dict(sorted(Counter(it.type for it in objects).items()))
+    return dict(sorted(Counter(owned.type for owned in objects).items()))

@@ -83,16 +83,16 @@ async def deploy(
 
 
 def _joined(ordered: Iterable[Sequence[Manifest]]) -> list[Manifest]:
-    return [it for stage in ordered for it in stage]
+    return [manifest for stage in ordered for manifest in stage]
 
 
 def _check_namespaces(manifests: Iterable[Manifest], wanted: str) -> None:
-    for it in manifests:
-        if wanted and it.namespace and it.namespace != wanted:
+    for manifest in manifests:
+        if wanted and manifest.namespace and manifest.namespace != wanted:
             raise InputError(
-                f"{it.kind} {it.name!r} has namespace {it.namespace!r}, "
+                f"{manifest.kind} {manifest.name!r} has namespace {manifest.namespace!r}, "
                 f"but --namespace is {wanted!r}",
-                where=it.where,
+                where=manifest.where,
                 hint="omit --namespace, or metadata.namespace in the manifest",
             )
 
@@ -110,7 +110,9 @@ class _Run:
         self._api = api
         self._options = options
         self._types = Types(api, manifests)
-        self._new_namespaces = {it.name for it in manifests if _is(it, "", "Namespace")}
+        self._new_namespaces = {
+            manifest.name for manifest in manifests if _is(manifest, "", "Namespace")
+        }
         self._progress = progress
         self._lost = ""
         """Why it makes no sense to ask the server for more."""
@@ -121,7 +123,7 @@ class _Run:
         room = asyncio.Semaphore(_TOGETHER)
         left = len(manifests)
 
-        async def one(manifest: Manifest) -> Result:
+        async def apply_one(manifest: Manifest) -> Result:
             nonlocal left
             async with room:
                 result = await self._guarded(manifest, act)
@@ -130,7 +132,7 @@ class _Run:
                 self._progress("objects", left)
             return result
 
-        return tuple(await asyncio.gather(*(one(it) for it in manifests)))
+        return tuple(await asyncio.gather(*(apply_one(manifest) for manifest in manifests)))
 
     async def _guarded(
         self, manifest: Manifest, act: Callable[[Manifest, Resource], Awaitable[Result]]
@@ -143,15 +145,15 @@ class _Run:
             resource = await self._types.of(manifest)
             return await act(manifest, resource)
         except Conflict as error:
-            found = conflicts_of(error)
-            if not found:
+            conflicts = conflicts_of(error)
+            if not conflicts:
                 return self._result(manifest, resource, Outcome.FAILED, reason=error.message)
-            return self._result(manifest, resource, Outcome.CONFLICT, conflicts=found)
+            return self._result(manifest, resource, Outcome.CONFLICT, conflicts=conflicts)
         except KvestigateError as error:
             if isinstance(error, NoCluster | Unauthorized):
                 self._lost = error.message
-            said = f"{error.message}; {error.hint}" if error.hint else error.message
-            return self._result(manifest, resource, Outcome.FAILED, reason=said)
+            reason = f"{error.message}; {error.hint}" if error.hint else error.message
+            return self._result(manifest, resource, Outcome.FAILED, reason=reason)
 
     async def preview(self, manifest: Manifest, resource: Resource) -> Result:
         try:
@@ -228,9 +230,9 @@ class _Run:
     ) -> Result:
         if live is None:
             return self._result(manifest, resource, Outcome.CREATED)
-        found = differences(live, made)
-        outcome = Outcome.CHANGED if found else Outcome.UNCHANGED
-        return self._result(manifest, resource, outcome, changes=found)
+        changes = differences(live, made)
+        outcome = Outcome.CHANGED if changes else Outcome.UNCHANGED
+        return self._result(manifest, resource, outcome, changes=changes)
 
     async def _live(self, manifest: Manifest, resource: Resource, namespace: str) -> Body | None:
         try:
@@ -246,7 +248,7 @@ class _Run:
         return manifest.namespace or self._options.namespace or self._api.namespace
 
     def _result(
-        self, manifest: Manifest, resource: Resource | None, outcome: Outcome, **found: Any
+        self, manifest: Manifest, resource: Resource | None, outcome: Outcome, **details: Any
     ) -> Result:
         return Result(
             kind=manifest.kind,
@@ -254,7 +256,7 @@ class _Run:
             name=manifest.name,
             where=manifest.where,
             outcome=outcome,
-            **found,
+            **details,
         )
 
 

@@ -77,13 +77,13 @@ def _walk_list(path: str, old: list[Any], new: list[Any]) -> Iterator[tuple[str,
 
 def _named(items: list[Any]) -> dict[str, Any] | None:
     """The items by name, as people speak of containers and volumes; None if they have none."""
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for item in items:
         name = item.get("name") if isinstance(item, dict) else None
-        if not isinstance(name, str) or name in found:
+        if not isinstance(name, str) or name in by_name:
             return None
-        found[name] = item
-    return found
+        by_name[name] = item
+    return by_name
 
 
 def _below(path: str, key: str, named: bool) -> str:

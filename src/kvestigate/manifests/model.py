@@ -110,8 +110,8 @@ class Deployment:
     objects: tuple[Result, ...]
 
     def count(self, outcome: Outcome) -> int:
-        return sum(it.outcome is outcome for it in self.objects)
+        return sum(result.outcome is outcome for result in self.objects)
 
     @property
     def failed(self) -> bool:
-        return any(not it.outcome.good for it in self.objects)
+        return any(not result.outcome.good for result in self.objects)

@@ -72,7 +72,9 @@ _NUMBER = {kind: number for number, (_, kinds) in enumerate(STAGES) for kind in 
 
 def stages(manifests: Iterable[Manifest]) -> list[Sequence[Manifest]]:
     """The manifests by stage, in a stage as they were given; stages without any are left out."""
-    found: dict[int, list[Manifest]] = {}
-    for it in manifests:
-        found.setdefault(_NUMBER.get((it.group, it.kind), len(STAGES)), []).append(it)
-    return [found[number] for number in sorted(found)]
+    stages: dict[int, list[Manifest]] = {}
+    for manifest in manifests:
+        stages.setdefault(_NUMBER.get((manifest.group, manifest.kind), len(STAGES)), []).append(
+            manifest
+        )
+    return [stages[number] for number in sorted(stages)]

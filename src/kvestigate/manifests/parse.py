@@ -12,11 +12,13 @@ from kvestigate.manifests.model import Manifest, Source
 
 def parse(sources: Iterable[Source]) -> tuple[Manifest, ...]:
     """All objects, lists opened. InputError says which document is no manifest, and why."""
-    found = tuple(_manifest(it) for source in sources for it in flattened(_documents(source)))
-    if not found:
+    manifests = tuple(
+        _manifest(document) for source in sources for document in flattened(_documents(source))
+    )
+    if not manifests:
         raise InputError("the input has no objects", hint="check the files")
-    _unique(found)
-    return found
+    _unique(manifests)
+    return manifests
 
 
 def _documents(source: Source) -> list[Document]:
@@ -26,8 +28,8 @@ def _documents(source: Source) -> list[Document]:
         if "Secret" not in source.text or error.where is None:
             raise
         # The message quotes the line, which may be a secret.
-        said = complaint(error).partition(": ")[2].rpartition(": ")[2]
-        raise InputError(f"not YAML: {said}", where=error.where) from None
+        reason = complaint(error).partition(": ")[2].rpartition(": ")[2]
+        raise InputError(f"not YAML: {reason}", where=error.where) from None
 
 
 def _manifest(document: Document) -> Manifest:
@@ -80,11 +82,13 @@ def _check_secret(manifest: Manifest) -> None:
 
 def _unique(manifests: Iterable[Manifest]) -> None:
     seen: dict[tuple[str, str, str, str], Manifest] = {}
-    for it in manifests:
-        first = seen.setdefault((it.group, it.kind, it.namespace, it.name), it)
-        if first is not it:
+    for manifest in manifests:
+        first = seen.setdefault(
+            (manifest.group, manifest.kind, manifest.namespace, manifest.name), manifest
+        )
+        if first is not manifest:
             raise InputError(
-                f"{it.kind} {it.name!r} is also at {first.where}",
-                where=it.where,
+                f"{manifest.kind} {manifest.name!r} is also at {first.where}",
+                where=manifest.where,
                 hint="remove one of the two: the last one applied would win",
             )

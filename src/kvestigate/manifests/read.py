@@ -16,11 +16,11 @@ LARGEST = 64 * 1024 * 1024
 
 def read(paths: Iterable[str], *, recursive: bool = False) -> tuple[Source, ...]:
     """The texts at `paths`, each once; `-` is standard input, a directory all that is in it."""
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for path in paths:
         for source in _sources(path, recursive):
-            found.setdefault(source.name, source)
-    return tuple(found.values())
+            sources.setdefault(source.name, source)
+    return tuple(sources.values())
 
 
 def _sources(path: str, recursive: bool) -> Iterator[Source]:
@@ -44,8 +44,8 @@ def _sources(path: str, recursive: bool) -> Iterator[Source]:
 
 
 def _in(directory: Path, recursive: bool) -> Iterator[Path]:
-    found = directory.rglob("*") if recursive else directory.iterdir()
-    return (it for it in found if it.suffix in _ENDINGS and it.is_file())
+    paths = directory.rglob("*") if recursive else directory.iterdir()
+    return (path for path in paths if path.suffix in _ENDINGS and path.is_file())
 
 
 def _file(path: Path) -> Source:

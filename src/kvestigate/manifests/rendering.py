@@ -26,7 +26,7 @@ _WOULD = {
 }
 
 
-def deployment_blocks(found: Deployment) -> Sequence[Block]:
+def deployment_blocks(deployment: Deployment) -> Sequence[Block]:
     columns = (
         Column("kind"),
         Column("namespace"),
@@ -35,25 +35,25 @@ def deployment_blocks(found: Deployment) -> Sequence[Block]:
         Column("reason"),
         Column("manifest", wide=True),
     )
-    rows = [_row(it, applied=found.applied) for it in found.objects]
-    blocks: list[Block] = [text(_heading(found)), Table(columns, rows)]
-    if changed := [it for it in found.objects if it.changes]:
+    rows = [_row(result, applied=deployment.applied) for result in deployment.objects]
+    blocks: list[Block] = [text(_heading(deployment)), Table(columns, rows)]
+    if changed := [result for result in deployment.objects if result.changes]:
         blocks += _changes(changed)
-    if contested := [it for it in found.objects if it.conflicts]:
+    if contested := [result for result in deployment.objects if result.conflicts]:
         blocks += _conflicts(contested)
     return blocks
 
 
-def _heading(found: Deployment) -> str:
-    if not found.applied and found.failed:
-        bad = sum(not it.outcome.good for it in found.objects)
-        return f"nothing was applied: {bad} of {len(found.objects)} objects would fail"
+def _heading(deployment: Deployment) -> str:
+    if not deployment.applied and deployment.failed:
+        bad = sum(not result.outcome.good for result in deployment.objects)
+        return f"nothing was applied: {bad} of {len(deployment.objects)} objects would fail"
     counts = [
-        f"{count} {outcome.value if found.applied else _WOULD.get(outcome, outcome.value)}"
+        f"{count} {outcome.value if deployment.applied else _WOULD.get(outcome, outcome.value)}"
         for outcome in Outcome
-        if (count := found.count(outcome))
+        if (count := deployment.count(outcome))
     ]
-    return ", ".join(counts) if found.applied else f"would do: {', '.join(counts)}"
+    return ", ".join(counts) if deployment.applied else f"would do: {', '.join(counts)}"
 
 
 def _row(it: Result, *, applied: bool) -> list[str | Cell]:
@@ -71,9 +71,9 @@ def _row(it: Result, *, applied: bool) -> list[str | Cell]:
 def _changes(changed: Sequence[Result]) -> list[Block]:
     columns = (Column("object"), Column("field"), Column("before"), Column("after"))
     rows: list[list[str | Cell]] = [
-        [f"{it.kind}/{it.name}", change.path, *_sides(change)]
-        for it in changed
-        for change in it.changes
+        [f"{result.kind}/{result.name}", change.path, *_sides(change)]
+        for result in changed
+        for change in result.changes
     ]
     return [text("Changes", Tone.STRONG), Table(columns, rows)]
 
@@ -88,9 +88,9 @@ def _sides(change: Change) -> tuple[Cell, Cell]:
 
 def _conflicts(contested: Sequence[Result]) -> list[Block]:
     rows: list[list[str | Cell]] = [
-        [f"{it.kind}/{it.name}", conflict.path, conflict.manager]
-        for it in contested
-        for conflict in it.conflicts
+        [f"{result.kind}/{result.name}", conflict.path, conflict.manager]
+        for result in contested
+        for conflict in result.conflicts
     ]
     return [
         text(
@@ -101,31 +101,36 @@ def _conflicts(contested: Sequence[Result]) -> list[Block]:
     ]
 
 
-def deletion_blocks(found: Deletion) -> Sequence[Block]:
-    where = f" in namespace {found.namespace}" if found.namespace else ""
-    what = f"{found.kind} {found.name}{where}"
-    blocks: list[Block] = [_verdict(found, what), *_with_it(found.with_it, found.propagation)]
-    if found.finalizers:
-        names = ", ".join(found.finalizers)
+def deletion_blocks(deletion: Deletion) -> Sequence[Block]:
+    where = f" in namespace {deletion.namespace}" if deletion.namespace else ""
+    what = f"{deletion.kind} {deletion.name}{where}"
+    blocks: list[Block] = [
+        _verdict(deletion, what),
+        *_with_it(deletion.with_it, deletion.propagation),
+    ]
+    if deletion.finalizers:
+        names = ", ".join(deletion.finalizers)
         blocks.append(text(f"waits for these finalizers: {names}", Tone.WARN))
     return blocks
 
 
-def _verdict(found: Deletion, what: str) -> Block:
-    if found.outcome == GONE:
+def _verdict(deletion: Deletion, what: str) -> Block:
+    if deletion.outcome == GONE:
         return text(f"{what} was deleted", Tone.GOOD)
-    if found.outcome == LEAVING:
+    if deletion.outcome == LEAVING:
         return text(f"{what} is being deleted, but still exists", Tone.WARN)
     return text(f"would delete {what}")
 
 
-def _with_it(found: Dependents, propagation: Propagation) -> list[Block]:
+def _with_it(dependents: Dependents, propagation: Propagation) -> list[Block]:
     blocks: list[Block] = []
-    if found.counts:
+    if dependents.counts:
         verb = "loses its owner" if propagation is Propagation.ORPHAN else "goes with it"
-        rows: list[list[str | Cell]] = [[name, str(count)] for name, count in found.counts.items()]
+        rows: list[list[str | Cell]] = [
+            [name, str(count)] for name, count in dependents.counts.items()
+        ]
         blocks.append(Table((Column(verb), Column("objects", number=True)), rows))
-    if found.unseen:
-        names = ", ".join(found.unseen)
+    if dependents.unseen:
+        names = ", ".join(dependents.unseen)
         blocks.append(text(f"not checked: {names}", Tone.WARN))
     return blocks

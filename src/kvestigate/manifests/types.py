@@ -22,8 +22,9 @@ class Types:
         self._discovery = api.discovery()
         self._defined = {
             (str(spec.get("group")), str(_names(spec).get("kind"))): spec
-            for it in manifests
-            if (it.group, it.kind) == DEFINITIONS and isinstance(spec := it.body.get("spec"), dict)
+            for manifest in manifests
+            if (manifest.group, manifest.kind) == DEFINITIONS
+            and isinstance(spec := manifest.body.get("spec"), dict)
         }
 
     def is_defined(self, manifest: Manifest) -> bool:
@@ -60,8 +61,8 @@ def _names(spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def _unknown(manifest: Manifest, registry: Registry) -> InputError:
-    elsewhere = [it.api_version for it in registry if it.kind == manifest.kind]
-    near = difflib.get_close_matches(manifest.kind, {it.kind for it in registry}, n=1)
+    elsewhere = [resource.api_version for resource in registry if resource.kind == manifest.kind]
+    near = difflib.get_close_matches(manifest.kind, {resource.kind for resource in registry}, n=1)
     if elsewhere:
         hint = f"{manifest.kind} is in {' and '.join(dict.fromkeys(elsewhere))}"
     elif near:

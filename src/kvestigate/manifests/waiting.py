@@ -40,4 +40,7 @@ async def until(
 def is_established(definition: Body | None) -> bool:
     """Whether a CustomResourceDefinition's objects can be written now."""
     conditions = ((definition or {}).get("status") or {}).get("conditions") or ()
-    return any(it.get("type") == "Established" and it.get("status") == "True" for it in conditions)
+    return any(
+        condition.get("type") == "Established" and condition.get("status") == "True"
+        for condition in conditions
+    )

@@ -108,8 +108,8 @@ def _end_of_lines(file: BinaryIO, end: int) -> int:
     while end > 0:
         start = max(0, end - _BLOCK)
         file.seek(start)
-        found = file.read(end - start).rfind(b"\n")
-        if found >= 0:
-            return start + found + 1
+        position = file.read(end - start).rfind(b"\n")
+        if position >= 0:
+            return start + position + 1
         end = start
     return 0

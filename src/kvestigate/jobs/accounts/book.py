@@ -53,10 +53,10 @@ def book_name(owner: str) -> str:
 async def cluster_quotas(api: Api) -> Quotas | None:
     """Those of the namespace's ConfigMap `k8s-cli-quotas`."""
     try:
-        found = await api.get(CONFIG_MAPS, QUOTAS_NAME, namespace=api.namespace, type=Book)
+        config_map = await api.get(CONFIG_MAPS, QUOTAS_NAME, namespace=api.namespace, type=Book)
     except (NotFound, Forbidden):
         return None
-    documents = load(found.data.get(QUOTAS_KEY, ""), f"ConfigMap {QUOTAS_NAME}")
+    documents = load(config_map.data.get(QUOTAS_KEY, ""), f"ConfigMap {QUOTAS_NAME}")
     return read_quotas(documents[0].value, QUOTAS_KEY) if documents else None
 
 
@@ -111,16 +111,16 @@ async def history(api: Api, user: User | None) -> list[HistoryEntry]:
     selector = labels.selecting(labels.HISTORY, user)
     books = await api.list(CONFIG_MAPS, Selection(api.namespace, labels=selector), type=Book)
     jobs = Selection(api.namespace, labels=labels.selecting(labels.TASK, user))
-    there = {
+    existing = {
         job.metadata.labels.get(labels.TASK_ID, "")
         for job in (await api.list(JOBS, jobs, type=TaskJob)).items
     }
-    found = [
+    entries = [
         entry
         for book in books.items
-        for entry in records.entries(records.decode_all(book.data), there)
+        for entry in records.entries(records.decode_all(book.data), existing)
     ]
-    return sorted(found, key=lambda entry: (entry.created_at, entry.task_id), reverse=True)
+    return sorted(entries, key=lambda entry: (entry.created_at, entry.task_id), reverse=True)
 
 
 async def _read(api: Api, owner: str) -> Book:
@@ -164,17 +164,17 @@ async def _live(api: Api, user: User) -> dict[str, Usage]:
     """What each task of the user that is there asks for: nothing, if it has ended."""
     selection = Selection(api.namespace, labels=labels.selecting(labels.TASK, user))
     jobs = await api.list(JOBS, selection, type=Job)
-    found: dict[str, Usage] = {}
+    usages: dict[str, Usage] = {}
     for job in jobs.items:
         task_id = job.metadata.labels.get(labels.TASK_ID, "")
-        had = found.setdefault(task_id, Usage())
+        usage = usages.setdefault(task_id, Usage())
         if not node_ended(job):
-            asked = _asked(job)
-            found[task_id] = Usage(1, had.cpus + asked.cpus, had.gpus + asked.gpus)
-    return found
+            requested = _requested(job)
+            usages[task_id] = Usage(1, usage.cpus + requested.cpus, usage.gpus + requested.gpus)
+    return usages
 
 
-def _asked(job: Job) -> Usage:
+def _requested(job: Job) -> Usage:
     cpus = gpus = 0
     for container in job.spec.template.spec.containers:
         wanted: Iterable[tuple[str, str]] = container.resources.requests.items()

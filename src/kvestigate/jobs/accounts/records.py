@@ -52,13 +52,13 @@ def encode(record: Record) -> str:
 
 def decode_all(data: Mapping[str, str]) -> dict[str, Record]:
     """The records of a book; what somebody else wrote into it is passed by."""
-    found = {}
+    records = {}
     for task_id, text in data.items():
         try:
-            found[task_id] = _DECODER.decode(text)
+            records[task_id] = _DECODER.decode(text)
         except msgspec.DecodeError:
             continue
-    return found
+    return records
 
 
 def ended(record: Record, state: str, at: str, why: str = "") -> Record:
@@ -73,13 +73,13 @@ def finished(task: TaskStatus) -> bool:
 
 def reserved(records: Mapping[str, Record], live: Iterable[str], now: datetime) -> Usage:
     """What submissions hold whose jobs are not there yet."""
-    there = set(live)
+    existing = set(live)
     oldest = stamp(now - timedelta(seconds=RESERVED_SECONDS))
-    found = Usage()
+    usage = Usage()
     for task_id, record in records.items():
-        if task_id not in there and not record.state and record.at >= oldest:
-            found += Usage(1, record.cpus, record.gpus)
-    return found
+        if task_id not in existing and not record.state and record.at >= oldest:
+            usage += Usage(1, record.cpus, record.gpus)
+    return usage
 
 
 def surplus(records: Mapping[str, Record]) -> list[str]:
@@ -90,12 +90,12 @@ def surplus(records: Mapping[str, Record]) -> list[str]:
 
 def entries(records: Mapping[str, Record], live: Iterable[str]) -> list[HistoryEntry]:
     """All tasks of a book. Of one that is gone unseen nobody knows how it ended."""
-    there = set(live)
+    existing = set(live)
     return [
         HistoryEntry(
             task_id=task_id,
             name=record.name,
-            status=record.state or ("active" if task_id in there else "unknown"),
+            status=record.state or ("active" if task_id in existing else "unknown"),
             created_at=record.at,
             ended_at=record.end,
             username=record.user,

@@ -28,7 +28,7 @@ _UNUSED_FOR = timedelta(days=1)
 
 async def missing(api: Api, user: User, digests: Sequence[str]) -> MissingPieces:
     """Which pieces have yet to be sent. What was sent and never used is removed after a day."""
-    wanted = dict.fromkeys(check_digest(each) for each in digests)
+    wanted = dict.fromkeys(check_digest(digest) for digest in digests)
     names = {piece_name(user, digest): digest for digest in wanted}
     for piece in await _held(api, user):
         meta = piece.metadata

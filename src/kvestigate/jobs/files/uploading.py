@@ -56,17 +56,17 @@ async def send_parts(
     """Send large files to the nodes of a submitted task, as soon as each of them runs."""
     if not archive.files.streamed:
         return
-    there = [0] * nodes
+    received = [0] * nodes
     reading = asyncio.Lock()  # the archive is one file with one position
     gate = asyncio.Semaphore(_AT_ONCE)
 
-    def told(node: int, count: int) -> None:
-        there[node] = count
-        progress(sum(there), archive.count * nodes)
+    def report(node: int, count: int) -> None:
+        received[node] = count
+        progress(sum(received), archive.count * nodes)
 
     async def send(node: int) -> None:
         async with gate:
-            await _Sending(launcher, task_id, node, archive, reading, told).run()
+            await _Sending(launcher, task_id, node, archive, reading, report).run()
 
     with one_failure():
         async with asyncio.TaskGroup() as tasks:
@@ -84,14 +84,14 @@ class _Sending:
         node: int,
         archive: Archive,
         reading: asyncio.Lock,
-        told: Callable[[int, int], None],
+        report: Callable[[int, int], None],
     ) -> None:
         self._launcher = launcher
         self._task_id = task_id
         self._node = node
         self._archive = archive
         self._reading = reading
-        self._told = told
+        self._report = report
         self._there: set[str] = set()
         """What the node says that it has."""
 
@@ -146,7 +146,7 @@ class _Sending:
                         feeding = asyncio.create_task(self._feed(session, set(self._there)))
                     else:
                         self._there.add(line)
-                        self._told(self._node, len(self._there))
+                        self._report(self._node, len(self._there))
         except TimeoutError:
             raise DeadlineExceeded(
                 f"node-{self._node} did not answer within {_ANSWER_SECONDS:g} s", hint=self._why()
@@ -155,8 +155,8 @@ class _Sending:
             if feeding is not None:
                 feeding.cancel()
                 await asyncio.wait({feeding})
-        said = complaint.decode(errors="replace").strip() or f"exit code {session.exit_code}"
-        raise KvestigateError(f"node-{self._node} could not store the files: {said}")
+        reason = complaint.decode(errors="replace").strip() or f"exit code {session.exit_code}"
+        raise KvestigateError(f"node-{self._node} could not store the files: {reason}")
 
     async def _feed(self, session: Session, there: set[str]) -> None:
         for index in range(self._archive.count):

@@ -93,8 +93,8 @@ class Remote(Launcher):
                 yield msgspec.json.decode(line, type=answers.TaskView)
 
     async def logs(self, task_id: str, request: LogRequest) -> AsyncGenerator[bytes, None]:
-        def connect(asked: LogRequest) -> AsyncGenerator[bytes, None]:
-            return self._stream(f"/tasks/{_part(task_id)}/logs?{_lines_of(asked)}")
+        def connect(wanted: LogRequest) -> AsyncGenerator[bytes, None]:
+            return self._stream(f"/tasks/{_part(task_id)}/logs?{_lines_of(wanted)}")
 
         lines = unbroken(connect, request) if request.follow else connect(request)
         async with aclosing(lines):
@@ -102,10 +102,10 @@ class Remote(Launcher):
                 yield line
 
     async def session(self, task_id: str, request: ExecRequest) -> Session:
-        asked = [("node", str(request.node)), *(("command", word) for word in request.command)]
-        asked += [("stdin", "true")] * request.stdin + [("tty", "true")] * request.tty
+        query = [("node", str(request.node)), *(("command", word) for word in request.command)]
+        query += [("stdin", "true")] * request.stdin + [("tty", "true")] * request.tty
         path = f"{self._base}/tasks/{_part(task_id)}/exec"
-        opening = Request("GET", path, urlencode(asked), Headers(self._identity), b"")
+        opening = Request("GET", path, urlencode(query), Headers(self._identity), b"")
         return _RemoteSession(self._client, opening)
 
     async def put_piece(self, digest: str, content: bytes) -> None:
@@ -149,7 +149,7 @@ class Remote(Launcher):
 
 
 def _lines_of(request: LogRequest) -> str:
-    asked = [
+    numbers = [
         ("tail", request.tail),
         ("since_seconds", request.since_seconds),
         ("node", request.node),
@@ -157,7 +157,7 @@ def _lines_of(request: LogRequest) -> str:
     ]
     flags = {"follow": request.follow, "timestamps": request.timestamps}
     given = [(name, "true" if value else "false") for name, value in flags.items()]
-    return urlencode(given + [(name, str(value)) for name, value in asked if value is not None])
+    return urlencode(given + [(name, str(value)) for name, value in numbers if value is not None])
 
 
 def _word(value: Any) -> Any:

@@ -75,15 +75,15 @@ class _Log:
 
     def new(self, line: bytes) -> bytes | None:
         """The line as the reader wants it; None if it was had before."""
-        found = _LINE.fullmatch(line)
-        if found is None:  # why there is no log: the launcher's own words
+        match = _LINE.fullmatch(line)
+        if match is None:  # why there is no log: the launcher's own words
             if line in self._without_time:
                 return None
             self._without_time.add(line)
             return line
-        time, text = found["time"], found["text"]
-        if not self._nodes[int(found["node"] or b"0")].is_new(time + b" " + text):
+        time, text = match["time"], match["text"]
+        if not self._nodes[int(match["node"] or b"0")].is_new(time + b" " + text):
             return None
         if self._request.timestamps:
             return line
-        return (found["prefix"] or b"") + text
+        return (match["prefix"] or b"") + text

@@ -37,8 +37,8 @@ async def evidence(api: Api, jobs: Sequence[TaskJob]) -> Evidence:
     }
     claims: list[PersistentVolumeClaim] = []
     if mounted:
-        found = await api.list(CLAIMS, Selection(api.namespace), type=PersistentVolumeClaim)
-        claims = [claim for claim in found.items if claim.metadata.name in mounted]
+        every_claim = await api.list(CLAIMS, Selection(api.namespace), type=PersistentVolumeClaim)
+        claims = [claim for claim in every_claim.items if claim.metadata.name in mounted]
     events: list[Event] = []
     for name in [*(job.metadata.name for job in jobs), *sorted(mounted)]:
         selection = Selection(api.namespace, fields=f"involvedObject.name={name}")
@@ -54,7 +54,10 @@ async def evidence(api: Api, jobs: Sequence[TaskJob]) -> Evidence:
 
 
 def _waits_for_a_node(pod: Pod) -> bool:
-    return any(it.type == "PodScheduled" and it.status == "False" for it in pod.status.conditions)
+    return any(
+        condition.type == "PodScheduled" and condition.status == "False"
+        for condition in pod.status.conditions
+    )
 
 
 async def _largest(api: Api) -> Mapping[str, int]:

@@ -105,8 +105,8 @@ def pod_causes(pod: Pod, largest: Mapping[str, int] = _UNKNOWN) -> Iterable[tupl
         yield f"{status.reason}: {status.message}", "submit the task again"
     for condition in status.conditions:
         if condition.type == "PodScheduled" and condition.status == "False":
-            said = in_plain_words(condition.reason, condition.message)
-            yield said, _scheduling(condition.message, pod, largest)
+            reason = in_plain_words(condition.reason, condition.message)
+            yield reason, _scheduling(condition.message, pod, largest)
     for container in status.container_statuses:
         yield from _container(container.state)
 
@@ -117,13 +117,13 @@ def _container(state: ContainerState) -> Iterable[tuple[str, str]]:
         yield f"{waiting.reason}: {waiting.message}".rstrip(": "), _WAITING.get(waiting.reason, "")
     ended = state.terminated
     if ended is not None and ended.exit_code:
-        said = f": {ended.message}" if ended.message else ""
+        message = f": {ended.message}" if ended.message else ""
         if ended.reason == "OOMKilled":
             yield "the container used more memory than its limit", "request more resources.memory"
         else:
             reason = f" ({ended.reason})" if ended.reason not in ("", "Error") else ""
             yield (
-                f"the container ended with exit code {ended.exit_code}{reason}{said}",
+                f"the container ended with exit code {ended.exit_code}{reason}{message}",
                 _EXITS.get(ended.exit_code, "read the log: `k8s-cli jobs logs TASK`"),
             )
 
@@ -156,7 +156,7 @@ def _podless(job: TaskJob, events: Sequence[Event]) -> Iterable[str]:
                 return  # it was ended with the others, and why has been said
             yield f"{condition.reason}: {condition.message}"
             return
-    refused = _said_of(job.metadata.name, events, "FailedCreate")
+    refused = _newest_message(job.metadata.name, events, "FailedCreate")
     if refused:
         yield f"the pod was refused: {refused}"
     elif not job.status.succeeded:
@@ -164,19 +164,19 @@ def _podless(job: TaskJob, events: Sequence[Event]) -> Iterable[str]:
 
 
 def _claim(claim: PersistentVolumeClaim, events: Sequence[Event]) -> str:
-    said = _said_of(claim.metadata.name, events)
+    message = _newest_message(claim.metadata.name, events)
     phase = claim.status.phase or "Pending"
-    return f"volume {claim.metadata.name} is {phase}" + (f": {said}" if said else "")
+    return f"volume {claim.metadata.name} is {phase}" + (f": {message}" if message else "")
 
 
-def _said_of(name: str, events: Sequence[Event], reason: str = "") -> str:
+def _newest_message(name: str, events: Sequence[Event], reason: str = "") -> str:
     """The newest message of an event about the object."""
-    found = [
+    messages = [
         event.message
         for event in events
         if event.involved_object.name == name and (not reason or event.reason == reason)
     ]
-    return found[-1] if found else ""
+    return messages[-1] if messages else ""
 
 
 def _nothing_wrong(state: State) -> str:

@@ -60,16 +60,16 @@ def _limit(
     jobs: Sequence[TaskJob], gathering_since: datetime | None
 ) -> tuple[datetime, int] | None:
     """Until when all nodes have to run, and how long that was."""
-    found = []
+    deadlines = []
     created = [job.metadata.creation_timestamp for job in jobs]
     known = [when for when in created if when is not None]
     if known:
         text = jobs[0].metadata.annotations.get(labels.START_WITHIN, "")
         allowed = int(text) if text.isdecimal() else Limits().start_seconds
-        found.append((min(known) + timedelta(seconds=allowed), allowed))
+        deadlines.append((min(known) + timedelta(seconds=allowed), allowed))
     if gathering_since is not None:
-        found.append((gathering_since + timedelta(seconds=GATHER_SECONDS), GATHER_SECONDS))
-    return min(found, default=None)
+        deadlines.append((gathering_since + timedelta(seconds=GATHER_SECONDS), GATHER_SECONDS))
+    return min(deadlines, default=None)
 
 
 def _failed_at(job: TaskJob) -> tuple[datetime, int]:

@@ -121,12 +121,12 @@ class _Reader:
 
     async def _start_all(self) -> None:
         task_id, selection = self._task_id, self._selection
-        found = await self._api.list(PODS, selection, type=Pod)
-        present = {node_index(pod) for pod in found.items}
+        pods = await self._api.list(PODS, selection, type=Pod)
+        present = {node_index(pod) for pod in pods.items}
         for index, job in self._jobs.items():
             if index not in present and node_state(job) in _ENDS:
                 self._waiting.discard(index)  # its pod has been cleaned up
-        for pod in found.items:
+        for pod in pods.items:
             self._consider(pod)
         if not self._waiting or not self._request.follow:
             return
@@ -134,7 +134,7 @@ class _Reader:
             async with (
                 asyncio.timeout(START_SECONDS),
                 self._api.watch(
-                    PODS, selection, resource_version=found.metadata.resource_version, type=Pod
+                    PODS, selection, resource_version=pods.metadata.resource_version, type=Pod
                 ) as events,
             ):
                 async for event in events:
@@ -216,8 +216,8 @@ class _Reader:
     async def _now(self, pod: Pod) -> Pod | None:
         """The pod as it is now; None if it is gone."""
         selection = Selection(self._api.namespace, fields=f"metadata.name={pod.metadata.name}")
-        found = await self._api.list(PODS, selection, type=Pod)
-        return found.items[0] if found.items else None
+        pods = await self._api.list(PODS, selection, type=Pod)
+        return pods.items[0] if pods.items else None
 
 
 def _over(pod: Pod | None) -> bool:
@@ -225,7 +225,7 @@ def _over(pod: Pod | None) -> bool:
     if pod is None:
         return True
     statuses = pod.status.container_statuses
-    return bool(statuses) and all(each.state.terminated is not None for each in statuses)
+    return bool(statuses) and all(status.state.terminated is not None for status in statuses)
 
 
 def _started(pod: Pod) -> bool:

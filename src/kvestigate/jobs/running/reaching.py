@@ -32,18 +32,18 @@ async def endpoints(api: Api, task_id: str) -> EndpointResponse:
     spec = service.spec
     outside = [
         *spec.external_ips,
-        *(each.ip or each.hostname for each in service.status.load_balancer.ingress),
+        *(item.ip or item.hostname for item in service.status.load_balancer.ingress),
     ]
     return EndpointResponse(
         task_id,
         tuple(
             Endpoint(
-                port=each.port,
-                address=_joined(spec.cluster_ip, each.port),
-                name=f"{name}.{service.metadata.namespace}.svc:{each.port}",
-                external=_joined(outside[0] if outside else "", each.port),
+                port=item.port,
+                address=_joined(spec.cluster_ip, item.port),
+                name=f"{name}.{service.metadata.namespace}.svc:{item.port}",
+                external=_joined(outside[0] if outside else "", item.port),
             )
-            for each in spec.ports
+            for item in spec.ports
         ),
     )
 
@@ -66,12 +66,12 @@ async def session(api: Api, task_id: str, request: ExecRequest) -> Session:
 async def _running(api: Api, task_id: str, node: int) -> str:
     """The pod of a node that runs."""
     selector = f"{labels.TASK_ID}={task_id},{labels.NODE_INDEX}={node}"
-    found = await api.list(PODS, Selection(api.namespace, labels=selector), type=Pod)
-    for pod in found.items:
-        if any(each.state.running is not None for each in pod.status.container_statuses):
+    pods = await api.list(PODS, Selection(api.namespace, labels=selector), type=Pod)
+    for pod in pods.items:
+        if any(status.state.running is not None for status in pod.status.container_statuses):
             return pod.metadata.name
     why = f"`k8s-cli jobs why {task_id}` shows the reason"
-    if found.items:
-        phase = found.items[0].status.phase
+    if pods.items:
+        phase = pods.items[0].status.phase
         raise Conflict(f"node-{node} of task {task_id} is {phase}, not running", hint=why)
     raise NotFound(f"Task {task_id} has no running node {node}", hint=why)

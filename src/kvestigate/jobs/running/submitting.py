@@ -42,8 +42,8 @@ async def prepare(
         )
     nodes: list[Mapping[str, str]] = []
     if needs_nodes(task):
-        found = await api.list(builtins.resource("nodes"), type=Node)
-        nodes = [node.metadata.labels for node in found.items]
+        every_node = await api.list(builtins.resource("nodes"), type=Node)
+        nodes = [node.metadata.labels for node in every_node.items]
     placement = place(task, nodes)
     if task.limits.queue:
         await _check_queue(api, task.limits.queue)
@@ -131,14 +131,14 @@ async def _create(api: Api, submission: Submission) -> None:
 async def _check_queue(api: Api, queue: str) -> None:
     where = "config.kubernetes.kueue.local_queue_name"
     try:
-        found = await api.list(QUEUES, Selection(api.namespace), type=PartialObject)
+        queues = await api.list(QUEUES, Selection(api.namespace), type=PartialObject)
     except NotFound:
         raise InputError(
             f"{queue!r}: Kueue is not installed in this cluster",
             where=where,
             hint="leave --queue out, or install Kueue",
         ) from None
-    names = sorted(each.metadata.name for each in found.items)
+    names = sorted(item.metadata.name for item in queues.items)
     if queue not in names:
         raise InputError(
             f"namespace {api.namespace} has no LocalQueue {queue!r}",

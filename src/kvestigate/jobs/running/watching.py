@@ -23,7 +23,7 @@ async def views(
     """The first at once. `keeps`: nobody else ends the task if its gang breaks."""
     task = _Task(api, jobs)
     await task.read_pods()
-    following = [asyncio.ensure_future(each()) for each in (task.follow_jobs, task.follow_pods)]
+    following = [asyncio.ensure_future(watch()) for watch in (task.follow_jobs, task.follow_pods)]
     shown: TaskView | None = None
     try:
         while task.jobs:
@@ -36,8 +36,8 @@ async def views(
                 return
             await _change(task.changed, following, again)
     finally:
-        for each in following:
-            each.cancel()
+        for watch in following:
+            watch.cancel()
         await asyncio.gather(*following, return_exceptions=True)
 
 
@@ -53,8 +53,8 @@ class _Task:
         self._selection = Selection(api.namespace, labels=f"{labels.TASK_ID}={task_id}")
 
     async def read_pods(self) -> None:
-        found = await self._api.list(PODS, self._selection, type=Pod)
-        self._pods = {pod.metadata.name: pod for pod in found.items}
+        pods = await self._api.list(PODS, self._selection, type=Pod)
+        self._pods = {pod.metadata.name: pod for pod in pods.items}
 
     async def follow_jobs(self) -> None:
         async with self._api.watch(JOBS, self._selection, type=TaskJob) as events:
@@ -93,7 +93,7 @@ async def _change(
         await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
     finally:
         waiting.cancel()
-    for each in following:
-        if each.done():
-            each.result()
+    for watch in following:
+        if watch.done():
+            watch.result()
     changed.clear()

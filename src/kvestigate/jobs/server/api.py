@@ -134,7 +134,7 @@ async def task_logs(
     task = await launcher.task(task_id)
     if node is not None and node >= task.metadata.num_nodes:
         raise errors.NotFound(f"Task {task_id} has no node {node}")
-    times = dict(each.split(":", 1) for each in after or ())
+    times = dict(text.split(":", 1) for text in after or ())
     seen = {int(index): time for index, time in times.items()}
     wanted = LogRequest(follow, tail, since_seconds, node, timestamps, seen)
     return StreamingResponse(_lines(launcher, task_id, wanted), media_type="text/plain")

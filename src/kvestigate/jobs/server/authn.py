@@ -100,7 +100,7 @@ def _claimed(oidc: Oidc, claims: Mapping[str, Any]) -> Caller:
         raise Unauthorized(f"the issuer has not verified the address {name!r}")
     groups = claims.get(oidc.groups_claim)
     names = groups if isinstance(groups, list) else [groups]
-    admin = any(isinstance(each, str) and each in oidc.admin_groups for each in names)
+    admin = any(isinstance(group, str) and group in oidc.admin_groups for group in names)
     try:
         return Caller(User(name), Role.ADMIN if admin else Role.USER)
     except UsageError as error:

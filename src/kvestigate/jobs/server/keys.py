@@ -46,8 +46,8 @@ class IssuerKeys:
         url = self._oidc.jwks_url
         try:
             if not url:
-                found = await _get(self._oidc.issuer.rstrip("/") + _DISCOVERY)
-                url = str(msgspec.json.decode(found, type=dict[str, Any]).get("jwks_uri", ""))
+                discovery = await _get(self._oidc.issuer.rstrip("/") + _DISCOVERY)
+                url = str(msgspec.json.decode(discovery, type=dict[str, Any]).get("jwks_uri", ""))
             return await _get(url)
         except (KvestigateError, msgspec.DecodeError) as error:
             raise ServiceUnavailable(

@@ -52,28 +52,28 @@ def disk(value: Any, where: str) -> str:
 def accelerators(value: Any, where: str) -> tuple[Accelerator, ...]:
     """`1`, `V100:2`, `[L4:1, A100:1]`, `{A100: 1}` or `{A100:1, L4:1}`; the first is preferred."""
     if isinstance(value, list):
-        found = [
-            each
+        choices = [
+            accelerator
             for index, inner in enumerate(value)
-            for each in accelerators(inner, f"{where}[{index}]")
+            for accelerator in accelerators(inner, f"{where}[{index}]")
         ]
     elif isinstance(value, dict):
         # `{A100:1}` without a blank is, to YAML, the key `A100:1` with no value.
-        found = [
+        choices = [
             _accelerator(name if count is None else f"{name}:{count}", f"{where}.{name}")
             for name, count in value.items()
         ]
     else:
-        found = [_accelerator(value, where)]
-    if not found:
+        choices = [_accelerator(value, where)]
+    if not choices:
         raise InputError("is empty", where=where, hint="write A100:8, or leave the field out")
-    return tuple(found)
+    return tuple(choices)
 
 
 def ports(value: Any, where: str) -> tuple[int, ...]:
     """`8081`, `10022-10040`, or a list of these."""
     items = value if isinstance(value, list) else [value]
-    found: dict[int, None] = {}
+    numbers: dict[int, None] = {}
     for index, item in enumerate(items):
         path = f"{where}[{index}]" if isinstance(value, list) else where
         first, dash, last = str(item).partition("-")
@@ -84,8 +84,8 @@ def ports(value: Any, where: str) -> tuple[int, ...]:
                 where=path,
                 hint="a Service lists each port: name those that are used",
             )
-        found |= dict.fromkeys(range(low, high + 1))
-    return tuple(found)
+        numbers |= dict.fromkeys(range(low, high + 1))
+    return tuple(numbers)
 
 
 def _port(text: str, item: Any, where: str) -> int:

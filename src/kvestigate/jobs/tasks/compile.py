@@ -75,14 +75,14 @@ def compile_jobs(submission: Submission) -> list[Manifest]:
 def compile_companions(submission: Submission) -> list[Manifest]:
     """What the jobs need beside them and what goes with the first of them."""
     task = submission.task
-    found = []
+    manifests = []
     if task.num_nodes > 1:
-        found.append(_headless(submission))
+        manifests.append(_headless(submission))
     if submission.placement.resources.ports:
-        found.append(_ports(submission))
+        manifests.append(_ports(submission))
     if task.secrets:
-        found.append(_secret(submission))
-    return found
+        manifests.append(_secret(submission))
+    return manifests
 
 
 def _metadata(submission: Submission, name: str, **extra: str) -> Manifest:

@@ -32,8 +32,8 @@ class Files:
     """SHA-256 of each. None if they go straight to the nodes."""
 
     def __post_init__(self) -> None:
-        for each in (self.digest, *self.pieces):
-            check_digest(each)
+        for digest in (self.digest, *self.pieces):
+            check_digest(digest)
         if len(self.pieces) > MOST_PIECES:
             raise InputError(f"files: more than {MOST_PIECES} pieces")
 

@@ -48,8 +48,10 @@ class Placement:
 def needs_nodes(task: Task) -> bool:
     """Whether the labels of the nodes have a say."""
     return any(
-        each.instance_type or each.use_spot or (each.accelerator and each.accelerator.name)
-        for each in task.choices
+        resources.instance_type
+        or resources.use_spot
+        or (resources.accelerator and resources.accelerator.name)
+        for resources in task.choices
     )
 
 
@@ -72,13 +74,13 @@ def place(task: Task, nodes: Sequence[Labels]) -> Placement:
 
 def accelerator_matches(name: str, value: str) -> bool:
     """Whether the label's `value` (`NVIDIA-A100-SXM4-80GB`) means the accelerator `name`."""
-    wanted, there = _words(name), _words(value)
-    if set(wanted) <= set(there):
+    wanted, label_words = _words(name), _words(value)
+    if set(wanted) <= set(label_words):
         return True
     # SkyPilot writes RTX6000-Ada and RTXPRO6000 where labels have dashes.
     joined = "".join(wanted)
-    starts = range(len(there))
-    return any("".join(there[a : b + 1]) == joined for a in starts for b in starts[a:])
+    starts = range(len(label_words))
+    return any("".join(label_words[a : b + 1]) == joined for a in starts for b in starts[a:])
 
 
 def _place(resources: Resources, nodes: Sequence[Labels]) -> Placement:
@@ -99,44 +101,44 @@ def _place(resources: Resources, nodes: Sequence[Labels]) -> Placement:
 
 
 def _gpu_labels(name: str, nodes: Sequence[Labels]) -> list[Requirement]:
-    there = {key: _values(key, nodes) for key in GPU_LABELS}
-    found = [
+    labels = {key: _values(key, nodes) for key in GPU_LABELS}
+    candidates = [
         (key, tuple(value for value in values if accelerator_matches(name, value)))
-        for key, values in there.items()
+        for key, values in labels.items()
     ]
-    matching = [(key, values) for key, values in found if values]
+    matching = [(key, values) for key, values in candidates if values]
     if not matching:
         raise InputError(
             f"resources.accelerators: no node has {name}",
             hint=_available(
-                "accelerators", sorted({v for values in there.values() for v in values})
+                "accelerators", sorted({v for values in labels.values() for v in values})
             ),
         )
     return matching
 
 
 def _instance_type(name: str, nodes: Sequence[Labels]) -> Requirement:
-    there = _values(INSTANCE_TYPE, nodes)
-    if name not in there:
+    types = _values(INSTANCE_TYPE, nodes)
+    if name not in types:
         raise InputError(
             f"resources.instance_type: no node is of type {name}",
-            hint=f"{_available('instance types', there)}; without the field any node will do",
+            hint=f"{_available('instance types', types)}; without the field any node will do",
         )
     return INSTANCE_TYPE, (name,)
 
 
 def _spot(nodes: Sequence[Labels]) -> list[Requirement]:
-    found: list[Requirement] = [
+    requirements: list[Requirement] = [
         (key, (value,))
         for key, value in SPOT_LABELS.items()
         if any(labels.get(key) == value for labels in nodes)
     ]
-    if not found:
+    if not requirements:
         raise InputError(
             "resources.use_spot: no node of this cluster is a spot instance",
             hint="leave use_spot out, or add a pool of spot nodes",
         )
-    return found
+    return requirements
 
 
 def _available(what: str, values: Sequence[str]) -> str:

@@ -31,8 +31,8 @@ def task_statuses(jobs: Iterable[TaskJob]) -> list[TaskStatus]:
     for job in jobs:
         if job.metadata.deletion_timestamp is None:
             by_task[job.metadata.labels.get(labels.TASK_ID, "")].append(job)
-    found = [task_status(members) for members in by_task.values()]
-    return sorted(found, key=lambda task: (task.created_at, task.task_id), reverse=True)
+    statuses = [task_status(members) for members in by_task.values()]
+    return sorted(statuses, key=lambda task: (task.created_at, task.task_id), reverse=True)
 
 
 def task_status(jobs: Sequence[TaskJob]) -> TaskStatus:

@@ -66,11 +66,11 @@ async def _check_class(api: Api, name: str) -> None:
     """
     try:
         classes = await api.list(CLASSES, type=PartialObject)
-        names = sorted(it.metadata.name for it in classes.items)
+        names = sorted(item.metadata.name for item in classes.items)
         volumes = () if name in names else (await api.list(VOLUMES, type=PersistentVolume)).items
     except Forbidden:
         return  # who may not look has to know
-    if name not in names and all(it.spec.storage_class_name != name for it in volumes):
+    if name not in names and all(item.spec.storage_class_name != name for item in volumes):
         raise InputError(
             f"storage_class: {name!r} does not exist",
             hint=f"there are: {', '.join(names)}"
@@ -80,9 +80,9 @@ async def _check_class(api: Api, name: str) -> None:
 
 
 async def list_all(api: Api, user: User | None) -> answers.VolumeListResponse:
-    found = [_status(claim) for claim in await _claims(api, user)]
-    found.sort(key=lambda volume: (volume.created_at, volume.volume_id), reverse=True)
-    return answers.VolumeListResponse(tuple(found))
+    volumes = [_status(claim) for claim in await _claims(api, user)]
+    volumes.sort(key=lambda volume: (volume.created_at, volume.volume_id), reverse=True)
+    return answers.VolumeListResponse(tuple(volumes))
 
 
 async def status(api: Api, user: User, volume_id: str) -> answers.VolumeStatus:
@@ -113,15 +113,15 @@ async def resize(api: Api, user: User, volume_id: str, size: str) -> answers.Vol
             f"Volume {volume_id} is {phase}: only a Bound volume can be resized",
             hint="the first task that uses the volume binds it; or create a new volume",
         )
-    had = claim.spec.resources.requests.get("storage", "0")
-    if wanted <= quantities.parse(had).nanos:
-        raise InputError(f"size: {size!r} is not larger than the current size {had}")
+    current_size = claim.spec.resources.requests.get("storage", "0")
+    if wanted <= quantities.parse(current_size).nanos:
+        raise InputError(f"size: {size!r} is not larger than the current size {current_size}")
     change = {"spec": {"resources": {"requests": {"storage": size}}}}
     name = claim.metadata.name
     await api.patch(CLAIMS, name, change, namespace=api.namespace, type=bytes)
-    found = claim.metadata.labels.get(labels.VOLUME_ID, "")
-    message = f"Volume {found} is being resized to {size}"
-    return answers.VolumeResizeResponse(found, "resizing", message)
+    found_id = claim.metadata.labels.get(labels.VOLUME_ID, "")
+    message = f"Volume {found_id} is being resized to {size}"
+    return answers.VolumeResizeResponse(found_id, "resizing", message)
 
 
 async def resolve(api: Api, user: User, names: Iterable[str]) -> dict[str, str]:
@@ -134,8 +134,8 @@ async def resolve(api: Api, user: User, names: Iterable[str]) -> dict[str, str]:
 
 
 async def _literal(api: Api, user: User, name: str, own: Iterable[str]) -> str:
-    found = await api.list(CLAIMS, Selection(api.namespace), type=PersistentVolumeClaim)
-    for claim in found.items:
+    claims = await api.list(CLAIMS, Selection(api.namespace), type=PersistentVolumeClaim)
+    for claim in claims.items:
         owner = claim.metadata.labels.get(labels.OWNER, user.digest)
         if claim.metadata.name == name and owner == user.digest:
             return name
@@ -181,20 +181,20 @@ def _check(request: VolumeRequest) -> None:
 
 def _size(text: str) -> int:
     try:
-        found = quantities.parse(text).nanos
+        nanos = quantities.parse(text).nanos
     except InputError as error:
         raise InputError(f"size: {error.message}", hint="write 10Gi or 1Ti") from None
-    if found <= 0:
+    if nanos <= 0:
         raise InputError(f"size: {text!r} is not more than 0", hint="write 10Gi")
-    return found
+    return nanos
 
 
 async def _claims(api: Api, user: User | None, **exact: str) -> list[PersistentVolumeClaim]:
     selector = labels.selecting(labels.VOLUME, user, **exact)
-    found = await api.list(
+    claims = await api.list(
         CLAIMS, Selection(api.namespace, labels=selector), type=PersistentVolumeClaim
     )
-    return [claim for claim in found.items if claim.metadata.deletion_timestamp is None]
+    return [claim for claim in claims.items if claim.metadata.deletion_timestamp is None]
 
 
 async def claim_of(api: Api, user: User, volume: str) -> PersistentVolumeClaim:
@@ -215,10 +215,10 @@ async def claim_of(api: Api, user: User, volume: str) -> PersistentVolumeClaim:
 
 async def pods_with(api: Api, claim: str) -> list[Pod]:
     """Pods that are not done and mount the claim."""
-    found = await api.list(PODS, Selection(api.namespace), type=Pod)
+    pods = await api.list(PODS, Selection(api.namespace), type=Pod)
     return [
         pod
-        for pod in found.items
+        for pod in pods.items
         if pod.status.phase not in _FINISHED
         and any(
             volume.persistent_volume_claim is not None

@@ -157,7 +157,7 @@ async def _pod(api: Api, user: User, claim: PersistentVolumeClaim, name: str) ->
 
 async def _started(api: Api, name: str) -> None:
     selection = Selection(api.namespace, fields=f"metadata.name={name}")
-    said = ""
+    waits_for = ""
     try:
         async with (
             asyncio.timeout(_START_SECONDS),
@@ -167,12 +167,14 @@ async def _started(api: Api, name: str) -> None:
                 pod = event.object
                 if pod.status.phase in ("Failed", "Succeeded"):
                     raise KvestigateError(f"pod {name} ended: {pod.status.message or 'no reason'}")
-                if any(each.state.running is not None for each in pod.status.container_statuses):
+                if any(item.state.running is not None for item in pod.status.container_statuses):
                     return
-                said = "; ".join(each.message for each in pod.status.conditions if each.message)
+                waits_for = "; ".join(
+                    item.message for item in pod.status.conditions if item.message
+                )
     except TimeoutError:
         raise DeadlineExceeded(
-            f"the volume was not mounted within {_START_SECONDS:g} s: {said or 'no reason given'}"
+            f"the volume was not mounted within {_START_SECONDS:g} s: {waits_for or 'no reason'}"
         ) from None
 
 
@@ -199,8 +201,8 @@ async def _run(
                 feeding.cancel()
                 await asyncio.wait({feeding})
     if running.exit_code:
-        said = complaint.decode(errors="replace").strip().replace(ROOT, "")
-        raise InputError(f"on the volume: {said or f'exit code {running.exit_code}'}")
+        reason = complaint.decode(errors="replace").strip().replace(ROOT, "")
+        raise InputError(f"on the volume: {reason or f'exit code {running.exit_code}'}")
     return bytes(output)
 
 
