@@ -1,4 +1,4 @@
-"""Tasks and volumes of one user on a cluster, whose API is all there is to know."""
+"""The launcher that works on a cluster directly; the cluster's API holds all state."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ class InProcess(Launcher):
         self._api = api
         self._user = user
         self._role = role
-        """Who has a kubeconfig may do what that allows."""
+        """ADMIN for the owner of a kubeconfig, who may do whatever the kubeconfig allows."""
         self._quotas = quotas
-        """None: those of the cluster, if it has any."""
+        """None: the quotas in the cluster's ConfigMap, if it exists."""
         self._kept = kept
-        """Whether a `Keeper` runs beside us."""
+        """Whether a `Keeper` runs in this process and ends broken tasks."""
         self._handlers: Mapping[Call[Any], Callable[..., Awaitable[Any]]] = {
             interface.WHOAMI: self._whoami,
             interface.SUBMIT: self._submit,
@@ -183,7 +183,7 @@ class InProcess(Launcher):
                 pass
 
     def _whose(self, all_users: bool) -> User | None:
-        """Whose things are meant; None for everybody's."""
+        """The user whose objects are selected; None for all users."""
         if not all_users:
             return self._user
         if self._role is not Role.ADMIN:
@@ -233,7 +233,7 @@ class InProcess(Launcher):
         await self._note_stopped(jobs)
 
     async def _note_stopped(self, jobs: Sequence[TaskJob]) -> None:
-        """What had ended before keeps its end."""
+        """Record the stopped tasks; a task that had ended before keeps its result."""
         ends = {
             task_id: task.status.value if records.finished(task) else "stopped"
             for task_id, members in _by_task(jobs).items()

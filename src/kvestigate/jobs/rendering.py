@@ -1,4 +1,4 @@
-"""What tasks and volumes look like to people. Pure."""
+"""Tables of tasks and volumes. Pure."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ def live_line(view: TaskView) -> str:
 
 
 def _shown(text: str) -> str:
-    """A time of the API, which is UTC and does not say so, as people are shown it everywhere."""
+    """A time of the API, which is UTC without a zone, as tables show times."""
     return f"{text[:19].replace('T', ' ')} UTC" if text else ""
 
 

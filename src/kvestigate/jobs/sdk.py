@@ -79,7 +79,7 @@ delete_volume = Launcher.delete_volume
 
 
 async def queue(mine: Launcher, *, all_users: bool = False) -> answers.TaskListResponse:
-    """What waits and what runs, oldest first."""
+    """Pending and running tasks, oldest first."""
     return queued(await mine.list_tasks(all_users=all_users))
 
 

@@ -1,1 +1,1 @@
-"""What a user has, had and may have: the book, its records, quotas."""
+"""Users' accounts: the book of their tasks, its records, and quotas."""

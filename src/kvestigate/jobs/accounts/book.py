@@ -39,7 +39,7 @@ _PAUSE = 0.02
 
 
 class Book(View, frozen=True):
-    """The ConfigMap."""
+    """The ConfigMap that holds a user's book."""
 
     metadata: Metadata = Metadata()
     data: dict[str, str] = msgspec.field(default_factory=dict)
@@ -51,7 +51,7 @@ def book_name(owner: str) -> str:
 
 
 async def cluster_quotas(api: Api) -> Quotas | None:
-    """Those of the namespace's ConfigMap `k8s-cli-quotas`."""
+    """The quotas in the namespace's ConfigMap `k8s-cli-quotas`; None without one."""
     try:
         config_map = await api.get(CONFIG_MAPS, QUOTAS_NAME, namespace=api.namespace, type=Book)
     except (NotFound, Forbidden):
@@ -61,7 +61,7 @@ async def cluster_quotas(api: Api) -> Quotas | None:
 
 
 async def enter(api: Api, user: User, task_id: str, record: Record, quota: Quota | None) -> None:
-    """Write the task's line; Forbidden if the user has no right to so much."""
+    """Write the task's line; Forbidden if the task exceeds the user's quota."""
     if quota is None:
         await _write(api, user.digest, user, {task_id: records.encode(record)})
         return
@@ -90,12 +90,12 @@ async def enter(api: Api, user: User, task_id: str, record: Record, quota: Quota
 
 
 async def forget(api: Api, user: User, task_id: str) -> None:
-    """The task was never made: its line stands for nothing."""
+    """Remove the line of a task that was not created."""
     await _write(api, user.digest, user, {task_id: None})
 
 
 async def settle(api: Api, owner: str, change: Callable[[str, Record], Record | None]) -> None:
-    """Write how tasks have ended: `change` says it for each line that is still open."""
+    """Write the end of tasks: `change` returns the new record of each task that had not ended."""
     book = await _read(api, owner)
     known = records.decode_all(book.data)
     changed: dict[str, str | None] = dict.fromkeys(records.surplus(known))
@@ -107,7 +107,7 @@ async def settle(api: Api, owner: str, change: Callable[[str, Record], Record | 
 
 
 async def history(api: Api, user: User | None) -> list[HistoryEntry]:
-    """All that is remembered, newest first."""
+    """The tasks in the books of one user, or of all, newest first."""
     selector = labels.selecting(labels.HISTORY, user)
     books = await api.list(CONFIG_MAPS, Selection(api.namespace, labels=selector), type=Book)
     jobs = Selection(api.namespace, labels=labels.selecting(labels.TASK, user))
@@ -161,7 +161,7 @@ def _body(owner: str, user: User, data: Mapping[str, str]) -> dict[str, Any]:
 
 
 async def _live(api: Api, user: User) -> dict[str, Usage]:
-    """What each task of the user that is there asks for: nothing, if it has ended."""
+    """The requests of each existing task of the user; zero for a task that has ended."""
     selection = Selection(api.namespace, labels=labels.selecting(labels.TASK, user))
     jobs = await api.list(JOBS, selection, type=Job)
     usages: dict[str, Usage] = {}

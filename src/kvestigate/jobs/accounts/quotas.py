@@ -1,4 +1,4 @@
-"""How much a user may have at one time, and whether one more task is too much. Pure."""
+"""The most that a user may have at one time, and whether a task exceeds it. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NANOS = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What unfinished tasks ask for."""
+    """The requests of unfinished tasks."""
 
     jobs: int = 0
     """Tasks, however many nodes they have."""
@@ -68,7 +68,7 @@ class Quotas:
             User(name)
 
     def of(self, user: User) -> Quota | None:
-        """None if nothing is limited."""
+        """The quota of a user; None without any limit."""
         own = self.users.get(user.name, Quota())
         quota = Quota(
             *(
@@ -89,7 +89,7 @@ def read_quotas(document: Any, path: str) -> Quotas:
 
 
 def demand(task: Task, resources: Resources) -> Usage:
-    """What a task adds to its user's usage."""
+    """The usage that a task adds."""
     cpus = quantities.parse(resources.cpus.quantity).nanos if resources.cpus else 0
     gpus = resources.accelerator.count if resources.accelerator else 0
     return Usage(1, cpus * task.num_nodes, gpus * task.num_nodes)
@@ -100,7 +100,7 @@ def total(usages: Iterable[Usage]) -> Usage:
 
 
 def check(quota: Quota, used: Usage, wanted: Usage) -> None:
-    """Forbidden, if `wanted` on top of what is `used` is more than the quota allows."""
+    """Raise Forbidden if `used` and `wanted` together exceed the quota."""
     for name, most, have, more in (
         ("jobs", quota.jobs, used.jobs, wanted.jobs),
         ("CPUs", quota.cpus, used.cpus, wanted.cpus),

@@ -1,4 +1,4 @@
-"""What is remembered of a task when it is gone. Pure."""
+"""The records of tasks, which are kept after the tasks are deleted. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST = 400
 """Records of one user; with the longest names and reasons well below what a ConfigMap holds."""
 
 RESERVED_SECONDS = 120.0
-"""How long a submission may take until its jobs are there; then its record stands for nothing."""
+"""Time for a submission to create its jobs; after that its record reserves nothing."""
 
 _LONGEST_NAME = 100
 _LONGEST_REASON = 500
@@ -33,7 +33,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """Billionths of a CPU, of all nodes together."""
     gpus: int = 0
     end: str = ""
-    """When it was seen to have ended."""
+    """When the launcher noticed the end."""
     state: str = ""
     """`completed`, `failed` or `stopped`; empty while it may still run."""
     why: str = ""
@@ -51,7 +51,7 @@ def encode(record: Record) -> str:
 
 
 def decode_all(data: Mapping[str, str]) -> dict[str, Record]:
-    """The records of a book; what somebody else wrote into it is passed by."""
+    """The records of a book; values that are no records are skipped."""
     records = {}
     for task_id, text in data.items():
         try:
@@ -66,13 +66,13 @@ def ended(record: Record, state: str, at: str, why: str = "") -> Record:
 
 
 def finished(task: TaskStatus) -> bool:
-    """Whether all has ended; a failed node alone does not say that."""
+    """Whether all nodes have ended; the others may still run after one failed."""
     over = task.metadata.succeeded_nodes + task.metadata.failed_nodes
     return task.status in (State.COMPLETED, State.FAILED) and over >= len(task.metadata.node_jobs)
 
 
 def reserved(records: Mapping[str, Record], live: Iterable[str], now: datetime) -> Usage:
-    """What submissions hold whose jobs are not there yet."""
+    """The usage of recent submissions whose jobs do not exist yet."""
     existing = set(live)
     oldest = stamp(now - timedelta(seconds=RESERVED_SECONDS))
     usage = Usage()
@@ -83,13 +83,13 @@ def reserved(records: Mapping[str, Record], live: Iterable[str], now: datetime) 
 
 
 def surplus(records: Mapping[str, Record]) -> list[str]:
-    """The oldest of the ended tasks that are more than a book holds."""
+    """The oldest ended tasks beyond the size of a book."""
     over = sorted((record.at, task_id) for task_id, record in records.items() if record.state)
     return [task_id for _, task_id in over[: max(len(records) - MOST, 0)]]
 
 
 def entries(records: Mapping[str, Record], live: Iterable[str]) -> list[HistoryEntry]:
-    """All tasks of a book. Of one that is gone unseen nobody knows how it ended."""
+    """All tasks of a book; `unknown` for one that was deleted before its end was recorded."""
     existing = set(live)
     return [
         HistoryEntry(

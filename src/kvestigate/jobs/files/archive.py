@@ -29,7 +29,7 @@ class Archive:
     file: IO[bytes] = field(repr=False)
     """All pieces, one after the other."""
     starts: tuple[int, ...]
-    """Where each piece begins in it, and where the last one ends."""
+    """The offset of each piece in the file, and the end of the last one."""
     files: Files
 
     @property
@@ -46,7 +46,7 @@ class Archive:
 
 @contextmanager
 def packed(uploads: Sequence[Upload], base: Path) -> Iterator[Archive]:
-    """The files of `uploads`, whose relative sources are below `base`. Equal files, equal bytes."""
+    """The files of `uploads`; relative sources are below `base`. Equal files give equal bytes."""
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
         pieces = _Pieces(file)
         # Written from front to back: each piece is compressed once, whoever it is sent to.
@@ -99,7 +99,7 @@ def _add(tar: tarfile.TarFile, upload: Upload, base: Path, index: int) -> None:
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Without what differs from machine to machine."""
+    """The entry without owner and fractions of a second, which differ between machines."""
     if Path(member.name).name in _LEFT_OUT or not (
         member.isfile() or member.isdir() or member.issym()
     ):

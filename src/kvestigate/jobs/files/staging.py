@@ -27,7 +27,7 @@ _UNUSED_FOR = timedelta(days=1)
 
 
 async def missing(api: Api, user: User, digests: Sequence[str]) -> MissingPieces:
-    """Which pieces have yet to be sent. What was sent and never used is removed after a day."""
+    """The pieces that the cluster does not have. Pieces unused for a day are removed."""
     wanted = dict.fromkeys(check_digest(digest) for digest in digests)
     names = {piece_name(user, digest): digest for digest in wanted}
     for piece in await _held(api, user):
@@ -43,7 +43,7 @@ async def missing(api: Api, user: User, digests: Sequence[str]) -> MissingPieces
 
 
 async def put(api: Api, user: User, digest: str, content: bytes) -> None:
-    """Keep a piece; to send it twice does no harm."""
+    """Store a piece; a piece that exists is left as it is."""
     check_piece(digest, content)
     body = {
         "apiVersion": "v1",
@@ -83,7 +83,7 @@ async def adopt(api: Api, user: User, files: Files, owner: Mapping[str, Any]) ->
 
 
 async def _held(api: Api, user: User) -> Sequence[PartialObject]:
-    """Without the content, which may be tens of megabytes."""
+    """The user's pieces without their content, which may be tens of megabytes."""
     selection = Selection(api.namespace, labels=labels.selecting(labels.PIECE, user))
     path = SECRETS.path(namespace=api.namespace)
     query = urlencode(selection.query())

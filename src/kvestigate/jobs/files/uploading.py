@@ -1,4 +1,4 @@
-"""Sends a task's local files: only what is not there yet, so that it goes on where it broke off."""
+"""Sends a task's local files: only the missing parts, so that a broken upload can continue."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kvestigate.jobs.interface import ExecRequest, Launcher
 from kvestigate.jobs.tasks.script import DONE, READY, RECEIVE
 
 Progress = Callable[[int, int], None]
-"""Told how many pieces of how many are there."""
+"""Called with the number of pieces that arrived, and of all pieces."""
 
 START_SECONDS = 300.0
 """How long a node may take to run."""
@@ -30,7 +30,7 @@ _ANSWER_SECONDS = 120.0
 """How long a node may take for one part."""
 _AT_ONCE = 4
 _ATTEMPTS = 10
-"""Connections one after the other that bring nothing."""
+"""Consecutive connections without progress before giving up."""
 
 
 async def put_pieces(launcher: Launcher, archive: Archive, progress: Progress) -> None:
@@ -93,7 +93,7 @@ class _Sending:
         self._reading = reading
         self._report = report
         self._there: set[str] = set()
-        """What the node says that it has."""
+        """The names of the parts that the node has."""
 
     async def run(self) -> None:
         backoff = Backoff(initial=0.2, cap=5.0)

@@ -28,7 +28,7 @@ _FIELD = re.compile(r"\{(\w+)\}")
 
 _TIMEOUT = 60.0
 _START_TIMEOUT = 330.0
-"""For what waits until a node runs."""
+"""Timeout of calls that wait until a pod runs."""
 _LARGEST = 256 << 20
 
 
@@ -115,7 +115,7 @@ class Remote(Launcher):
         await incoming.aclose()
 
     async def _stream(self, path: str) -> AsyncGenerator[bytes, None]:
-        """The lines of an answer that goes on."""
+        """The lines of a streamed answer."""
         incoming = await self._send("GET", path)
         lines = Lines()
         try:

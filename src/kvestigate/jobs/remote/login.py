@@ -1,4 +1,4 @@
-"""Who is logged in here: a name, and a token where the server wants one, in the user's files."""
+"""The login on this machine: a name and, for servers that need one, a token, in two files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def token_file(environ: Mapping[str, str]) -> Path:
 
 
 def log_in(environ: Mapping[str, str], name: str, token: str = "") -> User:
-    """Be `name`, with `token` or, without one, with none."""
+    """Store the login; a stored token is removed if none is given."""
     user = User(name)
     if any(character.isspace() or not character.isprintable() for character in token):
         raise InputError("the token contains spaces or characters that cannot be printed")
@@ -49,7 +49,7 @@ def logged_in(environ: Mapping[str, str]) -> User:
 
 
 def owner(environ: Mapping[str, str]) -> User:
-    """Whose tasks are ours without a server: who is logged in, else the user of this machine."""
+    """The owner of tasks without a server: the logged-in user, else the user of this machine."""
     if name := _read(login_file(environ)):
         return User(name)
     try:
@@ -59,7 +59,7 @@ def owner(environ: Mapping[str, str]) -> User:
 
 
 def stored_token(environ: Mapping[str, str]) -> str:
-    """That of the environment, else that of the login; empty if there is none."""
+    """The token in K8S_CLI_TOKEN, else the stored one; empty without either."""
     return environ.get(TOKEN) or _read(token_file(environ))
 
 

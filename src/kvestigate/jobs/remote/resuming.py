@@ -20,7 +20,7 @@ _LINE = re.compile(
     re.DOTALL,
 )
 _ATTEMPTS = 10
-"""Connections one after the other that bring nothing new."""
+"""Consecutive connections without a new line before giving up."""
 
 
 async def unbroken(
@@ -55,7 +55,7 @@ async def unbroken(
 
 
 class _Log:
-    """What was had of each node's log."""
+    """The position in each node's log."""
 
     def __init__(self, request: LogRequest) -> None:
         self._request = request
@@ -74,7 +74,7 @@ class _Log:
         return replace(self._request, timestamps=True, after=after)
 
     def new(self, line: bytes) -> bytes | None:
-        """The line as the reader wants it; None if it was had before."""
+        """The line in the form that was requested; None if it was returned before."""
         match = _LINE.fullmatch(line)
         if match is None:  # why there is no log: the launcher's own words
             if line in self._without_time:

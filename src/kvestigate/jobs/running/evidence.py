@@ -1,4 +1,4 @@
-"""Collects what the cluster says about one task."""
+"""Collects the objects and events of one task."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _waits_for_a_node(pod: Pod) -> bool:
 
 
 async def _largest(api: Api) -> Mapping[str, int]:
-    """The most that any node offers of each resource; nothing if we may not look at nodes."""
+    """The largest allocatable amount of each resource on a node; empty if nodes are forbidden."""
     try:
         nodes: Iterable[Node] = (await api.list(NODES, type=Node)).items
     except Forbidden:

@@ -19,7 +19,7 @@ from kvestigate.render.human import cores, size
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """All that the cluster says about one task."""
+    """The objects and events of one task."""
 
     task: TaskStatus
     jobs: Sequence[TaskJob]
@@ -93,13 +93,13 @@ def explain(evidence: Evidence) -> Explanation:
 
 
 def _noted(jobs: Iterable[TaskJob]) -> list[str]:
-    """Why the task was ended, where it did not end by itself."""
+    """The reason that the launcher recorded when it ended the task."""
     noted = {job.metadata.annotations.get(labels.REASON, "") for job in jobs} - {""}
     return [f"the task was ended: {reason}" for reason in sorted(noted)]
 
 
 def pod_causes(pod: Pod, largest: Mapping[str, int] = _UNKNOWN) -> Iterable[tuple[str, str]]:
-    """What keeps a pod from running or has ended it, each with a way out or with nothing."""
+    """The causes why a pod does not run or has ended, each with advice or an empty text."""
     status = pod.status
     if status.phase == "Failed" and status.reason:
         yield f"{status.reason}: {status.message}", "submit the task again"
@@ -149,7 +149,7 @@ def _amount(resource: str, amount: int) -> str:
 
 
 def _podless(job: TaskJob, events: Sequence[Event]) -> Iterable[str]:
-    """A job without a pod: what was refused, or how it ended before its pod was removed."""
+    """The causes for a job without a pod: a refused pod, or the end before the pod was removed."""
     for condition in job.status.conditions:
         if condition.type == "Failed" and condition.status == "True":
             if labels.REASON in job.metadata.annotations:

@@ -1,4 +1,4 @@
-"""All nodes of a task or none: when one cannot go on, the others end with its reason. Pure."""
+"""All nodes of a task run, or none: when one fails, the others are ended. Pure."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class Verdict:
     """The task has to end."""
 
     reason: str
-    """`node-1: did not start within 300 s`; empty if that of `first` has to be asked for."""
+    """`node-1: did not start within 300 s`; empty if the reason is that of `first`."""
     first: TaskJob | None
     """The node that failed first."""
     victims: tuple[TaskJob, ...]
-    """What has not ended by itself."""
+    """The jobs that still run and have to be ended."""
 
 
 def judge(
     jobs: Sequence[TaskJob], gathering_since: datetime | None, now: datetime
 ) -> Verdict | None:
-    """Whether a task goes on; `gathering_since` is when the first of its nodes began to run."""
+    """The verdict if the task has to end; `gathering_since` is the start of its first node."""
     going = tuple(job for job in jobs if not node_ended(job))
     if not going:
         return None
@@ -50,7 +50,7 @@ def partial(jobs: Sequence[TaskJob]) -> bool:
 def next_look(
     jobs: Sequence[TaskJob], gathering_since: datetime | None, now: datetime
 ) -> float | None:
-    """Seconds until a deadline may have passed; None if only a change can change the verdict."""
+    """Seconds until the next deadline; None without one."""
     pending = [job for job in jobs if node_state(job) is State.PENDING]
     limit = _limit(jobs, gathering_since) if pending else None
     return None if limit is None else max((limit[0] - now).total_seconds(), 0.0) + 0.5
@@ -59,7 +59,7 @@ def next_look(
 def _limit(
     jobs: Sequence[TaskJob], gathering_since: datetime | None
 ) -> tuple[datetime, int] | None:
-    """Until when all nodes have to run, and how long that was."""
+    """The time by which all nodes have to run, and the limit in seconds."""
     deadlines = []
     created = [job.metadata.creation_timestamp for job in jobs]
     known = [when for when in created if when is not None]

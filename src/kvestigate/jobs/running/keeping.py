@@ -34,7 +34,7 @@ def utc_now() -> datetime:
 
 
 async def keep(api: Api, jobs: Sequence[TaskJob], now: Now = utc_now) -> float | None:
-    """Do what one task needs now. In how many seconds to look again, if nothing changes."""
+    """End the task or record its end, if due. Returns the seconds until the next check."""
     since = await _gathering_since(api, jobs) if gang.partial(jobs) else None
     verdict = gang.judge(jobs, since, now())
     if verdict is not None:
@@ -48,7 +48,7 @@ async def keep(api: Api, jobs: Sequence[TaskJob], now: Now = utc_now) -> float |
 
 
 async def keep_quietly(api: Api, jobs: Sequence[TaskJob]) -> float | None:
-    """The same by somebody who only came to look, and who may have no right to more."""
+    """Like `keep`, for commands that only read: missing rights are no error."""
     try:
         return await keep(api, jobs)
     except (Forbidden, NotFound):
@@ -150,7 +150,7 @@ def _noted(job: TaskJob) -> str:
 
 
 async def _reason(api: Api, job: TaskJob) -> str:
-    """Why a node failed: what its pod says, else what its job does."""
+    """Why a node failed: the reason of its pod, else of its job."""
     selection = Selection(api.namespace, labels=f"job-name={job.metadata.name}")
     for pod in (await api.list(PODS, selection, type=Pod)).items:
         for cause, _ in pod_causes(pod):

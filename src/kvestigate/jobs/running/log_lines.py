@@ -1,4 +1,4 @@
-"""The lines of all nodes of a task, as they come; it ends when the nodes have."""
+"""The log lines of all nodes of a task, in order of arrival, until all nodes have ended."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ class _Reader:
                 await self._queue.put(None)
 
     async def _ended(self) -> None:
-        """Wait until the cluster knows it too: who asks for the status next is told the end."""
+        """Wait until the jobs have ended, so that the next status is the final one."""
         running = set(self._jobs)
         jobs = self._api.watch(JOBS, self._selection, type=TaskJob)
         try:
@@ -214,14 +214,14 @@ class _Reader:
                 seen.replay()
 
     async def _now(self, pod: Pod) -> Pod | None:
-        """The pod as it is now; None if it is gone."""
+        """The pod in its current state; None if it was deleted."""
         selection = Selection(self._api.namespace, fields=f"metadata.name={pod.metadata.name}")
         pods = await self._api.list(PODS, selection, type=Pod)
         return pods.items[0] if pods.items else None
 
 
 def _over(pod: Pod | None) -> bool:
-    """Whether all that a node will ever say is written."""
+    """Whether the log is complete: all containers have ended, or the pod was deleted."""
     if pod is None:
         return True
     statuses = pod.status.container_statuses

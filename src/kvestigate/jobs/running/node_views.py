@@ -1,4 +1,4 @@
-"""How each node of a task fares, from its job and its pod. Pure."""
+"""The state of each node of a task, from its job and its pod. Pure."""
 
 from __future__ import annotations
 

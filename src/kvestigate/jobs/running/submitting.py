@@ -33,7 +33,7 @@ _COMPANIONS = {"Service": builtins.resource("services"), "Secret": builtins.reso
 async def prepare(
     api: Api, user: User, document: Mapping[str, Any], files: Files | None
 ) -> Submission:
-    """All that is to be decided, from the document and from what is in the cluster."""
+    """Decide everything about a submission, from the document and the state of the cluster."""
     task = parse_task(document)
     if task.uploads and files is None:
         raise InputError(
@@ -61,7 +61,7 @@ async def prepare(
 
 
 async def start(api: Api, submission: Submission, quotas: Quotas | None) -> None:
-    """Make it all, or leave nothing. Forbidden if it is more than the user may have."""
+    """Create all objects of the task, or none. Forbidden if the task exceeds the user's quota."""
     user, task_id = submission.user, submission.task_id
     quota = quotas.of(user) if quotas is not None else None
     record = new_record(

@@ -20,7 +20,7 @@ from kvestigate.kube.views.pods import Pod
 async def views(
     api: Api, jobs: Sequence[TaskJob], *, keeps: bool
 ) -> AsyncGenerator[TaskView, None]:
-    """The first at once. `keeps`: nobody else ends the task if its gang breaks."""
+    """The current view, then one for each change. `keeps`: end the task here if a node fails."""
     task = _Task(api, jobs)
     await task.read_pods()
     following = [asyncio.ensure_future(watch()) for watch in (task.follow_jobs, task.follow_pods)]
@@ -42,7 +42,7 @@ async def views(
 
 
 class _Task:
-    """What the cluster has said last about the jobs and pods of one task."""
+    """The latest state of the jobs and pods of one task."""
 
     def __init__(self, api: Api, jobs: Sequence[TaskJob]) -> None:
         self.jobs = {node_index(job): job for job in jobs}

@@ -1,1 +1,1 @@
-"""The launcher as a server: who asks, the REST API, and how it is served."""
+"""The launcher as a server: authentication, the REST API, and serving it."""

@@ -30,7 +30,7 @@ from kvestigate.jobs.server.settings import Settings
 from kvestigate.jobs.tasks.pieces import MOST_PIECES
 
 _LARGEST = 1 << 20
-"""Bytes of a request: about what Kubernetes takes for an object."""
+"""Largest request in bytes, about the limit of Kubernetes for an object."""
 
 _INT32 = 2**31 - 1
 _FIELD = re.compile(r"\{(\w+)\}")

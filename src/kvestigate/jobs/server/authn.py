@@ -22,7 +22,7 @@ HeaderValues = Callable[[str], Sequence[str]]
 
 class Authenticator(Protocol):
     async def caller(self, headers: HeaderValues) -> Caller:
-        """Who asks; Unauthorized if that is not sure."""
+        """The user who sent the request; Unauthorized if that is not proven."""
 
 
 def new_token() -> str:
@@ -31,7 +31,7 @@ def new_token() -> str:
 
 
 def token_digest(token: str) -> str:
-    """What a server knows of a token. It is random and long: no salt would make it safer."""
+    """The SHA-256 of a token, which servers store. Tokens are random and long: no salt needed."""
     return hashlib.sha256(token.encode()).hexdigest()
 
 
@@ -42,7 +42,7 @@ def authenticator(settings: Settings, now: Callable[[], float]) -> Authenticator
 
 
 class Header:
-    """Believes what `X-User` says: for the users of one machine, who trust each other."""
+    """Trusts the header `X-User`: for users of one machine, who trust each other."""
 
     def __init__(self, admins: frozenset[str] | None = None) -> None:
         self._admins = admins
@@ -61,7 +61,7 @@ class Header:
 
 
 class Bearer:
-    """Believes tokens alone; a header X-User must agree with them."""
+    """Trusts only tokens; a header X-User has to name the token's user."""
 
     def __init__(self, settings: Settings, now: Callable[[], float]) -> None:
         self._settings = settings

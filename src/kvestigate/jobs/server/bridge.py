@@ -15,7 +15,7 @@ _LARGEST_SIZE = 10_000
 
 
 async def bridge(websocket: WebSocket, session: Session) -> None:
-    """Pass bytes both ways until the process or the user has had enough."""
+    """Pass bytes both ways until the process ends or the user disconnects."""
     try:
         async with session:
             await websocket.accept(PROTOCOL)

@@ -19,7 +19,7 @@ from kvestigate.jobs.server.settings import Oidc
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 10.0
-"""A token with a key that nobody has must not make us ask the issuer each time."""
+"""Shortest time between two fetches, so that tokens with made-up key IDs cause no flood."""
 _TIMEOUT = 10.0
 _LARGEST = 1 << 20
 _DISCOVERY = "/.well-known/openid-configuration"
@@ -34,7 +34,7 @@ class IssuerKeys:
         self._one_at_a_time = asyncio.Lock()
 
     async def with_id(self, key_id: str) -> Mapping[str, Key]:
-        """All keys, new enough to have `key_id` among them if the issuer has it."""
+        """All keys, fetched again if `key_id` is not among them."""
         async with self._one_at_a_time:
             age = self._now() - self._fetched
             if age > (_FRESH_SECONDS if key_id in self._keys else _PAUSE_SECONDS):

@@ -21,7 +21,7 @@ _GRACE_SECONDS = 5
 
 
 def bound(host: str, port: int, settings: Settings | None = None) -> socket.socket:
-    """A socket that takes connections from now on; on loopback alone unless users prove who."""
+    """A listening socket; only on loopback, unless users authenticate."""
     try:
         loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -50,7 +50,7 @@ def url_of(listening: socket.socket) -> str:
 async def serving(
     api: Api, listening: socket.socket, settings: Settings | None = None
 ) -> AsyncIterator[str]:
-    """Serve, and keep the tasks, for the length of the block; the URL is what it is given."""
+    """Serve, and keep the tasks, for the length of the block; yields the URL."""
     async with Supervisor("launcher") as parts:
         await parts.start("keeper", Keeper(api).run)
         server = _server(api, settings)

@@ -1,4 +1,4 @@
-"""What a server is told about its users: one YAML file. Pure."""
+"""The configuration file of a server: users, roles and quotas. Pure."""
 
 from __future__ import annotations
 
@@ -53,16 +53,16 @@ class Oidc:
 @dataclass(frozen=True, slots=True)
 class Settings:
     tokens: Mapping[str, Caller] = field(default_factory=dict)
-    """Who has the token of which this is the SHA-256."""
+    """By SHA-256 of a token: the user who has the token."""
     oidc: Oidc | None = None
     admins: frozenset[str] | None = None
-    """Names that are administrators however they prove it; None: nobody is named."""
+    """Names of administrators, however they authenticate; None if the file names none."""
     quotas: Quotas | None = None
     """None: those of the cluster's ConfigMap, if there is one."""
 
     @property
     def proves_users(self) -> bool:
-        """Whether users have to prove who they are."""
+        """Whether users have to authenticate."""
         return bool(self.tokens) or self.oidc is not None
 
 

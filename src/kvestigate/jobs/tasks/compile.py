@@ -73,7 +73,7 @@ def compile_jobs(submission: Submission) -> list[Manifest]:
 
 
 def compile_companions(submission: Submission) -> list[Manifest]:
-    """What the jobs need beside them and what goes with the first of them."""
+    """The Services and Secret beside the jobs; the first job owns them."""
     task = submission.task
     manifests = []
     if task.num_nodes > 1:

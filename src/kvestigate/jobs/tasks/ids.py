@@ -1,4 +1,4 @@
-"""The names that tasks and volumes are given."""
+"""The IDs of tasks and volumes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ID = re.compile(r"[a-z0-9]{8}")
 
 
 def new_id() -> str:
-    """Eight characters that nobody can guess or has had before."""
+    """Eight random characters, which are neither guessed nor repeated."""
     return "".join(secrets.choice(_ALPHABET) for _ in range(8))
 
 

@@ -1,4 +1,4 @@
-"""Uploaded files as pieces that are named by what is in them. Pure."""
+"""Uploaded files as pieces that are named by their SHA-256. Pure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def piece_name(user: User, digest: str) -> str:
 
 
 def check_piece(digest: str, content: bytes) -> None:
-    """Refuse what is not the piece that it is said to be."""
+    """Raise InputError if the content does not match its digest, or is too large."""
     check_digest(digest)
     if len(content) > LARGEST_PIECE:
         raise InputError(f"files: a piece has at most {LARGEST_PIECE} bytes")
@@ -64,7 +64,7 @@ def check_piece(digest: str, content: bytes) -> None:
 
 
 def files_of(digest: str, pieces: Sequence[str]) -> Files | None:
-    """The files that a request names; none if it names none."""
+    """The files that a request names; None without any."""
     if not digest and not pieces:
         return None
     return Files(digest, tuple(pieces))

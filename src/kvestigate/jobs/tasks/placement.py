@@ -32,7 +32,7 @@ _GPU_TAINT = "nvidia.com/gpu"
 _WORD = re.compile(r"[a-z0-9]+")
 
 Requirement = tuple[str, tuple[str, ...]]
-"""A label's key and the values that will do."""
+"""A label's key and its acceptable values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Placement:
 
 
 def needs_nodes(task: Task) -> bool:
-    """Whether the labels of the nodes have a say."""
+    """Whether the placement depends on the labels of nodes."""
     return any(
         resources.instance_type
         or resources.use_spot
@@ -56,7 +56,7 @@ def needs_nodes(task: Task) -> bool:
 
 
 def place(task: Task, nodes: Sequence[Labels]) -> Placement:
-    """The first choice for which there are nodes. InputError says what there is instead."""
+    """The first choice that has matching nodes. InputError names what the nodes have instead."""
     refusals = []
     for resources in task.choices:
         try:

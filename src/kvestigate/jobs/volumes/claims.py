@@ -60,9 +60,9 @@ async def create(api: Api, user: User, volume: VolumeRequest) -> answers.VolumeC
 
 
 async def _check_class(api: Api, name: str) -> None:
-    """A claim of a class that is not there would wait for ever. InputError names those that are.
+    """InputError if the storage class does not exist: its claim would stay Pending for ever.
 
-    A class may be no more than a word that somebody wrote on volumes.
+    A class without an object exists if PersistentVolumes name it.
     """
     try:
         classes = await api.list(CLASSES, type=PartialObject)
@@ -125,7 +125,7 @@ async def resize(api: Api, user: User, volume_id: str, size: str) -> answers.Vol
 
 
 async def resolve(api: Api, user: User, names: Iterable[str]) -> dict[str, str]:
-    """The claim behind each name: the user's volume, else a claim that is nobody's volume."""
+    """The claim of each name: the user's volume, else a claim that no other user owns."""
     wanted = set(names)
     if not wanted:
         return {}
@@ -214,7 +214,7 @@ async def claim_of(api: Api, user: User, volume: str) -> PersistentVolumeClaim:
 
 
 async def pods_with(api: Api, claim: str) -> list[Pod]:
-    """Pods that are not done and mount the claim."""
+    """Unfinished pods that mount the claim."""
     pods = await api.list(PODS, Selection(api.namespace), type=Pod)
     return [
         pod

@@ -1,4 +1,4 @@
-"""What is on a volume: listed and copied by a pod that mounts it for as long as that takes."""
+"""The files on a volume, listed and copied through a temporary pod that mounts the volume."""
 
 from __future__ import annotations
 
