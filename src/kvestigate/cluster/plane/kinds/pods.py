@@ -18,14 +18,9 @@ from kvestigate.cluster.plane.kinds.podspec.defaults import (
     open_host_ports,
     request_limits,
 )
-from kvestigate.cluster.plane.kinds.podspec.judging import judge_pod_spec
-from kvestigate.cluster.plane.kinds.podspec.outline import likeness
 from kvestigate.cluster.plane.kinds.podspec.pod_level import default_pod_level
-from kvestigate.cluster.plane.kinds.podspec.warnings import (
-    has_old_annotations,
-    hostname_warnings,
-    warn_of_pod,
-)
+from kvestigate.cluster.plane.kinds.podspec.spec import validate_pod_spec
+from kvestigate.cluster.plane.kinds.podspec.warnings import hostname_warnings, warn_of_pod
 from kvestigate.cluster.plane.kinds.qos import qos_class
 from kvestigate.cluster.plane.kinds.selector_merge import merge_label_keys
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
@@ -35,8 +30,6 @@ from kvestigate.kube.causes import Cause
 
 FINISHED = ("Succeeded", "Failed")
 
-_QUIET = "no advice about the spec"
-
 
 def _status(obj: Object, field: str) -> str:
     text: str = (obj.get("status") or {}).get(field, "")
@@ -45,6 +38,7 @@ def _status(obj: Object, field: str) -> str:
 
 class PodKind(Kind):
     shares_on_update = True
+    warns_on_update = False
     counts_generations = True
     deletes_gracefully = True
     returns_deleted = True
@@ -96,9 +90,6 @@ class PodKind(Kind):
         if new["spec"] != old["spec"]:  # what is stored has its defaults
             self.default(new)
 
-    def likeness(self, obj: Object) -> bytes | None:
-        return likeness(obj["spec"])
-
     def on_create(self, obj: Object, scene: Scene) -> None:
         spec = obj["spec"]
         obj["status"] = {"phase": "Pending", "qosClass": qos_class(spec)}
@@ -125,10 +116,7 @@ class PodKind(Kind):
         meta, spec = obj["metadata"], obj["spec"]
         annotations = meta.get("annotations") or {}
         found = list(validate_pod_annotations("metadata.annotations", annotations, spec))
-        judged = judge_pod_spec(spec, "spec", meta)
-        found += judged.causes
-        if judged.quiet:
-            scene.settled.append(_QUIET)
+        found += validate_pod_spec(spec, "spec", meta)
         for field in ("containers", "initContainers"):
             for index, container in enumerate(spec.get(field) or ()):
                 found += validate_image(f"spec.{field}[{index}]", container)
@@ -161,12 +149,8 @@ class PodKind(Kind):
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return validate_pod_status(new, old)
 
-    def creation_warnings(self, obj: Object, scene: Scene) -> list[str]:
-        meta = obj["metadata"]
-        found = hostname_warnings(meta.get("name", ""))
-        if _QUIET in scene.settled and not has_old_annotations(meta):
-            return found
-        return found + warn_of_pod(obj)
+    def warnings(self, obj: Object) -> list[str]:
+        return hostname_warnings(obj["metadata"].get("name", "")) + warn_of_pod(obj)
 
     def grace_period(self, obj: Object, asked: int | None) -> int:
         spec = obj["spec"]

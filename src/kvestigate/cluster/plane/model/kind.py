@@ -36,8 +36,6 @@ class Scene(msgspec.Struct, frozen=True):
     now: float
     """Unix seconds, on the plane's clock."""
     subresource: str = ""
-    settled: list[str] = msgspec.field(default_factory=list)
-    """What validation has found out for hooks that come after it."""
 
 
 class Kind:
@@ -163,13 +161,6 @@ class Kind:
         """The same for a changed object."""
         self.default(new)
 
-    def likeness(self, obj: Object) -> bytes | None:
-        """Equal for new objects whose specs say something in the same places.
-
-        None: it is not worth the while to look for another one like it.
-        """
-        return None
-
     def on_create(self, obj: Object, scene: Scene) -> None:
         """Set what only the server sets."""
 
@@ -205,12 +196,8 @@ class Kind:
         return []
 
     def warnings(self, obj: Object) -> list[str]:
-        """Advice sent back in Warning headers."""
+        """Advice on an object, sent back in Warning headers: always to its creator."""
         return []
-
-    def creation_warnings(self, obj: Object, scene: Scene) -> list[str]:
-        """Advice on a new object, which was validated in that scene."""
-        return self.warnings(obj)
 
     def update_warnings(self, new: Object, old: Object) -> list[str]:
         """Advice on a changed object."""

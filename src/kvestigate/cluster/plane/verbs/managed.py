@@ -43,34 +43,13 @@ def _of_creator(call: Call, new: Object) -> list[Any] | None:
     served, part = call.served, call.info.subresource
     shown = _at(served, call.kind, new)
     try:
-        fields = _created(shown, served, _ignored(call.kind, part))
+        fields = ownership.of_creator(shown, served.shape, _ignored(call.kind, part))
     except Unkeyed:
         return None
     if not fields:
         return None
     version = served.resource.api_version
     return [managers.entry(call.field_manager, UPDATE, version, _now(call), fields, part)]
-
-
-def _created(new: Object, kind: Kind, ignored: FieldSet) -> FieldSet:
-    """What of a new object is its creator's."""
-    likeness = kind.likeness(new)
-    if likeness is None:
-        return ownership.of_creator(new, kind.shape, ignored)
-    spec = _specs.get(likeness)
-    if spec is None:
-        spec = ownership.of_creator({"spec": new["spec"]}, kind.shape, ignored)
-        if len(_specs) >= _SPECS_MAX:
-            _specs.clear()
-        _specs[likeness] = spec
-    rest = new.copy()
-    del rest["spec"]
-    return {**ownership.of_creator(rest, kind.shape, ignored), **spec}
-
-
-_specs: dict[bytes, FieldSet] = {}
-"""What creators own of specs, by their likeness: most pods are like others."""
-_SPECS_MAX = 256
 
 
 def _after_write(

@@ -83,7 +83,7 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
         raise causes.reject(
             kind.resource.kind, kind.resource.group, obj["metadata"].get("name", ""), found
         )
-    call.warnings.extend(kind.creation_warnings(obj, scene))
+    call.warnings.extend(kind.warnings(obj))
     approve(write)
     if webhooks is not None:
         await webhooks.validate()

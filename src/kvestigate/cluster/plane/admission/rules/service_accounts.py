@@ -11,7 +11,6 @@ from kvestigate.cluster.plane.access.authz import references
 from kvestigate.cluster.plane.admission.interface import Write
 from kvestigate.cluster.plane.kinds.podspec.annotations import MIRROR
 from kvestigate.cluster.plane.kinds.podspec.defaults import DEFAULT_MODE, name_account
-from kvestigate.cluster.plane.kinds.podspec.outline import TOKEN_VOLUME
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.kube import names
 
@@ -19,6 +18,8 @@ ACCOUNTS = ("", "serviceaccounts")
 MOUNT_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 # An hour and seven seconds: the odd number tells the default from a wish for an hour.
 TOKEN_SECONDS = 3607
+_TOKEN_VOLUME = "kube-api-access-"
+"""Starts the name of the volume that every pod is given for its token."""
 
 
 def give_account(write: Write) -> None:
@@ -80,10 +81,10 @@ def _automounts(spec: Object, account: _Account) -> bool:
 def _mount_token(pod: Object) -> None:
     spec = pod["spec"]
     volumes: list[Object] = spec.get("volumes") or []
-    named = (volume["name"] for volume in volumes if volume["name"].startswith(TOKEN_VOLUME))
+    named = (volume["name"] for volume in volumes if volume["name"].startswith(_TOKEN_VOLUME))
     present = next(named, "")
     # Drawn from the uid, so that what follows from a pod is the same wherever it is computed.
-    name = present or TOKEN_VOLUME + names.suffix(int(pod["metadata"]["uid"][-12:], 16))
+    name = present or _TOKEN_VOLUME + names.suffix(int(pod["metadata"]["uid"][-12:], 16))
     needed = False
     for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
         mounts = container.get("volumeMounts") or []

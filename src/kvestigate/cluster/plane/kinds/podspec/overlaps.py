@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from typing import Any, NamedTuple
 
-import msgspec
-
 Object = dict[str, Any]
-
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
 
 
 class _File(NamedTuple):
@@ -24,21 +18,7 @@ class _File(NamedTuple):
 
 
 def warn_of_overlaps(volume: Object) -> list[str]:
-    name, source = volume["name"], volume.copy()
-    del source["name"]
-    encoded = _encode(source)
-    known = _remembered if len(encoded) <= _MEMORABLE else _warnings
-    return [f'volume "{name}" {warning}' for warning in known(encoded)]
-
-
-def _warnings(encoded: bytes) -> list[str]:
-    return list(_of_source(_decode(encoded)))
-
-
-# Nearly every pod has the same volume with its token.
-_remembered = lru_cache(maxsize=256)(_warnings)
-_MEMORABLE = 4096
-"""Bytes."""
+    return [f'volume "{volume["name"]}" {warning}' for warning in _of_source(volume)]
 
 
 def _of_source(volume: Object) -> Iterator[str]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
-
 from kvestigate.cluster.plane.kinds.checks import Causes, each, label, one_of
 from kvestigate.cluster.plane.kinds.claim_spec import validate_claim_template
 from kvestigate.cluster.plane.kinds.podspec import downward, paths
@@ -169,23 +167,6 @@ def _downward_file(path: str, item: Object) -> Causes:
 
 
 def _projected(path: str, volume: Object) -> Causes:
-    # Every pod has the same one, for its token.
-    encoded = _encode(volume)
-    if encoded in _valid:
-        return ()
-    found = list(_projected_anew(path, volume))
-    if not found and len(_valid) < _VALID_MAX:
-        _valid.add(encoded)
-    return found
-
-
-_encode = msgspec.json.Encoder().encode
-_valid: set[bytes] = set()
-"""Projected volumes that were found to be valid."""
-_VALID_MAX = 256
-
-
-def _projected_anew(path: str, volume: Object) -> Causes:
     yield from paths.mode(f"{path}.defaultMode", volume.get("defaultMode"))
     seen: set[str] = set()
     for index, source in enumerate(volume.get("sources") or ()):

@@ -67,10 +67,6 @@ def warn_of_template(template: Object, path: str) -> list[str]:
     return list(_warnings(template, f"{path}."))
 
 
-def has_old_annotations(meta: Object) -> bool:
-    return not _ANNOTATIONS.keys().isdisjoint(meta.get("annotations") or ())
-
-
 def hostname_warnings(name: str) -> list[str]:
     """A pod's name becomes its hostname, which a subdomain is not."""
     problems = names.label_problems(name) if name else []
@@ -87,9 +83,10 @@ def _warnings(pod: Object, at: str) -> Iterator[str]:
     affinity = spec.get("affinity") or {}
     if not _PLACING.isdisjoint(spec):
         yield from _placement(spec, affinity, at)
-    if has_old_annotations(meta):
-        for key in [known for known in _ANNOTATIONS if known in meta["annotations"]]:
-            yield f"{at}metadata.annotations[{key}]: {_ANNOTATIONS[key]}"
+    annotations = meta.get("annotations") or {}
+    for key, advice in _ANNOTATIONS.items():
+        if key in annotations:
+            yield f"{at}metadata.annotations[{key}]: {advice}"
     yield from _contents(spec, at)
     if spec["terminationGracePeriodSeconds"] < 0:
         why = "must be >= 0; negative values are invalid and will be treated as 1"
