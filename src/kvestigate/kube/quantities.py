@@ -31,7 +31,10 @@ _INT64_DIGITS = 18
 
 _HINT = "write a number with an optional suffix, such as 2, 500m, 1.5Gi, 10G or 12e6"
 
-_GRAMMAR = re.compile(r"([+-]?)(0*)([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)", re.ASCII)
+# Possessive, as digits could else be divided among the groups in too many ways.
+_GRAMMAR = re.compile(
+    r"([+-]?)(0*+)([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?[0-9]*+)", re.ASCII
+)
 
 _DECIMAL_SUFFIXES = {
     "n": -9,

@@ -237,6 +237,7 @@ def parse_labels(text: str) -> LabelSelector:
     return LabelSelector(tuple(_Parser(text).requirements()))
 
 
+_BLANK = " \t\r\n"
 _TOKEN = re.compile(r"[ \t\r\n]*(?:(?P<symbol>==|!=|[=!(),<>])|(?P<word>[^=!(),<> \t\r\n]+))")
 _BINARY_OPERATORS = {operator.value: operator for operator in Operator if operator not in _PRESENCE}
 
@@ -248,7 +249,7 @@ class _Parser:
         self._text = text
         self._tokens = [
             (match.start(match.lastgroup or 0), match[match.lastgroup or 0], bool(match["word"]))
-            for match in _TOKEN.finditer(text)
+            for match in _TOKEN.finditer(text.rstrip(_BLANK))
         ]
         self._tokens.append((len(text), "", False))
         self._next = 0

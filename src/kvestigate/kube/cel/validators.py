@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +9,7 @@ from kvestigate.kube import patterns
 from kvestigate.kube.cel.failures import EvalError, Issue
 from kvestigate.kube.cel.library import times
 from kvestigate.kube.cel.syntax import Call, Literal
+from kvestigate.kube.patterns import InvalidPattern
 
 
 def _checking(name: str, check: Callable[[Any], object]) -> Callable[[Call], Issue | None]:
@@ -19,7 +19,7 @@ def _checking(name: str, check: Callable[[Any], object]) -> Callable[[Call], Iss
             return None
         try:
             check(argument.value)
-        except (EvalError, re.error):
+        except (EvalError, InvalidPattern):
             return Issue(argument.at, f"invalid {name} argument")
         return None
 

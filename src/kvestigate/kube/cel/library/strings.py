@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kvestigate.kube import patterns
@@ -17,25 +18,30 @@ _BLANK = "\t\n\v\f\r \u0085\u00a0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join
 )
 
 
-def _pattern(text: str) -> re.Pattern[str]:
-    try:
-        return patterns.compiled(text)
-    except re.error as error:
-        raise EvalError(f"Illegal regex: error parsing regexp: {error.msg}: `{text}`") from None
-
-
 def _matches(text: str, pattern: str) -> bool:
-    return _pattern(pattern).search(text) is not None
+    with _evaluated():
+        return patterns.compiled(pattern).matches(text)
 
 
 def _find(text: str, pattern: str) -> str:
-    match = _pattern(pattern).search(text)
-    return match[0] if match else ""
+    with _evaluated():
+        return patterns.compiled(pattern).find(text)
 
 
 def _find_all(text: str, pattern: str, limit: int = -1) -> list[str]:
-    found = [match[0] for match in _pattern(pattern).finditer(text)]
-    return found if limit < 0 else found[:limit]
+    with _evaluated():
+        return patterns.compiled(pattern).find_all(text, limit)
+
+
+@contextmanager
+def _evaluated() -> Iterator[None]:
+    """Turns what is wrong with a pattern into an error of the evaluation."""
+    try:
+        yield
+    except patterns.InvalidPattern as error:
+        raise EvalError(f"Illegal regex: error parsing regexp: {error}") from None
+    except patterns.TooCostly as error:
+        raise EvalError(str(error)) from None
 
 
 def _char_at(text: str, position: int) -> str:

@@ -21,7 +21,7 @@ _UNITS = {
     "m": 60 * NANO,
     "h": 3600 * NANO,
 }
-_PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
+_PART = re.compile(r"([0-9]++(?:\.[0-9]*+)?|\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
 _DURATION = re.compile(rf"([+-]?)((?:{_PART.pattern})+|0)")
 _TIMESTAMP = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(?:\.(\d{1,9})\d*)?([Zz]|[+-]\d\d:\d\d)", re.ASCII

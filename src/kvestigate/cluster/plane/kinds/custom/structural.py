@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -151,15 +150,10 @@ def _conditions(schema: Schema, path: str) -> Causes:
     if pattern := schema.get("pattern"):
         try:
             patterns.compiled(pattern)
-        except re.error as error:
-            why = f"must be a valid regular expression, but isn't: {_complaint(pattern, error)}"
+        except patterns.InvalidPattern as error:
+            told = f"error parsing regexp: {error}"
+            why = f"must be a valid regular expression, but isn't: {told}"
             yield causes.invalid(f"{path}.pattern", pattern, why)
-
-
-def _complaint(pattern: str, error: re.error) -> str:
-    if "unterminated subpattern" in error.msg:
-        return f"error parsing regexp: missing closing ): `{pattern}`"
-    return f"error parsing regexp: {error.msg}: `{pattern}`"
 
 
 def _bare(schema: Schema, path: str) -> Causes:

@@ -189,7 +189,6 @@ def _string(schema: Schema) -> Check | None:
     pattern, allows = schema.get("pattern"), FORMATS.get(schema.get("format") or "")
     if longest is None and shortest is None and not pattern and allows is None:
         return None
-    matcher = patterns.compiled(pattern).search if pattern else None
 
     def check(value: Any, path: str, found: Found) -> None:
         if type(value) is not str:
@@ -199,14 +198,24 @@ def _string(schema: Schema) -> Check | None:
         if shortest is not None and len(value) < shortest:
             why = f"{path} in body should be at least {shortest} chars long"
             found.append(causes.invalid(path, value, why))
-        if matcher is not None and not matcher(value):
-            why = f"{path} in body should match '{pattern}'"
-            found.append(causes.invalid(path, value, why))
+        if pattern and (why := _mismatch(pattern, value)):
+            found.append(causes.invalid(path, value, f"{path} in body {why}"))
         if allows is not None and not allows(value):
             why = f'{path} in body must be of type {schema["format"]}: "{value}"'
             found.append(causes.wrong_type(path, value, why))
 
     return check
+
+
+def _mismatch(pattern: str, value: str) -> str:
+    """Why the value is refused, empty if it matches."""
+    try:
+        matches = patterns.compiled(pattern).matches(value)
+    except patterns.TooCostly as error:
+        return f"could not be matched with '{pattern}': {error}"
+    except patterns.InvalidPattern as error:  # stored by a version that accepted more
+        return f"could not be matched with '{pattern}': error parsing regexp: {error}"
+    return "" if matches else f"should match '{pattern}'"
 
 
 def _number(schema: Schema) -> Check | None:
