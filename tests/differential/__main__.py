@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.differential import golden
-from tests.differential.comparing import differences
+from tests.differential.comparing import differences, listed
 from tests.differential.running import run
 from tests.differential.script import Script, scripts
 from tests.differential.server import RealServer, Server, plane_server
@@ -31,9 +31,9 @@ async def record(chosen: list[Script], server: Server) -> None:
             print(f"FAILED {script.id}: {error}")
             continue
         recorded.setdefault(script.topic, {})[script.name] = second
-        for line in differences(script, first, second):
-            unstable += 1
-            print(f"UNSTABLE {script.id} {line}")
+        for lines in differences(script, first, second).values():
+            unstable += len(lines)
+            print(*(f"UNSTABLE {script.id} {line}" for line in lines), sep="\n")
     for topic, answers in recorded.items():
         names = [script.name for script in scripts() if script.topic == topic]
         known = {**golden.read(topic), **answers}
@@ -44,23 +44,28 @@ async def record(chosen: list[Script], server: Server) -> None:
 async def gaps(chosen: list[Script], *, admit: bool) -> None:
     """Take what passes off the list; put what newly fails on it only if told to."""
     known = golden.gaps()
-    ids = {script.id for script in scripts()}
-    found = {name: why for name, why in known.items() if name in ids}
+    steps = [
+        golden.gap(script.id, step)
+        for script in scripts()
+        for step in range(1, len(script.steps) + 1)
+    ]
+    found = {name: known[name] for name in steps if name in known}
     for script in chosen:
         different = await _compare(script)
-        if not different:
-            found.pop(script.id, None)
-        elif script.id not in found:
-            print(f"{script.id}: {_summary(different[0])}")
-            if admit:
-                found[script.id] = _summary(different[0])
+        for step in range(1, len(script.steps) + 1):
+            name = golden.gap(script.id, step)
+            if step not in different:
+                found.pop(name, None)
+            elif name not in found:
+                print(f"{name}: {_summary(different[step][0])}")
+                if admit:
+                    found[name] = _summary(different[step][0])
     golden.write_gaps(found)
-    print(f"{len(found)} of {len(ids)} scripts are known gaps")
+    print(f"{len(found)} of {len(steps)} steps are known gaps")
 
 
 def _summary(difference: str) -> str:
-    head, _, what = difference.partition("\n")
-    return f"{' '.join(head.split()[:2])}, {' '.join(what.split())[:160]}"
+    return " ".join(difference.partition("\n")[2].split())[:160]
 
 
 async def show(chosen: list[Script]) -> None:
@@ -69,10 +74,10 @@ async def show(chosen: list[Script]) -> None:
         print(f"== {script.id}")
         for exchange in golden.read(script.topic).get(script.name, []):
             print(json.dumps(exchange, indent=1))
-        print("\n".join(await _compare(script)) or "no difference")
+        print(listed(await _compare(script)) or "no difference")
 
 
-async def _compare(script: Script) -> list[str]:
+async def _compare(script: Script) -> dict[int, list[str]]:
     async with plane_server() as server:
         ours = await run(script, server)
     return differences(script, golden.read(script.topic)[script.name], ours)

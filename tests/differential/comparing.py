@@ -12,14 +12,21 @@ Exchange = dict[str, Any]
 _WIDTH = 300
 
 
-def differences(script: Script, real: list[Exchange], ours: list[Exchange]) -> list[str]:
-    found = []
+def differences(script: Script, real: list[Exchange], ours: list[Exchange]) -> dict[int, list[str]]:
+    """The number of each step that differs, from 1, and what differs in it."""
+    found = {}
     for number, (step, theirs, own) in enumerate(
         zip(script.steps, real, ours, strict=True), start=1
     ):
         head = f"step {number} {step.method} {step.path}"
-        found += [f"{head}\n    {line}" for line in _compare(theirs, own)]
+        if lines := [f"{head}\n    {line}" for line in _compare(theirs, own)]:
+            found[number] = lines
     return found
+
+
+def listed(found: dict[int, list[str]]) -> str:
+    """One line a difference."""
+    return "\n".join(line for lines in found.values() for line in lines)
 
 
 def _compare(real: Exchange, ours: Exchange) -> Iterator[str]:

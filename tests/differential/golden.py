@@ -28,8 +28,13 @@ def write(topic: str, answers: dict[str, list[dict[str, Any]]]) -> None:
     read.cache_clear()
 
 
+def gap(script_id: str, step: int) -> str:
+    """How a step of a script is called in the list of known gaps."""
+    return f"{script_id} step {step}"
+
+
 def gaps() -> dict[str, str]:
-    """Scripts that planes do not answer like the real server yet: id -> why."""
+    """Steps that planes do not answer like the real server: `topic/script step 3` -> why."""
     if not GAPS.exists():
         return {}
     lines = [line for line in GAPS.read_text().splitlines() if line and not line.startswith("#")]
@@ -38,7 +43,8 @@ def gaps() -> dict[str, str]:
 
 def write_gaps(found: dict[str, str]) -> None:
     head = (
-        "# Scripts that a plane answers differently from the real server: topic/name: why.\n"
-        "# A listed script that passes fails the suite: take it off the list then.\n"
+        "# Steps that a plane answers differently from the real server: topic/script step: why.\n"
+        "# The other steps of these scripts are compared. A listed step that is answered alike\n"
+        "# fails the suite: take it off the list then.\n"
     )
     GAPS.write_text(head + "".join(f"{name}: {why}\n" for name, why in sorted(found.items())))

@@ -6,6 +6,7 @@ rank among all those of the script, uids and addresses their order of appearance
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -25,6 +26,9 @@ _SOURCE_IN_TEXT = re.compile(r' in scheme "[^"]+"')
 """Where in its own source the server looked; nothing that clients could use."""
 _DUMP_IN_TEXT = re.compile(r"\n@@ -\d+,\d+ \+\d+,\d+ @@\n(?:[ +-].*\n)+(?:@@ .*\n(?:[ +-].*\n)+)*")
 """What changed, as a difference between two dumps of the server's own Go structs."""
+_VALUE_IN_TEXT = re.compile(r"(?<= value: )(?=\{|\[\{)")
+"""An object that a message shows: the real server prints its own Go structs, with all their fields
+and by the names that only Go has; a plane prints what the user wrote."""
 _SELF_IN_TEXT = re.compile(r"\bselfType\d+")
 """What the server calls the type of `self` in a rule: another name every time."""
 _ISSUER = "https://kubernetes.default.svc.cluster.local"
@@ -114,6 +118,7 @@ class _Mask:
         text = _SOURCE_IN_TEXT.sub("", text)
         text = _SELF_IN_TEXT.sub("selfType", text)
         text = _DUMP_IN_TEXT.sub("\n<what changed>\n", text)
+        text = _without_values(text)
         text = _OBJECT_IN_TEXT.sub('"<object>"', text)
         text = text.replace(_ISSUER, _ISSUER.removesuffix(".cluster.local"))
         for name, shown in self._names.items():
@@ -139,6 +144,23 @@ class _Mask:
         if not text.isdecimal() or text == "0":
             return text
         return "<now>" if int(text) >= self._present else self._version(text)
+
+
+def _without_values(text: str) -> str:
+    pieces, position = [], 0
+    for match in _VALUE_IN_TEXT.finditer(text):
+        if match.start() < position:
+            continue  # inside of the last one
+        try:
+            _, end = _json.raw_decode(text, match.start())
+        except json.JSONDecodeError:
+            continue
+        pieces += [text[position : match.start()], "<object>"]
+        position = end
+    return "".join(pieces) + text[position:]
+
+
+_json = json.JSONDecoder()
 
 
 def _rank(entry: dict[str, Any]) -> list[str]:

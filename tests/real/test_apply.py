@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.differential.comparing import differences
+from tests.differential.comparing import differences, listed
 from tests.differential.running import run
 from tests.differential.server import RealServer, plane_server
 from tests.real.applying import TOPICS, history
@@ -31,7 +31,7 @@ async def test_the_same_history_has_the_same_managers(
         ours = await run(script, server)
     found = differences(script, *([_comparable(each) for each in side] for side in (real, ours)))
     if found:
-        pytest.fail("\n".join(found), pytrace=False)
+        pytest.fail(listed(found), pytrace=False)
 
 
 def _comparable(exchange: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import ssl
 import pytest
 
 from tests.differential import golden
-from tests.differential.comparing import differences
+from tests.differential.comparing import differences, listed
 from tests.differential.running import run
 from tests.differential.script import Script, scripts
 from tests.differential.server import RealServer
@@ -22,4 +22,4 @@ async def test_golden_answers_are_the_real_ones(
     answers = await run(script, RealServer(kubernetes.port, context))
     found = differences(script, golden.read(script.topic)[script.name], answers)
     if found:
-        pytest.fail("\n".join(found), pytrace=False)
+        pytest.fail(listed(found), pytrace=False)

@@ -107,22 +107,14 @@ def flattened(documents: Iterable[Document]) -> Iterator[Document]:
 
 
 def complaint(error: InputError) -> str:
-    """Why a text is no YAML, as Go's reader says it: `yaml: line 3: did not find expected ...`."""
+    """Why a text is not YAML, without a quote of it: `yaml: line 3: did not find expected ...`."""
+    line = "".join((error.where or "").split(":")[1:2])
     cause: Any = error.__cause__
-    if getattr(cause, "problem", None):
-        line = _line_in_go(cause)
-        return f"yaml: line {line}: {cause.problem}" if line else f"yaml: {cause.problem}"
-    place = "".join((error.where or "").split(":")[1:2])
-    why = error.message.removeprefix(f"{error.where}: ").rpartition(": '")
-    return f"yaml: line {place}: {why[0] or why[2]}"
-
-
-def _line_in_go(error: Any) -> int:
-    """It counts from 0 while it parses, and from 1 while it scans; the first line is not told."""
-    mark = error.problem_mark
-    if mark is None or not mark.line:
-        return 0
-    return int(mark.line) + (type(error).__name__ == "ScannerError")
+    problem = getattr(cause, "problem", None)
+    if not problem:
+        before, _, whole = error.message.removeprefix(f"{error.where}: ").rpartition(": '")
+        problem = before or whole
+    return f"yaml: line {line}: {problem}"
 
 
 def _decoded(data: bytes, source: str) -> str:

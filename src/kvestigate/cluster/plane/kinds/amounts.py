@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from kvestigate.cluster.plane.kinds.checks import Causes, not_negative
 from kvestigate.kube import causes
@@ -16,16 +14,6 @@ _NO_PERCENT = (
     "a valid percent string must be a numeric string followed by an ending '%' "
     "(e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')"
 )
-
-
-def shown_rolling(rolling: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """How to roll out, as the server's own types spell it: so its messages show it."""
-    if rolling is None:
-        return None
-    return {
-        "MaxUnavailable": rolling.get("maxUnavailable", 0),
-        "MaxSurge": rolling.get("maxSurge", 0),
-    }
 
 
 def validate_amount(path: str, amount: Amount) -> Causes:

@@ -36,14 +36,7 @@ class BudgetKind(Kind):
 def _spec(spec: Object) -> Causes:
     both = ("minAvailable", "maxUnavailable")
     if all(name in spec for name in both):
-        shown = {
-            "MinAvailable": spec["minAvailable"],
-            "Selector": checks.shown_selector(spec["selector"]) if "selector" in spec else None,
-            "MaxUnavailable": spec["maxUnavailable"],
-            "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
-        }
-        why = "minAvailable and maxUnavailable cannot be both set"
-        yield causes.invalid("spec", shown, why)
+        yield causes.invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
     for name in both:
         if name in spec:
             yield from amounts.validate_amount(f"spec.{name}", spec[name])

@@ -63,7 +63,7 @@ def _job_template(path: str, spec: Object) -> Causes:
     yield from jobs.validate_job(path, spec)
     if "selector" in spec:
         why = "`selector` will be auto-generated"
-        yield causes.invalid(f"{path}.selector", checks.shown_selector(spec["selector"]), why)
+        yield causes.invalid(f"{path}.selector", spec["selector"], why)
     if spec.get("manualSelector"):
         yield causes.unsupported(f"{path}.manualSelector", True, ["nil", "false"])
 

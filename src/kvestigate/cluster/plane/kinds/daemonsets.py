@@ -106,9 +106,7 @@ def _strategy(path: str, strategy: Object) -> Causes:
     if strategy["type"] == "RollingUpdate":
         yield from _rolling(f"{path}.rollingUpdate", strategy["rollingUpdate"])
     elif strategy["type"] != "OnDelete":
-        rolling = amounts.shown_rolling(strategy.get("rollingUpdate"))
-        shown = {"Type": strategy["type"], "RollingUpdate": rolling}
-        yield causes.unsupported(path, shown, ["RollingUpdate", "OnDelete"])
+        yield causes.unsupported(path, strategy, ["RollingUpdate", "OnDelete"])
 
 
 def _rolling(path: str, rolling: Object) -> Causes:

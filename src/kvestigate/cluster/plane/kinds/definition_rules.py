@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from kvestigate.cluster.plane.kinds import checks, definition_dump
+from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.custom import jsonpath, parts, structural
 from kvestigate.cluster.plane.model.kind import Object
@@ -22,28 +22,28 @@ _SCOPES = ("Cluster", "Namespaced")
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _AT_ROOT = (
-    "Description",
-    "Type",
-    "Format",
-    "Title",
-    "Maximum",
-    "ExclusiveMaximum",
-    "Minimum",
-    "ExclusiveMinimum",
-    "MaxLength",
-    "MinLength",
-    "Pattern",
-    "MaxItems",
-    "MinItems",
-    "UniqueItems",
-    "MultipleOf",
-    "Required",
-    "Items",
-    "Properties",
-    "ExternalDocs",
-    "Example",
-    "XPreserveUnknownFields",
-    "XValidations",
+    "description",
+    "type",
+    "format",
+    "title",
+    "maximum",
+    "exclusiveMaximum",
+    "minimum",
+    "exclusiveMinimum",
+    "maxLength",
+    "minLength",
+    "pattern",
+    "maxItems",
+    "minItems",
+    "uniqueItems",
+    "multipleOf",
+    "required",
+    "items",
+    "properties",
+    "externalDocs",
+    "example",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
 )
 """What the schema of an object with a status of its own may say."""
 _SIMPLE = "must be a simple json path starting with ."
@@ -100,23 +100,18 @@ def _has_status(versions: Sequence[Object], path: str) -> bool:
 
 def _root_with_status(schema: Object, path: str) -> Causes:
     """Conditions that would be lost on those who write the status only."""
-    shown = definition_dump.schema(schema)
-    for field in definition_dump.told(schema):
-        if field == "Type":
-            if schema["type"] != "object":
-                why = (
-                    'only "object" is allowed as the type at the root of the schema if the status '
-                    "subresource is enabled"
-                )
-                yield causes.invalid(f"{path}.type", schema["type"], why)
-                return
-        elif field not in _AT_ROOT:
-            why = (
-                f"only [{' '.join(_AT_ROOT)}] fields are allowed at the root of the schema if the "
-                "status subresource is enabled"
-            )
-            yield causes.invalid(path, shown, why)
-            return
+    if schema.get("type", "object") != "object":
+        why = (
+            'only "object" is allowed as the type at the root of the schema if the status '
+            "subresource is enabled"
+        )
+        yield causes.invalid(f"{path}.type", schema["type"], why)
+    elif others := [field for field, value in schema.items() if value and field not in _AT_ROOT]:
+        why = (
+            f"only [{' '.join(_AT_ROOT)}] fields are allowed at the root of the schema if the "
+            "status subresource is enabled"
+        )
+        yield causes.invalid(path, others, why)
 
 
 def schemas(spec: Object) -> Iterator[Object]:
@@ -190,12 +185,11 @@ def _versions(spec: Object, versions: Sequence[Object]) -> Causes:
             yield causes.invalid(f"{path}.deprecationWarning", told, why)
         if (version.get("schema") or {}).get("openAPIV3Schema") is None:
             yield causes.required(f"{path}.schema.openAPIV3Schema")
-    shown = definition_dump.versions(spec.get("versions"))
     if len(set(listed)) < len(listed):
-        yield causes.invalid("spec.versions", shown, "must contain unique version names")
+        yield causes.invalid("spec.versions", listed, "must contain unique version names")
     if sum(bool(version.get("storage")) for version in versions) != 1:
         why = "must have exactly one version marked as storage version"
-        yield causes.invalid("spec.versions", shown, why)
+        yield causes.invalid("spec.versions", listed, why)
     if listed and listed[0]:  # the old field, which still stands for the first version
         yield from checks.each("spec.version", listed[0], names.label_1035_problems(listed[0]))
 

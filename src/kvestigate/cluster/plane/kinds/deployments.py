@@ -88,8 +88,7 @@ def _strategy(path: str, strategy: Object) -> Causes:
             why = "may not be specified when strategy `type` is 'Recreate'"
             yield causes.forbidden(f"{path}.rollingUpdate", why)
     else:
-        shown = {"Type": strategy["type"], "RollingUpdate": amounts.shown_rolling(rolling)}
-        yield causes.unsupported(path, shown, ["Recreate", "RollingUpdate"])
+        yield causes.unsupported(path, strategy, ["Recreate", "RollingUpdate"])
 
 
 def _rolling(path: str, rolling: Object) -> Causes:

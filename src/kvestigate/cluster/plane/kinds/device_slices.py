@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds import device_checks as devices
@@ -181,14 +180,7 @@ def _attribute(path: str, attribute: Object) -> Causes:
     if version is not None and len(version) > _VALUE_MAX:
         yield causes.too_long(f"{path}.version", _VALUE_MAX)
     if len(attribute) != 1:
-        shown = _internal(attribute) if attribute else ""
-        yield causes.invalid(path, shown, "exactly one value must be specified")
-
-
-def _internal(attribute: Object) -> dict[str, Any]:
-    """As the server's own types spell it, which is how its messages show it."""
-    one = {f"{name.title()}Value": attribute.get(name) for name in _VALUES}
-    return {**one, **{f"{name.title()}Values": None for name in _VALUES}}
+        yield causes.invalid(path, attribute or "", "exactly one value must be specified")
 
 
 def _consumption(path: str, told: Object) -> Causes:

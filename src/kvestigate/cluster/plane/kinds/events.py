@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
@@ -97,39 +97,30 @@ def _series(series: Object | None) -> Causes:
         yield causes.required("series.lastObservedTime")
 
 
-# What the newer version lets nobody change, and how it shows what somebody wanted instead.
-_FIXED: tuple[tuple[str, Callable[[Any], Any]], ...] = (
-    ("involvedObject", lambda value: _reference(value or {})),
-    ("reason", lambda value: value or ""),
-    ("message", lambda value: value or ""),
-    ("source", lambda value: {name.title(): value.get(name, "") for name in ("component", "host")}),
-    ("firstTimestamp", lambda value: value),
-    ("lastTimestamp", lambda value: value),
-    ("count", lambda value: value or 0),
-    ("reason", lambda value: value or ""),  # the server looks twice
-    ("type", lambda value: value or ""),
-    ("eventTime", lambda value: value),
-    ("action", lambda value: value or ""),
-    ("related", lambda value: None if value is None else _reference(value)),
-    ("reportingComponent", lambda value: value or ""),
-    ("reportingInstance", lambda value: value or ""),
+_FIXED = (
+    "involvedObject",
+    "reason",
+    "message",
+    "source",
+    "firstTimestamp",
+    "lastTimestamp",
+    "count",
+    "type",
+    "eventTime",
+    "action",
+    "related",
+    "reportingComponent",
+    "reportingInstance",
 )
+"""What nobody may change in an event of events.k8s.io/v1."""
 
 
 def _kept(new: Object, old: Object) -> Causes:
     if new.get("series") != old.get("series"):
         yield from _series(new.get("series"))
-    for field, show in _FIXED:
+    for field in _FIXED:
         path = "reportingController" if field == "reportingComponent" else field
-        yield from checks.immutable(path, show(new.get(field)), show(old.get(field)))
-
-
-def _reference(value: Object) -> Object:
-    """As the server shows its own form of it."""
-    names = {"uid": "UID", "apiVersion": "APIVersion"}
-    return {
-        names.get(field, field[0].upper() + field[1:]): value.get(field, "") for field in _INVOLVED
-    }
+        yield from checks.immutable(path, new.get(field), old.get(field))
 
 
 # events.k8s.io/v1 -> v1

@@ -111,8 +111,8 @@ def _exit_codes(path: str, requirement: Object, containers: set[str]) -> Causes:
 
 def _success_policy(path: str, spec: Object) -> Causes:
     if spec.get("completionMode", "NonIndexed") != "Indexed":
-        shown = shown_success_policy(spec["successPolicy"])
-        yield causes.invalid(path, shown, "requires indexed completion mode")
+        why = "requires indexed completion mode"
+        yield causes.invalid(path, spec["successPolicy"], why)
         return
     rules = spec["successPolicy"].get("rules") or []
     if not rules:
@@ -122,39 +122,6 @@ def _success_policy(path: str, spec: Object) -> Causes:
         yield causes.too_many(f"{path}.rules", len(rules), _RULES_MAX)
     for index, rule in enumerate(rules):
         yield from _success_rule(f"{path}.rules[{index}]", rule, spec.get("completions", 0))
-
-
-def shown_success_policy(policy: Object | None) -> Object | None:
-    """As Go shows it."""
-    return policy and {
-        "Rules": _shown_rules(policy, {"SucceededIndexes": None, "SucceededCount": None})
-    }
-
-
-def shown_failure_policy(policy: Object | None) -> Object | None:
-    codes: Object = {"ContainerName": None, "Operator": "", "Values": None}
-    conditions: Object = {"Type": "", "Status": ""}
-    rule = {"Action": "", "OnExitCodes": codes, "OnPodConditions": [conditions]}
-    return policy and {"Rules": _shown_rules(policy, rule)}
-
-
-def _shown_rules(policy: Object, empty: Object) -> list[Object] | None:
-    rules = policy.get("rules")
-    return rules and [_shown(rule, empty) for rule in rules]
-
-
-def _shown(value: Object, empty: Object) -> Object:
-    """With the names of Go's fields, all of them; `empty` is what they hold if not given."""
-    shown: Object = {}
-    for field, default in empty.items():
-        given = value.get(field[0].lower() + field[1:])
-        if isinstance(default, dict):
-            shown[field] = given and _shown(given, default)
-        elif isinstance(default, list):
-            shown[field] = given and [_shown(each, default[0]) for each in given]
-        else:
-            shown[field] = default if given is None else given
-    return shown
 
 
 def _success_rule(path: str, rule: Object, completions: int) -> Causes:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from kvestigate.cluster.plane.kinds import checks, job_policies, job_status, workloads
 from kvestigate.cluster.plane.kinds.checks import INT32_MAX, Causes
 from kvestigate.cluster.plane.kinds.podspec import (
@@ -28,14 +25,14 @@ _AMOUNTS = (
     "backoffLimitPerIndex",
     "maxFailedIndexes",
 )
-_FIXED: dict[str, Callable[[Any], Any]] = {
-    "completionMode": lambda mode: mode,
-    "podFailurePolicy": job_policies.shown_failure_policy,
-    "backoffLimitPerIndex": lambda limit: limit,
-    "managedBy": lambda manager: manager,
-    "successPolicy": job_policies.shown_success_policy,
-}
-"""Fields that nothing may change, and how Go shows them."""
+_FIXED = (
+    "completionMode",
+    "podFailurePolicy",
+    "backoffLimitPerIndex",
+    "managedBy",
+    "successPolicy",
+)
+"""Fields that nothing may change."""
 _MANAGER_MAX = 63
 _INDEXES_MAX, _MANY_COMPLETIONS, _MANY_PARALLEL = 100_000, 100_000, 10_000
 
@@ -81,9 +78,7 @@ class JobKind(workloads.Workload):
         return [*_generated(obj), *_selected(obj["spec"]), *_hostnames(obj)]
 
     def validate_changed(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        # The server looks at the spec twice, and reports what it finds twice.
-        again = list(_selected(new["spec"]))
-        return [*self.validate(new, scene), *again, *_changes(new, old)]
+        return [*self.validate(new, scene), *_changes(new, old)]
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return list(job_status.validate(new, old))
@@ -258,8 +253,8 @@ def _changes(new: Object, old: Object) -> Causes:
     yield from _completions(spec, before)
     yield from checks.immutable_selector(spec, before)
     yield from _template_changes(new, old)
-    for name, show in _FIXED.items():
-        yield from checks.immutable(f"spec.{name}", show(spec.get(name)), show(before.get(name)))
+    for name in _FIXED:
+        yield from checks.immutable(f"spec.{name}", spec.get(name), before.get(name))
 
 
 def _completions(spec: Object, before: Object) -> Causes:

@@ -51,9 +51,7 @@ class NodeKind(Kind):
         return list(_node(obj))
 
     def validate_update(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
-        # Taints are looked at twice, and so are reported twice.
-        again = validate_taints("metadata.taints", new["spec"].get("taints") or [])
-        return [*_update(new["spec"], old["spec"]), *again]
+        return list(_update(new["spec"], old["spec"]))
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         status = new["status"]
@@ -71,7 +69,6 @@ class NodeKind(Kind):
 
 def _node(obj: Object) -> Causes:
     spec, status = obj["spec"], obj["status"]
-    # The path is the server's own: taints are in the spec, and said to be in the metadata.
     yield from validate_taints("metadata.taints", spec.get("taints") or [])
     yield from _amounts(status)
     yield from _swap(status)

@@ -105,19 +105,6 @@ def _unfit(path: str, shown: object, scope: str, hard: dict[str, str]) -> Causes
             yield causes.invalid(path, shown, "unsupported scope applied to resource")
 
 
-def _internal(selector: Object) -> Object:
-    """As the server's own types spell it, which is how its messages show it."""
-    shown = [
-        {
-            "ScopeName": each["scopeName"],
-            "Operator": each["operator"],
-            "Values": each.get("values"),
-        }
-        for each in selector.get("matchExpressions") or ()
-    ]
-    return {"MatchExpressions": shown}
-
-
 def _selector(path: str, spec: Object, hard: dict[str, str]) -> Causes:
     selector = spec["scopeSelector"]
     seen = set()
@@ -126,7 +113,7 @@ def _selector(path: str, spec: Object, hard: dict[str, str]) -> Causes:
         values = requirement.get("values") or []
         if scope not in _APPLIES:
             yield causes.invalid(f"{path}.scopeName", scope, "unsupported scope")
-        yield from _unfit(path, _internal(selector), scope, hard)
+        yield from _unfit(path, selector, scope, hard)
         if scope in _APPLIES and scope not in _VALUED and operator != "Exists":
             yield causes.invalid(f"{path}.operator", operator, _EXISTS_ONLY)
         if operator in ("In", "NotIn"):

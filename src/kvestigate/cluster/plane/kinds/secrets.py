@@ -11,7 +11,6 @@ from kvestigate.cluster.plane.kinds.config_maps import SIZE_LIMIT, sealed
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
-from kvestigate.kube.json_syntax import complaint
 
 OPAQUE = "Opaque"
 TOKEN = "kubernetes.io/service-account-token"
@@ -95,11 +94,6 @@ def _docker_config(data: dict[str, str], key: str) -> list[Cause]:
         return [causes.required(path)]
     try:
         msgspec.json.decode(b64decode(data[key]), type=dict[str, msgspec.Raw])
-    except msgspec.DecodeError:
-        return [causes.invalid(path, "<secret contents redacted>", _spoken(data[key]))]
+    except msgspec.DecodeError as error:  # which quotes nothing
+        return [causes.invalid(path, "<secret contents redacted>", str(error))]
     return []
-
-
-def _spoken(value: str) -> str:
-    wrong = complaint(b64decode(value).decode(errors="replace"))
-    return wrong or "json: cannot unmarshal value into Go value of type map[string]interface {}"

@@ -206,20 +206,8 @@ def _node_ports(spec: Object, ports: list[Object]) -> Causes:
     for index, port in enumerate(ports):
         key = (port["protocol"], port["port"])
         if key in numbers:
-            yield causes.duplicate(f"spec.ports[{index}]", _internal_port(port))
+            yield causes.duplicate(f"spec.ports[{index}]", port)
         numbers.add(key)
-
-
-def _internal_port(port: Object) -> Object:
-    """A port as the server's own type spells it in this one message."""
-    return {
-        "Name": "",
-        "Protocol": port["protocol"],
-        "AppProtocol": None,
-        "Port": port["port"],
-        "TargetPort": 0,
-        "NodePort": 0,
-    }
 
 
 def _balancer(spec: Object, annotations: dict[str, str]) -> Causes:
@@ -287,8 +275,6 @@ def _update(spec: Object, before: Object) -> Causes:
         value = spec.get("loadBalancerClass")
         if value != before.get("loadBalancerClass"):
             yield causes.invalid("spec.loadBalancerClass", value, _ONCE)
-    # The class is looked at twice, and so is reported twice.
-    yield from _balancer_class(spec)
     number = spec.get("healthCheckNodePort")
     checked = needs_health_check(spec) and needs_health_check(before)
     if checked and number != before.get("healthCheckNodePort"):

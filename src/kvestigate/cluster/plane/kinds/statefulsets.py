@@ -169,20 +169,10 @@ def _strategy(path: str, strategy: Object) -> Causes:
             if "maxUnavailable" in rolling:
                 yield from _unavailable(f"{path}.rollingUpdate", rolling["maxUnavailable"])
     elif strategy["type"] != "OnDelete":
-        shown = {"Type": strategy["type"], "RollingUpdate": _internal(rolling)}
-        yield causes.invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")
+        yield causes.invalid(path, strategy, "must be 'RollingUpdate' or 'OnDelete'")
     elif rolling is not None:
         why = "only allowed for updateStrategy 'RollingUpdate'"
-        yield causes.invalid(f"{path}.rollingUpdate", _internal(rolling), why)
-
-
-def _internal(rolling: Object | None) -> Object | None:
-    """As the server's own types spell it, which is how its messages show it."""
-    return (
-        rolling
-        if rolling is None
-        else {"Partition": rolling.get("partition", 0), "MaxUnavailable": None}
-    )
+        yield causes.invalid(f"{path}.rollingUpdate", rolling, why)
 
 
 def _unavailable(path: str, amount: amounts.Amount) -> Causes:
@@ -195,14 +185,12 @@ def _unavailable(path: str, amount: amounts.Amount) -> Causes:
 def _template(spec: Object) -> Causes:
     selector = workloads.parse_selector(spec.get("selector"))
     if selector is None:
-        yield causes.invalid("spec.selector", checks.shown_selector(spec["selector"]))
+        yield causes.invalid("spec.selector", spec["selector"])
         return
     labels = workloads.template_labels(spec)
     if not selector.selects_everything and not selector.matches(labels or {}):
         yield causes.invalid("spec.template.metadata.labels", labels, workloads.MISMATCH)
     yield from validate_pod_template(_as_made(spec), "spec.template")
-    # The labels are looked at a second time, and so are reported a second time.
-    yield from checks.labels("spec.template.labels", labels or {})
 
 
 def _as_made(spec: Object) -> Object:

@@ -9,9 +9,9 @@ from kvestigate.cluster.plane.kinds.difference import difference
 from kvestigate.cluster.plane.kinds.podspec import paths
 from kvestigate.cluster.plane.kinds.podspec.defaults import default_volume, round_amounts
 from kvestigate.cluster.plane.kinds.podspec.scheduling import validate_node_selector
-from kvestigate.cluster.plane.kinds.podspec.vendors import PERSISTENT, Check
 from kvestigate.cluster.plane.kinds.podspec.volumes import (
-    MISSPELT,
+    STORAGE_SYSTEMS,
+    Check,
     validate_driver_name,
     validate_host_path,
     validate_nfs,
@@ -160,11 +160,7 @@ def _source(path: str, spec: Object, *, placed: bool) -> Causes:
     if first == "local" and not placed:
         yield causes.required(f"{path}.nodeAffinity", "Local volume requires node affinity")
     for name in others:
-        if name == "flexVolume":  # the server does not mind
-            yield from SOURCES[name](f"{path}.{name}", spec[name])
-            continue
-        told = MISSPELT.get(name, name)
-        yield causes.forbidden(f"{path}.{told}", "may not specify more than 1 volume type")
+        yield causes.forbidden(f"{path}.{name}", "may not specify more than 1 volume type")
 
 
 def _local(path: str, source: Object) -> Causes:
@@ -205,26 +201,26 @@ _SECRETS = (
 # In the order in which the server looks for them.
 SOURCES: dict[str, Check] = {
     "hostPath": validate_host_path,
-    "gcePersistentDisk": PERSISTENT["gcePersistentDisk"],
-    "awsElasticBlockStore": PERSISTENT["awsElasticBlockStore"],
-    "glusterfs": PERSISTENT["glusterfs"],
-    "flocker": PERSISTENT["flocker"],
+    "gcePersistentDisk": STORAGE_SYSTEMS["gcePersistentDisk"],
+    "awsElasticBlockStore": STORAGE_SYSTEMS["awsElasticBlockStore"],
+    "glusterfs": STORAGE_SYSTEMS["glusterfs"],
+    "flocker": STORAGE_SYSTEMS["flocker"],
     "nfs": validate_nfs,
-    "rbd": PERSISTENT["rbd"],
-    "quobyte": PERSISTENT["quobyte"],
-    "cephfs": PERSISTENT["cephfs"],
-    "iscsi": PERSISTENT["iscsi"],
-    "cinder": PERSISTENT["cinder"],
-    "fc": PERSISTENT["fc"],
-    "flexVolume": PERSISTENT["flexVolume"],
-    "azureFile": PERSISTENT["azureFile"],
-    "vsphereVolume": PERSISTENT["vsphereVolume"],
-    "photonPersistentDisk": PERSISTENT["photonPersistentDisk"],
-    "portworxVolume": PERSISTENT["portworxVolume"],
-    "azureDisk": PERSISTENT["azureDisk"],
-    "scaleIO": PERSISTENT["scaleIO"],
+    "rbd": STORAGE_SYSTEMS["rbd"],
+    "quobyte": STORAGE_SYSTEMS["quobyte"],
+    "cephfs": STORAGE_SYSTEMS["cephfs"],
+    "iscsi": STORAGE_SYSTEMS["iscsi"],
+    "cinder": STORAGE_SYSTEMS["cinder"],
+    "fc": STORAGE_SYSTEMS["fc"],
+    "flexVolume": STORAGE_SYSTEMS["flexVolume"],
+    "azureFile": STORAGE_SYSTEMS["azureFile"],
+    "vsphereVolume": STORAGE_SYSTEMS["vsphereVolume"],
+    "photonPersistentDisk": STORAGE_SYSTEMS["photonPersistentDisk"],
+    "portworxVolume": STORAGE_SYSTEMS["portworxVolume"],
+    "azureDisk": STORAGE_SYSTEMS["azureDisk"],
+    "scaleIO": STORAGE_SYSTEMS["scaleIO"],
     "local": _local,
-    "storageos": PERSISTENT["storageos"],
+    "storageos": STORAGE_SYSTEMS["storageos"],
     "csi": _csi,
 }
 

@@ -89,8 +89,7 @@ def validate_replicated_template(spec: Object, before: Object | None = None) -> 
         return
     selector = parse_selector(spec.get("selector"))
     if selector is None:
-        shown = checks.shown_selector(spec["selector"])
-        yield causes.invalid("spec.selector", shown, "invalid label selector")
+        yield causes.invalid("spec.selector", spec["selector"], "invalid label selector")
         return
     if not selector.selects_everything and not selector.matches(template_labels(spec) or {}):
         path = "spec.template.metadata.labels"

@@ -240,24 +240,12 @@ def _json(data: bytes, kind: Kind) -> tuple[Any, Repeated]:
     except UnicodeDecodeError:  # as Go does, replace what is no UTF-8
         return _json(data.decode("utf-8", "replace").encode(), kind)
     except (msgspec.DecodeError, RecursionError) as error:
-        raise _no_json(kind, data, json_complaint(data, error)) from None
+        raise _no_json(kind, data, json_problem(error)) from None
 
 
-def json_complaint(data: bytes, error: Exception) -> str:
-    """What is wrong with bytes that the decoder refused."""
-    from kvestigate.kube.json_syntax import END, complaint
-
-    # Go looks at bytes, and shows each as the character of that number.
-    found = complaint(data[:_EXAMINED].decode("latin-1"))
-    if found == END and len(data) > _EXAMINED and str(error) != _TRUNCATED:
-        return str(error)
-    return found or str(error)
-
-
-_EXAMINED = 16 * 1024
-"""Bytes in which a mistake is looked for: to go through megabytes would hold up everybody."""
-_TRUNCATED = "Input data was truncated"
-"""The decoder's words for a text that ends too early."""
+def json_problem(error: Exception) -> str:
+    """What is wrong with bytes that the JSON decoder refused."""
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
 
 def _yaml(data: bytes, kind: Kind) -> tuple[Any, Repeated]:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import msgspec
 
 from kvestigate.cluster.plane.request import options, versions
-from kvestigate.cluster.plane.request.body import json_complaint
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.request.selection import Selection, selection
 from kvestigate.cluster.plane.response import answer
@@ -177,7 +176,7 @@ def _point(token: str) -> Continue:
     try:
         return msgspec.json.decode(data, type=Continue)
     except (ValueError, msgspec.DecodeError) as error:
-        raise _invalid(json_complaint(data, error)) from None
+        raise _invalid(str(error)) from None
 
 
 def _invalid(why: str) -> BadRequest:

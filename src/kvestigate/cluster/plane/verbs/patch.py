@@ -100,7 +100,7 @@ def _decode(call: Call, media: str) -> tuple[Any, Repeated]:
     try:
         change, repeated = duplicates.checked(data, msgspec.json.decode(data), merging=False)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        why = body.json_complaint(data, error)
+        why = body.json_problem(error)
         raise BadRequest(why if media == STRATEGIC else f"error decoding patch: {why}") from None
     return change, repeated.prefixed("json patch ") if media == JSON else repeated
 

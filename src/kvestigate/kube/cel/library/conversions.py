@@ -12,7 +12,7 @@ from kvestigate.kube.cel.signatures import Library
 from kvestigate.kube.cel.values import NANO, Duration, Timestamp, Uint, number_text
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_DOUBLE = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?[Ii]nf|NaN")
+_DOUBLE = re.compile(r"[+-]?(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?[Ii]nf|NaN")
 _BOOLEANS = {
     **dict.fromkeys(("1", "t", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "false", "FALSE", "False"), False),

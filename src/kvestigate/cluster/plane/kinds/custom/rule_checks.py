@@ -127,7 +127,7 @@ class _Checker:
         scope = variables(type_, rule)
         why = _complaint(rule["rule"], scope, "bool", "")
         if why:
-            yield causes.invalid(f"{at}.rule", dump(rule), why)
+            yield causes.invalid(f"{at}.rule", rule, why)
         else:
             cost = estimated(rule["rule"], scope, extent)
             often = extent.repeats if times is None else times
@@ -135,7 +135,7 @@ class _Checker:
         if source := (rule.get("messageExpression") or "").strip():
             why = _complaint(rule["messageExpression"], scope, "string", "messageExpression ")
             if why:
-                yield causes.invalid(f"{at}.messageExpression", dump(rule), why)
+                yield causes.invalid(f"{at}.messageExpression", rule, why)
             else:
                 cost = estimated(source, scope, extent)
                 yield from self.ledger.enter(f"{at}.messageExpression", "messageExpression", cost)
@@ -151,15 +151,3 @@ def _complaint(source: str, scope: dict[str, Type], wanted: str, what: str) -> s
     if program.type.name not in (wanted, "dyn"):
         return f"{what or 'cel expression '}must evaluate to a {wanted}"
     return ""
-
-
-def dump(rule: Mapping[str, Any]) -> dict[str, Any]:
-    """The rule as the server's own struct has it."""
-    return {
-        "Rule": rule["rule"],
-        "Message": rule.get("message") or "",
-        "MessageExpression": rule.get("messageExpression") or "",
-        "Reason": rule.get("reason"),
-        "FieldPath": rule.get("fieldPath") or "",
-        "OptionalOldSelf": rule.get("optionalOldSelf"),
-    }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 Object = dict[str, Any]
@@ -32,7 +32,7 @@ def _of_source(volume: Object) -> Iterator[str]:
         if not source:
             yield "(Projected) has no sources provided"
     if len(sources) > 1:
-        for overlap in _overlaps(file for source in sources for file in _projected(source)):
+        for overlap in _overlaps([file for source in sources for file in _projected(source)]):
             yield f"(Projected): overlapping paths: {overlap}"
 
 
@@ -60,11 +60,13 @@ def _files(items: list[Object], source: str = "") -> list[_File]:
     return [_File((item.get("path") or "").rstrip("/"), source) for item in items]
 
 
-def _overlaps(files: Iterable[_File]) -> Iterator[str]:
+def _overlaps(files: list[_File]) -> Iterator[str]:
+    files = [file for file in files if file.path]
+    paths = {file.path for file in files}
+    if len(paths) == len(files) and not any("/" in path for path in paths):
+        return  # as nearly always: each file has a name of its own
     seen: list[_File] = []
     for file in files:
-        if not file.path:
-            continue
         for other in seen:
             mine, theirs = f"{file.path}/", f"{other.path}/"
             if mine.startswith(theirs) or theirs.startswith(mine):

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.kube import causes
+from kvestigate.kube.causes import Cause
 
 FILE_MODE = "must be a number between 0 and 0777 (octal), both inclusive"
 
 
-def no_backsteps(path: str, value: str) -> Causes:
-    if ".." in value.split("/"):
-        yield causes.invalid(path, value, "must not contain '..'")
+def no_backsteps(path: str, value: str) -> list[Cause]:
+    if ".." not in value or ".." not in value.split("/"):
+        return []
+    return [causes.invalid(path, value, "must not contain '..'")]
 
 
-def descending(path: str, value: str) -> Causes:
+def descending(path: str, value: str) -> list[Cause]:
     """Relative, and never upwards."""
+    found = no_backsteps(path, value)
     if value.startswith("/"):
-        yield causes.invalid(path, value, "must be a relative path")
-    yield from no_backsteps(path, value)
+        found.insert(0, causes.invalid(path, value, "must be a relative path"))
+    return found
 
 
-def unreserved(path: str, value: str) -> Causes:
+def unreserved(path: str, value: str) -> list[Cause]:
     """A name the kubelet does not use itself: those start with two dots."""
-    yield from descending(path, value)
+    found = descending(path, value)
     if value.startswith("..") and not value.startswith("../"):
-        yield causes.invalid(path, value, "must not start with '..'")
+        found.append(causes.invalid(path, value, "must not start with '..'"))
+    return found
 
 
-def mode(path: str, value: int | None) -> Causes:
-    if value is not None and not 0 <= value <= 0o777:
-        yield causes.invalid(path, value, FILE_MODE)
+def mode(path: str, value: int | None) -> list[Cause]:
+    if value is None or 0 <= value <= 0o777:
+        return []
+    return [causes.invalid(path, value, FILE_MODE)]

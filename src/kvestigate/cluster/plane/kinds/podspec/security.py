@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from kvestigate.cluster.plane.kinds.checks import INT32_MAX, Causes, between
-from kvestigate.cluster.plane.kinds.podspec import paths, windows
+from kvestigate.cluster.plane.kinds.podspec import paths
 from kvestigate.kube import causes
 
 Object = dict[str, Any]
@@ -31,7 +31,6 @@ def validate_pod_security(path: str, context: Object, spec: Object) -> Causes:
         yield from _sysctls(f"{path}.sysctls", context["sysctls"], spec)
     yield from _choice(path, context, "fsGroupChangePolicy", ("Always", "OnRootMismatch"))
     yield from _seccomp(path, context)
-    yield from _windows(path, context)
     yield from _app_armor(path, context)
     yield from _choice(path, context, "supplementalGroupsPolicy", ("Merge", "Strict"))
     yield from _choice(path, context, "seLinuxChangePolicy", ("Recursive",))
@@ -49,48 +48,14 @@ def validate_container_security(path: str, context: Object, *, host_users: bool)
     if context.get("allowPrivilegeEscalation") is False:
         if context.get("privileged"):
             why = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-            yield causes.invalid(path, _internal(context), why)
+            yield causes.invalid(path, context, why)
         if "CAP_SYS_ADMIN" in ((context.get("capabilities") or {}).get("add") or ()):
             why = (
                 "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` "
                 "CAP_SYS_ADMIN"
             )
-            yield causes.invalid(path, _internal(context), why)
-    yield from _windows(path, context)
+            yield causes.invalid(path, context, why)
     yield from _app_armor(path, context)
-
-
-_INTERNAL = (
-    "Capabilities",
-    "Privileged",
-    "SELinuxOptions",
-    "WindowsOptions",
-    "RunAsUser",
-    "RunAsGroup",
-    "RunAsNonRoot",
-    "ReadOnlyRootFilesystem",
-    "AllowPrivilegeEscalation",
-    "ProcMount",
-    "SeccompProfile",
-    "AppArmorProfile",
-)
-
-
-def _internal(context: Object) -> Object:
-    """The context as the server's own types spell it, which is how its message shows it."""
-    shown = {name: context.get(name[0].lower() + name[1:]) for name in _INTERNAL}
-    shown["SELinuxOptions"] = context.get("seLinuxOptions")
-    if capabilities := context.get("capabilities"):
-        given = {"Add": capabilities.get("add"), "Drop": capabilities.get("drop")}
-        shown["Capabilities"] = given
-    for name in ("SeccompProfile", "AppArmorProfile"):
-        if profile := shown[name]:
-            shown[name] = _internal_profile(profile)
-    return shown
-
-
-def _internal_profile(profile: Object) -> Object:
-    return {"Type": profile["type"], "LocalhostProfile": profile.get("localhostProfile")}
 
 
 def _id(path: str, value: int | None) -> Causes:
@@ -125,11 +90,6 @@ def _of_ipc(name: str) -> bool:
     return name == "kernel.sem" or name.startswith(("kernel.shm", "kernel.msg", "fs.mqueue."))
 
 
-def _windows(path: str, context: Object) -> Causes:
-    if "windowsOptions" in context:
-        yield from windows.validate_options(f"{path}.windowsOptions", context["windowsOptions"])
-
-
 def _seccomp(path: str, context: Object) -> Causes:
     profile = context.get("seccompProfile")
     if profile is None:
@@ -147,7 +107,7 @@ def _seccomp(path: str, context: Object) -> Causes:
             yield from paths.descending(f"{at}.localhostProfile", local)
     elif local is not None:
         why = "can only be set when seccomp type is Localhost"
-        yield causes.invalid(f"{at}.localhostProfile", _internal_profile(profile), why)
+        yield causes.invalid(f"{at}.localhostProfile", profile, why)
 
 
 def _app_armor(path: str, context: Object) -> Causes:

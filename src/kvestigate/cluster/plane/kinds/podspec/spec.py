@@ -61,7 +61,8 @@ def _spec(spec: Object, path: str, pod: Object | None) -> Causes:
     yield from _names(spec, path)
     if "tolerations" in spec:
         yield from scheduling.validate_tolerations(f"{path}.tolerations", spec["tolerations"])
-    yield from _host_aliases(f"{path}.hostAliases", spec.get("hostAliases") or [])
+    if "hostAliases" in spec:
+        yield from _host_aliases(f"{path}.hostAliases", spec["hostAliases"])
     yield from _classes(spec, path)
     if "os" in spec:
         yield from windows.validate_system(path, spec, list(each_container(spec, path)))
@@ -74,7 +75,8 @@ def _contents(spec: Object, path: str, pod: Object | None) -> Causes:
     if "volumes" in spec:
         yield from volumes.validate_volumes(f"{path}.volumes", spec["volumes"], pod, found)
     claims = spec.get("resourceClaims") or []
-    yield from _claims(f"{path}.resourceClaims", claims)
+    if claims:
+        yield from _claims(f"{path}.resourceClaims", claims)
     around = Surroundings(
         volumes=found,
         claims=frozenset(it["name"] for it in claims if it.get("name")),
@@ -98,7 +100,8 @@ def _contents(spec: Object, path: str, pod: Object | None) -> Causes:
 def _placement(spec: Object, path: str) -> Causes:
     if "affinity" in spec:
         yield from scheduling.validate_affinity(f"{path}.affinity", spec["affinity"])
-    yield from _dns(f"{path}.dnsConfig", spec)
+    if "dnsConfig" in spec or spec["dnsPolicy"] == "None":
+        yield from _dns(f"{path}.dnsConfig", spec)
     for index, gate in enumerate(spec.get("readinessGates") or ()):
         at = f"{path}.readinessGates[{index}].conditionType"
         yield from label_key(at, gate["conditionType"])
@@ -108,11 +111,13 @@ def _placement(spec: Object, path: str) -> Causes:
         constraints = spec["topologySpreadConstraints"]
         yield from scheduling.validate_spreading(f"{path}.topologySpreadConstraints", constraints)
     yield from windows.validate_host_processes(path, spec, list(each_container(spec, path)))
-    yield from _host_users(spec, path)
+    if not spec.get("hostUsers", True):
+        yield from _without_host_users(spec, path)
 
 
 def _names(spec: Object, path: str) -> Causes:
-    yield from _hostname_override(spec, f"{path}.hostnameOverride")
+    if spec.get("hostnameOverride") is not None:
+        yield from _hostname_override(spec, f"{path}.hostnameOverride")
     for field in ("serviceAccountName", "nodeName"):
         if field in spec:
             yield from subdomain(f"{path}.{field}", spec[field])
@@ -157,21 +162,12 @@ def _claims(path: str, claims: list[Object]) -> Causes:
             why = (
                 "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
             )
-            yield causes.invalid(at, _internal_claim(claim), why)
+            yield causes.invalid(at, claim, why)
         if not given:
             why = "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`"
-            yield causes.invalid(at, _internal_claim(claim), why)
+            yield causes.invalid(at, claim, why)
         for source in given:
             yield from subdomain(f"{at}.{source}", claim[source])
-
-
-def _internal_claim(claim: Object) -> Object:
-    """As the server's own types spell it, which is how its message shows it."""
-    return {
-        "Name": claim.get("name", ""),
-        "ResourceClaimName": claim.get("resourceClaimName"),
-        "ResourceClaimTemplateName": claim.get("resourceClaimTemplateName"),
-    }
 
 
 def _host_network(path: str, containers: list[Object], *, is_pod: bool) -> Causes:
@@ -223,9 +219,7 @@ def _searches(path: str, searches: list[str]) -> Causes:
             yield from each(f"{path}[{index}]", name, names.search_domain_problems(name))
 
 
-def _host_users(spec: Object, path: str) -> Causes:
-    if spec.get("hostUsers", True):
-        return
+def _without_host_users(spec: Object, path: str) -> Causes:
     why = "when `hostUsers` is false"
     # The capitals are the server's.
     for field, told in (
@@ -241,9 +235,7 @@ def _host_users(spec: Object, path: str) -> Causes:
 
 
 def _hostname_override(spec: Object, path: str) -> Causes:
-    name = spec.get("hostnameOverride")
-    if name is None:
-        return
+    name = spec["hostnameOverride"]
     if spec.get("setHostnameAsFQDN"):
         yield causes.forbidden(path, "may not be specified when setHostnameAsFQDN is true")
     if spec.get("hostNetwork"):

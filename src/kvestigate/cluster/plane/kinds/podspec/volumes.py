@@ -1,20 +1,23 @@
 """Volumes of a pod: one source each, well formed. Pure.
 
 The order of the sources is the order in which the server looks for them, so that of two the
-same one is told to be too many.
+same one is told to be too many. Of sources that belong to a particular storage system only the
+fields are checked that must be there: most of these systems are served by CSI drivers today, or by
+nothing at all.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from kvestigate.cluster.plane.kinds.checks import Causes, each, label, one_of
 from kvestigate.cluster.plane.kinds.claim_spec import validate_claim_template
 from kvestigate.cluster.plane.kinds.podspec import downward, paths
-from kvestigate.cluster.plane.kinds.podspec.vendors import IN_PODS, Check
 from kvestigate.kube import causes, names, quantities
 
 Object = dict[str, Any]
+Check = Callable[[str, Object], Causes]
 
 _HOST_PATH_TYPES = (
     "",
@@ -27,8 +30,6 @@ _HOST_PATH_TYPES = (
     "Socket",
 )
 _DRIVER_MAX = 63
-MISSPELT = {"cephfs": "cephFS", "downwardAPI": "downwarAPI"}
-"""By the server, where one is too many."""
 TOKEN_SECONDS_MIN, TOKEN_SECONDS_MAX = 600, 2**32
 
 
@@ -78,8 +79,7 @@ def _sources(path: str, volume: Object, pod: Object | None) -> Causes:
             why = f'PVC name "{claim}": {problem}'
             yield causes.invalid(f"{path}.name", volume["name"], why)
     for source in others:
-        told = MISSPELT.get(source, source)
-        yield causes.forbidden(f"{path}.{told}", "may not specify more than 1 volume type")
+        yield causes.forbidden(f"{path}.{source}", "may not specify more than 1 volume type")
 
 
 def _empty_dir(path: str, source: Object) -> Causes:
@@ -247,34 +247,67 @@ def _image(path: str, source: Object) -> Causes:
     yield from one_of(f"{path}.pullPolicy", source["pullPolicy"], allowed)
 
 
+def _needs(*fields: str) -> Check:
+    """The check of a source that must have these fields."""
+
+    def check(path: str, source: Object) -> Causes:
+        for field in fields:
+            if not source.get(field):
+                yield causes.required(f"{path}.{field}")
+
+    return check
+
+
+STORAGE_SYSTEMS: dict[str, Check] = {
+    "awsElasticBlockStore": _needs("volumeID"),
+    "azureDisk": _needs("diskName", "diskURI"),
+    "azureFile": _needs("secretName", "shareName"),
+    "cephfs": _needs("monitors"),
+    "cinder": _needs("volumeID"),
+    "fc": _needs(),
+    "flexVolume": _needs("driver"),
+    "flocker": _needs(),
+    "gcePersistentDisk": _needs("pdName"),
+    "glusterfs": _needs("endpoints", "path"),
+    "iscsi": _needs("targetPortal", "iqn"),
+    "photonPersistentDisk": _needs("pdID"),
+    "portworxVolume": _needs("volumeID"),
+    "quobyte": _needs("registry", "volume"),
+    "rbd": _needs("monitors", "image"),
+    "scaleIO": _needs("gateway", "system", "volumeName"),
+    "storageos": _needs("volumeName"),
+    "vsphereVolume": _needs("volumePath"),
+}
+"""The same in pods and in PersistentVolumes."""
+
 _SOURCES: dict[str, Check] = {
     "emptyDir": _empty_dir,
     "hostPath": validate_host_path,
     "gitRepo": _git_repo,
-    "gcePersistentDisk": IN_PODS["gcePersistentDisk"],
-    "awsElasticBlockStore": IN_PODS["awsElasticBlockStore"],
+    "gcePersistentDisk": STORAGE_SYSTEMS["gcePersistentDisk"],
+    "awsElasticBlockStore": STORAGE_SYSTEMS["awsElasticBlockStore"],
     "secret": _secret,
     "nfs": validate_nfs,
-    "iscsi": IN_PODS["iscsi"],
-    "glusterfs": IN_PODS["glusterfs"],
-    "flocker": IN_PODS["flocker"],
+    "iscsi": STORAGE_SYSTEMS["iscsi"],
+    "glusterfs": STORAGE_SYSTEMS["glusterfs"],
+    "flocker": STORAGE_SYSTEMS["flocker"],
     "persistentVolumeClaim": _claim,
-    "rbd": IN_PODS["rbd"],
-    "cinder": IN_PODS["cinder"],
-    "cephfs": IN_PODS["cephfs"],
-    "quobyte": IN_PODS["quobyte"],
+    "rbd": STORAGE_SYSTEMS["rbd"],
+    "cinder": STORAGE_SYSTEMS["cinder"],
+    "cephfs": STORAGE_SYSTEMS["cephfs"],
+    "quobyte": STORAGE_SYSTEMS["quobyte"],
     "downwardAPI": _downward,
-    "fc": IN_PODS["fc"],
-    "flexVolume": IN_PODS["flexVolume"],
+    "fc": STORAGE_SYSTEMS["fc"],
+    "flexVolume": STORAGE_SYSTEMS["flexVolume"],
     "configMap": _config_map,
-    "azureFile": IN_PODS["azureFile"],
-    "vsphereVolume": IN_PODS["vsphereVolume"],
-    "photonPersistentDisk": IN_PODS["photonPersistentDisk"],
-    "portworxVolume": IN_PODS["portworxVolume"],
-    "azureDisk": IN_PODS["azureDisk"],
-    "storageos": IN_PODS["storageos"],
+    "azureFile": STORAGE_SYSTEMS["azureFile"],
+    "vsphereVolume": STORAGE_SYSTEMS["vsphereVolume"],
+    "photonPersistentDisk": STORAGE_SYSTEMS["photonPersistentDisk"],
+    "portworxVolume": STORAGE_SYSTEMS["portworxVolume"],
+    "azureDisk": STORAGE_SYSTEMS["azureDisk"],
+    "storageos": STORAGE_SYSTEMS["storageos"],
     "projected": _projected,
-    "scaleIO": IN_PODS["scaleIO"],
+    "scaleIO": STORAGE_SYSTEMS["scaleIO"],
     "csi": _csi,
     "ephemeral": _ephemeral,
     "image": _image,

@@ -1,21 +1,16 @@
-"""What pods of Windows and of Linux nodes may say, and which of the two. Pure."""
+"""Whether a pod fits the operating system that it names, and host processes. Pure.
+
+Of the options for Windows themselves nothing is checked: no node here runs them.
+"""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-from kvestigate.cluster.plane.kinds.checks import Causes, subdomain
+from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.kube import causes
 
 Object = dict[str, Any]
-
-_SPEC_KIB, _DOMAIN_MAX, _USER_MAX = 64, 256, 104
-_LABEL = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
-_is_dns_domain = re.compile(rf"{_LABEL}(?:\.{_LABEL})*").fullmatch
-_is_netbios_domain = re.compile(r'[^\\/:*?"<>|.][^\\/:*?"<>|]{0,14}').fullmatch
-_has_control = re.compile(r"[\x00-\x1f\x7f]").search
-_has_barred = re.compile(r'["/\\:;|=,+*?<>@\[\]]').search
 
 _LINUX_OF_POD = (
     ("securityContext", "appArmorProfile"),
@@ -46,52 +41,6 @@ _LINUX_OF_CONTAINER = (
     "runAsUser",
     "runAsGroup",
 )
-
-
-def validate_options(path: str, options: Object) -> Causes:
-    """The `windowsOptions` of a security context."""
-    if "gmsaCredentialSpecName" in options:
-        yield from subdomain(f"{path}.gmsaCredentialSpecName", options["gmsaCredentialSpecName"])
-    told = options.get("gmsaCredentialSpec")
-    if told == "":
-        why = "gmsaCredentialSpec cannot be an empty string"
-        yield causes.invalid(f"{path}.gmsaCredentialSpec", told, why)
-    elif told is not None and len(told.encode()) > _SPEC_KIB * 1024:
-        why = f"gmsaCredentialSpec size must be under {_SPEC_KIB} KiB"
-        yield causes.invalid(f"{path}.gmsaCredentialSpec", told, why)
-    if "runAsUserName" in options:
-        name = options["runAsUserName"]
-        for why in _user_problems(name):
-            yield causes.invalid(f"{path}.runAsUserName", name, f"runAsUserName{why}")
-
-
-def _user_problems(name: str) -> list[str]:
-    if not name:
-        return [" cannot be an empty string"]
-    if _has_control(name):
-        return [" cannot contain control characters"]
-    *domains, user = name.split("\\")
-    if len(domains) > 1:
-        return [" cannot contain more than one backslash"]
-    found = [why for domain in domains for why in _domain_problems(domain)]
-    if not user:
-        found.append("'s User cannot be empty")
-    elif len(user.encode()) > _USER_MAX:
-        found.append(f"'s User length must not be longer than {_USER_MAX} characters")
-    if user and not user.strip(". "):
-        found.append("'s User cannot contain only periods or spaces")
-    if _has_barred(user):
-        found.append("'s User cannot contain the following characters: \"/\\:;|=,+*?<>@[]")
-    return found
-
-
-def _domain_problems(domain: str) -> list[str]:
-    found = []
-    if len(domain.encode()) >= _DOMAIN_MAX:
-        found.append(f"'s Domain length must be under {_DOMAIN_MAX} characters")
-    if not _is_netbios_domain(domain) and not _is_dns_domain(domain):
-        found.append("'s Domain doesn't match the NetBios nor the DNS format")
-    return found
 
 
 def validate_host_processes(
