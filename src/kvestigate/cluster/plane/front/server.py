@@ -25,7 +25,7 @@ from kvestigate.cluster.plane.model.kind import Kind
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import User
 from kvestigate.cluster.plane.request import negotiate
-from kvestigate.cluster.plane.request.call import Call
+from kvestigate.cluster.plane.request.call import Call, Services
 from kvestigate.cluster.plane.request.fairness import Fairness
 from kvestigate.cluster.plane.request.negotiate import Representation
 from kvestigate.cluster.plane.response import answer
@@ -88,16 +88,18 @@ class ApiServer:
     ) -> None:
         self._clock = clock or WallClock()
         self._random = random or Random()
-        self._backends = backends or Backends()
-        self._issuer = issuer or TokenIssuer(SigningKey.generate())
         self._audit = audit
         self._metrics = metrics.Metrics()
         self.planes = Planes(store, self._clock)
         self.aggregation = Aggregation()
-        self._authorizer = authorizer
-        self._authenticator = authenticator
         self._guard = Guard(self.planes, authenticator, authorizer)
-        self._fairness = Fairness()
+        self._services = Services(
+            backends=backends or Backends(),
+            issuer=issuer or TokenIssuer(SigningKey.generate()),
+            authorizer=authorizer,
+            authenticator=authenticator,
+            fairness=Fairness(),
+        )
 
     async def handle(self, incoming: Request, visit: Visit | None = None) -> Response | Upgrade:
         """`visit`: what is known of a request that comes from within this process."""
@@ -109,7 +111,7 @@ class ApiServer:
             if visit.info is None:
                 visit.plane, path = plane_paths.split(incoming.path)
                 visit.info = request_info.parse(incoming.method, path, incoming.query)
-                if (turn := self._fairness.ask(visit.plane)) is not None:
+                if (turn := self._services.fairness.ask(visit.plane)) is not None:
                     await turn
             response = await self._answer(visit, visit.info, incoming)
         except errors.ApiError as error:
@@ -144,13 +146,13 @@ class ApiServer:
         plane, user = await self._guard.admit(visit, info, incoming, makes=makes)
         if whole:
             return await environment.respond(self._errand(plane, info, user, visit, incoming))
-        breathe = partial(self._fairness.breathe, name)
+        breathe = partial(self._services.fairness.breathe, name)
         if name == plane_paths.ROOT and info.path == metrics.PATH:
             return await self._metrics.respond(self.planes.store, breathe)
         if name == plane_paths.ROOT and clusters.owns(info.path):
             return await clusters.respond(self.planes, info, incoming, breathe)
         if info.method == "GET" and info.path in issuer_discovery.PATHS:
-            return issuer_discovery.respond(info.path, name, self._issuer, incoming)
+            return issuer_discovery.respond(info.path, name, self._services.issuer, incoming)
         return await routes.respond(plane, self.aggregation, info, incoming, breathe)
 
     def _errand(
@@ -166,8 +168,8 @@ class ApiServer:
             incoming,
             clock,
             self._random,
-            self._authorizer,
-            self._fairness,
+            self._services.authorizer,
+            self._services.fairness,
         )
 
     async def _dispatch(
@@ -183,21 +185,16 @@ class ApiServer:
             return answer.plain("404 page not found\n", 404)
         clock, random = self.planes.times.sources(plane, self._random)
         call = Call(
-            plane,
-            info,
-            kind,
-            user,
-            incoming,
-            _form(info, incoming),
-            clock,
-            random,
-            self._backends,
-            self._issuer,
-            self._authorizer,
-            self._authenticator,
-            [],
-            visit.notes,
-            self._fairness,
+            services=self._services,
+            plane=plane,
+            clock=clock,
+            random=random,
+            request=incoming,
+            info=info,
+            form=_form(info, incoming),
+            user=user,
+            served=kind,
+            notes=visit.notes,
         )
         try:
             verb = _verb(kind, info, self.aggregation.verbs_of(kind))

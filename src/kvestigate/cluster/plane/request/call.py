@@ -26,30 +26,48 @@ from kvestigate.http.message import Request
 from kvestigate.kube import causes, names
 
 
-class Call(msgspec.Struct, frozen=True):
-    plane: Plane
-    info: RequestInfo
-    served: Kind
-    """The kind at the version that the client speaks."""
-    user: User
-    request: Request
-    form: Representation
-    clock: Clock
-    random: Random
-    """The source of uids and generated names: seeded where runs must repeat."""
+class Services(msgspec.Struct, frozen=True, kw_only=True):
+    """What all requests to a server share."""
+
     backends: Backends
-    """The way to kubelets and pods."""
+    """The way to kubelets, pods and webhooks."""
     issuer: TokenIssuer
-    """Of service-account tokens."""
+    """Signs and verifies the tokens of service accounts."""
     authorizer: Authorizer
     """Asked again when a request does more than its verb says."""
     authenticator: Authenticator
-    """Asked whose a token is that somebody else was shown."""
-    warnings: list[str]
-    """Sent along with the answer."""
+    """Asked by a TokenReview to whom a token belongs."""
+    fairness: Fairness
+    """Has the planes of a server take turns."""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    services: Services
+    plane: Plane
+    clock: Clock
+    """The plane's time: the wall clock's, or a virtual one."""
+    random: Random
+    """The source of uids and generated names: seeded where runs must repeat."""
+    request: Request
+    info: RequestInfo
+    """What the path and the query of the request ask for."""
+    form: Representation
+    """How the client wants to read the answer."""
+    user: User
+    served: Kind
+    """The kind at the version that the client speaks."""
     notes: dict[str, str]
     """Kept in the audit log."""
-    fairness: Fairness
+    warnings: list[str] = msgspec.field(default_factory=list)
+    """Sent along with the answer."""
+
+    @property
+    def backends(self) -> Backends:
+        return self.services.backends
+
+    @property
+    def issuer(self) -> TokenIssuer:
+        return self.services.issuer
 
     @property
     def kind(self) -> Kind:
@@ -58,16 +76,16 @@ class Call(msgspec.Struct, frozen=True):
 
     async def pause(self) -> None:
         """Let others have their turn: to be called after every half millisecond of work."""
-        await self.fairness.pause(self.plane.name)
+        await self.services.fairness.pause(self.plane.name)
 
     def breathe(self) -> Awaitable[None]:
         """Between two steps of a request: let others have their turn if the first took long."""
-        return self.fairness.breathe(self.plane.name)
+        return self.services.fairness.breathe(self.plane.name)
 
     def require(self, verb: str) -> None:
         """Forbidden, unless the user may do this too."""
         info = replace(self.info, verb=verb)
-        self.authorizer.authorize(self.plane.state, self.user, info)
+        self.services.authorizer.authorize(self.plane.state, self.user, info)
 
     def scene(self, state: PlaneState) -> Scene:
         return Scene(state, self.user, self.clock.now(), self.info.subresource)

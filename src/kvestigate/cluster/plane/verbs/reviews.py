@@ -105,7 +105,7 @@ def _whose(call: Call, token: str, audience: str) -> User:
         shown = call.issuer.recognise(token, name, clock.now(), audience)
     elif audience == call.issuer.issuer(name):  # handed-out tokens are for this server
         headers = Headers([("authorization", f"Bearer {token}")])
-        shown = call.authenticator.authenticate(
+        shown = call.services.authenticator.authenticate(
             Request("GET", "/", headers=headers), name, clock.now
         )
     else:
