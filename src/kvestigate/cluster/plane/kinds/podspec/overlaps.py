@@ -18,13 +18,19 @@ class _File(NamedTuple):
 
 
 def warn_of_overlaps(volume: Object) -> list[str]:
-    return [f'volume "{volume["name"]}" {warning}' for warning in _of_source(volume)]
+    return [f'volume "{volume["name"]}" {warning}' for warning in _warnings(volume)]
 
 
-def _of_source(volume: Object) -> Iterator[str]:
-    for told, files in _mapped(volume):
-        for overlap in _overlaps(files):
-            yield f"({told}): overlapping paths: {overlap}"
+def _warnings(volume: Object) -> Iterator[str]:
+    for field, name, title in (
+        ("configMap", "name", "ConfigMap"),
+        ("secret", "secretName", "Secret"),
+        ("downwardAPI", "", "DownwardAPI"),
+    ):
+        if items := (volume.get(field) or {}).get("items"):
+            shown = f'{title} "{volume[field].get(name, "")}"' if name else title
+            for overlap in _overlaps([(items, "")]):
+                yield f"({shown}): overlapping paths: {overlap}"
     if "projected" not in volume:
         return
     sources = volume["projected"].get("sources") or []
@@ -32,43 +38,35 @@ def _of_source(volume: Object) -> Iterator[str]:
         if not source:
             yield "(Projected) has no sources provided"
     if len(sources) > 1:
-        for overlap in _overlaps([file for source in sources for file in _projected(source)]):
+        for overlap in _overlaps([_projected(source) for source in sources]):
             yield f"(Projected): overlapping paths: {overlap}"
 
 
-def _mapped(volume: Object) -> Iterator[tuple[str, list[_File]]]:
-    if items := (volume.get("configMap") or {}).get("items"):
-        yield f'ConfigMap "{volume["configMap"].get("name", "")}"', _files(items)
-    if items := (volume.get("secret") or {}).get("items"):
-        yield f'Secret "{volume["secret"].get("secretName", "")}"', _files(items)
-    if items := (volume.get("downwardAPI") or {}).get("items"):
-        yield "DownwardAPI", _files(items)
-
-
-def _projected(source: Object) -> list[_File]:
-    for field, told in (("configMap", "ConfigMap"), ("secret", "Secret")):
+def _projected(source: Object) -> tuple[list[Object], str]:
+    """The items of a source, and how it is called."""
+    for field, title in (("configMap", "ConfigMap"), ("secret", "Secret")):
         if items := (source.get(field) or {}).get("items"):
-            return _files(items, f'{told} "{source[field].get("name", "")}"')
+            return items, f'{title} "{source[field].get("name", "")}"'
     if items := (source.get("downwardAPI") or {}).get("items"):
-        return _files(items, "DownwardAPI")
+        return items, "DownwardAPI"
     if "serviceAccountToken" in source:
-        return _files([source["serviceAccountToken"]], "ServiceAccountToken")
-    return []
+        return [source["serviceAccountToken"]], "ServiceAccountToken"
+    return [], ""
 
 
-def _files(items: list[Object], source: str = "") -> list[_File]:
-    return [_File((item.get("path") or "").rstrip("/"), source) for item in items]
-
-
-def _overlaps(files: list[_File]) -> Iterator[str]:
-    files = [file for file in files if file.path]
-    paths = {file.path for file in files}
-    if len(paths) == len(files) and not any("/" in path for path in paths):
+def _overlaps(groups: list[tuple[list[Object], str]]) -> Iterator[str]:
+    """Pairs among the items of all groups, each group with the name of its source."""
+    paths = [item.get("path") or "" for items, _ in groups for item in items]
+    if len(set(paths)) == len(paths) and "/" not in "".join(paths):
         return  # as nearly always: each file has a name of its own
     seen: list[_File] = []
-    for file in files:
-        for other in seen:
-            mine, theirs = f"{file.path}/", f"{other.path}/"
-            if mine.startswith(theirs) or theirs.startswith(mine):
-                yield f"{file} with {other}"
-        seen.append(file)
+    for items, source in groups:
+        for item in items:
+            file = _File((item.get("path") or "").rstrip("/"), source)
+            if not file.path:
+                continue
+            for other in seen:
+                mine, theirs = f"{file.path}/", f"{other.path}/"
+                if mine.startswith(theirs) or theirs.startswith(mine):
+                    yield f"{file} with {other}"
+            seen.append(file)

@@ -15,6 +15,7 @@ from kvestigate.cluster.plane.kinds.checks import Causes, each, label, one_of
 from kvestigate.cluster.plane.kinds.claim_spec import validate_claim_template
 from kvestigate.cluster.plane.kinds.podspec import downward, paths
 from kvestigate.kube import causes, names, quantities
+from kvestigate.kube.causes import Cause
 
 Object = dict[str, Any]
 Check = Callable[[str, Object], Causes]
@@ -121,12 +122,12 @@ def _files(path: str, source: Object) -> Causes:
         yield from _key_to_path(f"{path}.items[{index}]", item)
 
 
-def _key_to_path(path: str, item: Object) -> Causes:
-    for field in ("key", "path"):
-        if not item.get(field):
-            yield causes.required(f"{path}.{field}")
-    yield from paths.unreserved(f"{path}.path", item.get("path", ""))
-    yield from paths.mode(f"{path}.mode", item.get("mode"))
+def _key_to_path(path: str, item: Object) -> list[Cause]:
+    found = [causes.required(f"{path}.{field}") for field in ("key", "path") if not item.get(field)]
+    found += paths.unreserved(f"{path}.path", item.get("path", ""))
+    if "mode" in item:
+        found += paths.mode(f"{path}.mode", item["mode"])
+    return found
 
 
 def validate_nfs(path: str, source: Object) -> Causes:
@@ -194,10 +195,11 @@ def _projected_keys(path: str, at: str, source: Object, seen: set[str]) -> Cause
         yield from _once(path, item.get("path", ""), name, seen)
 
 
-def _once(path: str, file: str, told: str, seen: set[str]) -> Causes:
+def _once(path: str, file: str, source: str, seen: set[str]) -> list[Cause]:
     if file and file in seen:
-        yield causes.invalid(path, told, "conflicting duplicate paths")
+        return [causes.invalid(path, source, "conflicting duplicate paths")]
     seen.add(file)
+    return []
 
 
 def _token(path: str, at: str, source: Object) -> Causes:
