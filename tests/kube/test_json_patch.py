@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kvestigate.errors import BadRequest, Invalid, RequestEntityTooLarge
 from kvestigate.kube.patches import json as json_patch
-from kvestigate.kube.patches.equality import same
+from kvestigate.kube.patches.values import same
 
 Operation = dict[str, Any]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kvestigate.errors import BadRequest
 from kvestigate.kube.patches import merge
-from kvestigate.kube.patches.equality import same
+from kvestigate.kube.patches.values import same
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kvestigate.errors import ApiError, BadRequest, Invalid
 from kvestigate.kube.patches import merge, strategic
-from kvestigate.kube.patches.equality import same
 from kvestigate.kube.patches.strategic import UNTYPED, PatchField, PatchSchema
+from kvestigate.kube.patches.values import same
 
 
 @dataclass(frozen=True)

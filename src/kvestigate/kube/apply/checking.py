@@ -10,7 +10,7 @@ from kvestigate.kube.apply.fieldset import text
 from kvestigate.kube.apply.shapes import Scalar, Shape
 from kvestigate.kube.causes import show
 from kvestigate.kube.facts import Ownership
-from kvestigate.kube.patches import go_text
+from kvestigate.kube.patches import values
 
 
 def misfit(config: dict[str, Any], shape: Shape) -> str:
@@ -95,13 +95,13 @@ def _complaint(value: Any, shape: Shape) -> str:
     if wanted is Scalar.STRING:
         return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
     if wanted is not None:
-        return f"expected {wanted.value}, got &{{{go_text.shown(value)}}}"
+        return f"expected {wanted.value}, got &{{{values.shown(value)}}}"
     what = "map" if dict in shape.accepts else "list"
-    return f"expected {what}, got &{{{go_text.shown(value)}}}"
+    return f"expected {what}, got &{{{values.shown(value)}}}"
 
 
 def _go_type(value: Any) -> str:
-    return value.type if isinstance(value, Foreign) else go_text.type_of(value)
+    return value.type if isinstance(value, Foreign) else values.type_of(value)
 
 
 def _go_syntax(value: Any) -> str:

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvestigate.kube import patterns
 from kvestigate.kube.cel import access, types
 from kvestigate.kube.cel.failures import NO_OVERLOAD, EvalError, Issue
 from kvestigate.kube.cel.lazy import LAZY
+from kvestigate.kube.cel.library import times
 from kvestigate.kube.cel.messages import Message, Messages, no_messages
 from kvestigate.kube.cel.signatures import Functions, Overload
 from kvestigate.kube.cel.syntax import (
@@ -28,8 +30,8 @@ from kvestigate.kube.cel.syntax import (
     qualified,
 )
 from kvestigate.kube.cel.types import DYN, ERROR, Type
-from kvestigate.kube.cel.validators import VALIDATORS
 from kvestigate.kube.cel.values import TypeValue
+from kvestigate.kube.patterns import InvalidPattern
 
 Frame = list[Any]
 Run = Callable[[Frame], Any]
@@ -278,7 +280,7 @@ class Compiler:
     def _call(self, node: Call) -> Typed:
         if (macro := self.macros.get((node.name, len(node.args)))) and self._expands(node):
             return macro(self, node)
-        if node.name in VALIDATORS and (doubt := VALIDATORS[node.name](node)):
+        if node.name in _LITERAL_CHECKS and (doubt := _LITERAL_CHECKS[node.name](node)):
             self.doubts.append(doubt)
         target = node.target
         if target is not None and (name := self._function_named(target, node.name)):
@@ -397,3 +399,25 @@ def _dispatching(overloads: tuple[Overload, ...], operands: tuple[Run, ...]) -> 
         raise EvalError(NO_OVERLOAD)
 
     return run
+
+
+def _checking(name: str, check: Callable[[Any], object]) -> Callable[[Call], Issue | None]:
+    def validate(node: Call) -> Issue | None:
+        argument = node.args[-1] if node.args else None
+        if not isinstance(argument, Literal) or not isinstance(argument.value, str):
+            return None
+        try:
+            check(argument.value)
+        except (EvalError, InvalidPattern):
+            return Issue(argument.at, f"invalid {name} argument")
+        return None
+
+    return validate
+
+
+_LITERAL_CHECKS = {
+    "matches": _checking("matches", patterns.compiled),
+    "duration": _checking("duration", times.duration),
+    "timestamp": _checking("timestamp", times.timestamp),
+}
+"""Functions whose argument, if it is a literal, is checked before anything runs."""

@@ -14,8 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from kvestigate.errors import BadRequest, Invalid, RequestEntityTooLarge
-from kvestigate.kube.patches.equality import same
-from kvestigate.kube.patches.mistyped import OPERATION, OPERATIONS, mistyped
+from kvestigate.kube.patches.values import OPERATION, OPERATIONS, mistyped, same
 
 MAX_OPERATIONS: Final = 10_000
 

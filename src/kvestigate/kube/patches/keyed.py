@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kvestigate.errors import ApiError
-from kvestigate.kube.patches.go_text import MAP, shown, type_of
+from kvestigate.kube.patches.values import MAP, shown, type_of
 
 Identity = tuple[type, Any]
 """A scalar element, or an object's merge key; with its type, because True is not 1."""

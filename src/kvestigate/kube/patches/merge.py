@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvestigate.errors import BadRequest
-from kvestigate.kube.patches.equality import same
-from kvestigate.kube.patches.mistyped import OBJECT, mistyped
+from kvestigate.kube.patches.values import OBJECT, mistyped, same
 
 
 def require_object(patch: Any) -> None:

@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from kvestigate.errors import ApiError, BadRequest, Invalid
-from kvestigate.kube.patches.go_text import LIST, MAP, shown, type_of
 from kvestigate.kube.patches.keyed import Identity, arrange, identities
 from kvestigate.kube.patches.merge import without_nulls
-from kvestigate.kube.patches.mistyped import OBJECT, mistyped
+from kvestigate.kube.patches.values import LIST, MAP, OBJECT, mistyped, shown, type_of
 
 _PATCH: Final = "$patch"
 _RETAIN: Final = "$retainKeys"

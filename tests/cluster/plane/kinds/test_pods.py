@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kvestigate.cluster.plane.kinds.podspec.images import pull_policy
+from kvestigate.cluster.plane.kinds.podspec.defaults import pull_policy
 from kvestigate.cluster.plane.kinds.qos import qos_class
 from tests.cluster.plane.conftest import Api
 from tests.cluster.plane.kinds.conftest import PODS, STRATEGIC, pod

@@ -9,14 +9,13 @@ from kvestigate.cluster.plane.admission.rules.certificates import forbid_masters
 from kvestigate.cluster.plane.admission.rules.classes import give_ingress_class, give_storage_class
 from kvestigate.cluster.plane.admission.rules.escalation import forbid_escalation
 from kvestigate.cluster.plane.admission.rules.fleets import check_fleet
-from kvestigate.cluster.plane.admission.rules.kubelets import restrict_kubelet
+from kvestigate.cluster.plane.admission.rules.kubelets import restrict_kubelet, taint_new_node
 from kvestigate.cluster.plane.admission.rules.limit_ranges import (
     fill_in_limits,
     limit_claim,
     limit_pod,
 )
 from kvestigate.cluster.plane.admission.rules.namespaces import need_namespace
-from kvestigate.cluster.plane.admission.rules.nodes import taint_new_node
 from kvestigate.cluster.plane.admission.rules.pods import (
     allow_one_default_priority,
     apply_runtime_class,

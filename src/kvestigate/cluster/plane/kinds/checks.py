@@ -6,11 +6,14 @@ less to extend than to explain.
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
+
+import msgspec
 
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
@@ -206,3 +209,17 @@ def selector_values(path: str, requirement: Mapping[str, Any]) -> Causes:
         yield causes.required(f"{path}.values", VALUES_NEEDED)
     elif operator in PRESENCE and values:
         yield causes.forbidden(f"{path}.values", VALUES_BARRED)
+
+
+_CONTEXT = 3
+
+
+def difference(old: Any, new: Any) -> str:
+    """A unified diff of the two as indented JSON, without the names of files."""
+    lines = difflib.unified_diff(_json_lines(old), _json_lines(new), lineterm="", n=_CONTEXT)
+    return "".join(f"{line}\n" for line in list(lines)[2:])
+
+
+def _json_lines(value: Any) -> list[str]:
+    encoded = msgspec.json.encode(value, order="sorted")
+    return msgspec.json.format(encoded, indent=1).decode().splitlines()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import Causes
+from kvestigate.cluster.plane.kinds.checks import Causes, difference
 from kvestigate.cluster.plane.kinds.claim_spec import claim_warnings, validate_claim_spec
-from kvestigate.cluster.plane.kinds.difference import difference
 from kvestigate.cluster.plane.kinds.podspec.defaults import default_claim_spec, round_amounts
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, quantities

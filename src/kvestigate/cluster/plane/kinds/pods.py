@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kvestigate.cluster.plane.kinds.pod_parts import (
     EPHEMERAL,
     RESIZE,
@@ -22,7 +24,6 @@ from kvestigate.cluster.plane.kinds.podspec.pod_level import default_pod_level
 from kvestigate.cluster.plane.kinds.podspec.spec import validate_pod_spec
 from kvestigate.cluster.plane.kinds.podspec.warnings import hostname_warnings, warn_of_pod
 from kvestigate.cluster.plane.kinds.qos import qos_class
-from kvestigate.cluster.plane.kinds.selector_merge import merge_label_keys
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.model.metadata import timestamp
 from kvestigate.kube import causes
@@ -158,3 +159,33 @@ class PodKind(Kind):
             return 0
         wanted: int = spec.get("terminationGracePeriodSeconds", 0) if asked is None else asked
         return 1 if wanted < 0 else wanted
+
+
+_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+_PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
+
+
+def merge_label_keys(spec: Object, labels: dict[str, str]) -> None:
+    if "affinity" not in spec and "topologySpreadConstraints" not in spec:
+        return
+    for term in (*_affinity_terms(spec), *(spec.get("topologySpreadConstraints") or ())):
+        selector = term.get("labelSelector")
+        if selector is None:
+            continue
+        for field, operator in (("matchLabelKeys", "In"), ("mismatchLabelKeys", "NotIn")):
+            added = [
+                {"key": key, "operator": operator, "values": [labels[key]]}
+                for key in term.get(field) or ()
+                if key in labels
+            ]
+            if added:
+                selector["matchExpressions"] = [*(selector.get("matchExpressions") or ()), *added]
+
+
+def _affinity_terms(spec: Object) -> Iterator[Object]:
+    affinity = spec.get("affinity") or {}
+    for name in ("podAffinity", "podAntiAffinity"):
+        of = affinity.get(name) or {}
+        yield from of.get(_REQUIRED) or ()
+        for weighted in of.get(_PREFERRED) or ():
+            yield weighted["podAffinityTerm"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import cache
 
-from kvestigate.cluster.plane.kinds.accounts import ServiceAccountKind
 from kvestigate.cluster.plane.kinds.admission_policies import (
     MutatingPolicyBindingKind,
     MutatingPolicyKind,
@@ -17,9 +16,7 @@ from kvestigate.cluster.plane.kinds.autoscalers import AutoscalerKind
 from kvestigate.cluster.plane.kinds.budgets import BudgetKind
 from kvestigate.cluster.plane.kinds.certificate_requests import CertificateSigningRequestKind
 from kvestigate.cluster.plane.kinds.claims import ClaimKind
-from kvestigate.cluster.plane.kinds.component_statuses import ComponentStatusKind
 from kvestigate.cluster.plane.kinds.config_maps import ConfigMapKind
-from kvestigate.cluster.plane.kinds.controller_revisions import ControllerRevisionKind
 from kvestigate.cluster.plane.kinds.cronjobs import CronJobKind
 from kvestigate.cluster.plane.kinds.csi import (
     CSIDriverKind,
@@ -42,7 +39,6 @@ from kvestigate.cluster.plane.kinds.events import EventKind, EventView
 from kvestigate.cluster.plane.kinds.flow_control import FlowSchemaKind, PriorityLevelKind
 from kvestigate.cluster.plane.kinds.ingresses import IngressClassKind, IngressKind
 from kvestigate.cluster.plane.kinds.jobs import JobKind
-from kvestigate.cluster.plane.kinds.leases import LeaseKind
 from kvestigate.cluster.plane.kinds.limit_ranges import LimitRangeKind
 from kvestigate.cluster.plane.kinds.namespaces import NamespaceKind
 from kvestigate.cluster.plane.kinds.network_policies import NetworkPolicyKind
@@ -65,6 +61,12 @@ from kvestigate.cluster.plane.kinds.runtime_classes import RuntimeClassKind
 from kvestigate.cluster.plane.kinds.secrets import SecretKind
 from kvestigate.cluster.plane.kinds.service_networks import IPAddressKind, ServiceCIDRKind
 from kvestigate.cluster.plane.kinds.services import ServiceKind
+from kvestigate.cluster.plane.kinds.simple import (
+    ComponentStatusKind,
+    ControllerRevisionKind,
+    LeaseKind,
+    ServiceAccountKind,
+)
 from kvestigate.cluster.plane.kinds.statefulsets import StatefulSetKind
 from kvestigate.cluster.plane.kinds.storage_classes import (
     StorageClassKind,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds.checks import POSITIVE, Causes
+from kvestigate.cluster.plane.kinds.checks import POSITIVE, Causes, difference
 from kvestigate.cluster.plane.kinds.claim_spec import VOLUME_MODES, validate_access_modes
-from kvestigate.cluster.plane.kinds.difference import difference
 from kvestigate.cluster.plane.kinds.podspec import paths
 from kvestigate.cluster.plane.kinds.podspec.defaults import default_volume, round_amounts
 from kvestigate.cluster.plane.kinds.podspec.scheduling import validate_node_selector

@@ -18,9 +18,9 @@ from kvestigate.errors import BadRequest, Invalid, UnsupportedMediaType
 from kvestigate.http.message import Response
 from kvestigate.kube import causes, duplicates, patch_schema
 from kvestigate.kube.duplicates import ONCE, Repeated
-from kvestigate.kube.patches import go_text, restoring, strategic
 from kvestigate.kube.patches import json as json_patch
 from kvestigate.kube.patches import merge as merge_patch
+from kvestigate.kube.patches import restoring, strategic, values
 
 JSON = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
@@ -88,7 +88,7 @@ def patched(call: Call, change: Change, current: Object) -> Object:
 def _refusal(call: Call, change: Change, altered: Object, why: str) -> Invalid:
     shown = msgspec.json.encode(altered).decode()
     if change.strategic is not None and call.served.type is not None:
-        shown = go_text.shown(change.strategic)
+        shown = values.shown(change.strategic)
         why = restoring.complaint(altered, call.served.type) or why
     return causes.reject("", "", "", [causes.invalid("patch", shown, why)])
 

@@ -6,18 +6,18 @@ the kind, in the words of kube-apiserver. Pure.
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from kvestigate.cluster.plane.admission.policies.hooks import internal
-from kvestigate.cluster.plane.kinds import policy_native
-from kvestigate.cluster.plane.kinds.policy_native import Inexpressible
 from kvestigate.cluster.plane.model.kind import Kind, Object
-from kvestigate.kube.apply.checking import misfit
+from kvestigate.kube.apply.checking import Foreign, misfit
 from kvestigate.kube.apply.merging import merge
 from kvestigate.kube.apply.shapes import Shape
-from kvestigate.kube.cel.values import Made, type_name
+from kvestigate.kube.cel.library import times
+from kvestigate.kube.cel.values import Duration, Made, Timestamp, Uint, type_name
 from kvestigate.kube.facts import Ownership
 from kvestigate.kube.patches import json as json_patch
 from kvestigate.kube.patches.json import DoesNotApply
@@ -36,7 +36,7 @@ def configured(value: Any, shown: Object, kind: Kind | None) -> Object:
         raise Unpatchable(told)
     _check_names(value)
     try:
-        config = policy_native.configuration(value)
+        config = configuration(value)
     except Inexpressible:
         raise Unpatchable("invalid return type: *dynamic.ObjectVal") from None
     config |= {"kind": shown["kind"], "apiVersion": shown["apiVersion"]}
@@ -122,7 +122,7 @@ def _operation(value: Made) -> dict[str, Any]:
         if isinstance(held, Made):
             _check_names(held)
         try:
-            operation["value"] = policy_native.json_value(held)
+            operation["value"] = json_value(held)
         except Inexpressible as why:
             told = "JSONPath valueExpression evaluated to a type that could not marshal to JSON"
             raise Unpatchable(f"{told}: {why}") from None
@@ -147,3 +147,61 @@ def _misnamed(value: Any, name: str) -> Iterator[str]:
     elif isinstance(value, list | dict):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _misnamed(inner, name)
+
+
+_EXACT = 2**53
+"""From here on doubles are not exact, so that integers become text."""
+
+
+class Inexpressible(Exception):
+    """A value that JSON has no place for."""
+
+
+def configuration(value: Any) -> Any:
+    """A value as a part of a configuration, where what has no place in JSON will not fit."""
+    return _converted(value, _as_it_is)
+
+
+def json_value(value: Any) -> Any:
+    return _converted(value, _as_json)
+
+
+def _converted(value: Any, scalar: Callable[[Any], Any]) -> Any:
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str):
+                told = f"unsupported type conversion from '{type_name(key)}' to string"
+                raise Inexpressible(told)
+        return {key: _converted(inner, scalar) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_converted(inner, scalar) for inner in value]
+    if type(value) is float and value.is_integer():
+        return int(value)
+    return scalar(value)
+
+
+def _as_it_is(value: Any) -> Any:
+    if value is None:
+        return Foreign("0", "NULL_VALUE", "structpb.NullValue")
+    if isinstance(value, bytes):
+        listed = ", ".join(f"{byte:#x}" for byte in value)
+        return Foreign(f"[]uint8{{{listed}}}", f"[{' '.join(map(str, value))}]", "[]uint8")
+    if isinstance(value, Duration):
+        return Foreign(str(value.nanos), times.duration_text(value), "time.Duration")
+    if isinstance(value, Timestamp):
+        return Foreign("time.Time{}", times.timestamp_text(value), "time.Time")
+    return int(value) if isinstance(value, Uint) else value
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, Duration):
+        return times.duration_text(value)
+    if isinstance(value, Timestamp):
+        return times.timestamp_text(value)
+    if isinstance(value, bool | str | float) or value is None:
+        return value
+    if isinstance(value, int):
+        return int(value) if -_EXACT < value < _EXACT else str(int(value))
+    raise Inexpressible(f"unsupported type conversion from '{type_name(value)}' to google.protobuf")

@@ -276,3 +276,15 @@ _RULES = {
     ("resource.k8s.io", "resourceslices"): _slice,
     ("certificates.k8s.io", "certificatesigningrequests"): _certificate,
 }
+
+
+_NOT_READY = {"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"}
+
+
+def taint_new_node(write: Write) -> None:
+    if not write.creates:
+        return
+    spec = write.new.setdefault("spec", {})
+    present = spec.get("taints") or []
+    if not any(all(each.get(key) == _NOT_READY[key] for key in _NOT_READY) for each in present):
+        spec["taints"] = [*present, dict(_NOT_READY)]

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kvestigate.kube.patches import go_text
+from kvestigate.kube.patches import values
 
 
 @pytest.mark.parametrize(
@@ -18,4 +18,4 @@ from kvestigate.kube.patches import go_text
     ],
 )
 def test_shown_as_go_prints_it(value: Any, shown: str) -> None:
-    assert go_text.shown(value) == shown
+    assert values.shown(value) == shown
