@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from kvestigate.cluster.plane.kinds.pods.qos import qos_class
 from kvestigate.cluster.plane.kinds.podspec.defaults import pull_policy
-from kvestigate.cluster.plane.kinds.qos import qos_class
 from tests.cluster.plane.conftest import Api
 from tests.cluster.plane.kinds.conftest import PODS, STRATEGIC, pod
 

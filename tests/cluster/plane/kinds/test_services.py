@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from kvestigate.cluster.plane.kinds.service_addresses import ADDRESSES, NODE_PORTS
+from kvestigate.cluster.plane.kinds.network.service_addresses import ADDRESSES, NODE_PORTS
 from tests.cluster.plane.conftest import Api
 
 SERVICES = "/api/v1/namespaces/default/services"

@@ -4,77 +4,77 @@ from __future__ import annotations
 
 from functools import cache
 
-from kvestigate.cluster.plane.kinds.admission_policies import (
-    MutatingPolicyBindingKind,
-    MutatingPolicyKind,
-    PolicyBindingKind,
-    ValidatingPolicyKind,
-)
-from kvestigate.cluster.plane.kinds.api_services import APIServiceKind
-from kvestigate.cluster.plane.kinds.autoscaler_view import AutoscalerV1
-from kvestigate.cluster.plane.kinds.autoscalers import AutoscalerKind
-from kvestigate.cluster.plane.kinds.budgets import BudgetKind
-from kvestigate.cluster.plane.kinds.certificate_requests import CertificateSigningRequestKind
-from kvestigate.cluster.plane.kinds.claims import ClaimKind
-from kvestigate.cluster.plane.kinds.config_maps import ConfigMapKind
-from kvestigate.cluster.plane.kinds.cronjobs import CronJobKind
-from kvestigate.cluster.plane.kinds.csi import (
-    CSIDriverKind,
-    CSINodeKind,
-    CSIStorageCapacityKind,
-    VolumeAttachmentKind,
-)
-from kvestigate.cluster.plane.kinds.custom_definitions import DefinitionKind
-from kvestigate.cluster.plane.kinds.daemonsets import DaemonSetKind
-from kvestigate.cluster.plane.kinds.deployments import DeploymentKind
-from kvestigate.cluster.plane.kinds.device_claims import (
-    DeviceClassKind,
-    ResourceClaimKind,
-    ResourceClaimTemplateKind,
-)
-from kvestigate.cluster.plane.kinds.device_slices import ResourceSliceKind
-from kvestigate.cluster.plane.kinds.endpoint_slices import EndpointSliceKind
-from kvestigate.cluster.plane.kinds.endpoints import EndpointsKind
-from kvestigate.cluster.plane.kinds.events import EventKind, EventView
-from kvestigate.cluster.plane.kinds.flow_control import FlowSchemaKind, PriorityLevelKind
-from kvestigate.cluster.plane.kinds.ingresses import IngressClassKind, IngressKind
-from kvestigate.cluster.plane.kinds.jobs import JobKind
-from kvestigate.cluster.plane.kinds.limit_ranges import LimitRangeKind
-from kvestigate.cluster.plane.kinds.namespaces import NamespaceKind
-from kvestigate.cluster.plane.kinds.network_policies import NetworkPolicyKind
-from kvestigate.cluster.plane.kinds.nodes import NodeKind
-from kvestigate.cluster.plane.kinds.pods import PodKind
-from kvestigate.cluster.plane.kinds.priority_classes import PriorityClassKind
-from kvestigate.cluster.plane.kinds.quotas import ResourceQuotaKind
-from kvestigate.cluster.plane.kinds.rbac import (
+from kvestigate.cluster.plane.kinds.access.certificate_requests import CertificateSigningRequestKind
+from kvestigate.cluster.plane.kinds.access.flow_control import FlowSchemaKind, PriorityLevelKind
+from kvestigate.cluster.plane.kinds.access.rbac import (
     ClusterRoleBindingKind,
     ClusterRoleKind,
     RoleBindingKind,
     RoleKind,
 )
-from kvestigate.cluster.plane.kinds.replicasets import ReplicaSetKind
-from kvestigate.cluster.plane.kinds.replication_controllers import (
-    PodTemplateKind,
-    ReplicationControllerKind,
+from kvestigate.cluster.plane.kinds.api_services import APIServiceKind
+from kvestigate.cluster.plane.kinds.config_maps import ConfigMapKind
+from kvestigate.cluster.plane.kinds.custom.definition_kind import DefinitionKind
+from kvestigate.cluster.plane.kinds.devices.claims import (
+    DeviceClassKind,
+    ResourceClaimKind,
+    ResourceClaimTemplateKind,
 )
+from kvestigate.cluster.plane.kinds.devices.slices import ResourceSliceKind
+from kvestigate.cluster.plane.kinds.events import EventKind, EventView
+from kvestigate.cluster.plane.kinds.limit_ranges import LimitRangeKind
+from kvestigate.cluster.plane.kinds.namespaces import NamespaceKind
+from kvestigate.cluster.plane.kinds.network.endpoint_slices import EndpointSliceKind
+from kvestigate.cluster.plane.kinds.network.endpoints import EndpointsKind
+from kvestigate.cluster.plane.kinds.network.ingresses import IngressClassKind, IngressKind
+from kvestigate.cluster.plane.kinds.network.policies import NetworkPolicyKind
+from kvestigate.cluster.plane.kinds.network.service_networks import IPAddressKind, ServiceCIDRKind
+from kvestigate.cluster.plane.kinds.network.services import ServiceKind
+from kvestigate.cluster.plane.kinds.nodes import NodeKind
+from kvestigate.cluster.plane.kinds.pods.kind import PodKind
+from kvestigate.cluster.plane.kinds.policies.admission_policies import (
+    MutatingPolicyBindingKind,
+    MutatingPolicyKind,
+    PolicyBindingKind,
+    ValidatingPolicyKind,
+)
+from kvestigate.cluster.plane.kinds.policies.webhooks import MutatingWebhooksKind, WebhooksKind
+from kvestigate.cluster.plane.kinds.priority_classes import PriorityClassKind
+from kvestigate.cluster.plane.kinds.quotas import ResourceQuotaKind
 from kvestigate.cluster.plane.kinds.runtime_classes import RuntimeClassKind
 from kvestigate.cluster.plane.kinds.secrets import SecretKind
-from kvestigate.cluster.plane.kinds.service_networks import IPAddressKind, ServiceCIDRKind
-from kvestigate.cluster.plane.kinds.services import ServiceKind
 from kvestigate.cluster.plane.kinds.simple import (
     ComponentStatusKind,
     ControllerRevisionKind,
     LeaseKind,
     ServiceAccountKind,
 )
-from kvestigate.cluster.plane.kinds.statefulsets import StatefulSetKind
-from kvestigate.cluster.plane.kinds.storage_classes import (
+from kvestigate.cluster.plane.kinds.storage.claims import ClaimKind
+from kvestigate.cluster.plane.kinds.storage.classes import (
     StorageClassKind,
     VolumeAttributesClassKind,
 )
+from kvestigate.cluster.plane.kinds.storage.csi import (
+    CSIDriverKind,
+    CSINodeKind,
+    CSIStorageCapacityKind,
+    VolumeAttachmentKind,
+)
+from kvestigate.cluster.plane.kinds.storage.volumes import VolumeKind
 from kvestigate.cluster.plane.kinds.view import View
-from kvestigate.cluster.plane.kinds.volumes import VolumeKind
-from kvestigate.cluster.plane.kinds.webhooks import MutatingWebhooksKind, WebhooksKind
+from kvestigate.cluster.plane.kinds.workloads.autoscaler_view import AutoscalerV1
+from kvestigate.cluster.plane.kinds.workloads.autoscalers import AutoscalerKind
+from kvestigate.cluster.plane.kinds.workloads.budgets import BudgetKind
+from kvestigate.cluster.plane.kinds.workloads.cronjobs import CronJobKind
+from kvestigate.cluster.plane.kinds.workloads.daemonsets import DaemonSetKind
+from kvestigate.cluster.plane.kinds.workloads.deployments import DeploymentKind
+from kvestigate.cluster.plane.kinds.workloads.jobs import JobKind
+from kvestigate.cluster.plane.kinds.workloads.replicasets import ReplicaSetKind
+from kvestigate.cluster.plane.kinds.workloads.replication_controllers import (
+    PodTemplateKind,
+    ReplicationControllerKind,
+)
+from kvestigate.cluster.plane.kinds.workloads.statefulsets import StatefulSetKind
 from kvestigate.cluster.plane.model.kind import Kind
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource

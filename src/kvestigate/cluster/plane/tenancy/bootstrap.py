@@ -7,8 +7,8 @@ from random import Random
 from typing import Any
 
 from kvestigate.cluster.plane.access.authz.default_roles import default_roles
+from kvestigate.cluster.plane.kinds.access.rbac import GROUP
 from kvestigate.cluster.plane.kinds.priority_classes import SYSTEM
-from kvestigate.cluster.plane.kinds.rbac import GROUP
 from kvestigate.cluster.plane.kinds.registry import builtin
 from kvestigate.cluster.plane.model import metadata, objects
 from kvestigate.cluster.plane.model.kind import Object

@@ -13,7 +13,7 @@ from functools import lru_cache
 from kvestigate.cluster.plane.admission.policies import matching, parameters
 from kvestigate.cluster.plane.admission.policies.parameters import Misconfigured
 from kvestigate.cluster.plane.admission.policies.review import Review
-from kvestigate.cluster.plane.kinds.policy_compilation import Compiled
+from kvestigate.cluster.plane.kinds.policies.compilation import Compiled
 from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.cluster.plane.store.state import Collection

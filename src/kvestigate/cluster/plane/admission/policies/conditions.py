@@ -9,7 +9,7 @@ from kvestigate.cluster.plane.access.authz import rbac
 from kvestigate.cluster.plane.admission.policies.matching import Target
 from kvestigate.cluster.plane.admission.policies.review import Review
 from kvestigate.cluster.plane.admission.rules.namespaces import NAMESPACES
-from kvestigate.cluster.plane.kinds.policy_compilation import Expression
+from kvestigate.cluster.plane.kinds.policies.compilation import Expression
 from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.cluster.plane.model.request_info import RequestInfo

@@ -17,7 +17,7 @@ from kvestigate.cluster.plane.admission.policies import conditions, matching
 from kvestigate.cluster.plane.admission.policies.bound import Policy, invocations, policies
 from kvestigate.cluster.plane.admission.policies.conditions import Unclear, Values
 from kvestigate.cluster.plane.admission.policies.review import Review
-from kvestigate.cluster.plane.kinds.policy_compilation import Expression, compile_policy
+from kvestigate.cluster.plane.kinds.policies.compilation import Expression, compile_policy
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.errors import ApiError
 

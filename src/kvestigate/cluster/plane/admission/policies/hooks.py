@@ -13,7 +13,7 @@ import msgspec
 
 from kvestigate.cluster.plane.admission.policies import conditions, matching
 from kvestigate.cluster.plane.admission.policies.review import Review
-from kvestigate.cluster.plane.kinds.policy_compilation import BOOL, Compiler, Expression
+from kvestigate.cluster.plane.kinds.policies.compilation import BOOL, Compiler, Expression
 from kvestigate.cluster.plane.model import objects
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.cluster.plane.store.state import Collection, PlaneState

@@ -21,7 +21,7 @@ from kvestigate.cluster.plane.admission.policies.bound import Invocation
 from kvestigate.cluster.plane.admission.policies.conditions import Unclear
 from kvestigate.cluster.plane.admission.policies.patching import Unpatchable
 from kvestigate.cluster.plane.admission.policies.review import Review
-from kvestigate.cluster.plane.kinds.policy_compilation import Expression, compile_mutating
+from kvestigate.cluster.plane.kinds.policies.compilation import Expression, compile_mutating
 from kvestigate.errors import ApiError, Forbidden, Invalid
 
 _GROUP = "admissionregistration.k8s.io"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kvestigate.cluster.plane.admission.rules.amounts import Amounts, amounts, of_pod
-from kvestigate.cluster.plane.kinds.qos import BEST_EFFORT, qos_class
+from kvestigate.cluster.plane.kinds.pods.qos import BEST_EFFORT, qos_class
 from kvestigate.cluster.plane.kinds.resource_names import is_extended, is_huge_page
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.kube.quantities import Quantity

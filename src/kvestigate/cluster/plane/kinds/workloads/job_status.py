@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
-from kvestigate.cluster.plane.kinds.job_policies import count_indexes
+from kvestigate.cluster.plane.kinds.workloads.job_policies import count_indexes
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.errors import InputError
 from kvestigate.kube import causes

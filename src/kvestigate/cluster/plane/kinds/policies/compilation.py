@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvestigate.cluster.plane.kinds import policy_environment
+from kvestigate.cluster.plane.kinds.policies import environment
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.kube.cel import CompileError, Program, compiled
 from kvestigate.kube.cel.types import DYN, Type
@@ -67,7 +67,7 @@ class Compiler:
         patches: bool = False,
     ) -> Expression:
         """`wanted` are the types that its value may have; any if there are none."""
-        names = policy_environment.scope(
+        names = environment.scope(
             has_params=self._has_params, has_authorizer=authorizer, variables=self._variables
         )
         source_text = source.strip()

@@ -10,7 +10,7 @@ import msgspec
 
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
-from kvestigate.cluster.plane.kinds.policy_environment import DEVICE
+from kvestigate.cluster.plane.kinds.policies.environment import DEVICE
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.kube import causes, names
 from kvestigate.kube.cel import CompileError, compiled

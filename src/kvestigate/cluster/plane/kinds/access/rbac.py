@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kvestigate.cluster.plane.kinds import checks, workloads
+from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
+from kvestigate.cluster.plane.kinds.workloads import shared
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
@@ -122,5 +123,5 @@ def _aggregation(rule: Object | None) -> Causes:
         yield causes.required(path, why)
     for index, selector in enumerate(selectors):
         yield from checks.label_selector(f"{path}[{index}]", selector)
-        if workloads.parse_selector(selector) is None:
+        if shared.parse_selector(selector) is None:
             yield causes.invalid(f"{path}[{index}]", None, "invalid label selector.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvestigate.cluster.plane.kinds.service_addresses import (
+from kvestigate.cluster.plane.kinds.network.service_addresses import (
     WITH_NODE_PORTS,
     choose_families,
     needs_address,
@@ -11,7 +11,7 @@ from kvestigate.cluster.plane.kinds.service_addresses import (
     take_address,
     take_node_ports,
 )
-from kvestigate.cluster.plane.kinds.service_rules import (
+from kvestigate.cluster.plane.kinds.network.service_rules import (
     externally_accessible,
     validate_addresses,
     validate_balancer_status,

@@ -12,9 +12,8 @@ from itertools import chain
 
 import msgspec
 
-from kvestigate.cluster.plane.kinds import definition_rules
 from kvestigate.cluster.plane.kinds.checks import immutable
-from kvestigate.cluster.plane.kinds.custom import structural
+from kvestigate.cluster.plane.kinds.custom import definition_rules, structural
 from kvestigate.cluster.plane.kinds.custom.kind import CLEANUP, DEFINITIONS
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.store.body import HOLE

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from kvestigate.cluster.plane.kinds.checks import Causes, difference
+from kvestigate.cluster.plane.kinds.pods.qos import qos_class
 from kvestigate.cluster.plane.kinds.podspec.annotations import MIRROR
-from kvestigate.cluster.plane.kinds.qos import qos_class
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause

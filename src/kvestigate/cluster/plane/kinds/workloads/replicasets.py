@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kvestigate.cluster.plane.kinds import checks, workloads
+from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.podspec import default_pod_template
+from kvestigate.cluster.plane.kinds.workloads import shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.kube.causes import Cause
 
@@ -19,7 +20,7 @@ _COUNTERS = (
 _AT_MOST_REPLICAS = ("fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 
-class ReplicaSetKind(workloads.Replicated):
+class ReplicaSetKind(shared.Replicated):
     def default(self, obj: Object) -> None:
         obj["spec"].setdefault("replicas", 1)
         default_pod_template(obj["spec"]["template"])
@@ -36,9 +37,9 @@ class ReplicaSetKind(workloads.Replicated):
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         status = new["status"]
         return [
-            *workloads.validate_counters(status, _COUNTERS),
-            *workloads.validate_at_most_replicas(status, _AT_MOST_REPLICAS),
-            *workloads.validate_available(status, "readyReplicas"),
+            *shared.validate_counters(status, _COUNTERS),
+            *shared.validate_at_most_replicas(status, _AT_MOST_REPLICAS),
+            *shared.validate_available(status, "readyReplicas"),
         ]
 
 
@@ -46,5 +47,5 @@ def _spec(spec: Object, before: Object | None = None) -> Causes:
     yield from checks.not_negative("spec.replicas", spec["replicas"])
     yield from checks.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
     # The server says "deployment" here, too.
-    yield from workloads.validate_selector(spec, "deployment")
-    yield from workloads.validate_replicated_template(spec, before)
+    yield from shared.validate_selector(spec, "deployment")
+    yield from shared.validate_replicated_template(spec, before)

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
-from kvestigate.cluster.plane.kinds.policy_compilation import Compiler
-from kvestigate.cluster.plane.kinds.policy_expressions import (
+from kvestigate.cluster.plane.kinds.policies.compilation import Compiler
+from kvestigate.cluster.plane.kinds.policies.expressions import (
     check_annotations,
     check_conditions,
     check_mutations,
     check_validations,
     check_variables,
 )
-from kvestigate.cluster.plane.kinds.webhooks import (
+from kvestigate.cluster.plane.kinds.policies.webhooks import (
     FAILURE_POLICIES,
     MATCH_POLICIES,
     REINVOCATION_POLICIES,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from kvestigate.cluster.plane.kinds import checks, job_policies, job_status, workloads
+from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import INT32_MAX, Causes
 from kvestigate.cluster.plane.kinds.podspec import (
     default_pod_template,
     validate_pod_template,
     warn_of_template,
 )
+from kvestigate.cluster.plane.kinds.workloads import job_policies, job_status, shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
@@ -37,7 +38,7 @@ _MANAGER_MAX = 63
 _INDEXES_MAX, _MANY_COMPLETIONS, _MANY_PARALLEL = 100_000, 100_000, 10_000
 
 
-class JobKind(workloads.Workload):
+class JobKind(shared.Workload):
     judges_whole = True
     orphans_by_default = True
     orphan_warning = (
@@ -109,7 +110,7 @@ def spec_warnings(path: str, spec: Object) -> list[str]:
 
 
 def _inherit_labels(obj: Object) -> None:
-    labels = workloads.template_labels(obj["spec"])
+    labels = shared.template_labels(obj["spec"])
     if labels and not obj["metadata"].get("labels"):
         obj["metadata"]["labels"] = dict(labels)
 
@@ -136,14 +137,14 @@ def _generated(obj: Object) -> Causes:
         UID: meta["uid"],
         NAME: meta.get("name", ""),
     }
-    labels = workloads.template_labels(spec) or {}
+    labels = shared.template_labels(spec) or {}
     for key, value in expected.items():
         path = f"spec.template.metadata.labels[{key}]"
         if key not in labels:
             yield causes.required(path, f"must be '{value}'")
         elif labels[key] != value:
             yield causes.invalid(path, labels, f"must be '{value}'")
-    selector = workloads.parse_selector(spec["selector"])
+    selector = shared.parse_selector(spec["selector"])
     if selector is not None and not selector.matches(expected):
         yield causes.invalid("spec.selector", spec["selector"], "`selector` not auto-generated")
 
@@ -164,11 +165,11 @@ def _selected(spec: Object) -> Causes:
     if "selector" not in spec:
         yield causes.required("spec.selector")
     yield from checks.label_selector("spec.selector", spec.get("selector"))
-    selector, labels = workloads.parse_selector(spec.get("selector")), None
+    selector, labels = shared.parse_selector(spec.get("selector")), None
     if selector is not None:
-        labels = workloads.template_labels(spec)
+        labels = shared.template_labels(spec)
         if not selector.matches(labels or {}):
-            yield causes.invalid("spec.template.metadata.labels", labels, workloads.MISMATCH)
+            yield causes.invalid("spec.template.metadata.labels", labels, shared.MISMATCH)
 
 
 def validate_job(path: str, spec: Object) -> Causes:

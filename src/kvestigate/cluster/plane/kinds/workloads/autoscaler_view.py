@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.cluster.plane.kinds.autoscalers import DEFAULT_UTILIZATION, cpu_metric
 from kvestigate.cluster.plane.kinds.view import View
+from kvestigate.cluster.plane.kinds.workloads.autoscalers import DEFAULT_UTILIZATION, cpu_metric
 from kvestigate.cluster.plane.model.kind import Object
 
 _PREFIX = "autoscaling.alpha.kubernetes.io/"

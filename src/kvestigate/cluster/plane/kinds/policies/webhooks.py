@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
-from kvestigate.cluster.plane.kinds.policy_compilation import Compiler
-from kvestigate.cluster.plane.kinds.policy_expressions import check_conditions
+from kvestigate.cluster.plane.kinds.policies.compilation import Compiler
+from kvestigate.cluster.plane.kinds.policies.expressions import check_conditions
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kvestigate.cluster.plane.kinds import amounts, checks, workloads
+from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.podspec import default_pod_template
+from kvestigate.cluster.plane.kinds.workloads import amounts, shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
@@ -21,7 +22,7 @@ _COUNTERS = (
 )
 
 
-class DeploymentKind(workloads.Replicated):
+class DeploymentKind(shared.Replicated):
     status_keeps = ("labels",)
 
     def default(self, obj: Object) -> None:
@@ -56,19 +57,19 @@ class DeploymentKind(workloads.Replicated):
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         status = new["status"]
         return [
-            *workloads.validate_counters(status, _COUNTERS),
-            *workloads.validate_at_most_replicas(
+            *shared.validate_counters(status, _COUNTERS),
+            *shared.validate_at_most_replicas(
                 status, ("updatedReplicas", "readyReplicas", "availableReplicas")
             ),
-            *workloads.validate_available(status, "readyReplicas"),
-            *workloads.validate_collisions(new, old),
+            *shared.validate_available(status, "readyReplicas"),
+            *shared.validate_collisions(new, old),
         ]
 
 
 def _spec(spec: Object, before: Object | None = None) -> Causes:
     yield from checks.not_negative("spec.replicas", spec["replicas"])
-    yield from workloads.validate_selector(spec, "deployment")
-    yield from workloads.validate_replicated_template(spec, before)
+    yield from shared.validate_selector(spec, "deployment")
+    yield from shared.validate_replicated_template(spec, before)
     yield from _strategy("spec.strategy", spec["strategy"])
     yield from checks.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
     yield from checks.not_negative("spec.revisionHistoryLimit", spec["revisionHistoryLimit"])

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from kvestigate.cluster.plane.kinds import amounts, checks, workloads
+from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
+from kvestigate.cluster.plane.kinds.workloads import amounts, shared
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
@@ -32,7 +33,7 @@ class BudgetKind(Kind):
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         status = new["status"]
         conditions = validate_conditions("status.conditions", status.get("conditions") or ())
-        return [*conditions, *workloads.validate_counters(status, _COUNTERS)]
+        return [*conditions, *shared.validate_counters(status, _COUNTERS)]
 
 
 def _spec(spec: Object) -> Causes:

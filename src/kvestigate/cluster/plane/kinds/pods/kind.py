@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kvestigate.cluster.plane.kinds.pod_parts import (
+from kvestigate.cluster.plane.kinds.pods.parts import (
     EPHEMERAL,
     RESIZE,
     keep_part,
     validate_ephemeral,
     validate_resize,
 )
-from kvestigate.cluster.plane.kinds.pod_status import keep_known, validate_pod_status
-from kvestigate.cluster.plane.kinds.pod_update import validate_pod_update
+from kvestigate.cluster.plane.kinds.pods.qos import qos_class
+from kvestigate.cluster.plane.kinds.pods.status import keep_known, validate_pod_status
+from kvestigate.cluster.plane.kinds.pods.update import validate_pod_update
 from kvestigate.cluster.plane.kinds.podspec.annotations import validate_pod_annotations
 from kvestigate.cluster.plane.kinds.podspec.containers import validate_image
 from kvestigate.cluster.plane.kinds.podspec.defaults import (
@@ -23,7 +24,6 @@ from kvestigate.cluster.plane.kinds.podspec.defaults import (
 from kvestigate.cluster.plane.kinds.podspec.pod_level import default_pod_level
 from kvestigate.cluster.plane.kinds.podspec.spec import validate_pod_spec
 from kvestigate.cluster.plane.kinds.podspec.warnings import hostname_warnings, warn_of_pod
-from kvestigate.cluster.plane.kinds.qos import qos_class
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.model.metadata import timestamp
 from kvestigate.kube import causes

@@ -7,7 +7,7 @@ from typing import Any
 
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
-from kvestigate.cluster.plane.kinds.service_addresses import (
+from kvestigate.cluster.plane.kinds.network.service_addresses import (
     NONE,
     WITH_NODE_PORTS,
     is_headless,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kvestigate.cluster.plane.kinds import checks, resource_names
-from kvestigate.cluster.plane.kinds import device_checks as devices
 from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.claim_spec import validate_template_metadata
+from kvestigate.cluster.plane.kinds.devices import parts as devices
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.kube import causes

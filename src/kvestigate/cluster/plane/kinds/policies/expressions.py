@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
-from kvestigate.cluster.plane.kinds.policy_compilation import (
+from kvestigate.cluster.plane.kinds.policies.compilation import (
     BOOL,
     PATCHES,
     TEXT,
     TEXT_OR_NULL,
     Compiler,
 )
-from kvestigate.cluster.plane.kinds.policy_environment import is_identifier
+from kvestigate.cluster.plane.kinds.policies.environment import is_identifier
 from kvestigate.cluster.plane.model.kind import Object
 from kvestigate.kube import causes, names
 

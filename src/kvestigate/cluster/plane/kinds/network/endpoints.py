@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
-from kvestigate.cluster.plane.kinds.service_rules import validate_endpoint_ip
+from kvestigate.cluster.plane.kinds.network.service_rules import validate_endpoint_ip
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause

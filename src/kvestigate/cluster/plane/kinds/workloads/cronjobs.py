@@ -7,8 +7,9 @@ import re
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from kvestigate.cluster.plane.kinds import checks, jobs, workloads
+from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
+from kvestigate.cluster.plane.kinds.workloads import jobs, shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.errors import InputError
 from kvestigate.kube import causes, cron
@@ -23,7 +24,7 @@ _NO_ZONE_IN_SCHEDULE = "cannot use TZ or CRON_TZ in schedule, use timeZone field
 _LOCAL = "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones"
 
 
-class CronJobKind(workloads.Workload):
+class CronJobKind(shared.Workload):
     def default(self, obj: Object) -> None:
         spec = obj["spec"]
         spec.setdefault("concurrencyPolicy", "Allow")

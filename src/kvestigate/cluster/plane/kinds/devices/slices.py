@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from kvestigate.cluster.plane.kinds import checks
-from kvestigate.cluster.plane.kinds import device_checks as devices
 from kvestigate.cluster.plane.kinds.checks import Causes
+from kvestigate.cluster.plane.kinds.devices import parts as devices
 from kvestigate.cluster.plane.kinds.podspec.scheduling import validate_node_selector
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.cluster.plane.model.metadata import timestamp

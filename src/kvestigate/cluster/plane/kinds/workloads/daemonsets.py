@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from kvestigate.cluster.plane.kinds import amounts, checks, workloads
+from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.podspec import default_pod_template, validate_pod_template
+from kvestigate.cluster.plane.kinds.workloads import amounts, shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.kube import causes
 from kvestigate.kube.causes import Cause
@@ -25,7 +26,7 @@ _COUNTERS = (
 )
 
 
-class DaemonSetKind(workloads.Workload):
+class DaemonSetKind(shared.Workload):
     def default(self, obj: Object) -> None:
         spec = obj["spec"]
         strategy = spec["updateStrategy"]
@@ -49,7 +50,7 @@ class DaemonSetKind(workloads.Workload):
 
     def on_update(self, new: Object, old: Object, scene: Scene) -> None:
         count = _template_generation(old)
-        if not workloads.is_status(scene):
+        if not shared.is_status(scene):
             count += new["spec"]["template"] != old["spec"]["template"]
         _set_template_generation(new, count)
 
@@ -64,8 +65,8 @@ class DaemonSetKind(workloads.Workload):
 
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         return [
-            *workloads.validate_counters(new["status"], _COUNTERS),
-            *workloads.validate_collisions(new, old),
+            *shared.validate_counters(new["status"], _COUNTERS),
+            *shared.validate_collisions(new, old),
         ]
 
     def warnings(self, obj: Object) -> list[str]:
@@ -88,15 +89,15 @@ def _set_template_generation(obj: Object, count: int) -> None:
 
 def _spec(spec: Object) -> Causes:
     yield from checks.label_selector("spec.selector", spec.get("selector"))
-    selector = workloads.parse_selector(spec.get("selector"))
-    if selector is not None and not selector.matches(workloads.template_labels(spec) or {}):
+    selector = shared.parse_selector(spec.get("selector"))
+    if selector is not None and not selector.matches(shared.template_labels(spec) or {}):
         path = "spec.template.metadata.labels"
-        yield causes.invalid(path, workloads.template_labels(spec), workloads.MISMATCH)
+        yield causes.invalid(path, shared.template_labels(spec), shared.MISMATCH)
     if selector is not None and selector.selects_everything:
         why = "empty selector is invalid for daemonset"
         yield causes.invalid("spec.selector", spec["selector"], why)
     yield from validate_pod_template(spec["template"], "spec.template")
-    yield from workloads.validate_runs_forever(spec, "DaemonSet")
+    yield from shared.validate_runs_forever(spec, "DaemonSet")
     yield from checks.not_negative("spec.minReadySeconds", spec.get("minReadySeconds", 0))
     yield from _strategy("spec.updateStrategy", spec["updateStrategy"])
     yield from checks.not_negative("spec.revisionHistoryLimit", spec["revisionHistoryLimit"])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from kvestigate.cluster.plane.kinds import amounts, checks, workloads
+from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import Causes
 from kvestigate.cluster.plane.kinds.claim_spec import claim_warnings, validate_claim_spec
 from kvestigate.cluster.plane.kinds.podspec import default_pod_template, validate_pod_template
 from kvestigate.cluster.plane.kinds.podspec.defaults import default_claim_spec, round_amounts
+from kvestigate.cluster.plane.kinds.workloads import amounts, shared
 from kvestigate.cluster.plane.model.kind import Object, Scene
 from kvestigate.kube import causes, names
 from kvestigate.kube.causes import Cause
@@ -32,7 +33,7 @@ _COUNTERS = (
 _AT_MOST_REPLICAS = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
 
 
-class StatefulSetKind(workloads.Workload):
+class StatefulSetKind(shared.Workload):
     def name_problems(self, name: str) -> list[str]:
         return names.label_problems(name)
 
@@ -80,10 +81,10 @@ class StatefulSetKind(workloads.Workload):
     def validate_status(self, new: Object, old: Object, scene: Scene) -> list[Cause]:
         status = new["status"]
         return [
-            *workloads.validate_counters(status, _COUNTERS),
-            *workloads.validate_at_most_replicas(status, _AT_MOST_REPLICAS),
-            *workloads.validate_available(status, "status.readyReplicas"),
-            *workloads.validate_collisions(new, old),
+            *shared.validate_counters(status, _COUNTERS),
+            *shared.validate_at_most_replicas(status, _AT_MOST_REPLICAS),
+            *shared.validate_available(status, "status.readyReplicas"),
+            *shared.validate_collisions(new, old),
         ]
 
     def warnings(self, obj: Object) -> list[str]:
@@ -155,9 +156,9 @@ def _spec(spec: Object, *, fixed: bool = True) -> Causes:
     yield from checks.not_negative("spec.ordinals.start", start)
     if fixed and spec["serviceName"]:
         yield from checks.label("spec.serviceName", spec["serviceName"])
-    yield from workloads.validate_selector(spec, "statefulset")
+    yield from shared.validate_selector(spec, "statefulset")
     yield from _template(spec)
-    yield from workloads.validate_runs_forever(spec, "StatefulSet")
+    yield from shared.validate_runs_forever(spec, "StatefulSet")
 
 
 def _strategy(path: str, strategy: Object) -> Causes:
@@ -183,13 +184,13 @@ def _unavailable(path: str, amount: amounts.Amount) -> Causes:
 
 
 def _template(spec: Object) -> Causes:
-    selector = workloads.parse_selector(spec.get("selector"))
+    selector = shared.parse_selector(spec.get("selector"))
     if selector is None:
         yield causes.invalid("spec.selector", spec["selector"])
         return
-    labels = workloads.template_labels(spec)
+    labels = shared.template_labels(spec)
     if not selector.selects_everything and not selector.matches(labels or {}):
-        yield causes.invalid("spec.template.metadata.labels", labels, workloads.MISMATCH)
+        yield causes.invalid("spec.template.metadata.labels", labels, shared.MISMATCH)
     yield from validate_pod_template(_as_made(spec), "spec.template")
 
 

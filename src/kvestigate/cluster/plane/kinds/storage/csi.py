@@ -5,8 +5,8 @@ from __future__ import annotations
 from kvestigate.cluster.plane.kinds import checks
 from kvestigate.cluster.plane.kinds.checks import INT32_MAX, Causes
 from kvestigate.cluster.plane.kinds.podspec.defaults import default_volume, round_amounts
-from kvestigate.cluster.plane.kinds.storage_classes import driver_name
-from kvestigate.cluster.plane.kinds.volumes import inline_volume
+from kvestigate.cluster.plane.kinds.storage.classes import driver_name
+from kvestigate.cluster.plane.kinds.storage.volumes import inline_volume
 from kvestigate.cluster.plane.model.kind import Kind, Object, Scene
 from kvestigate.kube import causes, quantities
 from kvestigate.kube.causes import Cause

@@ -1,0 +1,1 @@
+"""Kinds of dynamic resource allocation: claims of devices, and the slices that offer them."""

@@ -1,0 +1,1 @@
+"""Kinds that lead to pods: Services, endpoints, Ingresses, network policies."""

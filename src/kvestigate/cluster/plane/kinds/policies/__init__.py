@@ -1,0 +1,1 @@
+"""Kinds with which users judge writes: admission policies in CEL, and webhooks."""

@@ -1,0 +1,1 @@
+"""Kinds of storage: volumes, claims, their classes and CSI drivers."""

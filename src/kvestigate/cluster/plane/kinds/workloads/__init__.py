@@ -1,0 +1,1 @@
+"""Kinds that make pods, and those that look after their number."""
