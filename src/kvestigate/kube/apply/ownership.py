@@ -1,4 +1,35 @@
-"""The two operations on owned objects: a write takes what it changes, an apply what it names."""
+"""Who owns which field: the managers of an object after a write and after an apply.
+
+Every object lists its field managers in `metadata.managedFields`: a name ("kubectl", "deployer"),
+an operation (Update or Apply), an apiVersion and a set of field paths. The sets are nested dicts
+(`fieldset`); how lists and maps are divided into paths depends on the type (`shapes`). Two
+operations change the sets:
+
+- **`write`** (create, update, patch): the writer owns what it changed, added or set anew, and
+  everybody else loses these fields. The old and the new object are compared; fields that are gone
+  from the object are gone from all sets.
+- **`apply`** (server-side apply): the applier owns what its configuration *mentions*, changed or
+  not. The configuration is merged into the live object. A field that another manager owns and that
+  gets another value is a conflict: `Contested`, unless `force` takes it. A field that the applier
+  mentioned the last time and no longer does is removed from the object, if nobody else owns it
+  (`_pruned`).
+
+What makes this hard:
+
+- A manager's set speaks the apiVersion in which it was written. A change is compared once for each
+  version among the managers (`Writer.elsewhere`), so that a field that is named otherwise in
+  another version counts as the same field. A version that is no longer served drops its managers.
+- A creator owns everything it sent, so `of_creator` lists the fields without comparing (this is the
+  path of every CREATE, and the reason for the layouts in `shapes`).
+- Writers who write the same fields again are common (status updates of controllers). `_has_all`
+  recognises them and changes no more than the time.
+- Some fields belong to nobody: the identity of the object and what the server sets (`UNOWNED`).
+- Elements of a list that lack their keys cannot be named: `Unkeyed` is raised, and the callers
+  leave the managers as they were.
+
+The rules are those of structured-merge-diff, held against kube-apiserver by `tests/real/test_apply`
+and the scripts of the topics `apply` and `managed`.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,24 @@
-"""Checks a parsed expression and turns it into closures, in one pass.
+"""Checks a parsed CEL expression and turns it into closures, in one pass.
 
-A closure takes the frame: a list with the budget first and then the variables, those of loops
-included. Mistakes are collected; where one is, the rest goes on with a type that fits anything.
+A rule is compiled once, when its CustomResourceDefinition or policy is written, and runs on every
+write after that. So the evaluator does not walk a tree: `Compiler.compile` returns, for each node
+of the syntax tree, its type and a closure that computes its value. Running the outermost closure
+runs the expression; no type and no function is looked up by name any more.
+
+- **Frame.** Closures take one argument, the frame: a list that holds the budget in slot 0, then the
+  variables of the expression (`self`, `oldSelf`), then the variables of loops. The compiler hands
+  out slots while it walks, so reading a variable is one index into a list.
+- **Budget.** Every round of a loop (`macros`) takes one from slot 0 and raises `OutOfBudget` below
+  zero. So no expression runs for ever, whatever `cost` estimated before it was accepted.
+- **Overloads.** `functions` maps a name to its overloads. If the types of the operands leave one
+  overload, its Python function is bound right away (`_direct`). If an operand is `dyn`, the values
+  decide at run time (`_dispatching`). `&&`, `||` and `?:` do not evaluate all their operands;
+  `lazy` compiles them.
+- **Constants.** Parts without variables are evaluated here. If one fails (`1 / 0`), the expression
+  is refused with `failure` as the reason, as kube-apiserver does.
+- **Mistakes** are collected in `issues`, because kube-apiserver reports all of them. A part with a
+  mistake has the type `ERROR`, which fits everywhere, so that each mistake is reported once.
+  `doubts` are reported only if there is no other mistake.
 """
 
 from __future__ import annotations

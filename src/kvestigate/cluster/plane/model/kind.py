@@ -1,9 +1,29 @@
 """What the server needs to know of one kind; the generic answers fit most of them.
 
-The verbs are generic and call these hooks; a kind that differs overrides the few it must,
-in a small file of its own, and is listed in `registry`. Objects are plain dicts here, fresh
-for each request, so hooks change them in place. Nothing in a kind does I/O: what a hook
-needs of the rest of the plane it reads from the `Scene`.
+The verbs (`verbs.writing` and its neighbours) are generic. They call the hooks of `Kind` in a fixed
+order; a kind that differs overrides the few hooks it must, in a file of its own under `kinds`, and
+is listed in `kinds.registry`. A create calls, after the body was decoded:
+
+    problems, normalised      unknown fields and wrong types; the form in which Go would write it
+    to_stored                 from the version that the client speaks to the stored one
+    reset_status, default     what the client may not set; what it may leave out
+    (field managers, admission rules, mutating webhooks)
+    on_create                 what only the server sets: QoS class, cluster IP
+    validate, validate_create every cause, in the order in which kube-apiserver reports them
+    warnings                  advice for the Warning header
+    (admission policies, validating webhooks, quotas)
+    hold                      refuses what was given away while webhooks were asked
+
+An update calls `default_changed`, `on_update`, `validate_changed` and `update_warnings` instead; a
+write to `status` calls `validate_status`; a deletion calls `grace_period`, `on_delete`, `held`,
+`clings` and `takes_along`.
+
+Three rules keep this simple. Objects are plain dicts, fresh for each request, so hooks change them
+in place. No hook does I/O: what it needs of the rest of the plane it reads from the `Scene`, which
+holds the state and the time. And nothing passes from one hook to a later one except the object.
+
+A `View` is a kind at another version than the stored one; its objects are converted on the way in
+and out, so all other rules are written once, for the stored version.
 """
 
 from __future__ import annotations

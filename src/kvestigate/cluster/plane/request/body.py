@@ -1,4 +1,28 @@
-"""The request body as an object, refused the way kube-apiserver refuses it. Pure."""
+"""The request body as an object, refused the way kube-apiserver refuses it. Pure.
+
+A body may be JSON, YAML or protobuf. `decode` brings it into the stored form of the kind that the
+path names, in four steps, each with its own error:
+
+1. **`read`**: bytes to a dict. What is not JSON, YAML or protobuf is a 400 that says where. Keys
+   given twice are remembered (`Repeated`): JSON decoders keep the last in silence, but
+   `fieldValidation=Strict` must refuse them.
+2. **`check_identity`**: `kind` and `apiVersion` may be left out of a built-in object, but must not
+   be another kind's. Custom resources must state both.
+3. **`normal_form`**: fields that the type does not know and values of the wrong type. A wrong type
+   is always a 400. Unknown and repeated fields are refused, sent back as warnings or ignored, as
+   `fieldValidation` asks. What is left is the object as decoding into Go's struct and encoding
+   again would leave it: nulls and empty values that Go omits are gone, quantities and times are
+   canonical.
+4. `to_stored`: conversion to the stored version.
+
+Most bodies are fine, so step 3 first asks `Kind.tidied`, which walks an object once and gives up at
+the first doubt; only then are problems collected and the object rebuilt. A patch knows even more:
+what it left alone was in normal form before. `fit` with `known` looks only at the parts that are
+not the very same objects as in the stored one (`_unshared`); that is most of the speed of a PATCH.
+
+`Misfit` says why a value does not fit; the verb decides which error that becomes, because
+kube-apiserver words it differently for a body, a patch and an apply.
+"""
 
 from __future__ import annotations
 

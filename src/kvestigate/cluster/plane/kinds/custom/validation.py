@@ -1,7 +1,24 @@
-"""A schema as a function that finds what is wrong with a value. Pure.
+"""A schema of a custom resource, as a function that finds what is wrong with a value. Pure.
 
-Each part of a schema becomes a closure once; the texts are those of kube-apiserver, whose
-validators look at a value by what it is, not by what it should be.
+`compiled` turns an OpenAPI v3 schema into a closure `check(value, path, found)` that appends a
+cause for each violation. A schema is compiled once for each definition and runs on every write, so
+whatever can be known from the schema alone is decided while compiling: a part that says nothing
+about strings has no string check at all.
+
+- Each keyword group has a maker in `_MAKERS` (`_string`, `_number`, `_object`, `anyOf` and so on).
+  A maker returns None if the schema does not use its keywords. The order of the makers is the order
+  in which kube-apiserver reports.
+- A check looks at the type that the value *has*: `maxLength` says nothing about a number. That the
+  type is wrong is a separate cause (`_mistyped`). Both are reported, as kube-apiserver does.
+- Most fields ask for nothing but a type (`plain`). For these, `_object` and `_array` compare the
+  Python type of the value and call nothing.
+- The fields of an object are compiled when a value first has them: the schemas of large operators
+  have thousands of fields, of which an object uses a few.
+- `pattern` runs on RE2 (`kube.patterns`), so no pattern of a tenant can stop the server. A text
+  that is too long for its pattern is refused.
+
+Texts are those of kube-apiserver, including places that it loses (`_nowhere`). CEL rules
+(`x-kubernetes-validations`) are checked in `rules`, defaults and pruning are in `structure`.
 """
 
 from __future__ import annotations
