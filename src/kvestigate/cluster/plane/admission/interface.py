@@ -47,7 +47,7 @@ class Write(msgspec.Struct):
     """Mutations to commit together with the write: a quota's new usage."""
 
     def forbidden(self, why: str) -> Forbidden:
-        """The refusal of the object for a reason."""
+        """The 403 that refuses the write, with a reason."""
         resource, name = self.kind.resource, self.new["metadata"].get("name", "")
         details = {"name": name, "group": resource.group, "kind": resource.plural}
         if not resource.group:

@@ -68,19 +68,19 @@ REFUSING: dict[ResourceKey, tuple[Rule, ...]] = {
 
 
 def admit(write: Write) -> None:
-    """What comes before validation."""
+    """Run the rules that may change the object, before validation."""
     need_namespace(write)
     for rule in CHANGING.get(write.kind.key, ()):
         rule(write)
 
 
 def approve(write: Write) -> None:
-    """What comes after validation."""
+    """Run the rules and policies that may only refuse, after validation."""
     for rule in REFUSING.get(write.kind.key, ()):
         rule(write)
     judge(write)
 
 
 def charge(write: Write) -> None:
-    """What comes last: what was refused is not charged."""
+    """Charge quotas. This comes last, so that a refused write is not charged."""
     charge_quotas(write)

@@ -83,7 +83,7 @@ class Kind:
     orphans_by_default: ClassVar[bool] = False
     """A deletion that names no propagation policy leaves the dependents alone."""
     orphan_warning: ClassVar[str] = ""
-    """What to tell whoever leaves them alone without saying so."""
+    """The warning for a deletion that orphans dependents because it names no policy."""
     updates_unconditionally: ClassVar[bool] = True
     """An update without a resourceVersion overwrites whatever is there."""
     creates_on_update: ClassVar[bool] = False
@@ -128,12 +128,12 @@ class Kind:
 
     @property
     def shown_as_stored(self) -> bool:
-        """Whether the stored bytes are what clients get to see."""
+        """Whether clients are sent the stored bytes unchanged."""
         return self.stored is self
 
     @property
     def judge(self) -> Kind:
-        """Whose rules objects written at this version must meet, in their stored form."""
+        """The kind whose rules apply to objects written at this version, in their stored form."""
         return self.stored
 
     @cached_property
@@ -150,11 +150,14 @@ class Kind:
         return schema.FITS if self.type is None else schema.problems(obj, self.type)
 
     def normalised(self, obj: Object) -> Object:
-        """The object as decoding it into its type and back leaves it; `problems` come first."""
+        """The object after decoding into its Go type and encoding again. Call `problems` first."""
         return obj if self.type is None else normal.normalised(obj, self.type)
 
     def tidied(self, obj: Object) -> Object | None:
-        """The same, if at a glance there are no problems; else both must be asked for."""
+        """The normal form, if one quick walk finds no problem.
+
+        None means that `problems` and `normalised` must be called.
+        """
         return None if self.type is None else tidy.tidied(obj, self.type)
 
     def to_stored(self, obj: Object) -> Object:
@@ -166,7 +169,7 @@ class Kind:
         return obj
 
     def reset_status(self, obj: Object) -> None:
-        """Forget what a creator claims about the state of the world."""
+        """Drop the status that the creator sent."""
         obj.pop("status", None)
         if (
             self.type is not None
@@ -178,7 +181,7 @@ class Kind:
         """Fill in what users may leave out."""
 
     def default_changed(self, new: Object, old: Object) -> None:
-        """The same for a changed object."""
+        """Fill in what users may leave out of a changed object."""
         self.default(new)
 
     def on_create(self, obj: Object, scene: Scene) -> None:
@@ -188,10 +191,10 @@ class Kind:
         """Carry over what users cannot change."""
 
     def hold(self, new: Object, old: Object | None, scene: Scene) -> None:
-        """Refuse what is handed out once only and went to another while webhooks were asked."""
+        """Refuse an address or port that another object took while webhooks were running."""
 
     def is_new_generation(self, new: Object, old: Object) -> bool:
-        """Whether an update is of what generations count."""
+        """Whether an update changes what `metadata.generation` counts."""
         return _essence(new) != _essence(old)
 
     def name_problems(self, name: str) -> list[str]:
@@ -233,15 +236,15 @@ class Kind:
         """Mark an object that stays a while because of its grace period or finalizers."""
 
     def held(self, obj: Object) -> bool:
-        """Whether something else must let go before the object can be removed."""
+        """Whether finalizers keep the object from being removed."""
         return bool(obj["metadata"].get("finalizers"))
 
     def clings(self, obj: Object, scene: Scene) -> list[str]:
-        """Finalizers that a deletion itself adds."""
+        """Finalizers that a deletion adds to the object."""
         return []
 
     def takes_along(self, obj: Object, scene: Scene) -> list[Mutation]:
-        """What goes when the object is deleted."""
+        """Other objects that are removed in the same step as this one."""
         return []
 
     # -- reading -------------------------------------------------------------------------
@@ -253,7 +256,7 @@ class Kind:
         return field == "metadata.name" or field in self.field_names
 
     def field_refusal(self, field: str) -> str:
-        """What to say to a field selector that names another field."""
+        """The error message for a field selector that names an unsupported field."""
         if self.field_names:
             return f"field label not supported: {field}"
         known = '"metadata.name", "metadata.namespace"'

@@ -44,7 +44,7 @@ def timestamp(seconds: float) -> str:
 
 @lru_cache(maxsize=16)
 def _timestamp(seconds: int) -> str:
-    """Writes come by the thousand a second and ask for the same one."""
+    """Cached: thousands of writes in a second have the same timestamp."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -69,7 +69,7 @@ def begin(obj: Object, kind: Kind, namespace: str, now: float, source: random.Ra
 
 
 def _uid(source: random.Random) -> str:
-    """A random UUID, without the detour over an object for it."""
+    """A random UUID as text, without building a `uuid.UUID`."""
     digits = f"{source.getrandbits(128) & _UID_FREE | _UID_FIXED:032x}"
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
@@ -100,7 +100,7 @@ def carry_over(new: Object, old: Object) -> None:
 
 
 def merge_owners(obj: Object) -> str:
-    """Name each owner once; the warning if one was named more often."""
+    """Keep each owner reference once. Returns a warning if one was repeated."""
     owners = obj["metadata"].get("ownerReferences")
     if not owners or len(owners) == 1:
         return ""
@@ -165,7 +165,7 @@ def _check_whole(meta: Object, kind: Kind) -> list[Cause]:
 
 
 def _check_segments(meta: Object) -> list[Cause]:
-    """What no name may be, of whatever kind."""
+    """Names that would break a URL path, in any kind."""
     return [
         causes.invalid(_METADATA.child(field), meta[field], problem)
         for field in ("generateName", "name")
@@ -226,7 +226,7 @@ def _check_step(meta: Object, before: Object) -> list[Cause]:
 
 
 def _check_open(meta: Object) -> list[Cause]:
-    """What users may change at any time."""
+    """Checks of the metadata that users may change at any time."""
     found: list[Cause] = []
     if labels := meta.get("labels"):
         found += _check_labels(labels)
@@ -238,7 +238,7 @@ def _check_open(meta: Object) -> list[Cause]:
 
 
 def _completed(base: str) -> str:
-    """A generateName as it is judged: a hyphen at its end will be followed by letters."""
+    """A generateName to validate: a final hyphen is fine, because letters will follow it."""
     return f"{base[:-1]}a" if len(base) > 1 and base.endswith("-") else base
 
 
@@ -323,7 +323,7 @@ def _check_finalizers(finalizers: list[str]) -> list[Cause]:
 
 
 def _check_domains(finalizers: list[str], kind: Kind) -> list[Cause]:
-    """Of most built-in kinds: only a finalizer that the server knows does without a domain."""
+    """Finalizers of built-in kinds need a domain, unless Kubernetes itself defines them."""
     if kind.type is None or kind.has_plain_finalizers:
         return []
     path = _METADATA.child("finalizers")

@@ -151,7 +151,7 @@ _COLLECTIVE = ("list", "watch", "deletecollection")
 
 
 def _selected_name(selector: str) -> str:
-    """Who selects one object by its name asks for that object only, and may be allowed that."""
+    """The name that a field selector requires: authorisation may allow the list for it alone."""
     match = _NAMED.search(selector)
     return match[1] if match else ""
 

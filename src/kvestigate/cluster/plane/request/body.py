@@ -57,12 +57,12 @@ def decode(call: Call) -> Object:
 
 
 def parse(data: bytes, content_type: str, kind: Kind) -> Object:
-    """The object that a body is."""
+    """The object in a body."""
     return read(data, content_type, kind)[0]
 
 
 def read(data: bytes, content_type: str, kind: Kind) -> tuple[Object, Repeated]:
-    """The object that a body is, and what it says twice."""
+    """The object in a body, and the keys that the body repeats."""
     media = content_type.partition(";")[0].strip() or "application/json"
     repeated = ONCE
     if media == "application/json":
@@ -93,11 +93,11 @@ def _mistyped(field: str, told: Any) -> str:
 
 
 class Misfit(Exception):
-    """Why a value is no object of the kind; the verb decides what error that is."""
+    """A value does not fit the kind. The verb decides which error this becomes."""
 
 
 def check_identity(obj: Object, kind: Kind) -> None:
-    """kind and apiVersion may be left out, but not be another's."""
+    """Refuse a kind or apiVersion other than the path's; both may be left out."""
     try:
         identify(obj, kind)
     except Misfit as misfit:
@@ -110,7 +110,7 @@ def check_identity(obj: Object, kind: Kind) -> None:
 
 
 def _check_custom_identity(obj: Object, call: Call) -> None:
-    """Of custom resources: both must be said, and be right."""
+    """Refuse a custom resource whose kind or apiVersion is missing or wrong."""
     resource = call.served.resource
     told_kind, told_version = obj.get("kind") or "", obj.get("apiVersion") or ""
     if not told_kind:
@@ -161,12 +161,12 @@ def identify(obj: Object, kind: Kind) -> None:
 
 @cache
 def _groups() -> frozenset[str]:
-    """Those with a name that kube-apiserver has ever served."""
+    """All API groups, except the core group, that kube-apiserver has ever served."""
     return frozenset({group for group, _, _ in facts.kinds().values() if group} | {"extensions"})
 
 
 def internal_type(kind: Kind) -> str:
-    """The type that kube-apiserver itself works with, as its texts name it: `core.Pod`."""
+    """kube-apiserver's internal Go type, which its messages name: `core.Pod`."""
     if kind.type is None:
         return "unstructured.Unstructured"
     package = kind.resource.group.partition(".")[0]
@@ -191,7 +191,10 @@ def normal_form(obj: Object, call: Call, repeated: Repeated = ONCE) -> Object:
 def fit(
     obj: Object, call: Call, repeated: Repeated = ONCE, *, known: Object | None = None
 ) -> Object:
-    """`known` is an object in its normal form: what `obj` shares with it is not looked at."""
+    """The object in its normal form; raises `Misfit`.
+
+    `known` is an object in its normal form: parts that `obj` shares with it are not checked again.
+    """
     if known is None or call.served.type is None or not _goes_on(obj, known):
         return _fit(obj, call, repeated)
     meta = obj["metadata"]
@@ -214,7 +217,7 @@ def _unshared(obj: Object, known: Object) -> Object:
 
 
 def _renewed(obj: Object, part: Object, fitted: Object) -> Object:
-    """The object with a part of its fields as they are in `fitted`, or not there."""
+    """The object, with the fields of `part` replaced by those in `fitted`, or dropped."""
     return {
         name: fitted[name] if name in part else value
         for name, value in obj.items()
@@ -223,7 +226,7 @@ def _renewed(obj: Object, part: Object, fitted: Object) -> Object:
 
 
 def _goes_on(obj: Object, known: Object) -> bool:
-    """Whether nothing is missing that was there: what that leaves depends on the whole type."""
+    """Whether `obj` has all fields of `known`. A dropped field may change the form of the rest."""
     meta = obj["metadata"]
     return (
         isinstance(meta, dict)

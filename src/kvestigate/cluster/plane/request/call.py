@@ -75,15 +75,15 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return self.served.stored
 
     async def pause(self) -> None:
-        """Let others have their turn: to be called after every half millisecond of work."""
+        """Let requests of other planes run. Call this after every half millisecond of work."""
         await self.services.fairness.pause(self.plane.name)
 
     def breathe(self) -> Awaitable[None]:
-        """Between two steps of a request: let others have their turn if the first took long."""
+        """Let requests of other planes run if this one has taken long: called between steps."""
         return self.services.fairness.breathe(self.plane.name)
 
     def require(self, verb: str) -> None:
-        """Forbidden, unless the user may do this too."""
+        """Raise Forbidden unless the user may also use this verb on the object."""
         info = replace(self.info, verb=verb)
         self.services.authorizer.authorize(self.plane.state, self.user, info)
 
@@ -92,7 +92,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def namespace(self) -> str:
-        """Of the object; empty for cluster-scoped ones."""
+        """The namespace of the object; empty for cluster-scoped kinds."""
         return self.info.namespace if self.kind.resource.namespaced else ""
 
     def find(self, state: PlaneState) -> Item:
@@ -114,7 +114,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def field_manager(self) -> str:
-        """Who changes fields: as told, else the program before the `/` of the User-Agent."""
+        """`fieldManager` of the query, else the part of the User-Agent before the `/`."""
         told = self.info.params.get("fieldManager", "")
         if told:
             return told
@@ -126,7 +126,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return NotFound(self._say("not found"), details=self._details())
 
     def check_name(self) -> None:
-        """Refuse names that no object can have, as they would lead elsewhere in a path."""
+        """Refuse names that cannot be part of a URL path."""
         name = self.info.name
         if problems := names.path_segment_problems(name):
             told = msgspec.json.encode(name).decode()

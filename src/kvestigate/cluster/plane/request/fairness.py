@@ -26,7 +26,7 @@ _MOST = 16
 
 
 class _Nothing:
-    """To wait for it takes no time at all."""
+    """An awaitable that is done already."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class Fairness:
         """When what is at work now began or went on, or earlier."""
 
     def ask(self, plane: str) -> asyncio.Future[None] | None:
-        """None: begin. Else begin when the future is done."""
+        """None if the request may begin now, else a future to wait for."""
         if plane == self._last and not self._until:
             self._resumed = self._clock()
             return None
@@ -132,7 +132,7 @@ class Fairness:
             self._begin_round(loop)
 
     def _begin(self, waiting: deque[asyncio.Future[None]]) -> int:
-        """Let a plane's share begin; how many there were."""
+        """Begin a plane's share of waiting requests. Returns their number."""
         begun = 0
         while waiting and begun < self._share:
             turn = waiting.popleft()

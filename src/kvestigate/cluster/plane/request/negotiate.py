@@ -68,7 +68,7 @@ def negotiate(accept: str, collective: bool = False) -> Representation:
 
 
 def unwanted() -> NotAcceptable:
-    """The refusal of a form that there is not."""
+    """The 406 for a representation that the server does not have."""
     return NotAcceptable(
         f"only the following media types are accepted: {', '.join(_REPRESENTATIONS)}"
     )

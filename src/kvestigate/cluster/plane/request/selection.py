@@ -56,7 +56,7 @@ def _labels(text: str) -> LabelSelector:
 
 
 def _in_their_words(why: str) -> str:
-    """What is wrong with a requirement, as kube-apiserver blames it."""
+    """What is wrong with a requirement, in kube-apiserver's words."""
     if match := _BAD_VALUE.fullmatch(why):
         place, told = f"values[0][{match['key']}]", match["value"]
     elif match := _BAD_KEY.fullmatch(why):
@@ -76,7 +76,7 @@ def _fields(text: str) -> FieldSelector:
 
 
 def _bare(error: InputError) -> str:
-    """What is wrong, without where: the API server does not say."""
+    """The problem without its position, which kube-apiserver does not report."""
     return error.message.removeprefix(f"{error.where}: ")
 
 

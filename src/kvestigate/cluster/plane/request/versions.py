@@ -11,7 +11,7 @@ FIELD = "resourceVersion"
 
 
 def parse(text: str, field: str = "") -> int:
-    """The number that a version is; `field` is named if it is none."""
+    """A resourceVersion as a number. The error names `field`."""
     if text.isascii() and text.isdecimal():
         return int(text)
     why = f'strconv.ParseUint: parsing "{text}": invalid syntax'
@@ -45,7 +45,7 @@ def exactly(plane: Plane, revision: int) -> PlaneState:
 
 
 async def recalled(plane: Plane, revision: int, breathe: Breathe) -> PlaneState:
-    """The same, while others have their turn."""
+    """Like `exactly`, but requests of other planes run meanwhile."""
     at_least(plane, str(revision))
     try:
         return await plane.recall(revision, breathe)

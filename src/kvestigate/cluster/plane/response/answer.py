@@ -41,7 +41,7 @@ def as_yaml(response: Response) -> Response:
 
 
 async def as_long_yaml(response: Response, breathe: Callable[[], Awaitable[None]]) -> Response:
-    """The same of a list in pieces; one object after the other, between which others breathe."""
+    """A list as YAML, converted object by object so that other planes can run in between."""
     assert isinstance(response.body, list)
     document = msgspec.json.decode(b"".join(response.body), type=dict[str, msgspec.Raw])
     await breathe()
@@ -91,7 +91,7 @@ def success(details: dict[str, Any], code: int = 200, warnings: Sequence[str] = 
 
 
 def _told(warnings: Sequence[str]) -> list[str]:
-    """Each once; if they are too long for headers, the beginnings of the first."""
+    """Warnings without repetition, cut to the length that headers may have."""
     once = list(dict.fromkeys(warnings))
     if sum(map(len, once)) <= _WARNINGS_MAX:
         return once

@@ -25,7 +25,7 @@ def one(call: Call, item: Item, status: int = 200) -> Response:
 
 
 def made(call: Call, value: Any) -> Response:
-    """What was made for the answer and is not stored: a review, a token, the word of a success."""
+    """An answer that is not a stored object: a review, a token, a Status."""
     response = answer.json_value(value, 201, call.warnings)
     return answer.as_yaml(response) if call.form.yaml else response
 
@@ -56,7 +56,7 @@ def not_a_list(call: Call) -> NotAcceptable:
 
 
 async def many(call: Call, items: Sequence[Item], metadata: dict[str, Any]) -> Response:
-    """A list as the whole answer. While a long one is made, others have their turn."""
+    """A list as the whole answer. Other planes run while a long list is made."""
     form = call.form
     if form.form is Form.OBJECT:
         ended = {"continue": ""} if call.served.says_continue else {}
@@ -146,7 +146,7 @@ async def _filled(
     size: int,
     make: Callable[[Sequence[Item]], list[dict[str, Any]]],
 ) -> list[bytes]:
-    """A document that ends with an empty list, with what is made of the items in the list."""
+    """A document that ends with an empty list, with the encoded items put into that list."""
     pieces = [whole[: -len(b"]}")]]
     for start in range(0, len(items), size):
         if start:

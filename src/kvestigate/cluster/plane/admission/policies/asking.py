@@ -49,7 +49,7 @@ _HEADERS = [
 
 
 def asking(write: Write, backends: Backends, random: Random) -> Asking | None:
-    """None: the plane has neither webhooks nor policies that change writes."""
+    """None if the plane has neither webhooks nor mutating policies."""
     known = write.scene.state.collections
     if MUTATING in known or VALIDATING in known or BINDINGS in known:
         return Asking(write, backends, random)
@@ -125,7 +125,7 @@ class Asking:
             self._write.notes.setdefault(f"{hook.name}/{key}", str(value))
 
     async def _mutate(self, hook: Hook) -> bool | None:
-        """Whether the object is another one now; None if the webhook was not asked."""
+        """True if the webhook changed the object; None if the webhook was not called."""
         review = Review(self._write, early=True)
         target = hooks.concern(hook, review)
         if target is None:
@@ -224,7 +224,7 @@ class _Asked:
 
 
 def _replace(write: Write, kind: Kind, patched: Object) -> bool:
-    """Take what a webhook made of the object; whether it is another one."""
+    """Take over the object that a webhook returned. True if it differs."""
     judge = kind if write.face is None else write.face.kind
     if wrong := judge.problems(patched).mistyped:
         raise hooks.internal(wrong)

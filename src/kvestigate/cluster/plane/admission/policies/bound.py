@@ -30,7 +30,7 @@ class Policy:
 
     @property
     def lenient(self) -> bool:
-        """Whether what cannot be told is let through."""
+        """Whether the write goes on if the policy cannot be evaluated (`failurePolicy: Ignore`)."""
         return bool(self.spec["failurePolicy"] == "Ignore")
 
 
@@ -52,7 +52,7 @@ class Invocation:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Tells it from others."""
+        """Identifies the invocation."""
         meta = (self.param or {}).get("metadata") or {}
         param = meta.get("namespace", ""), meta.get("name", "")
         return self.policy.name, self.binding_name, *param
@@ -62,7 +62,7 @@ class Invocation:
 def policies(
     known: Collection, bindings: Collection, compile_: Callable[[Object], Compiled]
 ) -> tuple[Policy, ...]:
-    """Those that are bound, by name."""
+    """The policies that have bindings, by name."""
     bound: dict[str, list[Object]] = {}
     for item in bindings.items():
         binding = objects.read(item)
@@ -76,7 +76,7 @@ def policies(
 
 
 def invocations(policy: Policy, review: Review) -> Iterator[Invocation]:
-    """Once for each binding that is about the write, and each of its parameters."""
+    """One invocation for each binding that matches the write and each of its parameters."""
     target = matching.find(policy.spec["matchConstraints"], "resourceRules", review)
     if target is None:
         return

@@ -28,7 +28,7 @@ Values = dict[str, Any]
 
 
 class Unclear(Exception):
-    """An expression that has no value; says why."""
+    """An expression could not be evaluated; the message says why."""
 
 
 def values(
@@ -37,7 +37,7 @@ def values(
     variables: Mapping[str, Expression] | None = None,
     param: Object | None = None,
 ) -> Values:
-    """What expressions about this write may name."""
+    """The values of the variables that expressions about this write may use."""
     address, kind = target
     new, old = review.shown(kind)
     own = review.address
@@ -99,7 +99,7 @@ def run(expression: Expression, known: Values) -> Any:
 
 
 def hold(expressions: Iterable[Expression], known: Values) -> bool:
-    """Whether all are true; Unclear only if none is false."""
+    """Whether all conditions are true. Raises Unclear only if none is false."""
     troubles = []
     for expression in expressions:
         try:

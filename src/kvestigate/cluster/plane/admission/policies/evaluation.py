@@ -37,7 +37,7 @@ _REASONS: dict[str, type[ApiError]] = {
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Something that a policy has against a write."""
+    """A validation of a policy that failed for a write."""
 
     message: str
     reason: str = "Invalid"
@@ -46,7 +46,7 @@ class Failure:
 
 
 def judge(write: Write) -> None:
-    """Refuse what a policy denies; the first one that does is told."""
+    """Refuse a write that a policy denies. The message names the first such policy."""
     state = write.scene.state
     if BINDINGS not in state.collections:
         return
@@ -103,7 +103,7 @@ def _audited(policy: Policy, binding: Object, failure: Failure) -> str:
 
 
 def _annotate(policy: Policy, review: Review, values: Values) -> Iterator[Failure]:
-    """Note for the audit log what the policy wants noted; what has no value is told of."""
+    """Add the policy's audit annotations. Yields a failure for one that has no value."""
     told = policy.spec.get("auditAnnotations") or ()
     for each, expression in zip(told, policy.compiled.annotations, strict=True):
         try:
@@ -117,7 +117,7 @@ def _annotate(policy: Policy, review: Review, values: Values) -> Iterator[Failur
 
 
 def _add(notes: dict[str, str], key: str, value: str) -> None:
-    """Each binding may have another value: all that differ are kept."""
+    """Add a value to an annotation. Different values of several bindings are all kept."""
     known = notes.get(key, "")
     if value not in known.split(", "):
         notes[key] = f"{known}, {value}" if known else value
@@ -142,7 +142,7 @@ def _refusal(policy: Policy, binding: Object, review: Review, failure: Failure) 
 
 
 def _applies(policy: Policy, values: Values) -> bool | Failure:
-    """Whether all conditions hold under which the policy wants to be asked."""
+    """Whether the policy's matchConditions are all true."""
     try:
         return conditions.hold(policy.compiled.conditions, values)
     except Unclear as why:
@@ -161,7 +161,7 @@ def _failures(policy: Policy, values: Values) -> Iterator[Failure]:
 
 
 def _held(policy: Policy, expression: Expression, values: Values) -> bool | Failure | None:
-    """The value of a condition; None where it has none and nobody minds."""
+    """The value of a condition; None if it fails and the policy ignores failures."""
     try:
         return bool(conditions.run(expression, values))
     except Unclear as why:

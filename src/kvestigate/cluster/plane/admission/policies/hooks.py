@@ -37,18 +37,18 @@ class Hook:
 
     @property
     def lenient(self) -> bool:
-        """Whether a write goes on when the webhook cannot be asked."""
+        """Whether the write goes on if the webhook cannot be called (`failurePolicy: Ignore`)."""
         return bool(self.spec["failurePolicy"] == "Ignore")
 
     @property
     def version(self) -> str:
-        """The first version of AdmissionReview that it takes and we speak."""
+        """The first version of AdmissionReview that the webhook accepts and this server supports."""
         told: list[str] = self.spec["admissionReviewVersions"]
         return next(it for it in told if it in _VERSIONS)
 
 
 class CallFailed(Exception):
-    """A webhook that could not be asked, or whose answer makes no sense."""
+    """A webhook could not be called, or its answer is not a valid AdmissionReview."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,10 @@ def _conditions(spec: Object) -> Iterator[Expression]:
 
 
 def concern(hook: Hook, review: Review) -> matching.Target | None:
-    """What of the write the webhook wants to see; None if it is not asked. May refuse."""
+    """The resource and version at which the webhook is called; None if it does not match.
+
+    Raises a refusal if matching itself fails.
+    """
     if not hook.spec.get("rules"):
         return None
     target = matching.find(hook.spec, "rules", review)
@@ -120,7 +123,7 @@ def question(hook: Hook, review: Review, target: matching.Target, uid: str) -> b
 
 
 def understood(hook: Hook, uid: str, data: bytes, *, mutates: bool) -> Answer:
-    """What a webhook answered, or CallFailed."""
+    """The decoded answer of a webhook. Raises CallFailed."""
     try:
         review = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -157,7 +160,7 @@ _SERVER_ERROR = 500
 
 
 def complaint(code: int, media: str, body: bytes) -> str:
-    """What to say of an answer that is no review: what it says itself, or what its code means."""
+    """The error text for an HTTP answer that is not an AdmissionReview: its body or its code."""
     try:
         status = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -193,7 +196,7 @@ def _patch(response: Object, *, mutates: bool) -> Any:
 
 
 def denial(hook: Hook, status: Object) -> ApiError:
-    """The refusal by a webhook, in its own words."""
+    """The error with which a webhook refuses a write."""
     text = f'admission webhook "{hook.name}" denied the request'
     why = status.get("message") or status.get("reason")
     text = f"{text}: {why}" if why else f"{text} without explanation"

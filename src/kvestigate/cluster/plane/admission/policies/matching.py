@@ -25,12 +25,15 @@ _GROUP = "admissionregistration.k8s.io"
 
 
 def exempt(review: Review) -> bool:
-    """Nobody is locked out of undoing a rule by that rule."""
+    """Policies and webhooks never apply to themselves, so a wrong one can be removed."""
     return review.address.group == _GROUP and review.address.resource in _EXEMPT
 
 
 def find(match: Mapping[str, Any], rules: str, review: Review) -> Target | None:
-    """What of the write is meant; None if nothing is. `rules` is where the rules are."""
+    """The resource and version at which rules match the write; None if none matches.
+
+    `rules` names the field that holds the rules.
+    """
     if not selects(match, review):
         return None
     policy = match.get("matchPolicy", "Equivalent")

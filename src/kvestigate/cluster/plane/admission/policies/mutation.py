@@ -44,7 +44,7 @@ class Mutation:
         """Invocations to be repeated if something changes the object."""
 
     def run(self, *, again: bool = False) -> bool:
-        """Change the object, or refuse it; whether anything was done to it."""
+        """Apply the policies to the object, or refuse it. True if the object changed."""
         if not self._policies or (again and not self._asked):
             return False
         review = Review(self._write)
@@ -78,7 +78,7 @@ class Mutation:
         return True
 
     def _mutate(self, each: Invocation, failures: list[tuple[Invocation, str]]) -> bool:
-        """Whether a mutation was made; those that fail are left out."""
+        """Apply the mutations of one policy. True if one was applied."""
         done = False
         told = each.policy.spec["mutations"]
         for mutation, expression in zip(told, each.policy.compiled.mutations, strict=True):
@@ -110,7 +110,7 @@ class Mutation:
         return conditions.values(self._review(), each.target, variables, each.param)
 
     def _review(self) -> Review:
-        """Of the write as it is now."""
+        """A review of the write with its present object."""
         return Review(self._write, early=True)
 
 

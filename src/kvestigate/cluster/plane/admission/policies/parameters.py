@@ -11,11 +11,14 @@ from kvestigate.kube.selectors import from_label_selector
 
 
 class Misconfigured(Exception):
-    """A policy that cannot be put to a write."""
+    """A policy cannot be evaluated, because its parameters are missing or wrong."""
 
 
 def collect(policy: Object, binding: Object, review: Review) -> list[Object | None]:
-    """The policy is evaluated once with each; a single None if it takes none."""
+    """The parameter objects of a binding, or a single None if the policy takes none.
+
+    The policy is evaluated once with each.
+    """
     wanted, reference = policy.get("paramKind"), binding.get("paramRef")
     if not wanted or not reference:
         return [None]

@@ -26,11 +26,11 @@ _INTEGER = re.compile(r"cannot unmarshal number.* of type (int\d*)$")
 
 
 class Unpatchable(Exception):
-    """A mutation that cannot be made; says why."""
+    """A mutation cannot be applied; the message says why."""
 
 
 def configured(value: Any, shown: Object, kind: Kind | None) -> Object:
-    """With all that an `Object{...}` says, lists merged by their keys; by no kind, nothing is."""
+    """The object with the fields of an `Object{...}` merged in; lists are merged by their keys."""
     if not isinstance(value, Made):
         told = f"unsupported return type from ApplyConfiguration expression: {type_name(value)}"
         raise Unpatchable(told)
@@ -76,7 +76,7 @@ def _type_text(shown: Object) -> str:
 
 
 def _atomic(value: Any, shape: Shape, path: str) -> Iterator[str]:
-    """The paths of what could only be replaced as a whole, and so lose what others put there."""
+    """Paths of atomic lists and maps in the value: merging would drop what others put there."""
     if isinstance(value, dict):
         if shape.ownership is Ownership.WHOLE:
             yield path
@@ -130,7 +130,7 @@ def _operation(value: Made) -> dict[str, Any]:
 
 
 def _check_names(value: Made) -> None:
-    """Objects are to be of the types that are named after the fields they are in."""
+    """Refuse `Object.spec.x{}` at another field than `spec.x`."""
     if wrong := list(_misnamed(value, value.TYPE)):
         raise Unpatchable("type mismatch: " + "\n".join(wrong))
 
@@ -154,7 +154,7 @@ _EXACT = 2**53
 
 
 class Inexpressible(Exception):
-    """A value that JSON has no place for."""
+    """A CEL value that cannot be written as JSON."""
 
 
 def configuration(value: Any) -> Any:

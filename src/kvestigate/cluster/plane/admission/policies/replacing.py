@@ -14,7 +14,7 @@ _MADE_UP = 5
 
 
 def early(write: Write, shown: Object) -> Object:
-    """A new object, without what the server will set; others as they are."""
+    """The object that mutating webhooks see: a new one lacks what the server will set."""
     if not write.creates:
         return shown
     meta = dict(shown["metadata"])
@@ -35,7 +35,7 @@ def _set_by_server(write: Write) -> list[str]:
 
 
 def replace(write: Write, kind: Kind, patched: Object) -> bool:
-    """Take what was made of the object, at the version of a kind; whether it is another one."""
+    """Replace the object of the write by one at a kind's version. True if it differs."""
     if write.face is not None:
         changed = write.face.show(write.new) != patched
         write.face.take(write.new, patched)

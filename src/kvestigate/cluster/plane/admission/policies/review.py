@@ -42,7 +42,7 @@ class Review:
 
     @property
     def name(self) -> str:
-        """Empty if the server made it up, or the request names no single object."""
+        """The object's name; empty if the server generates it, or for a whole collection."""
         if self.write.info.verb == "deletecollection":
             return ""
         meta = self.write.new["metadata"]
@@ -57,11 +57,11 @@ class Review:
 
     @property
     def namespace(self) -> str:
-        """Namespaces are in themselves."""
+        """The namespace; a Namespace counts as being in itself."""
         return self.name if self.write.kind.key == NAMESPACES else self.write.info.namespace
 
     def objects(self) -> Iterator[Object]:
-        """The new one and the old one, as far as there are any; as stored."""
+        """The new and the old object in their stored form; None where there is none."""
         write = self.write
         if write.operation != "DELETE":
             yield write.new
@@ -97,7 +97,7 @@ class Review:
         return {**kind.from_stored(dict(obj)), **head}
 
     def request(self, address: Address, kind: Kind) -> dict[str, Any]:
-        """The AdmissionRequest, without its objects, for one who asked for this address."""
+        """The AdmissionRequest without its objects, for a webhook that matched this address."""
         write = self.write
         told: dict[str, Any] = {
             "kind": self._kind(kind),
@@ -143,7 +143,7 @@ def _resource(address: Address) -> dict[str, str]:
 
 
 def user_info(user: User) -> dict[str, Any]:
-    """A user as reviews tell of them."""
+    """A user as the `userInfo` of an AdmissionReview."""
     info: dict[str, Any] = {"username": user.name}
     if user.uid:
         info["uid"] = user.uid

@@ -79,7 +79,7 @@ def _may(write: Write, verb: str, plural: str, name: str) -> bool:
 
 
 def _missing(write: Write, rules: Iterable[Rule]) -> list[Rule]:
-    """What of the rules the user does not have."""
+    """The permissions in these rules that the user does not have."""
     scene = write.scene
     owned = list(rbac.index(scene.state).rules(scene.user, write.info.namespace))
     return [atom for atom in atoms(rules) if not covered(atom, owned)]

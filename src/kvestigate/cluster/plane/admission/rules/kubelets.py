@@ -95,7 +95,7 @@ def _existing(write: Write, plural: str, name: str) -> Item:
 
 
 def _mirror(write: Write, node: str) -> Iterator[str]:
-    """Kubelets make pods only to show what they run anyway."""
+    """Kubelets may only create mirror pods, bound to their own node."""
     pod = write.new
     meta, spec = pod["metadata"], pod["spec"]
     who, can = f'node "{node}"', "can only create pods with"
@@ -196,7 +196,7 @@ def _owners(obj: Object) -> list[Object]:
 
 
 def _foreign_labels(new: Object, old: Object) -> str:
-    """Labels that changed and are not a kubelet's to set."""
+    """Changed labels that a kubelet may not set."""
     now: dict[str, str] = new["metadata"].get("labels") or {}
     before: dict[str, str] = (old.get("metadata") or {}).get("labels") or {}
     changed = {key for key, _ in now.items() ^ before.items()}

@@ -65,7 +65,7 @@ def _used(quota: Object) -> dict[str, str]:
 
 
 def _check_complete(write: Write, quota: Object, costs: Amounts) -> None:
-    """Nothing gets past a quota by leaving out what it costs, or before it was counted."""
+    """Refuse pods without the requests that a quota counts, and quotas without a status yet."""
     name, hard = quota["metadata"]["name"], _hard(quota)
     if write.kind.key == _PODS and (missing := unspecified(write.new["spec"], hard)):
         told = "; ".join(f"{what} for: {','.join(who)}" for what, who in missing.items())

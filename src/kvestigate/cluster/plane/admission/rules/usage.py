@@ -20,7 +20,7 @@ _ONE = Quantity(10**9)
 
 
 def usage(resource: Resource, obj: Object) -> Amounts:
-    """By the names that quotas use."""
+    """What the object uses, by the resource names of quotas."""
     used: Amounts = {f"count/{resource.qualified}": _ONE}
     if not resource.group:
         match resource.plural:
@@ -72,7 +72,7 @@ def _claim(spec: Object) -> Amounts:
 
 
 def unspecified(spec: Object, hard: Iterable[str]) -> Mapping[str, list[str]]:
-    """Containers that do not say how much they want of what the quota limits, by resource."""
+    """Names of containers without a request or limit that the quota needs, by resource."""
     whole = spec.get("resources")
     found: dict[str, list[str]] = {}
     for name in sorted(hard):

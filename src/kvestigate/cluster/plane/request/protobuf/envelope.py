@@ -13,11 +13,11 @@ MAGIC = b"k8s\x00"
 
 
 class Unrecognized(Exception):
-    """What was sent cannot even be told to be of some kind."""
+    """The bytes are not a Kubernetes protobuf envelope."""
 
 
 class Undecodable(Exception):
-    """An object of `kind` that its message does not give."""
+    """The envelope names `kind`, but its message cannot be decoded."""
 
     def __init__(self, kind: str, why: str) -> None:
         super().__init__(why)

@@ -51,7 +51,7 @@ def rows(
 
 
 def blank(kind: Kind, metadata: Object, api_version: str, *, headers: bool) -> dict[str, Any]:
-    """The Table of a bookmark: its one row is of no object and carries only `metadata`."""
+    """The Table of a bookmark: one row without an object, which carries only `metadata`."""
     columns = columns_of(kind)
     carried = {
         "kind": "PartialObjectMetadata",
