@@ -21,7 +21,7 @@ def validate_claim_template(path: str, template: Object) -> Causes:
 
 
 def validate_template_metadata(path: str, meta: Object) -> Causes:
-    """Of a template whose objects get their names later."""
+    """Metadata of a template, which must not name the objects made from it."""
     yield from checks.annotation_keys(f"{path}.annotations", meta.get("annotations") or {})
     yield from checks.labels(f"{path}.labels", meta.get("labels") or {})
     for field in meta:
@@ -87,7 +87,7 @@ def _source(path: str, source: Object) -> Causes:
 
 
 def claim_warnings(path: str, spec: Object) -> list[str]:
-    """Storage comes in whole bytes."""
+    """Warnings about storage requests that are not whole bytes."""
     found = []
     resources = spec.get("resources") or {}
     for kind in ("requests", "limits"):

@@ -56,7 +56,7 @@ def _is_too_large(data: dict[str, str], binary: dict[str, str]) -> bool:
 
 
 def sealed(new: Object, old: Object, *fields: str) -> list[Cause]:
-    """What changed in an object that was declared immutable."""
+    """Causes for changes of an immutable ConfigMap or Secret."""
     if not old.get("immutable"):
         return []
     found = [] if new.get("immutable") else [causes.forbidden("immutable", SEALED)]

@@ -62,7 +62,7 @@ def _event(obj: Object, reporter: str) -> Causes:
 
 
 def _modern(obj: Object, reporter: str) -> Causes:
-    """What is asked of events that carry a time of their own."""
+    """Validate events that have an `eventTime`."""
     name = obj.get("reportingComponent", "")
     if not name:
         yield causes.required(reporter)
@@ -76,7 +76,7 @@ def _modern(obj: Object, reporter: str) -> Causes:
 
 
 def _strict(obj: Object) -> Causes:
-    """What the newer version asks beyond that: all that is deprecated stays unset."""
+    """Extra rules of events.k8s.io/v1: deprecated fields must be unset."""
     yield from _series(obj.get("series"))
     if not obj.get("eventTime"):
         yield causes.required("eventTime")
@@ -166,7 +166,7 @@ class EventView(View):
 
     @property
     def judge(self) -> Kind:
-        """This version asks more than the one in which events are kept."""
+        """This version itself, because its rules are stricter than those of the stored version."""
         return self
 
     def validate(self, obj: Object, scene: Scene) -> list[Cause]:

@@ -28,7 +28,7 @@ class ServiceAccountKind(Kind):
 
 
 def _only_names(obj: Object) -> None:
-    """Of a referenced secret nothing but its name counts."""
+    """Keep only the names of referenced secrets."""
     if "secrets" in obj:
         names = (secret.get("name") for secret in obj["secrets"])
         obj["secrets"] = [{"name": name} if name else {} for name in names]

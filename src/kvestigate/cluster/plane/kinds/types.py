@@ -30,7 +30,7 @@ class Types:
         return iter(self._kinds.values())
 
     def extended(self, kinds: Iterable[Kind]) -> Types:
-        """With more kinds at the end; those that are here already stay as they are."""
+        """These types plus more kinds; kinds that are already known win."""
         added = {
             (kind.resource.group, kind.resource.version, kind.resource.plural): kind
             for kind in kinds

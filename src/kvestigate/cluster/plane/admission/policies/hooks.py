@@ -42,7 +42,7 @@ class Hook:
 
     @property
     def version(self) -> str:
-        """The first version of AdmissionReview that the webhook accepts and this server supports."""
+        """The first AdmissionReview version that the webhook accepts and this server supports."""
         told: list[str] = self.spec["admissionReviewVersions"]
         return next(it for it in told if it in _VERSIONS)
 

@@ -116,14 +116,14 @@ def _keep(status: Object, before: Object, field: str) -> None:
 
 
 def _keep_decisions(status: Object, before: Object) -> None:
-    """A signer reports its failures; whether to sign is not its to say."""
+    """Keep approvals and denials, which a write to the status may not change."""
     decided = [each for each in before.get("conditions") or () if each["type"] in DECISIONS]
     others = [each for each in status["conditions"] if each["type"] not in DECISIONS]
     status["conditions"] = [*decided, *others]
 
 
 def _dated(conditions: list[Object], before: list[Object], now: float) -> list[Object]:
-    """Conditions with the times that whoever sets them may leave out."""
+    """The conditions, with missing times filled in."""
     known = {each["type"]: each for each in before}
     dated = []
     for each in conditions:
@@ -156,7 +156,7 @@ def _certificate(value: Any) -> list[Cause]:
 
 
 def _pem_type(value: Any) -> str:
-    """What a base64-encoded PEM file says that it holds; empty if it is none."""
+    """The type of the first PEM block in base64-encoded data; empty if there is none."""
     try:
         text = base64.b64decode(value or "", validate=True).decode("ascii", "replace")
     except (binascii.Error, TypeError):

@@ -16,7 +16,7 @@ GROUP = "rbac.authorization.k8s.io"
 
 
 class _Named(Kind):
-    """RBAC names are freer than others: `system:node` is one."""
+    """Kinds whose names only need to fit a URL path, such as `system:node`."""
 
     creates_on_update = True
 

@@ -127,7 +127,7 @@ def _is_held(item: Item) -> bool:
 
 
 def _doomed(item: Item, key: tuple[str, str], time: str) -> Put:
-    """An object whose finalizers keep it: its end has begun all the same."""
+    """A copy of the object that is marked for deletion, because finalizers keep it."""
     obj = msgspec.json.decode(item.data)
     ending = {"deletionTimestamp": time, "deletionGracePeriodSeconds": 0}
     obj["metadata"] = {**ending, **obj["metadata"], "resourceVersion": HOLE}
@@ -196,7 +196,7 @@ class _Accepted(msgspec.Struct, rename="camel"):
 
 
 class _Named(msgspec.Struct):
-    """What of a definition says how it is called: there may be megabytes of schemas beside."""
+    """The names in a definition, decoded without its schemas, which may be megabytes."""
 
     spec: _Group
     status: _Accepted | None = None
@@ -236,7 +236,7 @@ def _is_established(obj: Object) -> bool:
 
 
 def _condition(status: Object, told: Condition, now: float) -> None:
-    """Say something of the definition; the time of what was said before stays."""
+    """Set a condition. Its time changes only if its status does."""
     type_, value, reason, message = told
     conditions = list(status.get("conditions") or ())
     position = next((at for at, it in enumerate(conditions) if it["type"] == type_), None)

@@ -99,7 +99,7 @@ def _has_status(versions: Sequence[Object], path: str) -> bool:
 
 
 def _root_with_status(schema: Object, path: str) -> Causes:
-    """Conditions that would be lost on those who write the status only."""
+    """Refuse keywords at the root that a write to the status would not check."""
     if schema.get("type", "object") != "object":
         why = (
             'only "object" is allowed as the type at the root of the schema if the status '
@@ -277,7 +277,7 @@ def _selectable(versions: Sequence[Object]) -> Causes:
 
 
 def _selected(schema: Object | None, path: str, at: str) -> Causes:
-    """What a field selector is to look at must be a value that is easy to compare."""
+    """Selectable fields must be strings, booleans or integers in the schema."""
     names_ = jsonpath.names(path)
     for name in names_:
         schema = ((schema or {}).get("properties") or {}).get(name)

@@ -24,7 +24,7 @@ _SLICE = ("start", "end", "step")
 
 
 class Unreadable(ValueError):
-    """The text is no path that this understands."""
+    """The text is not a supported JSON path."""
 
 
 @lru_cache(maxsize=4096)
@@ -83,7 +83,7 @@ def _index(position: int) -> Step:
 
 
 def _slice(start: int | None, end: int | None, step: int | None) -> Step:
-    """As Go's are: one that reaches beyond the list is nothing."""
+    """A slice with Go's bounds: beyond the end of the list it is empty."""
 
     def cut(value: Any) -> Iterable[Any]:
         if not isinstance(value, list):

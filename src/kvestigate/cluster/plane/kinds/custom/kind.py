@@ -86,7 +86,7 @@ class CustomKind(Kind):
 
     @cached_property
     def _known(self) -> Structure:
-        """What of an object of another version this one knows."""
+        """The fields of an object that this version's schema knows."""
         return Structure(self.schema or _OPEN, root=True, defaults=False)
 
     @property
@@ -165,7 +165,7 @@ class CustomKind(Kind):
         return self._misfits(obj) + list(self._replicas(obj, "specReplicasPath"))
 
     def _broken(self, found: list[Cause], new: Object, *old: Object) -> list[Cause]:
-        """The rules that the object breaks; what has no right shape is not put to them."""
+        """Causes of CEL rules. Rules do not run on values that already have the wrong type."""
         if self._rules is None:
             return []
         if any(cause.reason in _BLOCKING for cause in found):
@@ -179,7 +179,7 @@ class CustomKind(Kind):
         return found
 
     def _replicas(self, obj: Object, which: str) -> Iterator[Cause]:
-        """What makes the object unfit for the scale subresource."""
+        """Problems of the replica fields that the scale subresource uses."""
         path = self.scale.get(which)
         if not path:
             return
@@ -202,7 +202,7 @@ class CustomKind(Kind):
     # -- deleting ------------------------------------------------------------------------
 
     def takes_along(self, obj: Object, scene: Scene) -> list[Mutation]:
-        """The definition, if it only waited for the last object."""
+        """The definition itself, if it is being deleted and this was its last object."""
         if obj["metadata"].get("finalizers") or len(scene.state.collection(self.key)) != 1:
             return []
         resource = self.resource
@@ -226,7 +226,7 @@ class CustomKind(Kind):
 
 
 def _added(check: Callable[[Object], list[Cause]], new: Object, old: Object) -> list[Cause]:
-    """What a change has made wrong: nobody must repair what was wrong and stays as it was."""
+    """Causes that are new: an update may leave alone what was invalid before."""
     found = check(new)
     if not found:
         return found
@@ -239,7 +239,7 @@ def _added(check: Callable[[Object], list[Cause]], new: Object, old: Object) -> 
 
 
 def _of_status(cause: Cause) -> Cause:
-    """Told by one who was only shown the status."""
+    """A cause with the path that kube-apiserver reports for a status update."""
     inner = cause.field.removeprefix("status.")
     message = cause.message.replace(f"{cause.field} in body", f"{inner} in body")
     return Cause(cause.reason, cause.field, message)

@@ -47,7 +47,7 @@ def _is_plain(schema: Schema) -> bool:
 
 
 def alternatives(schema: Schema, path: str) -> Iterator[tuple[Schema, str]]:
-    """The conditions that a value must meet besides."""
+    """The schemas in allOf, anyOf, oneOf and not, with their paths."""
     if schema.get("not"):
         yield schema["not"], f"{path}.not"
     for key in _JUNCTORS:

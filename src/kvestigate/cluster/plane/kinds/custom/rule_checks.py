@@ -32,7 +32,7 @@ _LEADING = frozenset({"additionalProperties", "items", "properties", RULES})
 
 
 def forms(schema: Schema, path: str) -> Causes:
-    """What is wrong with rules before one looks at their expressions."""
+    """Problems of rules that do not depend on their expressions."""
     for position, rule in enumerate(schema.get(RULES) or ()):
         at = f"{path}.{RULES}[{position}]"
         message, source = rule.get("message") or "", rule.get("rule") or ""
@@ -76,7 +76,7 @@ def _leads(schema: Schema, path: str) -> bool:
 
 
 def expressions(schema: Schema, path: str) -> Causes:
-    """What is wrong with the expressions of a schema, what they may cost included."""
+    """Problems of the expressions in a schema, including their estimated cost."""
     checker = _Checker()
     yield from checker.check(schema, path, times=1, root=True)
     yield from checker.ledger.close(path)

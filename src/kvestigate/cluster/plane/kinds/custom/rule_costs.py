@@ -26,14 +26,14 @@ class Ledger:
         self._costs: list[tuple[int, str]] = []
 
     def enter(self, path: str, what: str, cost: int) -> Iterator[Cause]:
-        """Note what an expression may cost; tell if that is too much for one."""
+        """Record the estimated cost of an expression. Yields a cause if it exceeds the limit."""
         cost = min(cost, MOST)
         self._costs.append((cost, path))
         if cost > RULE_LIMIT:
             yield causes.forbidden(path, _excess(f"estimated {what} cost", cost, RULE_LIMIT))
 
     def close(self, path: str) -> Iterator[Cause]:
-        """Tell if it is too much for all."""
+        """Yields a cause if all expressions together exceed the limit."""
         total = sum(cost for cost, _ in self._costs)
         if total <= TOTAL_LIMIT:
             return
@@ -59,7 +59,7 @@ def _excess(what: str, cost: int, limit: int) -> str:
 
 
 def repeated(schema: Mapping[str, Any], times: int | None) -> int | None:
-    """How often there can be a value of what is inside; None if nothing limits it."""
+    """The largest number of values that a schema inside can have; None if unlimited."""
     if times is None:
         return None
     kind = schema.get("type")

@@ -99,7 +99,7 @@ def mentions_old(source: str) -> bool:
 
 
 def variables(type_: Type, rule: Mapping[str, Any]) -> dict[str, Type]:
-    """What a rule may name, and the types of that."""
+    """The variables of a rule and their types."""
     if not mentions_old(rule["rule"]):
         return {"self": type_}
     return {"self": type_, "oldSelf": optional_of(type_) if rule.get("optionalOldSelf") else type_}
@@ -159,7 +159,7 @@ class Findings:
 
 
 def judge(node: Node, new: Any, old: Any = _ABSENT) -> Findings:
-    """What the rules say of an object, and of its change if there was one before."""
+    """Causes for every rule that the object, or its change, violates."""
     findings = Findings()
     _walk(node, new, old, "", findings)
     return findings

@@ -49,7 +49,7 @@ _FORBIDDEN_INSIDE = {
 
 
 def check(schema: Schema, path: str) -> list[Cause]:
-    """Everything that keeps a schema from being one of a custom resource."""
+    """All reasons why a schema cannot be used for a custom resource."""
     found: list[Cause] = []
     if schema.get("nullable"):
         found.append(causes.forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
@@ -65,7 +65,7 @@ def check(schema: Schema, path: str) -> list[Cause]:
 
 
 def odd_formats(schema: Any) -> Iterator[str]:
-    """The formats that mean nothing to the server."""
+    """Formats that the server does not know."""
     if isinstance(schema, dict):
         form = schema.get("format")
         if form and form not in FORMATS and form not in UNCHECKED:
@@ -116,7 +116,7 @@ def _embedded(schema: Schema, path: str) -> Causes:
 
 
 def _meta(schema: Schema, path: str, *, root: bool) -> Causes:
-    """Of what every object has, the server knows best."""
+    """Refuse wrong types of kind, apiVersion and metadata, and rules about other metadata."""
     fields = schema.get("properties") or {}
     for name, wanted in (("kind", "string"), ("apiVersion", "string"), ("metadata", "object")):
         type_ = fields.get(name, {}).get("type", "") if name in fields else wanted
@@ -140,7 +140,10 @@ def _says_more(meta: Schema) -> bool:
 
 
 def _conditions(schema: Schema, path: str) -> Causes:
-    """Of the two ways to say that a value is an integer or a string, neither is a condition."""
+    """Refuse structure inside allOf, anyOf and the like, and invalid patterns.
+
+    The two accepted spellings of int-or-string are exempt.
+    """
     for inner, at in alternatives(schema, path):
         if at.startswith(f"{path}.anyOf") and schema["anyOf"] == _INTEGER_OR_STRING:
             continue
@@ -157,7 +160,7 @@ def _conditions(schema: Schema, path: str) -> Causes:
 
 
 def _bare(schema: Schema, path: str) -> Causes:
-    """Inside allOf and the like there are only conditions."""
+    """Refuse keywords of structure, which only the schema outside may have."""
     for key, wanted in _FORBIDDEN_INSIDE.items():
         if schema.get(key) not in (None, "", False, []):
             yield causes.forbidden(f"{path}.{key}", f"must be {wanted} to be structural")

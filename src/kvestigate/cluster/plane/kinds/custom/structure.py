@@ -98,7 +98,7 @@ class Structure:
         return self.properties.get(name, self.additional)
 
     def shaped(self, value: Any) -> Any:
-        """The value without unknown fields, with defaults, and without nulls that say nothing."""
+        """The value without unknown fields and droppable nulls, and with defaults."""
         if type(value) is dict:
             return self._object(value)
         if type(value) is list and self.items is not None:
@@ -168,7 +168,7 @@ class Structure:
             found.append(at)
 
     def mistyped(self, value: Any, path: str = "") -> str:
-        """The first embedded object whose metadata is none, and why; empty if there is none."""
+        """Why the metadata of the first malformed embedded object is invalid; empty if none is."""
         if not self.watchful:
             return ""
         inside: list[tuple[Structure | None, Any, str]] = []
@@ -249,7 +249,7 @@ def _repeated(path: str, values: list[Any]) -> Iterator[Cause]:
 
 
 def _of(schema: Mapping[str, Any], *, defaults: bool) -> Structure:
-    """Most fields are text or numbers, and have one in common."""
+    """The structure of a schema; plain scalars share a single one."""
     return _LEAF if _SAYING.isdisjoint(schema) else Structure(schema, defaults=defaults)
 
 

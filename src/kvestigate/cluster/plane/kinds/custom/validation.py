@@ -71,7 +71,7 @@ _UNCHECKED = {"type", "description", "title", "default", "nullable", "example"}
 
 
 class _Unplain:
-    """The type of no value: what is never passed by."""
+    """A type that no value has, so that the check always runs."""
 
 
 def _types(schema: Schema) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ _MACHINE_FORMATS = {int: "int64", float: "float64"}
 
 
 def _mistyped(value: Any, types: tuple[str, ...], form: str, path: str, found: Found) -> None:
-    """Of a value whose type is not among the types, though it may pass for one of them."""
+    """Report a value of the wrong type. 2.0 passes for an integer, and 2 for a number."""
     kind = type(value)
     if kind is float and value.is_integer() and abs(value) < _EXACT and "integer" in types:
         return
@@ -124,7 +124,7 @@ def _mistyped(value: Any, types: tuple[str, ...], form: str, path: str, found: F
 
 
 def _nowhere(text: str) -> Cause:
-    """Of the whole: kube-apiserver loses the place of these, and shows the loss."""
+    """A cause without a field: kube-apiserver reports these at `<nil>`."""
     return causes.invalid("<nil>", "", text)
 
 
@@ -333,7 +333,7 @@ def _object(schema: Schema) -> Check | None:
 
 
 def _field(schema: Schema) -> tuple[type, Check]:
-    """What a field usually is, and the check if it is anything else."""
+    """The Python type that needs no further check, and the check for anything else."""
     usual = plain(schema)
     if usual is None:
         return _Unplain, compiled(schema)

@@ -70,7 +70,7 @@ def fully_qualified_name(path: str, name: str) -> Causes:
 
 
 def few(path: str, items: Sequence[Any], most: int, check: Callable[[str, Any], Causes]) -> Causes:
-    """Each of a list that must not be too long; if it is, nothing else is looked at."""
+    """Check each item of a list; only the length is reported if the list is too long."""
     if len(items) > most:
         yield causes.too_many(path, len(items), most)
         return

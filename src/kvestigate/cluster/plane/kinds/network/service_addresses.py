@@ -50,7 +50,7 @@ def allocates_node_ports(spec: Object) -> bool:
 
 
 def choose_families(spec: Object, before: Object | None) -> list[Cause]:
-    """Settle policy and families of the addresses: one family is all this cluster has."""
+    """Set ipFamilyPolicy and ipFamilies. The cluster has a single IP family."""
     if not needs_address(spec):
         return []
     selectorless = spec.get("clusterIP") == NONE and not spec.get("selector")

@@ -114,7 +114,7 @@ def _affinity(spec: Object) -> Causes:
 
 
 def validate_addresses(spec: Object) -> Causes:
-    """Cluster IPs, families and policy: each well formed, and all of one mind."""
+    """Check clusterIPs, ipFamilies and ipFamilyPolicy, alone and against each other."""
     if spec["type"] == "ExternalName":
         return
     given, first = spec.get("clusterIPs") or [], spec.get("clusterIP", "")

@@ -109,7 +109,7 @@ class ServiceKind(Kind):
 
 
 def _keep_allocated(spec: Object, before: Object) -> None:
-    """What was given to the service stays its own when an update does not mention it."""
+    """Keep allocated addresses and ports that an update leaves out."""
     if needs_address(before) and needs_address(spec):
         if not spec.get("clusterIP") and "clusterIP" in before:
             spec["clusterIP"] = before["clusterIP"]
@@ -132,7 +132,7 @@ def _keep_allocated(spec: Object, before: Object) -> None:
 
 
 def _align_addresses(spec: Object, before: Object) -> None:
-    """Follow a client that changed `clusterIP` and knows nothing of `clusterIPs`."""
+    """Update `clusterIPs` for a client that changed only `clusterIP`."""
     first, was = spec.get("clusterIP", ""), before.get("clusterIP", "")
     if first == was or spec.get("clusterIPs") != before.get("clusterIPs"):
         return
@@ -143,7 +143,7 @@ def _align_addresses(spec: Object, before: Object) -> None:
 
 
 def _drop_what_fell_away(spec: Object, before: Object) -> None:
-    """Values that only the former type needed go, unless the client changed them as well."""
+    """Drop values that only the former type used, unless the client changed them."""
     if needs_address(before) and not needs_address(spec):
         for field in (*_ADDRESSING, "internalTrafficPolicy"):
             _drop(spec, before, field)

@@ -21,7 +21,7 @@ _CONTAINERS = ("containers", "initContainers")
 
 
 def keep_part(new: Object, old: Object, subresource: str) -> None:
-    """Leave of `new` only what the subresource may change; the rest is as it was."""
+    """Restore everything in `new` that the subresource may not change."""
     spec = dict(old["spec"])
     if subresource == EPHEMERAL:
         spec["ephemeralContainers"] = new["spec"].get("ephemeralContainers") or []
@@ -60,7 +60,7 @@ def _names(containers: list[Object]) -> list[str]:
 
 
 def validate_ephemeral(new: Object, old: Object) -> list[Cause]:
-    """They can be added, and that is all: what ran is part of the pod's history."""
+    """Ephemeral containers may be added, but neither changed nor removed."""
     path = Path("spec").child("ephemeralContainers")
     present = {each["name"]: each for each in new["spec"].get("ephemeralContainers") or ()}
     found = []
@@ -164,12 +164,12 @@ def _removed(path: Path, container: Object, was: Object) -> list[Cause]:
 
 
 def _fixed(container: Object) -> tuple[Any, ...]:
-    """What no resize may touch."""
+    """The fields that a resize must not change."""
     return _unsizable(container.get("resources") or {}), container.get("resizePolicy")
 
 
 def _unsizable(resources: Object) -> dict[str, Object]:
-    """The amounts of everything else."""
+    """Requests and limits of resources that cannot be resized."""
     return {
         kind: {name: amount for name, amount in amounts.items() if name not in RESIZABLE}
         for kind in ("limits", "requests")

@@ -15,7 +15,7 @@ _SYSTEM_CONDITIONS = ("PodScheduled", "Ready", "Initialized")
 
 
 def keep_known(new: Object, old: Object) -> None:
-    """What reporters leave out or may not say stays as it is."""
+    """Keep status fields that the reporter left out or may not change."""
     status: Object = new.setdefault("status", {})
     before = old.get("status") or {}
     for field in ("qosClass", "observedGeneration"):
@@ -32,7 +32,7 @@ def keep_known(new: Object, old: Object) -> None:
 
 
 def _align_addresses(status: Object) -> None:
-    """`podIP` and the first of `podIPs` are one address under two names."""
+    """Make `podIP` and the first of `podIPs` equal."""
     addresses = status.get("podIPs") or []
     if not addresses and "podIP" in status:
         status["podIPs"] = [{"ip": status["podIP"]}]
@@ -72,7 +72,7 @@ def _problems(new: Object, old: Object) -> Causes:
 
 
 def _restarted(status: Object, before: Object, spec: Object) -> Causes:
-    """A container that ended for good cannot be seen running again."""
+    """Refuse a terminated container that runs again although its pod never restarts it."""
     if spec.get("restartPolicy") == "Always":
         return
     ended = {

@@ -110,7 +110,7 @@ def _gates(new: list[Object], old: list[Object]) -> Causes:
 
 
 def _rest(spec: Object, before: Object) -> Causes:
-    """Everything else must be as it was."""
+    """Refuse changes of any other field of the spec."""
     masked = dict(spec)
     for field in ("activeDeadlineSeconds", "schedulingGates", "tolerations"):
         _restore(masked, before, field)
@@ -138,7 +138,7 @@ def _restore(masked: Object, before: Object, field: str) -> None:
 
 
 def _gated(masked: Object, before: Object) -> Causes:
-    """A pod that waits for its gates may be narrowed down to fewer nodes."""
+    """A pod with scheduling gates may restrict its node affinity, not widen it."""
     selector, was = masked.get("nodeSelector") or {}, before.get("nodeSelector") or {}
     if selector != was:
         if not was.items() <= selector.items():

@@ -107,7 +107,7 @@ def validate_ephemeral_containers(path: str, spec: Object, around: Surroundings)
 
 
 def validate_image(path: str, container: Object) -> Causes:
-    """What holds for pods; templates have always been let through."""
+    """Refuse blanks around the image name; in pods only, as templates may have them."""
     image = container.get("image", "")
     if image != image.strip():
         yield causes.invalid(f"{path}.image", image, "must not have leading or trailing whitespace")

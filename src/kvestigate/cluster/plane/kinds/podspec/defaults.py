@@ -45,7 +45,7 @@ def default_pod_spec(spec: Object) -> None:
 
 
 def name_account(spec: Object, name: str | None) -> None:
-    """Set the service account; an older name of the field always says the same."""
+    """Set `serviceAccountName` and its deprecated alias `serviceAccount`."""
     if name:
         spec["serviceAccountName"] = spec["serviceAccount"] = name
 
@@ -84,7 +84,7 @@ def default_claim_spec(spec: Object) -> None:
 
 
 def round_amounts(amounts: Object) -> None:
-    """Amounts finer than a thousandth are rounded up to one."""
+    """Round amounts up to whole thousandths, in place."""
     for name, text in amounts.items():
         if text[-1:] in "nu" or "." in text:
             amount = quantities.parse(text)
@@ -95,7 +95,7 @@ def round_amounts(amounts: Object) -> None:
 
 
 def request_limits(containers: list[Object]) -> None:
-    """A limit without a request is also the request. Of pods only, not of templates."""
+    """Use a limit as the request if there is none. Not for templates."""
     for container in containers:
         resources = container["resources"]
         if limits := resources.get("limits"):
@@ -103,7 +103,7 @@ def request_limits(containers: list[Object]) -> None:
 
 
 def open_host_ports(containers: list[Object]) -> None:
-    """On the host's network a container's port is the host's. Of pods only."""
+    """Set `hostPort` of pods on the host network. Not for templates."""
     for container in containers:
         for port in container.get("ports") or ():
             port.setdefault("hostPort", port["containerPort"])
@@ -251,5 +251,5 @@ def tag_of(image: str) -> str:
 
 
 def pull_policy(image: str) -> str:
-    """The policy of a container that states none."""
+    """The default `imagePullPolicy` for an image."""
     return "Always" if tag_of(image) == "latest" else "IfNotPresent"

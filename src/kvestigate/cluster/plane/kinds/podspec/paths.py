@@ -15,7 +15,7 @@ def no_backsteps(path: str, value: str) -> list[Cause]:
 
 
 def descending(path: str, value: str) -> list[Cause]:
-    """Relative, and never upwards."""
+    """Refuse absolute paths and `..`."""
     found = no_backsteps(path, value)
     if value.startswith("/"):
         found.insert(0, causes.invalid(path, value, "must be a relative path"))
@@ -23,7 +23,7 @@ def descending(path: str, value: str) -> list[Cause]:
 
 
 def unreserved(path: str, value: str) -> list[Cause]:
-    """A name the kubelet does not use itself: those start with two dots."""
+    """Refuse absolute paths and names that start with `..`, which the kubelet uses itself."""
     found = descending(path, value)
     if value.startswith("..") and not value.startswith("../"):
         found.append(causes.invalid(path, value, "must not start with '..'"))

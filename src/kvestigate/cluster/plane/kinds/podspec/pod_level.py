@@ -13,7 +13,7 @@ Amounts = dict[str, Quantity]
 
 
 def default_pod_level(spec: Object) -> None:
-    """A pod with limits of its own asks for what its containers ask for, else for the limits."""
+    """Default pod-level requests: the sum of the containers' requests, else the pod's limits."""
     resources = spec["resources"]
     limits = resources.get("limits")
     if not limits:

@@ -68,7 +68,7 @@ def warn_of_template(template: Object, path: str) -> list[str]:
 
 
 def hostname_warnings(name: str) -> list[str]:
-    """A pod's name becomes its hostname, which a subdomain is not."""
+    """A warning if the pod's name is not a DNS label, as it becomes the hostname."""
     problems = names.label_problems(name) if name else []
     if not problems:
         return []
@@ -216,7 +216,7 @@ def _hidden(path: str, variables: list[Object]) -> Iterator[str]:
 
 
 def _hides(variable: Object) -> bool:
-    """Whether a later variable does not build on the earlier one of its name."""
+    """Whether a repeated variable replaces the earlier one instead of extending it."""
     earlier, value = f"$({variable.get('name', '')})", variable.get("value", "")
     return "valueFrom" in variable or value == earlier or earlier not in value
 

@@ -46,7 +46,7 @@ _LINUX_OF_CONTAINER = (
 def validate_host_processes(
     path: str, spec: Object, containers: list[tuple[str, Object]]
 ) -> Causes:
-    """Either all containers are processes of the host, or none is."""
+    """Refuse pods in which only some containers are host processes."""
     shared = _host_process(spec["securityContext"])
     own = [(at, _host_process(each.get("securityContext") or {})) for at, each in containers]
     if shared is None and all(told is None for _, told in own):
@@ -81,7 +81,7 @@ def _go(value: bool) -> str:
 
 
 def validate_system(path: str, spec: Object, containers: list[tuple[str, Object]]) -> Causes:
-    """The `os` that a spec names, and what it says that is of no use there."""
+    """Refuse settings that the operating system in `os` does not have."""
     name = spec["os"]["name"]
     if not name:
         yield causes.required(f"{path}.os.name")

@@ -74,7 +74,7 @@ class ValidatingPolicyKind(AdmissionPolicyKind):
 
 
 class PolicyBindingKind(Kind):
-    """Of policies that validate."""
+    """Bindings of ValidatingAdmissionPolicies."""
 
     judges_step = False
     has_plain_finalizers = True
@@ -125,7 +125,7 @@ def _policy(spec: Object) -> Causes:
 
 
 def _operations(path: str, rules: Sequence[Object]) -> Causes:
-    """A deletion has no object to change."""
+    """Refuse mutating policies for DELETE, which has no object to change."""
     for rule in rules:
         for operation in rule.get("operations") or ():
             if operation not in _CHANGEABLE:

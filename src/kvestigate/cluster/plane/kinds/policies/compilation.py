@@ -1,4 +1,4 @@
-"""The expressions of a policy, compiled; what is wrong with them is kept beside. Pure."""
+"""The expressions of a policy, compiled, with the problems found in them. Pure."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Compiler:
         self._variables: dict[str, Type] | None = None
 
     def variables(self, told: Sequence[Object]) -> Iterator[tuple[str, Expression]]:
-        """In order: one may name those before it."""
+        """Compile the variables in order: a variable may use those before it."""
         for position, each in enumerate(told):
             name = each.get("name") or ""
             if not position:
@@ -66,7 +66,7 @@ class Compiler:
         authorizer: bool = True,
         patches: bool = False,
     ) -> Expression:
-        """`wanted` are the types that its value may have; any if there are none."""
+        """Compile an expression. `wanted` are the allowed types of its value; empty allows any."""
         names = environment.scope(
             has_params=self._has_params, has_authorizer=authorizer, variables=self._variables
         )
@@ -82,7 +82,7 @@ class Compiler:
         return Expression(source, program)
 
     def mutation(self, told: Object) -> Expression:
-        """That of a mutation: it makes a patch."""
+        """Compile the expression of a mutation, which makes a patch."""
         if self._variables is None:
             self._variables = {}
         field, wanted = PATCHES[told["patchType"]]
@@ -90,7 +90,7 @@ class Compiler:
 
 
 def _begun(spec: Object) -> tuple[Compiler, Compiled]:
-    """With what policies of both kinds have."""
+    """A compiler that has compiled the match conditions and variables of the policy."""
     compiler, made = Compiler(spec), Compiled()
     made.variables = dict(compiler.variables(spec.get("variables") or ()))
     made.conditions = [

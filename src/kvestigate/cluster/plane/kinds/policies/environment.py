@@ -1,4 +1,4 @@
-"""What the expressions of admission policies may name, and the types of that. Pure."""
+"""The variables of expressions in admission policies, and their types. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _IDENTIFIER = re.compile(r"[_a-zA-Z][_a-zA-Z0-9]*", re.ASCII)
 
 
 class _Fields(dict[str, Field]):
-    """Hashable by what it is: each is made once for the type that has it."""
+    """The fields of a type; hashable by identity, as there is one for each type."""
 
     def __hash__(self) -> int:  # type: ignore[override] # dicts have none
         return id(self)
@@ -90,7 +90,7 @@ def scope(
     has_authorizer: bool = True,
     variables: Mapping[str, Type] | None = None,
 ) -> dict[str, Type]:
-    """The types of all that an expression may name."""
+    """The type of each variable that an expression may use."""
     names = dict(_ALWAYS)
     if has_params:
         names["params"] = DYN

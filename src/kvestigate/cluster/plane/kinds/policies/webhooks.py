@@ -24,7 +24,7 @@ _QUALIFIED_MIN = 3
 
 
 class WebhooksKind(Kind):
-    """Of webhooks that validate; those that mutate add little."""
+    """ValidatingWebhookConfigurations; mutating ones add little."""
 
     judges_step = False
     has_plain_finalizers = True
@@ -192,7 +192,7 @@ def _client(path: str, config: Object) -> Causes:
 
 
 def validate_service_path(path: str, value: str) -> Causes:
-    """Where in a service a webhook listens."""
+    """The URL path of a webhook in its Service."""
     if value == "/":
         return
     if not value.startswith("/"):

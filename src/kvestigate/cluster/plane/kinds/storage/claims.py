@@ -54,7 +54,7 @@ class ClaimKind(Kind):
 
 
 def _settle_source(spec: Object, before: Object | None) -> None:
-    """The two fields for a data source say the same, unless one is in another namespace."""
+    """Copy `dataSource` to `dataSourceRef` and back, unless the source is in another namespace."""
     known = before or {}
     if "dataSourceRef" not in known and (spec.get("dataSourceRef") or {}).get("namespace"):
         del spec["dataSourceRef"]  # behind a feature gate that is off by default

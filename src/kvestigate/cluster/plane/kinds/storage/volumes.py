@@ -99,7 +99,7 @@ _INLINE = "in the context of inline volumes"
 
 
 def inline_volume(path: str, spec: Object) -> Causes:
-    """What is attached without a PersistentVolume: a driver's volume and nothing else."""
+    """Validate the inline volume of a VolumeAttachment, which must be a CSI volume."""
     for field in ("claimRef", "capacity"):
         if spec.get(field):
             yield causes.forbidden(f"{path}.{field}", f"may not be specified {_INLINE}")

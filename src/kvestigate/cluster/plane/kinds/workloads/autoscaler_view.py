@@ -121,7 +121,7 @@ def _pick(obj: Object, names: tuple[str, ...]) -> Object:
 
 
 def _parse(text: str | None, type_: type[Any]) -> Any:
-    """What an annotation holds; nothing if it is not of the kind, for users may write it."""
+    """The JSON in an annotation; None if users wrote something else into it."""
     try:
         return msgspec.json.decode(text, type=type_) if text else None
     except msgspec.DecodeError:
@@ -129,7 +129,7 @@ def _parse(text: str | None, type_: type[Any]) -> Any:
 
 
 def _annotated(obj: Object, carried: dict[str, Any]) -> Object:
-    """The metadata with just these of the annotations that carry fields."""
+    """The metadata with these annotations, and no other of those that carry v2 fields."""
     meta: Object = dict(obj["metadata"])
     own = (METRICS, STATUSES, CONDITIONS, BEHAVIOR)
     given = meta.pop("annotations", None) or {}
@@ -182,7 +182,7 @@ def _to_v2(
 
 
 def _aimed(kind: str, source: Object) -> None:
-    """Say which of its numbers a target means, as version 1 does not."""
+    """Set the `type` of a metric target, which v1 does not have."""
     target = source.setdefault("target", {})
     if kind in ("resource", "containerResource"):
         type_ = "Utilization" if "averageUtilization" in target else "AverageValue"
@@ -226,7 +226,7 @@ def _status_to_v2(status: Object, annotations: dict[str, str]) -> Object:
 
 
 def _internal_behavior(behavior: Object | None) -> Object | None:
-    """The annotation is spelt as the server's own type is."""
+    """`behavior` as the annotation holds it: with the field names of kube-apiserver's Go type."""
     if behavior is None:
         return None
     return {_upper(name): _internal_rules(behavior.get(name)) for name in ("scaleUp", "scaleDown")}

@@ -30,7 +30,7 @@ def finished(job: Object) -> bool:
 
 
 def may_change_template(job: Object) -> bool:
-    """Pods of a suspended job can still be made differently, as long as there are none."""
+    """Whether the pod template may change: the Job is suspended and has no running pods."""
     status = job["status"]
     idle = "startTime" not in status or holds(job, "Suspended")
     return bool(job["spec"]["suspend"]) and idle and not status.get("active")
@@ -159,7 +159,7 @@ def _format(name: str, text: str, completions: int) -> Causes:
 
 
 def _members(text: str) -> set[int]:
-    """The indexes that can be read; the others have been reported already."""
+    """The indexes in a text; malformed parts are skipped, as they are reported elsewhere."""
     found: set[int] = set()
     for interval in text.split(","):
         ends = interval.split("-")

@@ -89,7 +89,7 @@ class JobKind(shared.Workload):
 
 
 def default_job_template(template: Object) -> None:
-    """Of a CronJob: the jobs themselves get their defaults when they are made."""
+    """Default the job template of a CronJob. Other defaults are set when a Job is created."""
     job_policies.default_failure_policy(template["spec"])
     default_pod_template(template["spec"]["template"])
 
@@ -150,7 +150,7 @@ def _generated(obj: Object) -> Causes:
 
 
 def _hostnames(obj: Object) -> Causes:
-    """Pods of an indexed job are called after it and their index."""
+    """Refuse names whose pods (`<job>-<index>`) would not have a valid hostname."""
     spec, name = obj["spec"], obj["metadata"].get("name", "")
     if spec["completionMode"] != "Indexed" or spec.get("completions", 0) <= 0:
         return
@@ -283,7 +283,7 @@ _PLACEMENT = ("nodeSelector", "tolerations", "schedulingGates", "affinity")
 
 
 def _essential(template: Object) -> Object:
-    """What not even a suspended job may change: all but where its pods run, and what they need."""
+    """The template without what a suspended Job may change: scheduling and resources."""
     spec = {key: value for key, value in template["spec"].items() if key not in _PLACEMENT}
     affinity = {**(template["spec"].get("affinity") or {})}
     affinity.pop("nodeAffinity", None)

@@ -60,7 +60,7 @@ class ReplicationControllerKind(Kind):
         return list(_status(new.get("status") or {}))
 
     def update_warnings(self, new: Object, old: Object) -> list[str]:
-        """Of the old template, not the new one: the server has them the wrong way round."""
+        """Warnings about the old template: kube-apiserver passes old and new in the wrong order."""
         changed = new["metadata"].get("generation") != old["metadata"].get("generation")
         return warn_of_template(old["spec"]["template"], "spec.template") if changed else []
 

@@ -45,7 +45,7 @@ class Replicated(Workload):
 
 
 def name_warnings(name: str) -> list[str]:
-    """Pods inherit the name, and a dot in a hostname surprises."""
+    """A warning if the name contains a dot: pods use the name in their hostname."""
     problems = names.label_problems(name)
     if not problems:
         return []
@@ -56,7 +56,7 @@ def name_warnings(name: str) -> list[str]:
 
 
 def template_labels(spec: Object) -> dict[str, str] | None:
-    """In the order in which errors show them."""
+    """The labels of the pod template, sorted as error messages show them."""
     labels = (spec["template"].get("metadata") or {}).get("labels")
     return None if labels is None else dict(sorted(labels.items()))
 
@@ -70,7 +70,7 @@ def parse_selector(selector: Object | None) -> LabelSelector | None:
 
 
 def validate_selector(spec: Object, kind: str) -> Causes:
-    """A selector that must be there and must say something."""
+    """Refuse a missing or empty selector."""
     selector = spec.get("selector")
     if selector is None:
         yield causes.required("spec.selector")

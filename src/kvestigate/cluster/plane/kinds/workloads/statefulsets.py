@@ -195,7 +195,7 @@ def _template(spec: Object) -> Causes:
 
 
 def _as_made(spec: Object) -> Object:
-    """The template with what the controller sets in each pod: its names and its claims."""
+    """The pod template as the controller will create it: with the volumes of its claims."""
     template: Object = spec["template"]
     pod = {key: template["spec"][key] for key in template["spec"] if key not in _SET_LATER}
     claims = [claim["metadata"].get("name", "") for claim in spec.get("volumeClaimTemplates") or ()]
