@@ -13,8 +13,8 @@ from kvestigate.aio.clock import Clock
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.client.inprocess import InProcessTransport
-from kvestigate.cluster.plane.access.authn.tokens import digest
-from kvestigate.cluster.plane.access.authz.interface import AllowAll
+from kvestigate.cluster.plane.access.authn.token_file import digest
+from kvestigate.cluster.plane.access.interface import AllowAll
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
 from kvestigate.cluster.plane.store.memory import MemoryBackend

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.model.user import User
 from kvestigate.errors import Unauthorized
 from kvestigate.http.message import Request

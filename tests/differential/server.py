@@ -15,7 +15,7 @@ from typing import Protocol
 
 from kvestigate.cluster.plane.access.authn.jwt import SigningKey
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
-from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.access.authn.union import Credentials
 from kvestigate.cluster.plane.access.authz.rbac import Rbac
 from kvestigate.cluster.plane.front.server import ApiServer

@@ -10,8 +10,8 @@ import pytest
 
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
-from kvestigate.cluster.plane.access.authn.tokens import digest
-from kvestigate.cluster.plane.access.authz.interface import AllowAll
+from kvestigate.cluster.plane.access.authn.token_file import digest
+from kvestigate.cluster.plane.access.interface import AllowAll
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS
 from kvestigate.cluster.plane.model.user import User as PlaneUser

@@ -21,8 +21,8 @@ from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.hosts.directory import DirectoryHost
 from kvestigate.cluster.node.hosts.interface import Host
 from kvestigate.cluster.node.hosts.logs import LogQuery
-from kvestigate.cluster.plane.access.authn.tokens import digest
-from kvestigate.cluster.plane.access.authz.interface import AllowAll
+from kvestigate.cluster.plane.access.authn.token_file import digest
+from kvestigate.cluster.plane.access.interface import AllowAll
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model.user import MASTERS, User
 from kvestigate.cluster.plane.store.memory import MemoryBackend

@@ -12,10 +12,10 @@ import pytest
 
 from kvestigate.cluster.plane.access.authn.jwt import SigningKey
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
-from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.access.authn.union import Credentials
-from kvestigate.cluster.plane.access.authz.interface import AllowAll
 from kvestigate.cluster.plane.access.authz.rbac import Rbac
+from kvestigate.cluster.plane.access.interface import AllowAll
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
 from kvestigate.cluster.plane.store.memory import MemoryBackend

@@ -14,7 +14,7 @@ import pytest
 from kvestigate.aio.clock import WALL, Clock
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
-from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.access.authz.rbac import Rbac
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model import plane_paths

@@ -18,8 +18,8 @@ from kvestigate.cluster.node.gpu.model import Load, gpu_uuid, node_gpus
 from kvestigate.cluster.node.hosts.directory import DirectoryHost
 from kvestigate.cluster.node.hosts.interface import Host
 from kvestigate.cluster.node.hosts.simulated import SimulatedHost
-from kvestigate.cluster.plane.access.authn.tokens import digest
-from kvestigate.cluster.plane.access.authz.interface import AllowAll
+from kvestigate.cluster.plane.access.authn.token_file import digest
+from kvestigate.cluster.plane.access.interface import AllowAll
 from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model.user import MASTERS, User

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kvestigate.cluster.plane.access.authn.tokens import digest
-from kvestigate.cluster.plane.access.authz.interface import AllowAll
+from kvestigate.cluster.plane.access.authn.token_file import digest
+from kvestigate.cluster.plane.access.interface import AllowAll
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.front.serving import EtcdOptions, Listen, ServeOptions, serving
 from kvestigate.cluster.plane.store.errors import StoreFailed

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import User

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kvestigate.cluster.plane.access.authn import impersonation
-from kvestigate.cluster.plane.access.authn.interface import Authenticator
-from kvestigate.cluster.plane.access.authz.interface import Authorizer
+from kvestigate.cluster.plane.access.interface import Authenticator, Authorizer
 from kvestigate.cluster.plane.model.plane_paths import ROOT
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import User

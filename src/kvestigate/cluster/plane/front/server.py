@@ -10,10 +10,9 @@ from typing import NamedTuple
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock, WallClock
-from kvestigate.cluster.plane.access.authn.interface import Authenticator
 from kvestigate.cluster.plane.access.authn.jwt import SigningKey
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
-from kvestigate.cluster.plane.access.authz.interface import Authorizer
+from kvestigate.cluster.plane.access.interface import Authenticator, Authorizer
 from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.front import issuer_discovery, metrics, routes
 from kvestigate.cluster.plane.front.aggregation import Aggregation

@@ -22,14 +22,12 @@ from typing import TypeAlias
 
 from kvestigate.aio.clock import WALL
 from kvestigate.aio.loops import fast_loop, told_to_stop
-from kvestigate.cluster.plane.access.authn.interface import Authenticator
 from kvestigate.cluster.plane.access.authn.jwt import SigningKey
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
-from kvestigate.cluster.plane.access.authn.token_file import read_tokens
-from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authn.token_file import digest, read_tokens
 from kvestigate.cluster.plane.access.authn.union import Credentials
-from kvestigate.cluster.plane.access.authz.interface import AllowAll, Authorizer
 from kvestigate.cluster.plane.access.authz.rbac import Rbac
+from kvestigate.cluster.plane.access.interface import AllowAll, Authenticator, Authorizer
 from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.front.aggregation import Aggregation
 from kvestigate.cluster.plane.front.allocator import collect_seldom, keep_large_blocks

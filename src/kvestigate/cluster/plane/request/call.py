@@ -9,9 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from kvestigate.aio.clock import Clock
-from kvestigate.cluster.plane.access.authn.interface import Authenticator
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
-from kvestigate.cluster.plane.access.authz.interface import Authorizer
+from kvestigate.cluster.plane.access.interface import Authenticator, Authorizer
 from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.model.kind import Kind, Scene
 from kvestigate.cluster.plane.model.request_info import RequestInfo

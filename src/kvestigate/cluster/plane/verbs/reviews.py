@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.cluster.plane.access.authn.interface import Shown
 from kvestigate.cluster.plane.access.authz import nodes, rbac
 from kvestigate.cluster.plane.access.authz.rules import Rule
+from kvestigate.cluster.plane.access.interface import Authenticated
 from kvestigate.cluster.plane.admission.policies.review import user_info
 from kvestigate.cluster.plane.model import metadata
 from kvestigate.cluster.plane.model.request_info import RequestInfo
@@ -100,7 +100,7 @@ async def token_review(call: Call) -> Response:
 def _whose(call: Call, token: str, audience: str) -> User:
     """Whose token this is, if it is meant for the audience; Unauthorized if it is nobody's."""
     name, clock = call.plane.name, call.clock
-    shown: Shown
+    shown: Authenticated
     if call.issuer.mine(token):
         shown = call.issuer.recognise(token, name, clock.now(), audience)
     elif audience == call.issuer.issuer(name):  # handed-out tokens are for this server

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvestigate.cluster.plane.access.authn.token_file import parse_tokens, read_tokens
-from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authn.token_file import digest, parse_tokens, read_tokens
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, User
 from kvestigate.errors import InputError
 

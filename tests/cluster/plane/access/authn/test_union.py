@@ -10,7 +10,7 @@ import pytest
 
 from kvestigate.aio.clock import WALL
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
-from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.access.authn.union import Credentials
 from kvestigate.cluster.plane.model.user import ANONYMOUS, AUTHENTICATED, User
 from kvestigate.errors import Unauthorized

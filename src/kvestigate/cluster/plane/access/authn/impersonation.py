@@ -15,7 +15,7 @@ from urllib.parse import unquote
 from msgspec import structs
 
 from kvestigate.cluster.plane.access.authn.service_accounts import groups as account_groups
-from kvestigate.cluster.plane.access.authz.interface import Authorizer
+from kvestigate.cluster.plane.access.interface import Authorizer
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import (
     ANONYMOUS,

@@ -1,22 +1,27 @@
-"""Tokens that the operator hands out, one a line: `token,user,uid,"group1,group2"`.
+"""Static bearer tokens in a file, one per line: `token,user,uid,"group1,group2"`.
 
 The format of kube-apiserver's `--token-auth-file`. In place of a token its hash may stand,
-`sha256:` and 64 hexadecimal digits, so that the file gives nobody a way in.
+`sha256:` and 64 hexadecimal digits, so that a reader of the file cannot use the tokens.
 """
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import re
 from pathlib import Path
 
-from kvestigate.cluster.plane.access.authn.tokens import digest
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, User
 from kvestigate.errors import InputError
 
 _HASHED = "sha256:"
 _HASH = re.compile("[0-9a-f]{64}")
 _HINT = 'write token,user,uid,"group1,group2"; uid and groups may be left out'
+
+
+def digest(token: str) -> str:
+    """The form in which the server keeps tokens: sha256 in hexadecimal."""
+    return hashlib.sha256(token.encode()).hexdigest()
 
 
 def read_tokens(path: Path) -> dict[str, User]:

@@ -6,9 +6,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 
-from kvestigate.cluster.plane.access.authn.interface import Shown
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
-from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authn.token_file import digest
+from kvestigate.cluster.plane.access.interface import Authenticated
 from kvestigate.cluster.plane.model.user import ANONYMOUS, AUTHENTICATED, User
 from kvestigate.errors import Unauthorized
 from kvestigate.http.message import Request
@@ -33,7 +33,7 @@ class Credentials:
         self._recent: dict[str, User] = {}
         """What was shown of handed-out tokens, as it was: hashing it anew would take longer."""
 
-    def authenticate(self, request: Request, plane: str, now: Callable[[], float]) -> Shown:
+    def authenticate(self, request: Request, plane: str, now: Callable[[], float]) -> Authenticated:
         shown = request.headers.get("authorization")
         if (user := self._recent.get(shown)) is not None:
             return user

@@ -11,7 +11,7 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock
-from kvestigate.cluster.plane.access.authz.interface import Authorizer
+from kvestigate.cluster.plane.access.interface import Authorizer
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import User
 from kvestigate.cluster.plane.request.fairness import Fairness
