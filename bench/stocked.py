@@ -21,7 +21,7 @@ from bench import population
 from kvestigate.aio.loops import fast_loop
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
-from kvestigate.cluster.plane.access.authz.interface import AllowAll
+from kvestigate.cluster.plane.access.interface import AllowAll
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.model.plane_paths import ROOT
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User

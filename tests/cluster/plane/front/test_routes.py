@@ -1,9 +1,10 @@
-"""What is not a resource: the index, the version, health."""
+"""What is not a resource: the index, the version, health, the keys of the token issuer."""
 
 from __future__ import annotations
 
 import pytest
 
+from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
 from tests.cluster.plane.conftest import Api
 
 
@@ -50,3 +51,24 @@ async def test_an_unknown_check_is_not_found(api: Api) -> None:
 async def test_documents_are_only_read(path: str, api: Api) -> None:
     answer = await api.post(path, {})
     assert (answer.status, answer.body["reason"]) == (405, "MethodNotAllowed")
+
+
+async def test_the_issuer_configuration_leads_to_the_key(guarded: Api, issuer: TokenIssuer) -> None:
+    other = Api(guarded.server, "/clusters/other/control-plane")
+    found = await other.get("/.well-known/openid-configuration", host="example.com:6443")
+
+    assert found.headers.get("cache-control") == "public, max-age=3600"
+    assert found.body["issuer"] == issuer.issuer("other")
+    keys = "/clusters/other/control-plane/openid/v1/jwks"
+    assert found.body["jwks_uri"] == f"https://example.com:6443{keys}"
+    answer = await Api(guarded.server).get(keys)
+    assert answer.headers.get("content-type") == "application/jwk-set+json"
+    assert issuer.key.id in answer.body
+
+
+async def test_only_service_accounts_may_read_the_issuer_keys(guarded: Api) -> None:
+    path = "/openid/v1/jwks"
+    account = "system:serviceaccount:default:default"
+
+    assert (await guarded.get(path, authorization="Bearer jane")).status == 403
+    assert (await guarded.get(path, impersonate_user=account)).status == 200

@@ -102,8 +102,8 @@ def event(
         "verb": visit.info.verb if visit.info else incoming.method.lower(),
         "user": {} if visit.user is None else _user(visit.user),
     }
-    if visit.acting is not None:
-        found["impersonatedUser"] = _user(visit.acting)
+    if visit.impersonated is not None:
+        found["impersonatedUser"] = _user(visit.impersonated)
     if incoming.peer.address:
         found["sourceIPs"] = [incoming.peer.address.rpartition(":")[0].strip("[]")]
     if agent := incoming.headers.get("user-agent"):

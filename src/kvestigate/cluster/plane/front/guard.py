@@ -1,4 +1,4 @@
-"""The filters before every route: who asks, as whom, and whether they may."""
+"""The filters before every request: authentication, impersonation, authorization."""
 
 from __future__ import annotations
 
@@ -14,23 +14,29 @@ from kvestigate.cluster.plane.tenancy.planes import Planes, missing
 from kvestigate.http.message import Request
 
 MUST_EXIST = "x-plane-must-exist"
-"""A header of those who know that they have made the plane: one that was deleted meanwhile must
-not come back empty because somebody has not heard of it."""
+"""A header with the value `true`: do not create the plane if it does not exist.
+
+Clients that created a plane send it, so that a plane that was deleted meanwhile does not come
+back empty with their next request."""
 
 
 @dataclass(slots=True)
 class Visit:
-    """What came to light about a request on its way through the filters."""
+    """What the server knows of one request; filled in on the way through the filters.
+
+    The audit log reads it, also for requests that were refused half-way.
+    """
 
     plane: str = ""
     info: RequestInfo | None = None
     user: User | None = None
-    """Whose credentials came with it; None for a stranger."""
-    acting: User | None = None
-    """As whom it is made, if that is another user."""
+    """The authenticated user; None until authentication succeeds."""
+    impersonated: User | None = None
+    """The user that the request is made as, if `user` impersonates another one."""
     allowed: bool = False
+    """Whether the authorizer allowed the request."""
     notes: dict[str, str] = field(default_factory=dict)
-    """What admission has to say of it, for the audit log."""
+    """Audit annotations that admission policies and webhooks add."""
 
 
 class Guard:
@@ -42,31 +48,33 @@ class Guard:
         self._authorizer = authorizer
 
     async def admit(
-        self, visit: Visit, info: RequestInfo, incoming: Request, *, makes: bool = True
+        self, visit: Visit, info: RequestInfo, incoming: Request, *, create_missing: bool = True
     ) -> tuple[Plane, User]:
-        """The plane and as whom to act in it; ApiError for whoever may not.
+        """The plane of a request and the user to act as; ApiError if the user may not.
 
-        A plane that is not there is made, unless who asks wants none: else NotFound.
+        A plane that does not exist is created, but only after authorization (against the state
+        that a new plane has). Without `create_missing`, or with the header MUST_EXIST, it is
+        NotFound.
         """
         name = visit.plane
-        # Strangers must not make us load a plane, nor anybody make one by what they may not do.
-        plane = self._planes.store.loaded(name)
-        times, there = self._planes.times, plane
-        shown = visit.user or self._authenticator.authenticate(
-            incoming, name, lambda: times.clock(there).now()
+        # Authenticate before the plane is loaded: an unknown client must not cause disk reads.
+        loaded = plane = self._planes.store.loaded(name)
+        credential = visit.user or self._authenticator.authenticate(
+            incoming, name, lambda: self._planes.times.clock(loaded).now()
         )
         if plane is None:
             plane = await self._planes.find(name)
         state = self._planes.template if plane is None else plane.state
-        user = visit.user = shown if isinstance(shown, User) else shown.redeem(state)
-        if (target := impersonation.wanted(incoming.headers)) is not None:
-            user = visit.acting = impersonation.impersonate(
+        user = credential if isinstance(credential, User) else credential.redeem(state)
+        visit.user = user
+        if (target := impersonation.requested_user(incoming.headers)) is not None:
+            user = visit.impersonated = impersonation.impersonate(
                 self._authorizer, state, user, target, info
             )
         self._authorizer.authorize(state, user, info)
         visit.allowed = True
         if plane is None:
-            if not makes or (incoming.headers.get(MUST_EXIST) == "true" and name != ROOT):
+            if not create_missing or (incoming.headers.get(MUST_EXIST) == "true" and name != ROOT):
                 raise missing(name)
             plane = await self._planes.open(name)
         return plane, user

@@ -1,9 +1,12 @@
-"""Everything a plane answers that is not a resource: discovery, schemas, health, version."""
+"""Every path of a plane that is not a resource: discovery, OpenAPI, health, version, token keys."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kvestigate import errors
-from kvestigate.cluster.plane.front import discovery, health, issuer_discovery, metrics
+from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
+from kvestigate.cluster.plane.front import discovery, metrics
 from kvestigate.cluster.plane.front.aggregation import Aggregation
 from kvestigate.cluster.plane.kinds import types
 from kvestigate.cluster.plane.kinds.types import Types
@@ -16,44 +19,59 @@ from kvestigate.kube import facts
 
 _OPENAPI = "/openapi/"
 
+_ISSUER_CONFIGURATION = "/.well-known/openid-configuration"
+_ISSUER_KEYS = "/openid/v1/jwks"
+_CACHE_ONE_HOUR = ("cache-control", "public, max-age=3600")
+
+_HEALTH_ENDPOINTS = ("healthz", "livez", "readyz")
+# Both pass: a request gets here only after its plane was opened from the store.
+_HEALTH_CHECKS = ("ping", "store")
+
 
 async def respond(
-    plane: Plane, aggregation: Aggregation, info: RequestInfo, incoming: Request, breathe: Breathe
+    plane: Plane,
+    aggregation: Aggregation,
+    issuer: TokenIssuer,
+    info: RequestInfo,
+    incoming: Request,
+    breathe: Breathe,
 ) -> Response:
-    found = health.respond(info.path, info.params)
-    if found is not None:
-        return found
-    known = aggregation.types(plane)
+    if info.method == "GET" and info.path in (_ISSUER_CONFIGURATION, _ISSUER_KEYS):
+        return _issuer_discovery(info.path, plane.name, issuer, incoming)
+    response = _health(info.path, info.params)
+    if response is not None:
+        return response
+    served = aggregation.types(plane)
     path = info.path.rstrip("/") or "/"
     if path == "/":
-        return answer.json_value({"paths": _paths(plane, known)})
+        return answer.json_value({"paths": _paths(plane, served)})
     if "//" in path:
-        return _nowhere(path, known)
+        return _empty_segment(path, served)
     if path == "/version":
-        found = answer.json_value(_version())
+        response = answer.json_value(_version())
     elif path.startswith(_OPENAPI):
-        # Nobody has told us the schemas of what others make up.
-        found = await _openapi(path, types.of(plane.state), info, incoming, breathe)
+        # Without aggregated kinds: their schemas are unknown here.
+        response = await _openapi(path, types.of(plane.state), info, incoming, breathe)
     else:
-        found = discovery.of(known).respond(path, incoming)
-    if found is None:
+        response = discovery.of(served).respond(path, incoming)
+    if response is None:
         return answer.plain("404 page not found\n", 404)
     if info.method not in ("GET", "HEAD"):
         raise errors.MethodNotAllowed(
             "the server does not allow this method on the requested resource", details={}
         )
-    return found
+    return response
 
 
-def _nowhere(path: str, known: Types) -> Response:
-    """The answer at a path with an empty segment, which those who serve a group give."""
+def _empty_segment(path: str, served: Types) -> Response:
+    """The answer at a path with an empty segment (`//`), below a group that is served or not."""
     if "/namespaces//" in path:
         raise errors.BadRequest("Namespace parameter required.")
-    served = {kind.resource.group for kind in known if kind.type is not None} - {""}
+    groups = {kind.resource.group for kind in served if kind.type is not None} - {""}
     match path.split("/")[1:]:
         case ["api", *_]:
             pass
-        case ["apis", group, *_] if group in served:
+        case ["apis", group, *_] if group in groups:
             pass
         case _:
             return answer.plain("404 page not found\n", 404)
@@ -61,24 +79,62 @@ def _nowhere(path: str, known: Types) -> Response:
 
 
 async def _openapi(
-    path: str, known: Types, info: RequestInfo, incoming: Request, breathe: Breathe
+    path: str, served: Types, info: RequestInfo, incoming: Request, breathe: Breathe
 ) -> Response | None:
     from kvestigate.cluster.plane.front.openapi import v2, v3
 
     if path == v2.PATH:
-        return await v2.of(known).respond(incoming, breathe)
+        return await v2.of(served).respond(incoming, breathe)
     if path.startswith(v3.ROOT):
         digest = info.params.get("hash", "")
-        found = await v3.of(known).respond(path, incoming, digest, breathe)
-        return found or Response(404)
+        response = await v3.of(served).respond(path, incoming, digest, breathe)
+        return response or Response(404)
     return None
 
 
-def _paths(plane: Plane, known: Types) -> list[str]:
-    others = [metrics.PATH] if plane.name == plane_paths.ROOT else []
-    others += ["/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"]
-    others += issuer_discovery.PATHS
-    return sorted([*discovery.of(known).paths, *health.paths(), *others])
+def _issuer_discovery(path: str, plane: str, issuer: TokenIssuer, incoming: Request) -> Response:
+    """OpenID discovery: how others verify the tokens of service accounts."""
+    if path == _ISSUER_KEYS:
+        keys = answer.encode({"keys": [issuer.key.public]})
+        media = ("content-type", "application/jwk-set+json")
+        return Response(200, [media, _CACHE_ONE_HOUR], keys)
+    # The host that the client used: the issuer's own host name resolves inside clusters only.
+    host = incoming.headers.get("host") or "kubernetes.default.svc"
+    configuration = {
+        "issuer": issuer.issuer(plane),
+        "jwks_uri": f"https://{host}{plane_paths.root_path(plane)}{_ISSUER_KEYS}",
+        "response_types_supported": ["id_token"],
+        "subject_types_supported": ["public"],
+        "id_token_signing_alg_values_supported": ["ES256"],
+    }
+    media = ("content-type", "application/json")
+    return Response(200, [media, _CACHE_ONE_HOUR], answer.encode(configuration))
+
+
+def _health(path: str, params: Mapping[str, str]) -> Response | None:
+    """/healthz, /livez or /readyz, whole or one check; None if the path is another one."""
+    endpoint, slash, check = path.removeprefix("/").partition("/")
+    if endpoint not in _HEALTH_ENDPOINTS or (slash and check not in _HEALTH_CHECKS):
+        return None
+    if check or "verbose" not in params:
+        return answer.plain("ok")
+    excluded = params.get("exclude", "")
+    lines = [
+        f"[+]{name} {'excluded: ok' if name == excluded else 'ok'}\n" for name in _HEALTH_CHECKS
+    ]
+    if excluded and excluded not in _HEALTH_CHECKS:
+        lines.append(f'warn: some health checks cannot be excluded: no matches for "{excluded}"\n')
+    return answer.plain("".join([*lines, f"{endpoint} check passed\n"]))
+
+
+def _paths(plane: Plane, served: Types) -> list[str]:
+    paths = [*discovery.of(served).paths, _ISSUER_CONFIGURATION, _ISSUER_KEYS]
+    paths += ["/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"]
+    if plane.name == plane_paths.ROOT:
+        paths.append(metrics.PATH)
+    for endpoint in _HEALTH_ENDPOINTS:
+        paths += [f"/{endpoint}", *(f"/{endpoint}/{check}" for check in _HEALTH_CHECKS)]
+    return sorted(paths)
 
 
 def _version() -> dict[str, str]:

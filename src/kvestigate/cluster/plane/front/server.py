@@ -1,12 +1,34 @@
-"""The API server: from a request to an answer, through the filters that guard every route."""
+"""The API server: the way of every request, from a parsed HTTP message to its answer.
+
+`ApiServer.handle` is the only way in: the HTTP server calls it for requests from the network,
+controllers and nodes in the same process call it directly. The order of its steps is that of
+kube-apiserver's filters, because clients can observe it:
+
+1. The plane is split off the path, and the rest becomes a RequestInfo (verb, group, resource,
+   name). A path that cannot be parsed is refused before anyone is authenticated.
+2. Fairness: while several planes have requests, each may begin only its share of them.
+3. `guard`: authentication, impersonation, authorization. Only then may a plane be created, so
+   nobody can make the server load or store a plane that they have no right to use.
+4. Dispatch. A request for a resource gets a `Call` and goes to a verb (`verbs.lookup`). All
+   other paths are answered by the modules in `_answer_path`.
+5. Metrics and the audit log see every answer, refusals included.
+
+One class and no chain of middleware: kube-apiserver wraps handlers in handlers, which hides the
+order and costs a stack frame per filter. Here the order is the text of `handle`.
+
+Errors are answers. An ApiError becomes its Status, and a store that cannot write becomes a 503
+that tells clients to retry. Anything else is a bug: it is logged with its traceback and answered
+with a 500, because one broken request must not end the connections of other tenants.
+ApiErrors of verbs are caught one level deeper, in `_dispatch`: only there is it known which
+warnings to send along and whether the client asked for YAML.
+"""
 
 from __future__ import annotations
 
 import logging
 import time
-from functools import lru_cache, partial
+from functools import partial
 from random import Random
-from typing import NamedTuple
 
 from kvestigate import errors
 from kvestigate.aio.clock import Clock, WallClock
@@ -14,13 +36,11 @@ from kvestigate.cluster.plane.access.authn.jwt import SigningKey
 from kvestigate.cluster.plane.access.authn.service_accounts import TokenIssuer
 from kvestigate.cluster.plane.access.interface import Authenticator, Authorizer
 from kvestigate.cluster.plane.egress.reach import Backends
-from kvestigate.cluster.plane.front import issuer_discovery, metrics, routes
+from kvestigate.cluster.plane.front import metrics, routes
 from kvestigate.cluster.plane.front.aggregation import Aggregation
 from kvestigate.cluster.plane.front.audit_log import AuditLog
 from kvestigate.cluster.plane.front.guard import Guard, Visit
-from kvestigate.cluster.plane.kinds.types import Types
 from kvestigate.cluster.plane.model import plane_paths, request_info
-from kvestigate.cluster.plane.model.kind import Kind
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import User
 from kvestigate.cluster.plane.request import negotiate
@@ -36,42 +56,17 @@ from kvestigate.cluster.plane.tenancy.environment import contract
 from kvestigate.cluster.plane.tenancy.environment import routes as environment
 from kvestigate.cluster.plane.tenancy.environment.errand import Errand
 from kvestigate.cluster.plane.tenancy.planes import Planes
-from kvestigate.cluster.plane.verbs.create import create
-from kvestigate.cluster.plane.verbs.delete import delete, delete_collection
-from kvestigate.cluster.plane.verbs.get import get
-from kvestigate.cluster.plane.verbs.list import list_
-from kvestigate.cluster.plane.verbs.patch import patch
-from kvestigate.cluster.plane.verbs.subresources.registry import (
-    PASSED_THROUGH,
-    VIRTUAL,
-    Verb,
-    Verbs,
-    verbs_of,
-)
-from kvestigate.cluster.plane.verbs.update import update
-from kvestigate.cluster.plane.verbs.watch import watch
+from kvestigate.cluster.plane.verbs import lookup
+from kvestigate.cluster.plane.verbs.subresources.registry import PASSED_THROUGH
 from kvestigate.http.message import Request, Response, Upgrade
-from kvestigate.kube.resources import Resource
 
 _log = logging.getLogger(__name__)
 
-_SWITCHING = 101
-"""The HTTP status of an upgrade."""
-
-VERBS: dict[str, Verb] = {
-    "get": get,
-    "list": list_,
-    "watch": watch,
-    "create": create,
-    "update": update,
-    "patch": patch,
-    "delete": delete,
-    "deletecollection": delete_collection,
-}
+_SWITCHING_PROTOCOLS = 101
 
 
 class ApiServer:
-    """Serves every plane of a store. `handle` is a wire Handler."""
+    """Serves every plane of a store. `handle` is the handler of an HTTP server."""
 
     def __init__(
         self,
@@ -101,7 +96,7 @@ class ApiServer:
         )
 
     async def handle(self, incoming: Request, visit: Visit | None = None) -> Response | Upgrade:
-        """`visit`: what is known of a request that comes from within this process."""
+        """Answer a request. Callers in this process give what they know of it as `visit`."""
         began = time.perf_counter()
         received = self._clock.now()
         visit = visit or Visit()
@@ -112,7 +107,11 @@ class ApiServer:
                 visit.info = request_info.parse(incoming.method, path, incoming.query)
                 if (turn := self._services.fairness.ask(visit.plane)) is not None:
                     await turn
-            response = await self._answer(visit, visit.info, incoming)
+            if visit.info.resource:
+                plane, user = await self._guard.admit(visit, visit.info, incoming)
+                response = await self._dispatch(plane, visit.info, user, visit, incoming)
+            else:
+                response = await self._answer_path(visit, visit.info, incoming)
         except errors.ApiError as error:
             response = answer.failure(error)
         except StoreFailed as error:
@@ -125,62 +124,18 @@ class ApiServer:
             response = answer.failure(
                 errors.InternalError("the server could not finish the request")
             )
-        code = response.status if isinstance(response, Response) else _SWITCHING
+        code = response.status if isinstance(response, Response) else _SWITCHING_PROTOCOLS
         self._metrics.observe(visit.info, code, time.perf_counter() - began)
         if self._audit is not None:
             self._audit.record(visit, incoming, response, received, self._clock.now())
         return response
 
-    async def _answer(
-        self, visit: Visit, info: RequestInfo, incoming: Request
-    ) -> Response | Upgrade:
-        if info.resource:
-            plane, user = await self._guard.admit(visit, info, incoming)
-            return await self._dispatch(plane, info, user, visit, incoming)
-        name = visit.plane
-        if name == plane_paths.ROOT and contract.owns(info):
-            return contract.respond(info, incoming)
-        whole = environment.owns(info.path)
-        makes = not whole or name == plane_paths.ROOT
-        plane, user = await self._guard.admit(visit, info, incoming, makes=makes)
-        if whole:
-            return await environment.respond(self._errand(plane, info, user, visit, incoming))
-        breathe = partial(self._services.fairness.breathe, name)
-        if name == plane_paths.ROOT and info.path == metrics.PATH:
-            return await self._metrics.respond(self.planes.store, breathe)
-        if name == plane_paths.ROOT and clusters.owns(info.path):
-            return await clusters.respond(self.planes, info, incoming, breathe)
-        if info.method == "GET" and info.path in issuer_discovery.PATHS:
-            return issuer_discovery.respond(info.path, name, self._services.issuer, incoming)
-        return await routes.respond(plane, self.aggregation, info, incoming, breathe)
-
-    def _errand(
-        self, plane: Plane, info: RequestInfo, user: User, visit: Visit, incoming: Request
-    ) -> Errand:
-        clock = self.planes.times.clock(plane)
-        return Errand(
-            self.planes,
-            plane,
-            info,
-            user,
-            visit.user or user,
-            incoming,
-            clock,
-            self._random,
-            self._services.authorizer,
-            self._services.fairness,
-        )
-
     async def _dispatch(
         self, plane: Plane, info: RequestInfo, user: User, visit: Visit, incoming: Request
     ) -> Response | Upgrade:
-        known = self.aggregation.types(plane)
-        kind = known.get(info.group, info.version, info.resource)
+        """Answer a request for a resource with the verb of its kind."""
+        kind = lookup.find_kind(self.aggregation.types(plane), info)
         if kind is None:
-            if not _serves(known, info.group):
-                return answer.plain("404 page not found\n", 404)
-            raise errors.NotFound("the server could not find the requested resource", details={})
-        if kind.type is None and _strays(kind.resource, info):
             return answer.plain("404 page not found\n", 404)
         clock, random = self.planes.times.sources(plane, self._random)
         call = Call(
@@ -196,7 +151,7 @@ class ApiServer:
             notes=visit.notes,
         )
         try:
-            verb = _verb(kind, info, self.aggregation.verbs_of(kind))
+            verb = lookup.find_verb(kind, info, self.aggregation.verbs_of(kind))
             if kind.deprecation:
                 call.warnings.append(kind.deprecation)
             return await verb(call)
@@ -204,103 +159,44 @@ class ApiServer:
             response = answer.failure(error, call.warnings)
             return answer.as_yaml(response) if call.form.yaml else response
 
-
-def _serves(known: Types, group: str) -> bool:
-    """Whether the group has resources among which this one is missing; custom ones stand alone."""
-    return any(kind.resource.group == group and kind.type is not None for kind in known)
-
-
-def _strays(custom: Resource, info: RequestInfo) -> bool:
-    """Whether a custom resource is asked for where none is: in a namespace, or in no namespace."""
-    if info.namespace:
-        return not custom.namespaced
-    return custom.namespaced and info.verb not in ("list", "watch")
+    async def _answer_path(
+        self, visit: Visit, info: RequestInfo, incoming: Request
+    ) -> Response | Upgrade:
+        """Answer a request that is not for a resource: planes, metrics, discovery, health."""
+        name = visit.plane
+        is_root = name == plane_paths.ROOT
+        if is_root and contract.owns(info):
+            return contract.respond(info, incoming)  # before authentication: it is public
+        about_plane = environment.owns(info.path)
+        create_missing = is_root or not about_plane
+        plane, user = await self._guard.admit(visit, info, incoming, create_missing=create_missing)
+        if about_plane:
+            return await environment.respond(
+                Errand(
+                    self.planes,
+                    plane,
+                    info,
+                    user,
+                    visit.user or user,
+                    incoming,
+                    self.planes.times.clock(plane),
+                    self._random,
+                    self._services.authorizer,
+                    self._services.fairness,
+                )
+            )
+        breathe = partial(self._services.fairness.breathe, name)
+        if is_root and info.path == metrics.PATH:
+            return await self._metrics.respond(self.planes.store, breathe)
+        if is_root and clusters.owns(info.path):
+            return await clusters.respond(self.planes, info, incoming, breathe)
+        return await routes.respond(
+            plane, self.aggregation, self._services.issuer, info, incoming, breathe
+        )
 
 
 def _form(info: RequestInfo, incoming: Request) -> Representation:
     if info.subresource in PASSED_THROUGH:
-        return Representation()  # the one behind us answers, in whatever form
+        return Representation()  # a kubelet or a pod answers, in a form of its own
     collective = info.verb in ("list", "watch")
     return negotiate.negotiate(incoming.headers.get("accept"), collective)
-
-
-class _Route(NamedTuple):
-    """What of a request says who answers it."""
-
-    verb: str
-    subresource: str
-    in_namespace: bool
-    named: bool
-
-
-def _verb(served: Kind, info: RequestInfo, aggregated: Verbs | None) -> Verb:
-    if info.rest and info.subresource != "proxy":
-        raise errors.NotFound("the server could not find the requested resource", details={})
-    route = _Route(info.verb, info.subresource, info.namespace != "", info.name != "")
-    verb = _own_verb(served, route) if aggregated is None else _find(served, route, aggregated)
-    if verb is None or (info.verb == "watch" and info.method not in _WATCHING):
-        raise _not_allowed(served, info)
-    return verb
-
-
-_WATCHING = ("GET", "HEAD")
-
-
-def _find(served: Kind, route: _Route, aggregated: Verbs | None = None) -> Verb | None:
-    resource = served.resource
-    verbs: Verbs
-    if not _leads_somewhere(route, resource):
-        raise errors.NotFound("the server could not find the requested resource", details={})
-    if not _fits_path(route, resource):
-        verbs = {}
-    elif route.subresource and route.subresource != "status":
-        verbs = verbs_of(served, route.subresource)
-    elif aggregated is not None:
-        verbs = aggregated
-    elif served.stored.key in VIRTUAL:
-        verbs = VIRTUAL[served.stored.key]
-    else:
-        allowed = resource.verbs if not route.subresource else ("get", "update", "patch")
-        verbs = VERBS if route.verb in allowed else {}
-    return verbs.get(route.verb)
-
-
-_own_verb = lru_cache(maxsize=1024)(_find)
-
-
-def _not_allowed(served: Kind, info: RequestInfo) -> errors.ApiError:
-    if served.type is not None:
-        return errors.MethodNotAllowed(
-            "the server does not allow this method on the requested resource", details={}
-        )
-    if not info.name and info.verb in ("update", "patch"):
-        return errors.BadRequest("name must be provided")
-    resource = served.resource
-    return errors.MethodNotAllowed(
-        f'{info.verb} is not supported on resources of kind "{resource.qualified}"',
-        details={"group": resource.group, "kind": resource.plural},
-    )
-
-
-def _leads_somewhere(route: _Route, resource: Resource) -> bool:
-    """Whether there is anything at the path."""
-    if route.subresource and (
-        route.verb == "watch" or route.subresource not in resource.subresources
-    ):
-        return False
-    if resource.namespaced:
-        return route.in_namespace or not route.named or route.verb in _COLLECTIVE
-    return not route.in_namespace or (resource.plural == "namespaces" and not resource.group)
-
-
-_COLLECTIVE = ("list", "watch", "deletecollection")
-
-
-def _fits_path(route: _Route, resource: Resource) -> bool:
-    """Whether the verb is one for a path of this form: of a collection, or of an object."""
-    if route.verb in ("update", "patch"):
-        return route.named
-    if route.verb == "create" and route.named and not route.subresource:
-        return False
-    everywhere = resource.namespaced and not route.in_namespace
-    return not everywhere or route.verb in ("list", "watch")

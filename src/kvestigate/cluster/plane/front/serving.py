@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import datetime
 import enum
 import gc
 import ipaddress
 import os
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import (
     AbstractAsyncContextManager,
@@ -30,7 +32,6 @@ from kvestigate.cluster.plane.access.authz.rbac import Rbac
 from kvestigate.cluster.plane.access.interface import AllowAll, Authenticator, Authorizer
 from kvestigate.cluster.plane.egress.reach import Backends
 from kvestigate.cluster.plane.front.aggregation import Aggregation
-from kvestigate.cluster.plane.front.allocator import collect_seldom, keep_large_blocks
 from kvestigate.cluster.plane.front.audit_log import AuditLog
 from kvestigate.cluster.plane.front.data_directory import ADMIN, DataDirectory, new_token
 from kvestigate.cluster.plane.front.server import ApiServer
@@ -157,8 +158,8 @@ class Serving:
 
 def run(options: ServeOptions, announce: Callable[[Serving], None]) -> None:
     """Serve until SIGTERM or SIGINT; `announce` is called once when requests are taken."""
-    keep_large_blocks()
-    collect_seldom()
+    _keep_large_blocks()
+    _tune_garbage_collector()
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         runner.run(_until_stopped(options, announce))
     # What is left is dropped with the process: looking through it for cycles takes far longer
@@ -230,7 +231,7 @@ async def _until_stopped(options: ServeOptions, announce: Callable[[Serving], No
     stopped = told_to_stop()
     types.prepare()
     async with serving(options) as started:
-        collect_seldom()
+        _tune_garbage_collector()
         announce(started)
         await stopped.wait()
 
@@ -333,3 +334,42 @@ class _Everyone:
 
     def authenticate(self, request: Request, plane: str, now: Callable[[], float]) -> User:
         return self._owner
+
+
+_NEW_CONTAINERS, _YOUNG_COLLECTIONS, _MIDDLE_COLLECTIONS = 5_000, 2, 80
+"""The thresholds of Python's three generations. 5,000 containers are about what the requests
+under way hold together; with half as many, a write takes 4% more instructions. A collection of
+the middle generation takes two milliseconds at most."""
+
+
+def _tune_garbage_collector() -> None:
+    """Exempt the objects that exist now from garbage collection, and collect less often.
+
+    A request makes hundreds of dicts and lists that are not in cycles; with Python's defaults
+    the collector would traverse them several times before the request is over. Called again
+    when the server is ready: what it has made until then stays until it ends.
+    """
+    gc.freeze()
+    gc.set_threshold(_NEW_CONTAINERS, _YOUNG_COLLECTIONS, _MIDDLE_COLLECTIONS)
+
+
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_THRESHOLD = -1, -2, -3
+"""Parameters of glibc's mallopt (malloc.h)."""
+_LARGE_BLOCK_BYTES, _TOP_PAD_BYTES = 256 * 1024 * 1024, 16 * 1024 * 1024
+
+
+def _keep_large_blocks() -> None:
+    """Let malloc keep the freed memory of large answers for the next ones, where it is glibc's.
+
+    By default glibc maps every block over 128 KB anew and returns it at once, so that each
+    LIST of a megabyte pays for hundreds of page faults: a large LIST takes four times as long.
+    """
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError):  # another C library
+        return
+    mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK_BYTES)
+    mallopt(_M_TRIM_THRESHOLD, _LARGE_BLOCK_BYTES)
+    mallopt(_M_TOP_PAD, _TOP_PAD_BYTES)

@@ -15,7 +15,8 @@ from kvestigate.cluster.plane.request.options import check_dry_run
 from kvestigate.cluster.plane.response import answer, forms
 from kvestigate.cluster.plane.store.errors import Mismatch, Missing
 from kvestigate.cluster.plane.store.model import Item, Mutation, Remove
-from kvestigate.cluster.plane.verbs import paging, writing
+from kvestigate.cluster.plane.verbs import writing
+from kvestigate.cluster.plane.verbs.list import Stale, page, terms
 from kvestigate.errors import BadRequest, Conflict, NotFound
 from kvestigate.http.message import Response
 from kvestigate.kube import causes
@@ -60,19 +61,19 @@ async def delete(call: Call) -> Response:
 
 async def delete_collection(call: Call) -> Response:
     """Delete what a list with the same query shows, a page at most."""
-    wanted = paging.terms(call)
+    query = terms(call)
     options = read_options(call)
     try:
-        page = await paging.page(call, wanted)
-    except paging.Stale as stale:
+        selected = await page(call, query)
+    except Stale as stale:
         return stale.answer()
-    for number, item in enumerate(page.items, start=1):
+    for number, item in enumerate(selected.items, start=1):
         info = replace(call.info, name=item.name, namespace=item.namespace)
         with suppress(NotFound):
             await remove(replace(call, info=info), options)
         if number % _AT_ONCE == 0:
             await call.pause()
-    return await forms.many(call, page.items, page.metadata)
+    return await forms.many(call, selected.items, selected.metadata)
 
 
 async def remove(call: Call, options: Options) -> tuple[Item, bool]:

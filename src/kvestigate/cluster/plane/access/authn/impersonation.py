@@ -38,7 +38,7 @@ _NODE_NAME = "authentication.kubernetes.io/node-name"
 _AUTHENTICATION = "authentication.k8s.io"
 
 
-def wanted(headers: Headers) -> User | None:
+def requested_user(headers: Headers) -> User | None:
     """Whom the headers name, exactly as they do; None when they name nobody."""
     if _PREFIX not in headers.names:
         return None  # nearly always, so it costs next to nothing

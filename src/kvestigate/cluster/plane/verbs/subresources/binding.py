@@ -5,14 +5,14 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from kvestigate.cluster.plane.kinds import types
+from kvestigate.cluster.plane.model import metadata, objects
 from kvestigate.cluster.plane.model.kind import Kind, Object
 from kvestigate.cluster.plane.request import body
 from kvestigate.cluster.plane.request.call import Call
 from kvestigate.cluster.plane.response import forms
+from kvestigate.cluster.plane.store.errors import Mismatch, Missing
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import writing
-from kvestigate.cluster.plane.verbs.subresources.amend import amend
-from kvestigate.cluster.plane.verbs.subresources.conditions import set_condition
 from kvestigate.cluster.plane.verbs.update import unmet
 from kvestigate.errors import ApiError, BadRequest, Conflict
 from kvestigate.http.message import Response
@@ -45,7 +45,21 @@ async def _bind(call: Call, binding: Object) -> Response:
     writing.check_namespace(call, binding)
     write = writing.part(call, BINDING, binding, dry_run=call.dry_run)
     await writing.pass_admission(call, write, lambda: _check(binding))
-    await amend(call, lambda pod, item: _assign(call, pod, item, binding))
+    for _ in range(writing.CONFLICT_RETRIES):
+        item = call.find(call.plane.tip)
+        pod = objects.read(item)
+        _assign(call, pod, item, binding)
+        if call.dry_run:
+            break
+        try:
+            await call.plane.write(objects.put(pod, call.kind, item.revision), call.user.name)
+        except Mismatch:
+            continue  # another writer was faster: decide again
+        except Missing:
+            raise call.not_found() from None
+        break
+    else:
+        raise call.modified()
     return forms.made(call, CREATED)
 
 
@@ -54,21 +68,22 @@ CREATED = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Succ
 
 def _check(binding: Object) -> None:
     target = binding.get("target") or {}
-    found = []
+    problems = []
     if target.get("kind") not in (None, "", "Node"):
-        found.append(causes.unsupported("target.kind", target["kind"], ["Node", "<empty>"]))
+        problems.append(causes.unsupported("target.kind", target["kind"], ["Node", "<empty>"]))
     if not target.get("name"):
-        found.append(causes.required("target.name"))
-    if found:
-        texts = [str(cause) for cause in found]
+        problems.append(causes.required("target.name"))
+    if problems:
+        texts = [str(cause) for cause in problems]
         raise ApiError(texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
 
 
 def _assign(call: Call, pod: Object, item: Item, binding: Object) -> None:
-    meta, told = pod["metadata"], binding["metadata"]
+    """Set the node of a pod in place; Conflict if the pod cannot be bound."""
+    meta, binding_meta = pod["metadata"], binding["metadata"]
     for field, wanted, actual in (
-        ("UID", told.get("uid"), item.uid),
-        ("ResourceVersion", told.get("resourceVersion"), str(item.revision)),
+        ("UID", binding_meta.get("uid"), item.uid),
+        ("ResourceVersion", binding_meta.get("resourceVersion"), str(item.revision)),
     ):
         if wanted and wanted != actual:
             raise unmet(call, field, wanted, actual)
@@ -82,9 +97,28 @@ def _assign(call: Call, pod: Object, item: Item, binding: Object) -> None:
         raise _refused(item.name, f"pod {item.name} has non-empty .spec.schedulingGates")
     spec["nodeName"] = binding["target"]["name"]
     for field in ("annotations", "labels"):
-        if told.get(field):
-            meta[field] = {**(meta.get(field) or {}), **told[field]}
+        if binding_meta.get(field):
+            meta[field] = {**(meta.get(field) or {}), **binding_meta[field]}
     set_condition(pod, "PodScheduled", "True", call.clock.now())
+
+
+def set_condition(obj: Object, type_: str, status: str, now: float, **rest: str) -> None:
+    """Add or replace a condition; its transition time changes only with its status."""
+    conditions: list[Object] = obj.setdefault("status", {}).setdefault("conditions", [])
+    condition = {
+        "type": type_,
+        "status": status,
+        "lastProbeTime": None,
+        "lastTransitionTime": metadata.timestamp(now),
+        **rest,
+    }
+    for position, present in enumerate(conditions):
+        if present["type"] == type_:
+            if present["status"] == status:
+                condition["lastTransitionTime"] = present.get("lastTransitionTime")
+            conditions[position] = condition
+            return
+    conditions.append(condition)
 
 
 def _refused(name: str, why: str) -> Conflict:

@@ -1,14 +1,13 @@
-"""What a PodDisruptionBudget allows, and what an eviction takes from it. Pure."""
+"""Whether a PodDisruptionBudget allows an eviction, and its status afterwards. Pure."""
 
 from __future__ import annotations
 
 from kvestigate.cluster.plane.model import metadata
 from kvestigate.cluster.plane.model.kind import Object
-from kvestigate.cluster.plane.verbs.subresources.conditions import is_true
 from kvestigate.errors import ApiError, Forbidden, TooManyRequests
 
 DISRUPTED_PODS_LIMIT = 2000
-"""Evictions that the disruption controller may be behind with before we stop adding more."""
+"""Evictions that the disruption controller has not observed yet; with more, evictions fail."""
 
 UNOBSERVED_RETRY_SECONDS = 10
 
@@ -16,8 +15,9 @@ _REFUSED = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
 def spares_unready(pdb: Object, pod: Object) -> bool:
-    """Whether a pod that is not ready may go without being counted."""
-    if is_true(pod, "Ready"):
+    """Whether the pod is not ready and the budget allows evicting such pods uncounted."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    if any(each["type"] == "Ready" and each["status"] == "True" for each in conditions):
         return False
     if (pdb.get("spec") or {}).get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
@@ -54,7 +54,7 @@ def refusal(pdb: Object) -> ApiError | None:
 
 
 def spend(pdb: Object, pod: str, now: float) -> None:
-    """Take one disruption for `pod`."""
+    """Count the disruption of `pod` in the status of its budget."""
     status = pdb["status"]
     status["disruptionsAllowed"] -= 1
     status["disruptedPods"] = {
@@ -62,10 +62,10 @@ def spend(pdb: Object, pod: str, now: float) -> None:
         pod: metadata.timestamp(now),
     }
     if status["disruptionsAllowed"] == 0:
-        _note_exhausted(pdb, now)
+        _set_disruptions_exhausted(pdb, now)
 
 
-def _note_exhausted(pdb: Object, now: float) -> None:
+def _set_disruptions_exhausted(pdb: Object, now: float) -> None:
     status = pdb["status"]
     condition = {
         "type": "DisruptionAllowed",
@@ -76,11 +76,11 @@ def _note_exhausted(pdb: Object, now: float) -> None:
         "message": "",
     }
     others = []
-    for known in status.get("conditions") or ():
-        if known["type"] != condition["type"]:
-            others.append(known)
-        elif known["status"] == condition["status"]:
-            condition["lastTransitionTime"] = known["lastTransitionTime"]
+    for present in status.get("conditions") or ():
+        if present["type"] != condition["type"]:
+            others.append(present)
+        elif present["status"] == condition["status"]:
+            condition["lastTransitionTime"] = present["lastTransitionTime"]
     status["conditions"] = [*others, condition]
 
 

@@ -23,8 +23,7 @@ from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.cluster.plane.verbs import writing
 from kvestigate.cluster.plane.verbs.delete import Options, Preconditions, check_options, mark
 from kvestigate.cluster.plane.verbs.subresources import budget
-from kvestigate.cluster.plane.verbs.subresources.binding import CREATED
-from kvestigate.cluster.plane.verbs.subresources.conditions import set_condition
+from kvestigate.cluster.plane.verbs.subresources.binding import CREATED, set_condition
 from kvestigate.errors import ApiError, BadRequest, Conflict, InputError
 from kvestigate.http.message import Response
 from kvestigate.kube.resources import Resource
@@ -73,10 +72,9 @@ def _decode(call: Call) -> Object:
 
 
 def _options(call: Call, eviction: Object) -> Options:
-    """The DeleteOptions to use; a dry run may be asked for in the query or in them."""
-    told = eviction.get("deleteOptions") or {}
+    """The DeleteOptions of the eviction; a dry run may also be requested in the query."""
     try:
-        options = msgspec.convert(told, Options)
+        options = msgspec.convert(eviction.get("deleteOptions") or {}, Options)
     except msgspec.ValidationError as error:
         raise BadRequest(f"invalid DeleteOptions: {error}") from None
     check_options(options)
@@ -86,7 +84,7 @@ def _options(call: Call, eviction: Object) -> Options:
 
 
 def _decide(call: Call, state: PlaneState, options: Options) -> list[Mutation]:
-    """What evicting the pod changes; raises when it must stay."""
+    """The mutations that evict the pod; raises if its disruption budget does not allow it."""
     item = call.find(state)
     pod = objects.read(item)
     spent = [] if _needs_no_budget(pod) else _spend(call, state, item, pod)
@@ -108,7 +106,7 @@ def _decide(call: Call, state: PlaneState, options: Options) -> list[Mutation]:
 
 
 def _needs_no_budget(pod: Object) -> bool:
-    """Pods that do not run, or run no longer, disrupt nothing by leaving."""
+    """Whether the pod is not running or is terminating: its eviction disrupts no workload."""
     phase = (pod.get("status") or {}).get("phase")
     terminating = pod["metadata"].get("deletionTimestamp")
     return phase in ("Succeeded", "Failed", "Pending") or bool(terminating)
@@ -123,7 +121,7 @@ def _spend(call: Call, state: PlaneState, item: Item, pod: Object) -> list[Mutat
         )
     if not budgets:
         return []
-    [(found, pdb)] = budgets
+    [(pdb_item, pdb)] = budgets
     if budget.spares_unready(pdb, pod):
         return []
     if refusal := budget.refusal(pdb):
@@ -131,36 +129,37 @@ def _spend(call: Call, state: PlaneState, item: Item, pod: Object) -> list[Mutat
     budget.spend(pdb, item.name, call.clock.now())
     kind = types.of(state).get("policy", "v1", "poddisruptionbudgets")
     assert kind is not None, "PodDisruptionBudgets are built in"
-    return [objects.put(pdb, kind, found.revision)]
+    return [objects.put(pdb, kind, pdb_item.revision)]
 
 
 def _budgets(state: PlaneState, pod: Item) -> Sequence[tuple[Item, Object]]:
-    found = []
+    """The PodDisruptionBudgets that select a pod."""
+    matching = []
     for item in state.collection(BUDGETS).items(pod.namespace):
         pdb = objects.read(item)
-        wanted = (pdb.get("spec") or {}).get("selector")
-        if wanted is None:
-            continue  # guards nothing; an empty one guards every pod
+        label_selector = (pdb.get("spec") or {}).get("selector")
+        if label_selector is None:
+            continue  # selects no pod; an empty selector selects every pod
         try:
-            selector = from_label_selector(wanted)
+            selector = from_label_selector(label_selector)
         except InputError:
             continue
         if selector.matches(pod.labels):
-            found.append((item, pdb))
-    return found
+            matching.append((item, pdb))
+    return matching
 
 
-def _check_preconditions(item: Item, wanted: Preconditions | None) -> None:
-    if wanted is None:
+def _check_preconditions(item: Item, preconditions: Preconditions | None) -> None:
+    if preconditions is None:
         return
-    for told, actual, what, happened in (
-        (wanted.uid, item.uid, "UID", "deleted and then recreated"),
-        (wanted.resourceVersion, str(item.revision), "ResourceVersion", "modified"),
+    for expected, actual, field, event in (
+        (preconditions.uid, item.uid, "UID", "deleted and then recreated"),
+        (preconditions.resourceVersion, str(item.revision), "ResourceVersion", "modified"),
     ):
-        if told and told != actual:
+        if expected and expected != actual:
             raise Conflict(
-                f'Operation cannot be fulfilled on Pod "{item.name}": the {what} in the '
-                f"precondition ({told}) does not match the {what} in record ({actual}). The "
-                f"object might have been {happened}",
+                f'Operation cannot be fulfilled on Pod "{item.name}": the {field} in the '
+                f"precondition ({expected}) does not match the {field} in record ({actual}). The "
+                f"object might have been {event}",
                 details={"name": item.name, "kind": "Pod"},
             )
