@@ -84,13 +84,13 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
         check_preconditions(call, options.preconditions, item)
         obj = objects.read(item)
         scene = call.scene(state)
-        write = writing.deletion(call, obj, scene, dry_run=bool(options.dryRun))
+        write = writing.deletion_write(call, obj, scene, dry_run=bool(options.dryRun))
         await writing.pass_admission(call, write)
         changed = mark(call, obj, options)
-        done = writing.gone(call, obj)
+        done = writing.is_removable(call, obj)
         if options.dryRun:
             body = objects.body(obj, call.kind)
-            return writing.dry_item(call, body, item.name, item.revision, item.uid), done
+            return writing.dry_run_item(call, body, item.name, item.revision, item.uid), done
         if not done and not changed:
             return item, False
         mutations: list[Mutation] = []

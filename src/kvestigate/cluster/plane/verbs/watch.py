@@ -1,4 +1,31 @@
-"""watch: the changes of a resource as they happen, each framed once for all who watch."""
+"""watch: the changes of a resource as they happen, as a stream of JSON lines.
+
+A watch is a subscription to the plane (`store.watch`) and a framer. The subscription delivers
+batches of changes in order, without gap or repeat. The framer turns each change into the event
+that this client has to see, in the form that it asked for (object, Table or metadata).
+
+**Cost.** Informers of a busy cluster are a hundred watches of the same collection. Almost all of
+them want every object as it is stored, so their events are the same bytes. An event is framed
+once and kept with its change, and the frames of the newest batch are joined once for each watched
+namespace (`_SharedFrames`): a hundred watches cost one framing. Watches with selectors,
+Tables or another API version get events of their own.
+
+**Selectors.** A change is MODIFIED in the store but ADDED for a watch when the object begins to
+match its selector, and DELETED when the object ceases to. Such a DELETED event has the object
+as the watch last saw it, at the revision at which it ceased to match.
+
+**Start.** Without a resourceVersion the client first gets an ADDED event for each object that
+exists, then the changes since. The subscription is opened before the first of them is sent, at
+the revision of the same state, so no change falls between the two. From a revision that the
+history no longer has, clients expect 200 and an ERROR event, not an error status.
+
+**End.** Bookmarks tell a quiet client how far it is, so that its next watch can start from there.
+One more is sent two seconds before the end. The deadline is counted in the time of the event
+loop, not of the plane: the virtual clock of a plane may stand still, and such watches never ended.
+
+**Fairness.** Ten thousand initial events, or a long history as rows of a Table, take longer
+than other planes should wait. They are made in portions, with a pause after each.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +47,13 @@ from kvestigate.cluster.plane.store.watch import Subscription
 from kvestigate.http.message import Response
 
 BOOKMARK_SECONDS = 60.0
-_FAREWELL_SECONDS = 2.0
-"""A last bookmark comes so long before the end, so that whoever watches on begins from there."""
+_LAST_BOOKMARK_SECONDS = 2.0
+"""How long before its end a watch gets its last bookmark."""
 DEFAULT_SECONDS = (1800, 3600)
-"""A watch that sets no limit ends somewhere in between, so that not all end together."""
+"""A watch without timeoutSeconds ends at a random time in between, so that not all end together."""
 
-_AT_ONCE, _MADE = 100, 8
-"""Objects that are shown without a pause: as they are stored, or made up for this watch."""
+_STORED_PORTION, _CONVERTED_PORTION = 100, 8
+"""Events that are made without a pause: of objects as they are stored, or converted ones."""
 
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
@@ -35,49 +62,44 @@ async def watch(call: Call) -> Response:
     options.check_watch(call.info)
     if call.form.form is Form.METADATA_LIST:
         raise forms.not_a_list(call)
-    chosen = selection(call.info, call.served)
+    selected = selection(call.info, call.served)
     version = call.info.params.get("resourceVersion", "")
     state = call.plane.state
     initial: Iterator[Item] = iter(())
-    anywhere = version in ("", "0")
-    since = state.revision if anywhere else versions.parse(version, versions.FIELD)
-    if call.info.flag("sendInitialEvents") or (anywhere and not _declines_initial(call)):
-        initial = state.collection(call.kind.key).items(chosen.namespace or None)
+    from_now = version in ("", "0")
+    since = state.revision if from_now else versions.parse(version, versions.FIELD)
+    declines_initial = "sendInitialEvents" in call.info.params
+    if call.info.flag("sendInitialEvents") or (from_now and not declines_initial):
+        initial = state.collection(call.kind.key).items(selected.namespace or None)
         since = state.revision
     body: AsyncIterator[bytes]
     try:
         subscription = call.plane.subscribe(call.kind.key, since)
     except Compacted as error:
-        # Clients expect this one as an event, though nothing was ever watched.
-        body = _only(_error(errors.Expired(error.message)))
+        body = _single_event(_error(errors.Expired(error.message)))
     else:
-        body = _stream(call, chosen, subscription, initial, since)
+        body = _stream(call, selected, subscription, initial, since)
     return Response(200, [("content-type", "application/json")], body, compress=False)
 
 
-async def _only(frame: bytes) -> AsyncIterator[bytes]:
+async def _single_event(frame: bytes) -> AsyncIterator[bytes]:
     yield frame
-
-
-def _declines_initial(call: Call) -> bool:
-    return "sendInitialEvents" in call.info.params
 
 
 async def _stream(
     call: Call,
-    chosen: Selection,
+    selected: Selection,
     subscription: Subscription,
     initial: Iterator[Item],
     since: int,
 ) -> AsyncIterator[bytes]:
-    framer = _Framer(call, chosen)
+    framer = _Framer(call, selected)
     bookmarks = call.info.flag("allowWatchBookmarks")
-    # Who watches waits in their own time, also where the plane's stands still.
     time = asyncio.get_running_loop().time
     deadline = time() + _duration(call)
     with subscription:
-        while some := list(islice(initial, framer.at_once)):
-            if frames := framer.added(some):
+        while items := list(islice(initial, framer.portion)):
+            if frames := framer.added(items):
                 yield frames
             await call.pause()
         if call.info.flag("sendInitialEvents") and bookmarks:
@@ -107,39 +129,39 @@ def _duration(call: Call) -> float:
 
 
 def _until_bookmark(left: float) -> float:
-    """Seconds to the next bookmark of a watch that has `left` to go, or to its end."""
-    last = left - _FAREWELL_SECONDS
+    """Seconds to the next bookmark, or to the end, of a watch that ends in `left` seconds."""
+    last = left - _LAST_BOOKMARK_SECONDS
     return min(last if last > 0 else left, BOOKMARK_SECONDS)
 
 
 class _Framer:
     """Makes the events of one watch."""
 
-    def __init__(self, call: Call, chosen: Selection) -> None:
+    def __init__(self, call: Call, selected: Selection) -> None:
         self._call = call
-        self._chosen = chosen
+        self._selected = selected
         as_stored = call.form.form is Form.OBJECT and call.served.shown_as_stored
-        self._shares = chosen.everything and as_stored
-        self.at_once = _AT_ONCE if as_stored else _MADE
-        """What is shown without a pause."""
+        self._shares_frames = selected.everything and as_stored
+        self.portion = _STORED_PORTION if as_stored else _CONVERTED_PORTION
+        """Events to make without a pause."""
         self._headers = True
         """Whether a Table still has to name its columns: only the first one does."""
 
     def portions(self, changes: Sequence[Change]) -> Iterable[Sequence[Change]]:
-        """Of a batch: few are the batch itself, which others have been shown already."""
-        size = self.at_once
+        """A batch in portions; a small one as it is, because shared frames are kept by batch."""
+        size = self.portion
         if len(changes) <= size:
             return (changes,)
         return (changes[start : start + size] for start in range(0, len(changes), size))
 
     def changes(self, changes: Iterable[Change]) -> bytes:
-        if self._shares:
-            return _batches.frames(changes, self._chosen.namespace)
-        return b"".join([frame for change in changes if (frame := self._selected(change))])
+        if self._shares_frames:
+            return _shared_frames.of(changes, self._selected.namespace)
+        return b"".join([self._event(change) for change in changes])
 
     def added(self, items: Iterable[Item]) -> bytes:
-        chosen = self._chosen
-        return b"".join([self._frame(b"ADDED", item) for item in items if chosen.has(item)])
+        selected = self._selected
+        return b"".join([self._frame(b"ADDED", item) for item in items if selected.has(item)])
 
     def bookmark(self, revision: int, annotations: dict[str, str]) -> bytes:
         call = self._call
@@ -157,20 +179,28 @@ class _Framer:
         obj = {"kind": kind, "apiVersion": version, "metadata": metadata}
         return _line(b"BOOKMARK", answer.encode(obj))
 
-    def _selected(self, change: Change) -> bytes:
-        """The event as one who sees only the selection sees it."""
-        item, previous, chosen = change.item, change.previous, self._chosen
-        now = change.type is not ChangeType.DELETED and chosen.has(item)
-        before = previous is not None and chosen.has(previous)
-        if now:
-            return self._frame(b"MODIFIED" if before else b"ADDED", item)
-        if not before or previous is None:
+    def _event(self, change: Change) -> bytes:
+        """The event for a watch that sees the selected objects only; empty if it sees none."""
+        item, previous, selected = change.item, change.previous, self._selected
+        is_selected = change.type is not ChangeType.DELETED and selected.has(item)
+        was_selected = previous is not None and selected.has(previous)
+        if is_selected:
+            return self._frame(b"MODIFIED" if was_selected else b"ADDED", item)
+        if not was_selected or previous is None:
             return b""
         if change.type is ChangeType.DELETED:
             return self._frame(b"DELETED", item)
-        # It left the selection: what the watcher knew of it, at the revision it left.
-        data = fill(hollow(previous.data), item.revision)
-        return self._frame(b"DELETED", _with_data(previous, data, item.revision))
+        # The object ceased to match: as it last matched, at the present revision.
+        last = Item(
+            previous.namespace,
+            previous.name,
+            previous.uid,
+            item.revision,
+            previous.created_revision,
+            fill(hollow(previous.data), item.revision),
+            previous.labels,
+        )
+        return self._frame(b"DELETED", last)
 
     def _frame(self, type_: bytes, item: Item) -> bytes:
         data = forms.single(self._call, item, headers=self._headers)
@@ -178,50 +208,49 @@ class _Framer:
         return _line(type_, data)
 
 
-_KEPT_BYTES = 1024 * 1024
-"""What is kept of a batch until the next one comes."""
+_MAX_SHARED_BYTES = 1024 * 1024
+"""Joined frames that are larger are not kept until the next batch."""
 
 
-class _Batches:
-    """The frames of the newest batch: all who watch the same get the same one after the other."""
+class _SharedFrames:
+    """The joined frames of the newest batch, for the watches that want all of its objects.
+
+    The watches of a collection are woken one after the other with the same batch object, so it
+    is enough to keep the frames of one batch, and its identity says whose frames they are.
+    """
 
     def __init__(self) -> None:
         self._changes: Iterable[Change] = ()
         self._frames: dict[str, bytes] = {}
-        """By the namespace that is watched; empty: all."""
+        """By watched namespace; empty: all namespaces."""
 
-    def frames(self, changes: Iterable[Change], namespace: str) -> bytes:
+    def of(self, changes: Iterable[Change], namespace: str) -> bytes:
         if changes is not self._changes:
             self._changes, self._frames = changes, {}
         frames = self._frames.get(namespace)
         if frames is None:
             frames = b"".join(
                 [
-                    _shared(change)
+                    _stored_frame(change)
                     for change in changes
                     if not namespace or change.item.namespace == namespace
                 ]
             )
-            if len(frames) <= _KEPT_BYTES:
+            if len(frames) <= _MAX_SHARED_BYTES:
                 self._frames[namespace] = frames
         return frames
 
 
-_batches = _Batches()
+_shared_frames = _SharedFrames()
 
 
-def _shared(change: Change) -> bytes:
+def _stored_frame(change: Change) -> bytes:
+    """The event of an object as it is stored; framed once and kept with the change."""
     frame = change.frame
     if not isinstance(frame, bytes):
         frame = _line(change.type.name.encode(), change.item.data)
         change.frame = frame
     return frame
-
-
-def _with_data(item: Item, data: bytes, revision: int) -> Item:
-    return Item(
-        item.namespace, item.name, item.uid, revision, item.created_revision, data, item.labels
-    )
 
 
 def _line(type_: bytes, data: bytes) -> bytes:

@@ -1,4 +1,33 @@
-"""What creating and updating have in common: judge an object, then commit it."""
+"""The pipeline of every write: default, admit, validate, then commit.
+
+create, update, patch, server-side apply and the subresources that change an object all end here:
+`prepare_new` and `commit_new` for new objects, `change` for stored ones. Kinds plug in with hooks
+(`kind.default`, `kind.on_create`, `validate`), admission with rules, policies and webhooks.
+
+The order of the steps is kube-apiserver's, because clients can observe it: webhooks see defaulted
+objects, a request with several faults gets the error of the first step that finds one, and
+warnings come before policies and quotas are asked. Creating and updating differ in more than the
+old object. The rules that are built into the server run before webhooks on a create and after
+them on an update, and a pod's generation counts what they filled in.
+
+**Races.** Other requests run at every `await`. So decisions are made against `plane.tip`, which
+has the writes that are on their way to disk, and are committed on the condition that the object
+still has the revision that was read. `change` repeats the whole decision when another writer was
+faster (kube-apiserver's GuaranteedUpdate), unless the client named the revision itself. What a
+write takes from a common stock (cluster IPs, node ports, quota) is not protected by the
+object's own revision. It is taken from a scene that is made after the last `await`, and checked
+again after validating webhooks (`kind.hold`), which may take seconds: two Services could get the
+same node port until that was done.
+
+**Fairness.** A large object may take milliseconds to read and to validate. Between steps `breathe`
+lets the requests of other planes run. A repeated `change` does not: with a busy object, a writer
+that lets others go first every time would lose every race.
+
+**Memory.** Many writes wait for the disk at a time. While they wait they keep the encoded bytes
+but not the objects, which are hundreds of dicts each. When 64 writers kept theirs, every request
+began in cold memory, and the garbage collector had all of them to look at. This is why preparing
+and committing are two functions, and why `create` drops its references in between.
+"""
 
 from __future__ import annotations
 
@@ -20,34 +49,29 @@ from kvestigate.errors import ApiError, BadRequest
 from kvestigate.kube import causes
 
 CONFLICT_RETRIES = 5
-"""How often a change that names no revision is tried anew on what another writer left."""
-
-
-# Many writes are on their way to disk at a time. Who waits for one holds on to its bytes, but
-# not to the objects they were made from: those are hundreds of dicts, and the next request
-# takes their place while they are still at hand.
+"""How often a change is tried, if the client did not name the revision to change."""
 
 
 class New(NamedTuple):
-    """A new object that may be stored."""
+    """A new object that passed admission and validation."""
 
     put: Put
-    along: list[Mutation]
-    """To be committed together with it."""
+    extra: list[Mutation]
+    """Mutations to commit together with it: a quota's new usage."""
 
 
-class _Changed(NamedTuple):
-    """A change that may be made."""
+class _Update(NamedTuple):
+    """An update that passed admission and validation."""
 
     mutations: list[Mutation]
     answer: Item | None
-    """What to answer with, if not with what is stored."""
+    """The object to answer with, if not the one that is stored."""
 
 
 async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
-    """Everything that happens to a new object before it is stored.
+    """Default, admit and validate a new object; ApiError if it is refused.
 
-    `tracked` says that its fields have their managers already.
+    `tracked`: the managed fields of the object are up to date, as after an apply.
     """
     kind = call.kind
     if obj["metadata"].get("resourceVersion", "") not in ("", "0"):
@@ -55,9 +79,9 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     check_namespace(call, obj)
     _merge_owners(call, obj)
     metadata.begin(obj, kind, call.namespace, call.clock.now(), call.random)
-    sent = None
+    submitted_status = None
     if kind.has_status and not kind.keeps_status_on_create:
-        sent = obj.get("status")
+        submitted_status = obj.get("status")
         kind.reset_status(obj)
     kind.default(obj)
     if not tracked:
@@ -66,50 +90,57 @@ async def prepare_new(call: Call, obj: Object, *, tracked: bool = False) -> New:
     write = _write(call, "CREATE", kind, obj, None, call.scene(call.plane.tip))
     admit(write)
     webhooks = asking(write, call.backends, call.random)
-    if webhooks is not None and await _let_change(webhooks, kind, obj, sent):
+    if webhooks is not None and await _mutate_new(webhooks, kind, obj, submitted_status):
         _merge_owners(call, obj)
     await call.breathe()
-    # What is handed out from here on (addresses, ports) nobody else may have had meanwhile.
+    # The newest state: addresses and ports that are free in it are allocated from here on.
     scene = write.scene = call.scene(call.plane.tip)
     # After admission: what the server derives (a pod's QoS class) depends on what rules added.
     kind.on_create(obj, scene)
     judge = call.served.judge
-    found = metadata.check(obj, kind) + judge.validate(obj, scene)
-    found += judge.validate_create(obj, scene)
+    problems = metadata.check(obj, kind) + judge.validate(obj, scene)
+    problems += judge.validate_create(obj, scene)
     if call.served is not judge:
-        found += call.served.validate_create(obj, scene)
-    if found:
+        problems += call.served.validate_create(obj, scene)
+    if problems:
         await call.breathe()
         raise causes.reject(
-            kind.resource.kind, kind.resource.group, obj["metadata"].get("name", ""), found
+            kind.resource.kind, kind.resource.group, obj["metadata"].get("name", ""), problems
         )
     call.warnings.extend(kind.warnings(obj))
     approve(write)
     if webhooks is not None:
         await webhooks.validate()
-        write.scene = call.scene(call.plane.tip)  # they may have taken their time
+        write.scene = call.scene(call.plane.tip)
         kind.hold(obj, None, write.scene)
     charge(write)
     return New(objects.put(obj, kind, expect=0), write.extra)
 
 
-async def _let_change(webhooks: Asking, kind: Kind, obj: Object, sent: Object | None) -> bool:
-    """Whether others changed a new object. They see the status that it came with, but no status
-    of theirs counts."""
+async def _mutate_new(
+    webhooks: Asking, kind: Kind, obj: Object, submitted_status: Object | None
+) -> bool:
+    """Let mutating policies and webhooks change a new object; whether they did.
+
+    They see the submitted status, but their changes to it are dropped.
+    """
     if not kind.has_status or kind.keeps_status_on_create:
         return await webhooks.mutate(admit)
-    begun = {"status": obj["status"]} if "status" in obj else {}
-    if sent:
-        obj["status"] = sent
+    initial = {"status": obj["status"]} if "status" in obj else {}
+    if submitted_status:
+        obj["status"] = submitted_status
     changed = await webhooks.mutate(admit)
-    _keep(obj, begun, "status")
+    _restore(obj, initial, "status")
     return changed
 
 
 async def pass_admission(
     call: Call, write: Write, check: Callable[[], None] = lambda: None
 ) -> None:
-    """All that may refuse what stores no object of its own; `check` validates in between."""
+    """Admission of a write that stores no object of its own, or removes one.
+
+    `check` validates between the rules that may change the object and those that may not.
+    """
     webhooks = asking(write, call.backends, call.random)
     admit(write)
     if webhooks is not None:
@@ -120,14 +151,14 @@ async def pass_admission(
         await webhooks.validate()
 
 
-def part(call: Call, kind: Kind, obj: Object, *, dry_run: bool) -> Write:
-    """The making of something that is no object of its own: a binding, an eviction."""
+def subresource_write(call: Call, kind: Kind, obj: Object, *, dry_run: bool) -> Write:
+    """The creation of a subresource that is not stored itself: a Binding, an Eviction."""
     write = _write(call, "CREATE", kind, obj, None, call.scene(call.plane.tip))
     write.served, write.dry_run = kind, dry_run
     return write
 
 
-def deletion(call: Call, obj: Object, scene: Scene, *, dry_run: bool) -> Write:
+def deletion_write(call: Call, obj: Object, scene: Scene, *, dry_run: bool) -> Write:
     write = _write(call, "DELETE", call.kind, obj, obj, scene)
     write.dry_run = dry_run
     return write
@@ -152,9 +183,9 @@ def _write(
 
 
 async def _prepare_update(
-    call: Call, new: Object, old: Object, *, tracked: bool, face: Face | None, patient: bool
+    call: Call, new: Object, old: Object, *, tracked: bool, face: Face | None, may_yield: bool
 ) -> Write:
-    """Everything that happens to a changed object before it is stored."""
+    """Default, admit and validate a changed object; ApiError if it is refused."""
     kind = call.kind
     check_namespace(call, new)
     _merge_owners(call, new)
@@ -163,13 +194,13 @@ async def _prepare_update(
     kind.default_changed(new, old)
     if not tracked:
         managed.track(call, new, old)
-    if patient:
+    if may_yield:
         await call.breathe()
     scene = call.scene(call.plane.tip)
     write = _write(call, "UPDATE", kind, new, old, scene)
     write.face = face
     webhooks = asking(write, call.backends, call.random)
-    # In-tree rules are put to an update below, after what may still change it.
+    # On an update, the rules that are built in see the object after webhooks changed it.
     if webhooks is not None and await webhooks.mutate(lambda write: None):
         _merge_owners(call, new)
         _carry_over(new, old, kind, status=status)
@@ -177,13 +208,14 @@ async def _prepare_update(
     admit(write)
     if kind.counts_generations and not status:
         metadata.advance_generation(new, old, kind)
-    found = metadata.check_changed(new, old, kind)
+    problems = metadata.check_changed(new, old, kind)
     if status:
-        found += call.served.judge.validate_status(new, old, scene)
+        problems += call.served.judge.validate_status(new, old, scene)
     else:
-        found += call.served.judge.validate_changed(new, old, scene)
-    if found:
-        raise causes.reject(kind.resource.kind, kind.resource.group, new["metadata"]["name"], found)
+        problems += call.served.judge.validate_changed(new, old, scene)
+    if problems:
+        resource = kind.resource
+        raise causes.reject(resource.kind, resource.group, new["metadata"]["name"], problems)
     if not status:
         call.warnings.extend(kind.update_warnings(new, old))
     approve(write)
@@ -196,12 +228,12 @@ async def _prepare_update(
 
 
 def _carry_over(new: Object, old: Object, kind: Kind, *, status: bool) -> None:
-    """Whatever of the old object this write cannot change."""
+    """Restore the fields of the old object that this write may not change."""
     metadata.carry_over(new, old)
     if status:
-        _only_status(new, old, kind)
+        _restrict_to_status(new, old, kind)
     elif kind.has_status:
-        _keep(new, old, "status")
+        _restore(new, old, "status")
 
 
 def _merge_owners(call: Call, obj: Object) -> None:
@@ -211,10 +243,10 @@ def _merge_owners(call: Call, obj: Object) -> None:
 
 def check_namespace(call: Call, obj: Object) -> None:
     meta = obj["metadata"]
-    told = meta.get("namespace") or ""
+    namespace = meta.get("namespace") or ""
     if not call.kind.resource.namespaced:
         meta.pop("namespace", None)
-    elif told and told != call.namespace:
+    elif namespace and namespace != call.namespace:
         raise BadRequest(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
@@ -225,9 +257,9 @@ async def commit_new(call: Call, new: New) -> Item:
     if call.dry_run:
         if call.plane.tip.get(put.resource, put.namespace, put.name):
             raise call.already_exists(put.name)
-        return dry_item(call, put.body, put.name)
+        return dry_run_item(call, put.body, put.name)
     try:
-        changes = await call.plane.commit([put, *new.along], call.user.name)
+        changes = await call.plane.commit([put, *new.extra], call.user.name)
     except Exists:
         raise call.already_exists(put.name) from None
     return changes[0].item
@@ -241,73 +273,74 @@ async def change(
     tracked: bool = False,
     face: Face | None = None,
 ) -> Item:
-    """Read, alter, judge, write; again if another writer was faster and no revision was named.
+    """Update the object that the path names; again if another writer was faster.
 
     `alter` gets a fresh dict of the stored object and returns the new one (None: no change).
-    `pinned` says that it insists on the revision it was given, `tracked` that it has seen to
-    the managers of the fields, and `face` what the client sees of the object, if not itself.
+    `pinned`: the client named the revision to change, so a conflict is its to resolve.
+    `tracked`: `alter` has updated the managed fields.
+    `face`: what the client sees in place of the object, as a Scale for a Deployment.
     """
     for attempt in range(CONFLICT_RETRIES):
-        # Who lets others go first every time might never be fast enough.
-        changed = await _changed(call, alter, tracked=tracked, face=face, patient=attempt == 0)
-        if isinstance(changed, Item):
-            return changed
+        update = await _prepare(call, alter, tracked=tracked, face=face, may_yield=attempt == 0)
+        if isinstance(update, Item):
+            return update
         try:
-            changes = await commit(call, changed.mutations)
+            changes = await commit(call, update.mutations)
         except Mismatch:
             if pinned or attempt == CONFLICT_RETRIES - 1:
                 raise call.modified() from None
         except Missing:
             raise call.not_found() from None
         else:
-            return changed.answer or changes[0].item
+            return update.answer or changes[0].item
     raise AssertionError("unreachable")
 
 
-async def _changed(
+async def _prepare(
     call: Call,
     alter: Callable[[Object, Item], Object | None],
     *,
     tracked: bool,
     face: Face | None,
-    patient: bool,
-) -> _Changed | Item:
-    """The change to make, or the object to answer with if there is nothing to change."""
+    may_yield: bool,
+) -> _Update | Item:
+    """The update to commit, or the object to answer with if there is nothing to commit."""
     item = call.find(call.plane.tip)
     old = call.kind.from_stored(objects.read(item))
-    current = _current(call, item, old)
-    if patient:
+    current = _alterable(call, item, old)
+    if may_yield:
         await call.breathe()
     new = alter(current, item)
     if new is None:
         return item
-    if patient:
+    if may_yield:
         await call.breathe()
-    write = await _prepare_update(call, new, old, tracked=tracked, face=face, patient=patient)
+    write = await _prepare_update(call, new, old, tracked=tracked, face=face, may_yield=may_yield)
     if not objects.differ(new, old):
         managed.settle(new, old)
         if objects.same(new, old, item):
             return item
     if call.dry_run:
-        return dry_item(call, objects.body(new, call.kind), item.name, item.revision)
-    if not new["metadata"].get("deletionTimestamp") or not gone(call, new):
-        return _Changed([objects.put(new, call.kind, expect=item.revision), *write.extra], None)
-    # Watchers see it as it last was; only the one who let go sees it without the finalizer.
+        return dry_run_item(call, objects.body(new, call.kind), item.name, item.revision)
+    if not new["metadata"].get("deletionTimestamp") or not is_removable(call, new):
+        return _Update([objects.put(new, call.kind, expect=item.revision), *write.extra], None)
+    # The last finalizer is gone. Watchers see the object as it was stored; only the client that
+    # removed the finalizer gets it without.
     removal = Remove(call.kind.key, item.namespace, item.name, item.revision)
-    along = call.kind.takes_along(new, write.scene)
-    last = dry_item(call, objects.body(new, call.kind), item.name, item.revision)
-    return _Changed([removal, *write.extra, *along], last)
+    removed_with_it = call.kind.takes_along(new, write.scene)
+    last = dry_run_item(call, objects.body(new, call.kind), item.name, item.revision)
+    return _Update([removal, *write.extra, *removed_with_it], last)
 
 
-def _current(call: Call, item: Item, old: Object) -> Object:
-    """What was read as `old`, to be altered."""
+def _alterable(call: Call, item: Item, old: Object) -> Object:
+    """A copy of `old` that may be altered; a shallow one if the hooks of the kind permit that."""
     if call.kind.shares_on_update and call.served is call.kind:
         return {name: value.copy() if type(value) is dict else value for name, value in old.items()}
     return call.kind.from_stored(objects.read(item))
 
 
 async def commit(call: Call, mutations: list[Mutation]) -> list[Change]:
-    """Commit what may remove a definition, and with it the resource that others watch."""
+    """Commit mutations; the removal of a CustomResourceDefinition ends the watches of its kind."""
     changes = await call.plane.commit(mutations, call.user.name)
     for change in changes:
         if change.resource == DEFINITIONS and change.type is ChangeType.DELETED:
@@ -316,28 +349,29 @@ async def commit(call: Call, mutations: list[Mutation]) -> list[Change]:
     return changes
 
 
-def gone(call: Call, obj: Object) -> bool:
-    """Whether an object on its way out has nothing left that holds it."""
+def is_removable(call: Call, obj: Object) -> bool:
+    """Whether an object that is being deleted has neither finalizers nor a grace period left."""
     return not call.kind.held(obj) and not obj["metadata"].get("deletionGracePeriodSeconds")
 
 
-def dry_item(call: Call, body: bytes, name: str, revision: int = 0, uid: str = "") -> Item:
-    """What would have been stored, without a revision of its own: that of the old one, or none."""
+def dry_run_item(call: Call, body: bytes, name: str, revision: int = 0, uid: str = "") -> Item:
+    """The object that a dry run answers with; its revision is the old object's, or none."""
     data = fill(body, revision) if revision else unfilled(body)
     return Item(call.namespace, name, uid, revision, 0, data)
 
 
-def _only_status(new: Object, old: Object, kind: Kind) -> None:
+def _restrict_to_status(new: Object, old: Object, kind: Kind) -> None:
+    """Make `new` the old object with the status (and, for some kinds, the metadata) of `new`."""
     status = new.get("status")
     meta = new["metadata"]
     if kind.status_carries_metadata:
         for field in kind.status_keeps:
-            _keep(meta, old["metadata"], field)
+            _restore(meta, old["metadata"], field)
     else:
-        managed = meta.get("managedFields")
+        managed_fields = meta.get("managedFields")
         meta = dict(old["metadata"])
-        if managed is not None:
-            meta["managedFields"] = managed
+        if managed_fields is not None:
+            meta["managedFields"] = managed_fields
     new.clear()
     new.update({**old, "metadata": meta})
     if status is None:
@@ -346,7 +380,7 @@ def _only_status(new: Object, old: Object, kind: Kind) -> None:
         new["status"] = status
 
 
-def _keep(new: Object, old: Object, field: str) -> None:
+def _restore(new: Object, old: Object, field: str) -> None:
     if field in old:
         new[field] = old[field]
     else:

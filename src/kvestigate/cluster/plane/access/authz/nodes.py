@@ -1,6 +1,7 @@
-"""What kubelets may do: each only what the pods on its own node need. Pure over the state.
+"""The node authorizer: kubelets may read what the pods on their own node need. Pure.
 
-What a kubelet may write of its own is decided where the object is known, in admission.
+The authorizer sees no request bodies. What a kubelet may write to its own objects is decided in
+admission (NodeRestriction), where the object is known.
 """
 
 from __future__ import annotations
@@ -20,34 +21,34 @@ from kvestigate.errors import InputError
 from kvestigate.kube.field_selectors import parse_fields
 
 KUBELET, _GROUP = "system:node:", "system:nodes"
-"""How the names of kubelets begin, and the group that they are in."""
+"""The prefix of the user names of kubelets, and their group."""
 LEASES = "kube-node-lease"
 _OWN_VERBS = ("get", "create", "update", "patch", "delete")
 
 
-class Opinion(NamedTuple):
+class Decision(NamedTuple):
     allowed: bool
-    why: str = ""
-    """Why not, if there is more to say than that."""
+    reason: str = ""
+    """Why the request is denied; empty if the node authorizer has no reason of its own."""
 
 
-_YES, _NO = Opinion(True), Opinion(False)
+_YES, _NO = Decision(True), Decision(False)
 
 
 def node_of(user: User) -> str | None:
-    """The name of the node whose kubelet this is; None for everybody else."""
+    """The node of the kubelet that a user is; None for all other users."""
     if user.name.startswith(KUBELET) and _GROUP in user.groups:
         return user.name.removeprefix(KUBELET)
     return None
 
 
-def opinion(state: PlaneState, user: User, info: RequestInfo) -> Opinion:
-    """Whether this is a kubelet that may do so."""
+def authorize(state: PlaneState, user: User, info: RequestInfo) -> Decision:
+    """Whether the user is a kubelet that may make the request."""
     node = node_of(user)
     if node is None:
         return _NO
     if not node:
-        return Opinion(False, f'unknown node for user "{user.name}"')
+        return Decision(False, f'unknown node for user "{user.name}"')
     decide = _DECIDED_BY_NODE.get((info.group, info.resource)) if info.resource else None
     if decide is not None:
         return decide(state, node, info)
@@ -62,69 +63,69 @@ def _for_all_nodes() -> tuple[Rule, ...]:
     raise AssertionError("a default role")
 
 
-def _read(state: PlaneState, node: str, info: RequestInfo) -> Opinion:
-    """Secrets and config maps: one at a time."""
+def _read(state: PlaneState, node: str, info: RequestInfo) -> Decision:
+    """Secrets and config maps: one object at a time."""
     if info.verb not in ("get", "list", "watch"):
-        return Opinion(False, "can only read resources of this type")
+        return Decision(False, "can only read resources of this type")
     if info.subresource:
-        return Opinion(False, "cannot read subresource")
+        return Decision(False, "cannot read subresource")
     if not info.namespace:
-        return Opinion(False, "can only read namespaced object of this type")
+        return Decision(False, "can only read namespaced object of this type")
     return _related(state, node, info)
 
 
-def _get(state: PlaneState, node: str, info: RequestInfo) -> Opinion:
+def _get(state: PlaneState, node: str, info: RequestInfo) -> Decision:
     if info.verb != "get":
-        return Opinion(False, "can only get individual resources of this type")
+        return Decision(False, "can only get individual resources of this type")
     if info.subresource:
-        return Opinion(False, "cannot get subresource")
+        return Decision(False, "cannot get subresource")
     return _related(state, node, info)
 
 
-def _claim(state: PlaneState, node: str, info: RequestInfo) -> Opinion:
+def _claim(state: PlaneState, node: str, info: RequestInfo) -> Decision:
     if info.subresource != "status":
         return _get(state, node, info)
     if info.verb not in ("update", "patch"):
-        return Opinion(False, "can only get/update/patch this type")
+        return Decision(False, "can only get/update/patch this type")
     return _related(state, node, info)
 
 
-def _account(state: PlaneState, node: str, info: RequestInfo) -> Opinion:
+def _account(state: PlaneState, node: str, info: RequestInfo) -> Decision:
     if info.verb == "get" and not info.subresource:
         return _read(state, node, info)
     if info.verb != "create" or not info.name:
-        return Opinion(False, "can only create tokens for individual service accounts")
+        return Decision(False, "can only create tokens for individual service accounts")
     if info.subresource != "token":
-        return Opinion(False, "can only create token subresource of serviceaccount")
+        return Decision(False, "can only create token subresource of serviceaccount")
     return _related(state, node, info)
 
 
-def _lease(state: PlaneState, node: str, info: RequestInfo) -> Opinion:
+def _lease(state: PlaneState, node: str, info: RequestInfo) -> Decision:
     if info.verb not in _OWN_VERBS:
-        return Opinion(False, "can only get, create, update, patch, or delete a node lease")
+        return Decision(False, "can only get, create, update, patch, or delete a node lease")
     if info.namespace != LEASES:
-        return Opinion(False, f'can only access leases in the "{LEASES}" system namespace')
-    return _of_its_name(node, info, "node lease")
+        return Decision(False, f'can only access leases in the "{LEASES}" system namespace')
+    return _named_like_node(node, info, "node lease")
 
 
-def _csi_node(state: PlaneState, node: str, info: RequestInfo) -> Opinion:
+def _csi_node(state: PlaneState, node: str, info: RequestInfo) -> Decision:
     if info.subresource:
-        return Opinion(False, "cannot authorize CSINode subresources")
+        return Decision(False, "cannot authorize CSINode subresources")
     if info.verb not in _OWN_VERBS:
-        return Opinion(False, "can only get, create, update, patch, or delete a CSINode")
-    return _of_its_name(node, info, "CSINode")
+        return Decision(False, "can only get, create, update, patch, or delete a CSINode")
+    return _named_like_node(node, info, "CSINode")
 
 
-def _of_its_name(node: str, info: RequestInfo, what: str) -> Opinion:
-    """What is created has no name yet; admission looks at it."""
+def _named_like_node(node: str, info: RequestInfo, what: str) -> Decision:
+    """Objects named like the node; the name of a new object is checked in admission."""
     if info.verb == "create" or info.name == node:
         return _YES
-    return Opinion(False, f"can only access {what} with the same name as the requesting node")
+    return Decision(False, f"can only access {what} with the same name as the requesting node")
 
 
-def _slice(state: PlaneState, node: str, info: RequestInfo) -> Opinion:
+def _slice(state: PlaneState, node: str, info: RequestInfo) -> Decision:
     if info.subresource:
-        return Opinion(False, "cannot authorize ResourceSlice subresources")
+        return Decision(False, "cannot authorize ResourceSlice subresources")
     if info.verb == "create":
         return _YES
     if info.verb in ("get", "update", "patch", "delete"):
@@ -133,12 +134,12 @@ def _slice(state: PlaneState, node: str, info: RequestInfo) -> Opinion:
         if _selects(info, "spec.nodeName", node):
             return _YES
         why = "can only list/watch/deletecollection resourceslices with nodeName field selector"
-        return Opinion(False, why)
+        return Decision(False, why)
     verbs = "get, watch, list, create, update, patch, delete, deletecollection"
-    return Opinion(False, f"only the following verbs are allowed for a ResourceSlice: {verbs}")
+    return Decision(False, f"only the following verbs are allowed for a ResourceSlice: {verbs}")
 
 
-def _node(state: PlaneState, node: str, info: RequestInfo) -> Opinion:
+def _node(state: PlaneState, node: str, info: RequestInfo) -> Decision:
     if info.verb in ("update", "patch") and info.subresource in ("", "status"):
         return _YES
     if info.subresource:
@@ -150,22 +151,22 @@ def _node(state: PlaneState, node: str, info: RequestInfo) -> Opinion:
     if info.name == node:
         return _YES
     what = f"'{info.name}'" if info.name else "all nodes"
-    return Opinion(False, f"node '{node}' cannot read {what}, only its own Node object")
+    return Decision(False, f"node '{node}' cannot read {what}, only its own Node object")
 
 
-def _pod(state: PlaneState, node: str, info: RequestInfo) -> Opinion:
-    does = (info.subresource, info.verb)
-    if does in _POD_WRITES:
+def _pod(state: PlaneState, node: str, info: RequestInfo) -> Decision:
+    request = (info.subresource, info.verb)
+    if request in _POD_WRITES:
         return _YES
-    if does == ("", "get"):
+    if request == ("", "get"):
         return _related(state, node, info)
-    if does not in (("", "list"), ("", "watch")):
+    if request not in (("", "list"), ("", "watch")):
         return _NO
     if _selects(info, "spec.nodeName", node):
         return _YES
     if info.name:
         return _related(state, node, info)
-    return Opinion(False, "can only list/watch pods with spec.nodeName field selector")
+    return Decision(False, "can only list/watch pods with spec.nodeName field selector")
 
 
 _POD_WRITES = (
@@ -177,12 +178,12 @@ _POD_WRITES = (
 )
 
 
-def _related(state: PlaneState, node: str, info: RequestInfo) -> Opinion:
+def _related(state: PlaneState, node: str, info: RequestInfo) -> Decision:
     if not info.name:
-        return Opinion(False, "No Object name found")
+        return Decision(False, "No Object name found")
     if reaches(state, node, info.resource, info.namespace, info.name):
         return _YES
-    return Opinion(False, f"no relationship found between node '{node}' and this object")
+    return Decision(False, f"no relationship found between node '{node}' and this object")
 
 
 def _selects(info: RequestInfo, path: str, value: str) -> bool:

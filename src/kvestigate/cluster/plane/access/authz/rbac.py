@@ -1,13 +1,31 @@
-"""RBAC, evaluated over a plane's state; where it says no, kubelets may still have their rights.
+"""RBAC: who may do what, from the roles and bindings in a plane's state.
 
-What the four kinds of objects add up to is worked out once for each distinct set of them:
-states share their collections, so thousands of planes with the roles of the template share
-one index, and a write elsewhere in the plane costs nothing here.
+A request is allowed if any of these says yes, in this order: the user is in `system:masters`;
+a rule that a binding gives to the user or one of its groups allows it; the user is a kubelet
+and its node needs the object (`nodes`). There are no rules that deny.
+
+kube-apiserver keeps informers on the four kinds of objects and walks all bindings for every
+request. A server of planes cannot: thousands of planes, each with the 49 roles and bindings that
+every cluster starts with, would cost both memory and time. So the four collections are compiled
+into an `Index` from subject to rules. Two facts make that cheap and always correct:
+
+- A plane's state is immutable, and so is every collection in it. An index depends on nothing
+  but its four collections, so it can be found by their identity and is never out of date.
+- States share the collections that a write did not touch. All planes that have the roles they
+  started with share one index, and a write to a pod does not cost a new one.
+
+An index also remembers its decisions (`_decisions`), for the same reason: they depend on the
+index, the user's name and groups, and the attributes of the request that rules look at. What
+kubelets may read depends on pods, so `nodes` is asked after the index and never remembered here.
+
+Role references are resolved while the index is built: a binding to a role that does not exist
+gives nothing, and creating the role makes another collection, hence another index. Aggregated
+cluster roles are resolved in the same way, so they need no controller to be correct.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
@@ -18,17 +36,19 @@ from kvestigate.cluster.plane.access.authz.rules import Rule, Subject
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.model.user import MASTERS, User
 from kvestigate.cluster.plane.store.model import Item
-from kvestigate.cluster.plane.store.state import EMPTY, EMPTY_COLLECTION, Collection, PlaneState
+from kvestigate.cluster.plane.store.state import EMPTY_COLLECTION, Collection, PlaneState
 from kvestigate.errors import Forbidden
 from kvestigate.kube import selectors
 
 GROUP = "rbac.authorization.k8s.io"
 _ROLES, _CLUSTER_ROLES = (GROUP, "roles"), (GROUP, "clusterroles")
 _BINDINGS, _CLUSTER_BINDINGS = (GROUP, "rolebindings"), (GROUP, "clusterrolebindings")
-_INDEXES = 256
-_DECISIONS = 4096
+_MAX_INDEXES = 256
+_MAX_DECISIONS = 4096
+"""Decisions that an index remembers before it forgets all of them."""
 
 Identity: TypeAlias = tuple[str, str]
+"""(`user` or `group`, its name)"""
 
 
 class _RoleRef(msgspec.Struct):
@@ -55,7 +75,7 @@ _role = msgspec.json.Decoder(_Role)
 
 
 class Grant(NamedTuple):
-    """A rule that somebody has, and where they have it from."""
+    """A rule that a subject has, and the binding that gives it."""
 
     rule: Rule
     source: str
@@ -63,7 +83,7 @@ class Grant(NamedTuple):
 
 
 class Index:
-    """The rules of every subject, by where they apply."""
+    """The rules of every subject, cluster-wide and by namespace."""
 
     def __init__(
         self,
@@ -74,13 +94,13 @@ class Index:
     ) -> None:
         self._roles = roles
         self._cluster_roles = cluster_roles
-        self._everywhere: dict[Identity, list[Grant]] = {}
-        self._within: dict[str, dict[Identity, list[Grant]]] = {}
+        self._cluster_wide: dict[Identity, list[Grant]] = {}
+        self._by_namespace: dict[str, dict[Identity, list[Grant]]] = {}
         self._decisions: dict[tuple[object, ...], bool] = {}
         for item in cluster_bindings.items():
-            self._bind(item, self._everywhere)
+            self._bind(item, self._cluster_wide)
         for item in bindings.items():
-            self._bind(item, self._within.setdefault(item.namespace, {}))
+            self._bind(item, self._by_namespace.setdefault(item.namespace, {}))
 
     def allows(self, user: User, info: RequestInfo) -> bool:
         key = (
@@ -93,30 +113,30 @@ class Index:
             info.namespace,
             info.name,
         )
-        known = self._decisions.get(key)
-        if known is None:
-            if len(self._decisions) >= _DECISIONS:
+        decision = self._decisions.get(key)
+        if decision is None:
+            if len(self._decisions) >= _MAX_DECISIONS:
                 self._decisions.clear()
-            known = any(rule.allows(info) for rule in self.rules(user, info.namespace))
-            self._decisions[key] = known
-        return known
+            decision = any(rule.allows(info) for rule in self.rules(user, info.namespace))
+            self._decisions[key] = decision
+        return decision
 
     def reason(self, user: User, info: RequestInfo) -> str:
-        """Why something is allowed; empty if it is not."""
+        """The binding that allows a request, in kube-apiserver's words; empty if none does."""
         for rule, source in self._grants(user, info.namespace):
             if rule.allows(info):
                 return f"RBAC: allowed by {source}"
         return ""
 
     def rules(self, user: User, namespace: str) -> Iterator[Rule]:
-        """Every rule that a user has in a namespace (empty: cluster-wide ones only)."""
+        """The user's rules in a namespace; without a namespace, the cluster-wide ones."""
         return (grant.rule for grant in self._grants(user, namespace))
 
     def _grants(self, user: User, namespace: str) -> Iterator[Grant]:
-        within = self._within.get(namespace, {}) if namespace else {}
-        for identity in _identities(user):
-            yield from self._everywhere.get(identity, ())
-            yield from within.get(identity, ())
+        in_namespace = self._by_namespace.get(namespace, {}) if namespace else {}
+        for identity in (("user", user.name), *(("group", group) for group in user.groups)):
+            yield from self._cluster_wide.get(identity, ())
+            yield from in_namespace.get(identity, ())
 
     def role(self, kind: str, namespace: str, name: str) -> tuple[Rule, ...]:
         """The rules of a Role or ClusterRole, aggregated ones included."""
@@ -129,19 +149,22 @@ class Index:
         return tuple(self._rules_of(_role.decode(item.data), set()))
 
     def _rules_of(self, role: _Role, seen: set[str]) -> Iterator[Rule]:
-        """Those of an aggregating role are what the chosen ones add up to, whatever it says."""
+        """The rules of a role; an aggregated role has those of the selected roles, not its own."""
         if role.aggregation_rule is None:
             yield from role.rules or ()
             return
-        wanted = role.aggregation_rule.cluster_role_selectors or ()
-        chosen = [selectors.from_label_selector(each) for each in wanted]
+        label_selectors = [
+            selectors.from_label_selector(each)
+            for each in role.aggregation_rule.cluster_role_selectors or ()
+        ]
         for item in self._cluster_roles.items():
-            if item.name in seen or not any(each.matches(item.labels) for each in chosen):
+            selected = any(selector.matches(item.labels) for selector in label_selectors)
+            if item.name in seen or not selected:
                 continue
-            seen.add(item.name)  # roles may choose each other
+            seen.add(item.name)  # roles may select each other
             yield from self._rules_of(_role.decode(item.data), seen)
 
-    def _bind(self, item: Item, into: dict[Identity, list[Grant]]) -> None:
+    def _bind(self, item: Item, grants: dict[Identity, list[Grant]]) -> None:
         binding = _binding.decode(item.data)
         ref = binding.role_ref
         rules = self.role(ref.kind, item.namespace, ref.name)
@@ -149,20 +172,15 @@ class Index:
         name = f"{item.name}/{item.namespace}" if item.namespace else item.name
         source = f'{kind} "{name}" of {ref.kind} "{ref.name}" to'
         for subject in binding.subjects or ():
-            granted = into.setdefault(subject.identity, [])
+            granted = grants.setdefault(subject.identity, [])
             granted.extend(Grant(rule, f"{source} {subject}") for rule in rules)
 
 
-def _identities(user: User) -> Iterable[Identity]:
-    yield "user", user.name
-    for group in user.groups:
-        yield "group", group
-
-
-_index = lru_cache(maxsize=_INDEXES)(Index)
+_index = lru_cache(maxsize=_MAX_INDEXES)(Index)
 
 
 def index(state: PlaneState) -> Index:
+    """The index of a state's roles and bindings."""
     get = state.collections.get
     return _index(
         get(_ROLES, EMPTY_COLLECTION),
@@ -175,40 +193,32 @@ def index(state: PlaneState) -> Index:
 class Rbac:
     """The authorizer of planes with more than one user."""
 
-    def __init__(self) -> None:
-        self._state = EMPTY
-        self._index = index(EMPTY)
-        """Of that state: reads mostly find the state that the one before them found."""
-
     def authorize(self, state: PlaneState, user: User, info: RequestInfo) -> None:
-        if MASTERS in user.groups:
+        if MASTERS in user.groups or index(state).allows(user, info):
             return
-        if state is not self._state:
-            self._state, self._index = state, index(state)
-        if not self._index.allows(user, info):
-            kubelet = nodes.opinion(state, user, info)
-            if not kubelet.allowed:
-                raise denial(user, info, kubelet.why)
+        decision = nodes.authorize(state, user, info)
+        if not decision.allowed:
+            raise denial(user, info, decision.reason)
 
 
 def allowed(state: PlaneState, user: User, info: RequestInfo) -> bool:
     return (
         MASTERS in user.groups
         or index(state).allows(user, info)
-        or nodes.opinion(state, user, info).allowed
+        or nodes.authorize(state, user, info).allowed
     )
 
 
 def reason(state: PlaneState, user: User, info: RequestInfo) -> str:
-    """Which binding allows it, or why a kubelet may not; mostly there is nothing to say."""
+    """The binding that allows a request, or why the kubelet of a node may not make it."""
     if MASTERS in user.groups:
         return ""
-    kubelet = nodes.opinion(state, user, info)
-    return "" if kubelet.allowed else index(state).reason(user, info) or kubelet.why
+    decision = nodes.authorize(state, user, info)
+    return "" if decision.allowed else index(state).reason(user, info) or decision.reason
 
 
 def denial(user: User, info: RequestInfo, why: str = "") -> Forbidden:
-    """Says which verb on which resource, in kube-apiserver's words."""
+    """Names the user, the verb and the resource, in kube-apiserver's words."""
     because = f": {why}" if why else ""
     if not info.resource:
         return Forbidden(
@@ -218,12 +228,12 @@ def denial(user: User, info: RequestInfo, why: str = "") -> Forbidden:
     resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
     where = f'in the namespace "{info.namespace}"' if info.namespace else "at the cluster scope"
     qualified = f"{info.resource}.{info.group}" if info.group else info.resource
-    shown = f'{qualified} "{info.name}"' if info.name else qualified
+    subject = f'{qualified} "{info.name}"' if info.name else qualified
     details = {"name": info.name} if info.name else {}
     if info.group:
         details["group"] = info.group
     return Forbidden(
-        f'{shown} is forbidden: User "{user.name}" cannot {info.verb} resource "{resource}" '
+        f'{subject} is forbidden: User "{user.name}" cannot {info.verb} resource "{resource}" '
         f'in API group "{info.group}" {where}{because}',
         details={**details, "kind": info.resource},
     )

@@ -43,7 +43,7 @@ async def create_legacy_binding(call: Call) -> Response:
 
 async def _bind(call: Call, binding: Object) -> Response:
     writing.check_namespace(call, binding)
-    write = writing.part(call, BINDING, binding, dry_run=call.dry_run)
+    write = writing.subresource_write(call, BINDING, binding, dry_run=call.dry_run)
     await writing.pass_admission(call, write, lambda: _check(binding))
     for _ in range(writing.CONFLICT_RETRIES):
         item = call.find(call.plane.tip)

@@ -37,7 +37,7 @@ async def create_eviction(call: Call) -> Response:
     """POST pods/NAME/eviction"""
     eviction = _decode(call)
     options = _options(call, eviction)
-    write = writing.part(call, EVICTION, eviction, dry_run=bool(options.dryRun))
+    write = writing.subresource_write(call, EVICTION, eviction, dry_run=bool(options.dryRun))
     await writing.pass_admission(call, write)
     for _ in range(writing.CONFLICT_RETRIES):
         mutations = _decide(call, call.plane.tip, options)
@@ -98,7 +98,7 @@ def _decide(call: Call, state: PlaneState, options: Options) -> list[Mutation]:
         message="Eviction API: evicting",
     )
     changed = mark(call, pod, options)
-    if writing.gone(call, pod):
+    if writing.is_removable(call, pod):
         return [objects.removal(pod, call.kind, item.revision), *spent]
     if changed:
         return [objects.put(pod, call.kind, item.revision), *spent]

@@ -76,7 +76,7 @@ async def _admitted(call: Call, request: Object) -> tuple[Object, Item]:
         "spec": dict(asked_for),
         "status": _UNANSWERED,
     }
-    write = writing.part(call, TOKEN_REQUEST, made, dry_run=call.dry_run)
+    write = writing.subresource_write(call, TOKEN_REQUEST, made, dry_run=call.dry_run)
     found: list[Item] = []
 
     def check() -> None:
