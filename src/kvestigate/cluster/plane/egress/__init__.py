@@ -1,7 +1,10 @@
-"""Requests that a node or a pod answers: found in the state, reached over HTTP, passed through.
+"""Outgoing connections: to kubelets, pods, Services and webhooks.
 
-locate      which kubelet, container or address is meant (pure)
-reach       connections to kubelets and pods
-relay       answers and WebSockets, handed on as they come
-log, streams, proxy    the subresources made of these
+locate      the kubelet, container or address of a request (pure)
+endpoints   one of the ready endpoints of a Service (pure)
+reach       connections, kept open
+tunnel      a connection to a pod's port through its kubelet
+relay       responses and WebSockets, passed on to the client as they arrive
+
+The subresources log, exec, attach, portforward and proxy are made of these.
 """

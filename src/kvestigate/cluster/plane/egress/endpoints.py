@@ -1,4 +1,4 @@
-"""Who answers for a Service: one of its ready endpoints. Pure."""
+"""The backend of a Service: one of its ready endpoints, chosen at random. Pure."""
 
 from __future__ import annotations
 
@@ -32,18 +32,22 @@ def behind(
     tls: bool,
     loopback: bool,
 ) -> Address | PodPort:
-    """`port` is a number, a name, or nothing for the first one."""
+    """A backend of a Service. `port` is a number, a name, or empty for the first port."""
     item = state.get(SERVICES, namespace, service)
     if item is None:
         raise missing("services", service)
     ports = (objects.read(item).get("spec") or {}).get("ports") or ()
-    wanted = [each for each in ports if not port or port in (str(each["port"]), each.get("name"))]
-    if not wanted:
+    matching = [
+        candidate
+        for candidate in ports
+        if not port or port in (str(candidate["port"]), candidate.get("name"))
+    ]
+    if not matching:
         raise ServiceUnavailable(f'no service port {port} found for service "{service}"')
-    found = _endpoints(state, namespace, service, wanted[0].get("name") or "")
-    if not found:
+    ready = _ready_endpoints(state, namespace, service, matching[0].get("name") or "")
+    if not ready:
         raise ServiceUnavailable(f'no endpoints available for service "{service}"')
-    endpoint, number = random.choice(found)
+    endpoint, number = random.choice(ready)
     reference = endpoint.get("targetRef") or {}
     if reference.get("kind") == "Pod":
         return pod_port(state, namespace, reference["name"], str(number), tls=tls)
@@ -52,28 +56,28 @@ def behind(
     return Address(host, number, tls=tls)
 
 
-def _endpoints(
+def _ready_endpoints(
     state: PlaneState, namespace: str, service: str, port: str
 ) -> list[tuple[Object, int]]:
-    """Every ready endpoint behind a service's port, and the number of the port there."""
-    found = []
+    """Every ready endpoint of a Service's port, and the number of the port there."""
+    ready = []
     for item in state.collection(SLICES).items(namespace):
         if item.labels.get(_SERVICE_LABEL) != service:
             continue
-        piece = objects.read(item)
-        numbers = [each["port"] for each in piece.get("ports") or () if _is(each, port)]
-        for endpoint in piece.get("endpoints") or ():
+        endpoint_slice = objects.read(item)
+        numbers = [
+            slice_port["port"]
+            for slice_port in endpoint_slice.get("ports") or ()
+            if (slice_port.get("name") or "") == port and slice_port.get("port") is not None
+        ]
+        for endpoint in endpoint_slice.get("endpoints") or ():
             if (endpoint.get("conditions") or {}).get("ready", True):
-                found += [(endpoint, number) for number in numbers]
-    return found
-
-
-def _is(port: Object, name: str) -> bool:
-    return (port.get("name") or "") == name and port.get("port") is not None
+                ready += [(endpoint, number) for number in numbers]
+    return ready
 
 
 def pod_port(state: PlaneState, namespace: str, name: str, port: str, *, tls: bool) -> PodPort:
-    """A port of a pod: the one that is asked for, or else its first."""
+    """A port of a pod: the given one, or else the first that its containers declare."""
     item = state.get(PODS, namespace, name)
     if item is None:
         raise missing("pods", name)

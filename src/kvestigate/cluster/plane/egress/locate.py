@@ -1,4 +1,4 @@
-"""Which kubelet, container or address a request is for. Pure."""
+"""The kubelet, container or address that a request is for. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kvestigate.errors import ApiError, BadRequest, NotFound
 NODES = ("", "nodes")
 KUBELET_PORT = 10250
 ADDRESS_TYPES = ("InternalIP", "ExternalIP", "InternalDNS", "ExternalDNS", "Hostname")
-"""In order of preference. kube-apiserver begins with names; embedded nodes have none in DNS."""
+"""In order of preference. kube-apiserver prefers host names; embedded nodes have none in DNS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Address:
     port: int
     tls: bool = True
     kubelet: bool = False
-    """Whether we show and ask for certificates of the cluster's own CA."""
+    """Whether both sides authenticate with certificates of the cluster's own CA."""
 
     def __str__(self) -> str:
         return _url(self.host, self.port, self.tls)
@@ -30,24 +30,24 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A server that is no part of the cluster: a webhook's."""
+    """A server outside the cluster: a webhook with a URL."""
 
     host: str
     port: int
     ca: bytes | None = None
-    """What it is trusted by, PEM; the system's CAs if there is nothing."""
+    """The CA to verify its certificate with, as PEM; None: the CAs of the system."""
 
 
 @dataclass(frozen=True, slots=True)
 class PodPort:
-    """A port of a pod, reached through its node."""
+    """A port of a pod, reached through the kubelet of its node."""
 
     kubelet: Address
     namespace: str
     pod: str
     uid: str
     host: str
-    """The pod's address, for the Host header; its name if it has none."""
+    """The pod's IP address, or else its name; sent in the Host header."""
     port: int
     tls: bool = False
 
@@ -57,11 +57,11 @@ class PodPort:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A server in the cluster that proves to be who it is: a webhook's behind a Service."""
+    """A server in the cluster whose certificate is verified: a webhook behind a Service."""
 
     at: Address | PodPort
     name: str
-    """In its certificate."""
+    """The host name that its certificate must have."""
     ca: bytes | None = None
 
 
@@ -71,36 +71,36 @@ def _url(host: str, port: int, tls: bool) -> str:
 
 
 def kubelet_of(state: PlaneState, node: str, *, as_kind: str = "nodes") -> Address:
-    """Where the kubelet of a node listens; a node that is missing is NotFound as `as_kind`."""
+    """The address of a node's kubelet. The error for a missing node names `as_kind`."""
     item = state.get(NODES, "", node)
     if item is None:
         raise NotFound(f'{as_kind} "{node}" not found', details={"name": node, "kind": as_kind})
     status = objects.read(item).get("status") or {}
-    known = status.get("addresses") or ()
-    by_type = {each["type"]: each["address"] for each in reversed(known)}
+    addresses = status.get("addresses") or ()
+    by_type = {address["type"]: address["address"] for address in reversed(addresses)}
     for type_ in ADDRESS_TYPES:
         if type_ in by_type:
             endpoint = (status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}
             port = endpoint.get("Port") or KUBELET_PORT
             return Address(by_type[type_], port, kubelet=True)
-    raise ApiError(f"no preferred addresses found; known addresses: {list(known)}")
+    raise ApiError(f"no preferred addresses found; known addresses: {list(addresses)}")
 
 
-def container_of(pod: Object, asked: str) -> str:
-    """The container that is meant, when a pod has several or the request names one."""
+def container_of(pod: Object, requested: str) -> str:
+    """The requested container, or the only one of the pod; BadRequest if there is none."""
     spec, name = pod["spec"], pod["metadata"]["name"]
-    known = {
-        field: [each["name"] for each in spec.get(field) or ()]
+    containers = {
+        field: [container["name"] for container in spec.get(field) or ()]
         for field in ("initContainers", "containers", "ephemeralContainers")
     }
-    if asked:
-        if not any(asked in names for names in known.values()):
-            raise BadRequest(f"container {asked} is not valid for pod {name}")
-        return asked
-    if len(known["containers"]) == 1:
-        only: str = known["containers"][0]
+    choices = [container for names in containers.values() for container in names]
+    if requested:
+        if requested not in choices:
+            raise BadRequest(f"container {requested} is not valid for pod {name}")
+        return requested
+    if len(containers["containers"]) == 1:
+        only: str = containers["containers"][0]
         return only
-    choices = [each for names in known.values() for each in names]
     if not choices:
         raise BadRequest(f"a container name must be specified for pod {name}")
     listed = " ".join(choices)
@@ -117,7 +117,7 @@ def node_of(pod: Object) -> str:
 
 
 def check_proxied(host: str, *, loopback: bool) -> None:
-    """Refuse addresses behind which the machine's own or its cloud's services are."""
+    """Refuse addresses of services of this machine or its cloud: loopback, link-local."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

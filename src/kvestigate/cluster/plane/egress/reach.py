@@ -14,27 +14,27 @@ from kvestigate.http.tls import client_context
 Target = Address | PodPort | Outside | Known
 
 MAX_CLIENTS = 256
-"""Addresses to which connections are kept; the one unused for longest makes room."""
+"""Targets with open connections; the one that was not used for longest is closed first."""
 
 
 class Backends:
-    """Every address behind the server. `tls` is what it shows to kubelets and trusts them by."""
+    """The HTTP clients of the server. `tls`: its certificate for kubelets, and their CA."""
 
     def __init__(self, tls: ssl.SSLContext | None = None, *, loopback: bool = False) -> None:
         self._tls = tls
         self.loopback = loopback
-        """Whether endpoints may be at loopback addresses: on one's own machine they are."""
+        """Whether endpoints may have loopback addresses, as on a developer's machine."""
         self._clients: OrderedDict[Target, _Client] = OrderedDict()
 
     async def client(self, target: Target) -> HttpClient:
-        known = self._clients.get(target)
-        if known is None:
-            known = self._clients[target] = await self._new(target)
+        client = self._clients.get(target)
+        if client is None:
+            client = self._clients[target] = await self._new(target)
             if len(self._clients) > MAX_CLIENTS:
                 _, oldest = self._clients.popitem(last=False)
                 await oldest.aclose()
         self._clients.move_to_end(target)
-        return known.http
+        return client.http
 
     async def aclose(self) -> None:
         while self._clients:
@@ -53,7 +53,7 @@ class Backends:
     async def _connect(
         self, at: Address | PodPort, tls: ssl.SSLContext | None, name: str | None = None
     ) -> _Client:
-        """`name` is what the other side's certificate has to say, if not the address."""
+        """`name`: the host name in the server's certificate, if it is not the address."""
         if isinstance(at, Address):
             return _Client(HttpClient(host=at.host, port=at.port, tls=tls, server_hostname=name))
         path = f"/portForward/{quote(at.namespace)}/{quote(at.pod)}"
@@ -70,7 +70,7 @@ class Backends:
             if self._tls is None:
                 self._tls = ssl.create_default_context()
             return self._tls
-        # What pods show is their own affair, and none of ours is shown to them.
+        # Pods have certificates of their own choice, and do not get the server's.
         return client_context(insecure=True)
 
 

@@ -1,4 +1,4 @@
-"""Answers and WebSockets of a backend, handed on to the client as they come."""
+"""Responses and WebSockets of a backend, passed on to the client as they arrive."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kvestigate.http.message import Headers, Incoming, Request, Response, Upgrad
 from kvestigate.http.pool import UpgradeRefused
 
 HEAD_SECONDS = 30.0
-"""How long a backend may take to begin its answer."""
+"""How long a backend may take to send the head of its response."""
 
 REFUSAL_BYTES = 64 * 1024
 
-# Of one connection only (RFC 9110, 7.6.1), or set anew for the next one.
+# Headers of one connection (RFC 9110, 7.6.1), or set anew for the next one.
 _HOP_BY_HOP = frozenset(
     {
         "connection",
@@ -31,7 +31,7 @@ _HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
-# The client's credentials are for us, and a WebSocket is negotiated anew on each side.
+# The client's credentials are for this server only; WebSockets are negotiated on each side.
 _PRIVATE = frozenset(
     {
         "authorization",
@@ -43,8 +43,8 @@ _PRIVATE = frozenset(
 )
 
 
-async def ask(backends: Backends, address: Address | PodPort, request: Request) -> Incoming:
-    """The backend's answer, its head read; ApiError if there is none."""
+async def send(backends: Backends, address: Address | PodPort, request: Request) -> Incoming:
+    """The backend's response, as soon as its head was read; ApiError if there is none."""
     client = await backends.client(address)
     try:
         return await client.send(request, timeout=HEAD_SECONDS)
@@ -63,43 +63,45 @@ async def upgrade(
 ) -> Upgrade | Response:
     """A WebSocket through to the backend, with the subprotocol that the backend chooses."""
     try:
-        handshake.accept(request, None)  # before anything is opened that would stay open
+        handshake.accept(request, None)  # before a connection is opened
     except ValueError as problem:
         raise BadRequest(f"no valid WebSocket request: {problem}") from None
     client = await backends.client(address)
-    asked = Request("GET", request.path, request.query, headers or Headers())
+    upgrade_request = Request("GET", request.path, request.query, headers or Headers())
     offered = handshake.offered_subprotocols(request)
     try:
-        socket = await client.upgrade(asked, offered, timeout=HEAD_SECONDS)
+        socket = await client.upgrade(upgrade_request, offered, timeout=HEAD_SECONDS)
     except UpgradeRefused as refusal:
-        return Response(refusal.status, passed_on(refusal.headers), refusal.body)
+        return Response(refusal.status, forwarded(refusal.headers), refusal.body)
     except KvestigateError as failure:
-        raise _away(failure) from failure
+        raise _dial_error(failure) from failure
     return Upgrade(lambda front: pipe(front, socket), socket.subprotocol)
 
 
-async def objection(backends: Backends, address: Address | PodPort, request: Request) -> ApiError:
-    """What the backend has against a stream that is asked for without an upgrade."""
+async def refusal_without_upgrade(
+    backends: Backends, address: Address | PodPort, request: Request
+) -> ApiError:
+    """The backend's error for a stream that was requested without a protocol upgrade."""
     client = await backends.client(address)
     try:
         incoming = await client.send(request, timeout=HEAD_SECONDS)
     except KvestigateError as failure:
-        raise _away(failure) from failure
+        raise _dial_error(failure) from failure
     if incoming.status < 400:
         await incoming.aclose()
         return BadRequest("Upgrade request required")
     return await refusal(incoming)
 
 
-def _away(failure: KvestigateError) -> ApiError:
+def _dial_error(failure: KvestigateError) -> ApiError:
     return ApiError(f"error dialing backend: {failure.message}")
 
 
 async def pipe(front: WebSocket, back: WebSocket) -> None:
-    """Carry messages both ways until one side closes; then close the other."""
+    """Copy messages both ways until one side closes; then close the backend's."""
     tasks = [
-        asyncio.create_task(_carry(front, back), name="to the backend"),
-        asyncio.create_task(_carry(back, front), name="to the client"),
+        asyncio.create_task(_copy(front, back), name="to the backend"),
+        asyncio.create_task(_copy(back, front), name="to the client"),
     ]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -110,25 +112,25 @@ async def pipe(front: WebSocket, back: WebSocket) -> None:
         await back.close()
 
 
-async def _carry(source: WebSocket, target: WebSocket) -> None:
+async def _copy(source: WebSocket, target: WebSocket) -> None:
     try:
         while (message := await source.receive()) is not None:
             await target.send(message)
     except KvestigateError:
-        return  # one side is gone: the pipe ends
+        return  # the connection of one side is lost
 
 
-def passed_on(headers: Headers) -> list[tuple[str, str]]:
-    """The fields that are for the one behind us."""
+def forwarded(headers: Headers) -> list[tuple[str, str]]:
+    """The headers that a proxy passes on."""
     named = {token.strip().lower() for token in headers.get("connection").split(",")}
     dropped = _HOP_BY_HOP | _PRIVATE | named
     return [(name, value) for name, value in headers if name not in dropped]
 
 
 class Body:
-    """The body of a backend's answer as it comes. If the backend breaks off, so do we.
+    """The body of a backend's response as it arrives; fails if the backend breaks off.
 
-    An object and not a generator, because it is closed even if it was never begun.
+    Not a generator: a generator that was never started would not give the connection back.
     """
 
     def __init__(self, incoming: Incoming) -> None:
@@ -142,12 +144,12 @@ class Body:
         return await anext(self._pieces)
 
     async def aclose(self) -> None:
-        """Give the connection back, or up."""
+        """Return the connection to the pool, or close it."""
         await self._incoming.aclose()
 
 
 async def refusal(incoming: Incoming) -> ApiError:
-    """The error for a kubelet's answer that is none."""
+    """A kubelet's error response as an ApiError, with its body as the message."""
     try:
         text = (await incoming.read(limit=REFUSAL_BYTES)).decode(errors="replace").strip()
     except KvestigateError:

@@ -1,7 +1,7 @@
-"""A pod's port, reached through its node: each connection is a port-forward of its own.
+"""A pod's port, reached through its kubelet: each connection is a port-forward of its own.
 
-Pods of embedded nodes have addresses that nothing routes, and a node knows best which ports
-are its pod's. `Tunnel.open` gives an ordinary socket, so HTTP and TLS know nothing of it.
+The addresses of pods on embedded nodes are not routed, and only the node knows which of its ports
+are the pod's. `Tunnel.open` returns an ordinary socket, so HTTP and TLS need not know of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kvestigate.http.message import Request, WebSocket
 from kvestigate.http.pool import HttpClient
 
 SUBPROTOCOL = "v4.channel.k8s.io"
-"""Data in channel 0, complaints in channel 1; the first message in each repeats the port."""
+"""Data in channel 0, errors in channel 1; the first message in each repeats the port."""
 
 _DATA, _ERROR = 0, 1
 _PIECE = 32 * 1024
@@ -43,7 +43,7 @@ class Tunnel:
 
 
 async def _bridge(node: WebSocket, far: socket.socket) -> None:
-    """Carry bytes both ways until either side ends."""
+    """Copy bytes both ways until either side ends."""
     reader, writer = await asyncio.open_connection(sock=far)
     tasks = [
         asyncio.create_task(_outward(reader, node)),

@@ -1,4 +1,4 @@
-"""apply: a patch that says what its sender wants of an object, and so owns."""
+"""apply (server-side): a patch with the fields that its manager wants, and then owns."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from kvestigate.kube.yaml_documents import complaint, load
 MEDIA = "application/apply-patch+yaml"
 
 
-def is_asked_for(call: Call) -> bool:
-    """Whether a patch is an apply."""
+def is_apply(call: Call) -> bool:
+    """Whether a patch is a server-side apply, by its media type."""
     return call.request.headers.get("content-type").partition(";")[0].strip() == MEDIA
 
 
 async def apply(call: Call) -> Response:
     config = read(call)
     await call.breathe()
-    if call.info.subresource or not _is_absent(call):
+    if call.info.subresource or call.plane.tip.get(call.kind.key, call.namespace, call.info.name):
         return forms.one(call, await _change(call, config))
     try:
         return forms.one(call, await _create(call, config), 201)
@@ -43,15 +43,20 @@ async def apply(call: Call) -> Response:
 def read(call: Call) -> Object:
     """The configuration in the body, checked against the kind that is served."""
     config = _decode(call)
-    _check_type(config, call)
-    given = config.get("metadata")
-    meta = given if isinstance(given, dict) else {}
+    resource = call.served.resource
+    if (_text(config, "apiVersion"), _text(config, "kind")) != (
+        resource.api_version,
+        resource.kind,
+    ):
+        raise BadRequest(f"invalid object type: {_type_text(config)}")
+    metadata = config.get("metadata")
+    meta = metadata if isinstance(metadata, dict) else {}
     if meta.get("managedFields") is not None:
         raise BadRequest("metadata.managedFields must be nil")
-    if wrong := misfit(config, call.served.shape):
+    if problem := misfit(config, call.served.shape):
         place = f"{_text(meta, 'namespace')}/{_text(meta, 'name')}"
         raise ApiError(
-            f"failed to create typed patch object ({place}; {_type_text(config)}): {wrong}"
+            f"failed to create typed patch object ({place}; {_type_text(config)}): {problem}"
         )
     return {**config, "metadata": meta}
 
@@ -83,18 +88,18 @@ async def _create(call: Call, config: Object) -> Item:
 
 
 def applied(call: Call, config: Object, live: Object | None, *, speaking: str = "") -> Object:
-    """The stored form of what applying makes of an object; see `managed.apply`."""
-    made = managed.apply(call, config, live, speaking=speaking)
+    """The live object, or a new one, with the configuration applied; see `managed.apply`."""
+    merged = managed.apply(call, config, live, speaking=speaking)
     try:
-        fitted = body.fit(made, call)
+        fitted = body.fit(merged, call)
     except body.Misfit as why:
-        raise _unfit(call, config, made, str(why)) from None
+        raise _mistyped(call, config, merged, str(why)) from None
     check_name(fitted["metadata"].get("name") or "", call.info.name)
     return call.served.to_stored(fitted)
 
 
-def _unfit(call: Call, config: Object, made: Object, why: str) -> ApiError:
-    """The configuration fits the shapes that are merged, but its values do not fit the types."""
+def _mistyped(call: Call, config: Object, merged: Object, why: str) -> ApiError:
+    """The error for a configuration that could be merged, but has values of the wrong type."""
     if call.served.type is None:
         resource = call.served.resource
         return BadRequest(
@@ -105,12 +110,8 @@ def _unfit(call: Call, config: Object, made: Object, why: str) -> ApiError:
     place = f"{_text(meta, 'namespace')}/{_text(meta, 'name')}"
     return ApiError(
         f"failed to convert new object ({place}; {type_}) to proper version: unable to convert "
-        f"unstructured object to {type_}: {restoring.complaint(made, call.served.type) or why}"
+        f"unstructured object to {type_}: {restoring.complaint(merged, call.served.type) or why}"
     )
-
-
-def _is_absent(call: Call) -> bool:
-    return call.plane.tip.get(call.kind.key, call.namespace, call.info.name) is None
 
 
 def _decode(call: Call) -> Object:
@@ -136,7 +137,7 @@ def _parse(data: bytes) -> tuple[Any, Repeated]:
     try:
         value = msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        pass  # JSON is the YAML that programs send; this was written by hand
+        pass  # not the JSON that programs send, but YAML
     else:
         if duplicates.none_in(data, value):
             return value, ONCE
@@ -148,13 +149,6 @@ def _parse(data: bytes) -> tuple[Any, Repeated]:
     if not documents:
         return None, ONCE
     return documents[0].value, duplicates.in_yaml(documents[0].repeated)
-
-
-def _check_type(config: Object, call: Call) -> None:
-    resource = call.served.resource
-    told = _text(config, "apiVersion"), _text(config, "kind")
-    if told != (resource.api_version, resource.kind):
-        raise BadRequest(f"invalid object type: {_type_text(config)}")
 
 
 def _type_text(config: Object) -> str:

@@ -22,11 +22,11 @@ from kvestigate.http.message import Response
 from kvestigate.kube import causes
 from kvestigate.kube.resources import Resource
 
-# Those of custom resources too come in any form that built-in kinds have.
+# DeleteOptions may come in any media type, for custom resources too.
 DELETE_OPTIONS = Kind(Resource("", "v1", "deleteoptions", "DeleteOptions"))
 
-_AT_ONCE = 4
-"""Objects of a collection that are deleted without a pause: what takes half a millisecond."""
+_DELETIONS_WITHOUT_PAUSE = 4
+"""Of a collection: they take half a millisecond."""
 
 ORPHAN, FOREGROUND, BACKGROUND = "Orphan", "Foreground", "Background"
 _POLICY_FINALIZERS = {ORPHAN: "orphan", FOREGROUND: "foregroundDeletion"}
@@ -60,7 +60,7 @@ async def delete(call: Call) -> Response:
 
 
 async def delete_collection(call: Call) -> Response:
-    """Delete what a list with the same query shows, a page at most."""
+    """Delete the objects that a list with the same query returns, one page at most."""
     query = terms(call)
     options = read_options(call)
     try:
@@ -71,17 +71,17 @@ async def delete_collection(call: Call) -> Response:
         info = replace(call.info, name=item.name, namespace=item.namespace)
         with suppress(NotFound):
             await remove(replace(call, info=info), options)
-        if number % _AT_ONCE == 0:
+        if number % _DELETIONS_WITHOUT_PAUSE == 0:
             await call.pause()
     return await forms.many(call, selected.items, selected.metadata)
 
 
 async def remove(call: Call, options: Options) -> tuple[Item, bool]:
-    """Delete one object; its last form, and whether it is gone (else it is on its way)."""
+    """Delete one object. Its last form, and whether it is gone (else it is terminating)."""
     for attempt in range(writing.CONFLICT_RETRIES):
         state = call.plane.tip
         item = call.find(state)
-        check_preconditions(call, options.preconditions, item)
+        check_preconditions(call.kind, options.preconditions, item)
         obj = objects.read(item)
         scene = call.scene(state)
         write = writing.deletion_write(call, obj, scene, dry_run=bool(options.dryRun))
@@ -96,7 +96,7 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
         mutations: list[Mutation] = []
         revision = item.revision
         if not done or (changed and call.kind.deletes_gracefully):
-            # Also before it goes at once: whoever watches sees that its time has come.
+            # Also before an immediate removal: watches see the deletionTimestamp first.
             mutations.append(objects.put(obj, call.kind, revision))
             revision = state.revision + 1
         if done:
@@ -116,12 +116,12 @@ async def remove(call: Call, options: Options) -> tuple[Item, bool]:
 
 
 def mark(call: Call, obj: Object, options: Options) -> bool:
-    """Give a doomed object its finalizers and its time; whether anything changed."""
+    """Set the finalizers and the deletionTimestamp of a deletion; whether anything changed."""
     meta = obj["metadata"]
     before = (meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds"))
     finalizers = _finalizers(call, meta.get("finalizers") or [], options)
     scene = call.scene(call.plane.tip)
-    finalizers += [it for it in call.kind.clings(obj, scene) if it not in finalizers]
+    finalizers += [name for name in call.kind.clings(obj, scene) if name not in finalizers]
     changed = finalizers != (meta.get("finalizers") or [])
     if finalizers:
         meta["finalizers"] = finalizers
@@ -129,7 +129,7 @@ def mark(call: Call, obj: Object, options: Options) -> bool:
         meta.pop("finalizers", None)
     grace = call.kind.grace_period(obj, options.gracePeriodSeconds)
     if before[0] is not None:
-        # Already on its way: a second request can only make it go faster.
+        # Already terminating: a second request can only shorten the grace period.
         grace = min(grace, before[1] or 0)
     marked = call.kind.deletes_gracefully or call.kind.held(obj)
     if marked and (before[0] is None or grace != (before[1] or 0)):
@@ -143,7 +143,7 @@ def mark(call: Call, obj: Object, options: Options) -> bool:
 
 
 def _finalizers(call: Call, present: list[str], options: Options) -> list[str]:
-    """The finalizers after the propagation policy has had its say."""
+    """The finalizers with that of the propagation policy."""
     policy = options.propagationPolicy
     if policy is None and options.orphanDependents is not None:
         policy = ORPHAN if options.orphanDependents else BACKGROUND
@@ -157,7 +157,7 @@ def _finalizers(call: Call, present: list[str], options: Options) -> list[str]:
 
 
 def read_options(call: Call) -> Options:
-    """From the body or else from the query: with a body, the real server looks at no query."""
+    """DeleteOptions from the body or else from the query; with a body, the query is ignored."""
     data = call.request.body
     params = call.info.params
     if data:
@@ -186,9 +186,9 @@ def read_options(call: Call) -> Options:
 
 
 def check_options(options: Options) -> None:
-    found = []
+    problems = []
     if options.propagationPolicy is not None and options.orphanDependents is not None:
-        found.append(
+        problems.append(
             causes.invalid(
                 "propagationPolicy",
                 options.propagationPolicy,
@@ -197,30 +197,27 @@ def check_options(options: Options) -> None:
         )
     if options.propagationPolicy not in (None, ORPHAN, FOREGROUND, BACKGROUND):
         choices = [FOREGROUND, BACKGROUND, ORPHAN, "nil"]
-        found.append(causes.unsupported("propagationPolicy", options.propagationPolicy, choices))
-    found += check_dry_run(options.dryRun or [])
-    if found:
-        raise causes.reject("DeleteOptions", "meta.k8s.io", "", found)
+        problems.append(causes.unsupported("propagationPolicy", options.propagationPolicy, choices))
+    problems += check_dry_run(options.dryRun or [])
+    if problems:
+        raise causes.reject("DeleteOptions", "meta.k8s.io", "", problems)
 
 
-def check_preconditions(call: Call, wanted: Preconditions | None, item: Item) -> None:
-    if wanted is None:
+def check_preconditions(kind: Kind, preconditions: Preconditions | None, item: Item) -> None:
+    """Conflict if the object is not the one that the DeleteOptions name."""
+    if preconditions is None:
         return
-    if wanted.uid and wanted.uid != item.uid:
-        raise _unmet(call, "UID", wanted.uid, item.uid, "been deleted and then recreated")
-    if wanted.resourceVersion and wanted.resourceVersion != str(item.revision):
-        raise _unmet(
-            call, "ResourceVersion", wanted.resourceVersion, str(item.revision), "been modified"
-        )
-
-
-def _unmet(call: Call, field: str, told: str, actual: str, guess: str) -> Conflict:
-    resource = call.kind.resource
-    kind = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
-    details = {"name": call.info.name, "group": resource.group, "kind": resource.kind}
-    return Conflict(
-        f'Operation cannot be fulfilled on {kind} "{call.info.name}": the {field} in the '
-        f"precondition ({told}) does not match the {field} in record ({actual}). The object "
-        f"might have {guess}",
-        details={key: value for key, value in details.items() if value},
-    )
+    for field, expected, actual, event in (
+        ("UID", preconditions.uid, item.uid, "deleted and then recreated"),
+        ("ResourceVersion", preconditions.resourceVersion, str(item.revision), "modified"),
+    ):
+        if expected and expected != actual:
+            resource = kind.resource
+            name = f"{resource.kind}.{resource.group}" if resource.group else resource.kind
+            details = {"name": item.name, "group": resource.group, "kind": resource.kind}
+            raise Conflict(
+                f'Operation cannot be fulfilled on {name} "{item.name}": the {field} in the '
+                f"precondition ({expected}) does not match the {field} in record ({actual}). The "
+                f"object might have been {event}",
+                details={key: value for key, value in details.items() if value},
+            )

@@ -27,18 +27,18 @@ STALE = (
     "inconsistent list - objects that were created, modified, or deleted between the time the "
     "first chunk was returned and now may show up in the list."
 )
-_AT_ONCE, _EXAMINED, _READ = 1000, 128, 16
-"""Objects that are taken without a pause: as they come, by what is known of them, or by what is
-in them. Each takes a quarter of a millisecond."""
-_CHEAP = 4
-"""Labels that can be looked at while an object is."""
+_UNFILTERED, _BY_INDEX, _BY_CONTENT = 1000, 128, 16
+"""Objects to take without a pause: all of them, filtered by indexed fields, or filtered by
+fields that have to be decoded. Each number takes a quarter of a millisecond."""
+_REQUIREMENTS_PER_PORTION = 4
+"""Label requirements that fit in the same time; with more, fewer objects are taken."""
 _BASE64 = re.compile(r"[\w-]*", re.ASCII)
 PRESENT = -1
-"""As the revision of a continue token: whatever is there when it is used."""
+"""As the revision of a continue token: the state at the time of its use."""
 
 
 class Continue(msgspec.Struct):
-    """Where the next page starts; opaque to clients."""
+    """A continue token: where the next page starts. Opaque to clients."""
 
     rv: int
     namespace: str
@@ -47,14 +47,14 @@ class Continue(msgspec.Struct):
 
 
 class Stale(Exception):
-    """The history no longer reaches back to where a token's list began."""
+    """The history no longer has the revision of a continue token."""
 
     def __init__(self, point: Continue) -> None:
         super().__init__()
         self._point = point
 
     def answer(self) -> Response:
-        """The refusal of a stale token, with one that goes on regardless."""
+        """Status 410, with a token that continues the list at the present revision."""
         token = _token(Continue(PRESENT, self._point.namespace, self._point.name))
         status = {**to_status(Expired(STALE)), "metadata": {"continue": token}}
         return answer.json_value(status, Expired.code)
@@ -62,9 +62,9 @@ class Stale(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Which objects are asked for, and how many of them at once."""
+    """The selectors and the page size of a list."""
 
-    chosen: Selection
+    selected: Selection
     limit: int
     """Zero: no limit."""
 
@@ -72,7 +72,7 @@ class Terms:
 class Page(NamedTuple):
     items: list[Item]
     metadata: dict[str, Any]
-    """Of the list: its revision, and where the next page starts."""
+    """The metadata of the list: its revision, and where the next page starts."""
 
 
 async def list_(call: Call) -> Response:
@@ -89,27 +89,27 @@ def terms(call: Call) -> Terms:
     """The query's selectors and limit; BadRequest or Invalid if they are malformed."""
     info = call.info
     limit = max(info.integer("limit") or 0, 0)
-    info.integer("timeoutSeconds")  # which is of no use here, but has to be a number
+    info.integer("timeoutSeconds")  # not used, but a malformed one is refused
     options.check_list(info)
     if info.params.get("resourceVersion") == "0" and not info.params.get("continue"):
-        limit = 0  # whoever takes anything gets all of it: so do informers everywhere
+        limit = 0  # as kube-apiserver's watch cache, which ignores the limit for "any version"
     return Terms(selection(info, call.served), limit)
 
 
-async def page(call: Call, wanted: Terms) -> Page:
-    """One page at one revision; Stale if it cannot be had any more."""
-    chosen, limit = wanted.chosen, wanted.limit
+async def page(call: Call, query: Terms) -> Page:
+    """One page at one revision; Stale if the history no longer has that revision."""
+    selected, limit = query.selected, query.limit
     state, after = await _start(call, limited=limit > 0)
-    collection = state.collection(chosen.kind.key)
-    found = collection.items(chosen.namespace or None, after)
-    items, more = await _first(call, found, chosen, limit)
+    collection = state.collection(selected.kind.key)
+    candidates = collection.items(selected.namespace or None, after)
+    items, more = await _take(call, candidates, selected, limit)
     metadata: dict[str, Any] = {"resourceVersion": str(state.revision)}
     if more and items:
         last = items[-1]
         metadata["continue"] = _token(Continue(state.revision, last.namespace, last.name))
-        if chosen.everything:
+        if selected.everything:
             metadata["remainingItemCount"] = collection.count_after(
-                chosen.namespace or None, (last.namespace, last.name)
+                selected.namespace or None, (last.namespace, last.name)
             )
     return Page(items, metadata)
 
@@ -133,8 +133,8 @@ async def _start(call: Call, *, limited: bool) -> tuple[PlaneState, tuple[str, s
         _check_version(version)
     exact = match == "Exact" or (version not in ("", "0") and not match and limited)
     if exact:
-        wanted = versions.parse(version)
-        return await versions.recalled(call.plane, wanted, call.breathe), None
+        revision = versions.parse(version)
+        return await versions.recalled(call.plane, revision, call.breathe), None
     versions.at_least(call.plane, version)
     return call.plane.state, None
 
@@ -146,31 +146,32 @@ def _check_version(version: str) -> None:
         raise BadRequest(f"invalid resource version: {error.message}") from None
 
 
-async def _first(
-    call: Call, items: Iterator[Item], chosen: Selection, limit: int
+async def _take(
+    call: Call, candidates: Iterator[Item], selected: Selection, limit: int
 ) -> tuple[list[Item], bool]:
-    """The first of those that are chosen, or all, and whether there are more."""
-    page: list[Item] = []
-    size = _size(chosen)
-    if limit and chosen.everything:
+    """The selected objects, up to the limit, and whether there are more."""
+    items: list[Item] = []
+    size = _portion(selected)
+    if limit and selected.everything:
         size = min(size, limit + 1)
-    while some := list(islice(items, size)):
-        page += some if chosen.everything else filter(chosen.has, some)
-        if limit and len(page) > limit:
-            return page[:limit], True
-        if len(some) < size:
+    while portion := list(islice(candidates, size)):
+        items += portion if selected.everything else filter(selected.has, portion)
+        if limit and len(items) > limit:
+            return items[:limit], True
+        if len(portion) < size:
             break
         await call.pause()
-    return page, False
+    return items, False
 
 
-def _size(chosen: Selection) -> int:
-    """How many are looked at without a pause."""
-    if chosen.everything:
-        return _AT_ONCE
-    known = chosen.fields.selects_everything or chosen.kind.indexes_fields
-    size = _EXAMINED if known else _READ
-    return max(1, size // (1 + len(chosen.labels.requirements) // _CHEAP))
+def _portion(selected: Selection) -> int:
+    """How many objects to look at without a pause."""
+    if selected.everything:
+        return _UNFILTERED
+    indexed = selected.fields.selects_everything or selected.kind.indexes_fields
+    size = _BY_INDEX if indexed else _BY_CONTENT
+    requirements = len(selected.labels.requirements)
+    return max(1, size // (1 + requirements // _REQUIREMENTS_PER_PORTION))
 
 
 def _token(point: Continue) -> str:
@@ -178,9 +179,9 @@ def _token(point: Continue) -> str:
 
 
 def _point(token: str) -> Continue:
-    whole = _BASE64.match(token)
-    if whole is None or whole.end() < len(token) or len(token) % 4 == 1:
-        at = min(whole.end() if whole else 0, len(token) - 1)
+    valid = _BASE64.match(token)
+    if valid is None or valid.end() < len(token) or len(token) % 4 == 1:
+        at = min(valid.end() if valid else 0, len(token) - 1)
         raise _invalid(f"illegal base64 data at input byte {at}")
     data = urlsafe_b64decode(token + "=" * (-len(token) % 4))
     try:

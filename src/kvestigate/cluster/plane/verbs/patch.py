@@ -28,19 +28,19 @@ STRATEGIC = "application/strategic-merge-patch+json"
 
 
 class Change(msgspec.Struct, frozen=True):
-    """A patch that was read and can be applied, again if another writer was faster."""
+    """A decoded patch; it may be applied several times, if other writers are faster."""
 
     apply: Callable[[Object], Any]
     names_version: bool
-    """The patch itself sets a resourceVersion, and so insists on one."""
+    """The patch sets metadata.resourceVersion, and so applies to that version only."""
     repeated: Repeated = ONCE
-    """What the patch says twice."""
+    """The keys that the patch has twice."""
     strategic: Any = None
-    """The patch, if it is a strategic one: its misfits are told in other words."""
+    """The patch, if it is a strategic merge patch: its errors quote the patch."""
 
 
 async def patch(call: Call) -> Response:
-    applies = apply.is_asked_for(call)
+    applies = apply.is_apply(call)
     options.check_write(call.info, applies=applies)
     if applies:
         return await apply.apply(call)
@@ -69,16 +69,16 @@ def read(call: Call) -> Change:
 
 
 def patched(call: Call, change: Change, current: Object) -> Object:
-    """`current` after the change, which speaks the client's version of the kind."""
-    shown = call.served.from_stored(current)
-    altered = change.apply(shown)
+    """`current` after the patch, which is in the client's version of the kind."""
+    converted = call.served.from_stored(current)
+    altered = change.apply(converted)
     if not isinstance(altered, dict):
         raise BadRequest("the patch leaves no object behind")
     if altered.get("metadata") is None:
         altered["metadata"] = {}
     try:
         body.identify(altered, call.served)
-        fitted = body.fit(altered, call, change.repeated, known=shown)
+        fitted = body.fit(altered, call, change.repeated, known=converted)
     except body.Misfit as misfit:
         raise _refusal(call, change, altered, str(misfit)) from None
     check_name(fitted["metadata"].get("name") or "", call.info.name)
@@ -86,11 +86,11 @@ def patched(call: Call, change: Change, current: Object) -> Object:
 
 
 def _refusal(call: Call, change: Change, altered: Object, why: str) -> Invalid:
-    shown = msgspec.json.encode(altered).decode()
+    value = msgspec.json.encode(altered).decode()
     if change.strategic is not None and call.served.type is not None:
-        shown = values.shown(change.strategic)
+        value = values.shown(change.strategic)
         why = restoring.complaint(altered, call.served.type) or why
-    return causes.reject("", "", "", [causes.invalid("patch", shown, why)])
+    return causes.reject("", "", "", [causes.invalid("patch", value, why)])
 
 
 def _decode(call: Call, media: str) -> tuple[Any, Repeated]:

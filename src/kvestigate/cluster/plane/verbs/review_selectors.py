@@ -1,7 +1,7 @@
-"""Selectors in questions about permissions: whether they can be meant, and what is ignored. Pure.
+"""Selectors in access reviews: which are invalid, and which are ignored. Pure.
 
-RBAC looks at no selector; the rights of kubelets depend on one. Who asks is told which of theirs
-could not have been looked at.
+RBAC ignores selectors; the node authorizer looks at the field selector. The answer to a review
+names the selectors that could not be parsed, and so were ignored.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ _FIELDS, _LABELS = "fieldSelector", "labelSelector"
 
 
 def problems(attributes: Attributes) -> Iterator[Cause]:
-    """Why the selectors of `resourceAttributes` are refused."""
+    """What is invalid in the selectors of `resourceAttributes`."""
     yield from _problems(attributes, _FIELDS, _field_requirement)
     yield from _problems(attributes, _LABELS, _label_requirement)
 
 
 def fields(attributes: Attributes) -> str:
-    """The field selector of a request that is asked about, as far as it can be understood."""
+    """The field selector of the reviewed request, without the requirements that are ignored."""
     selector = attributes.get(_FIELDS) or {}
     raw: str = selector.get("rawSelector", "")
     terms = [
-        FieldTerm(each["key"], each["values"][0], each["operator"] == "NotIn")
-        for each in selector.get("requirements") or ()
-        if _is_field_test(each)
+        FieldTerm(requirement["key"], requirement["values"][0], requirement["operator"] == "NotIn")
+        for requirement in selector.get("requirements") or ()
+        if _is_field_requirement(requirement)
     ]
     return raw or ",".join(map(str, terms))
 
 
 def ignored(attributes: Attributes) -> str:
-    """What of the selectors cannot be understood; empty if all can."""
-    found = [
-        *_ignored(attributes, _FIELDS, field_selectors.parse_fields, _is_field_test),
-        *_ignored(attributes, _LABELS, selectors.parse_labels, _is_label_test),
+    """Which selectors are ignored because they cannot be parsed; empty if none is."""
+    texts = [
+        *_ignored(attributes, _FIELDS, field_selectors.parse_fields, _is_field_requirement),
+        *_ignored(attributes, _LABELS, selectors.parse_labels, _is_label_requirement),
     ]
-    return "; ".join(found)
+    return "; ".join(texts)
 
 
 def _problems(
-    attributes: Attributes, name: str, requirement: Callable[[str, Attributes], Iterator[Cause]]
+    attributes: Attributes, name: str, check: Callable[[str, Attributes], Iterator[Cause]]
 ) -> Iterator[Cause]:
     selector = attributes.get(name)
     if selector is None:
@@ -62,8 +62,8 @@ def _problems(
     if not raw and not requirements:
         why = f"when {path} is specified, requirements or rawSelector is required"
         yield causes.required(f"{path}.requirements", why)
-    for index, each in enumerate(requirements):
-        yield from requirement(f"{path}.requirements[{index}]", each)
+    for index, value in enumerate(requirements):
+        yield from check(f"{path}.requirements[{index}]", value)
 
 
 def _field_requirement(path: str, requirement: Attributes) -> Iterator[Cause]:
@@ -80,25 +80,25 @@ def _ignored(
     attributes: Attributes,
     name: str,
     parse: Callable[[str], object],
-    understood: Callable[[Attributes], bool],
+    is_valid: Callable[[Attributes], bool],
 ) -> Iterator[str]:
     selector = attributes.get(name) or {}
     requirements = selector.get("requirements") or []
-    clear = sum(map(understood, requirements))
+    valid = sum(map(is_valid, requirements))
     try:
         parse(selector.get("rawSelector", ""))
     except InputError:
-        clear = -1
-    if clear < 0 or (requirements and not clear):
+        valid = -1
+    if valid < 0 or (requirements and not valid):
         yield f"{_ROOT}.{name} ignored due to parse error"
-    elif clear < len(requirements):
+    elif valid < len(requirements):
         yield f"{_ROOT}.{name} partially ignored due to parse error"
 
 
-def _is_field_test(requirement: Attributes) -> bool:
-    """Fields can be compared with one value, and that is all."""
+def _is_field_requirement(requirement: Attributes) -> bool:
+    """Whether a field is compared with exactly one value."""
     return requirement.get("operator") in checks.SETS and len(requirement.get("values") or ()) == 1
 
 
-def _is_label_test(requirement: Attributes) -> bool:
+def _is_label_requirement(requirement: Attributes) -> bool:
     return requirement.get("operator") in (*checks.SETS, *checks.PRESENCE)

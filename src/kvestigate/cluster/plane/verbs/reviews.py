@@ -1,14 +1,13 @@
-"""Reviews: questions about users and permissions, answered and never stored."""
+"""SubjectAccessReview, TokenReview and the other reviews: answered, never stored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from kvestigate.cluster.plane.access.authz import nodes, rbac
-from kvestigate.cluster.plane.access.authz.rules import Rule
 from kvestigate.cluster.plane.access.interface import Authenticated
 from kvestigate.cluster.plane.admission.policies.review import user_info
 from kvestigate.cluster.plane.model import metadata
@@ -26,7 +25,7 @@ Spec = dict[str, Any]
 
 
 async def self_subject_review(call: Call) -> Response:
-    """Who am I?"""
+    """The user that the request is made as (`kubectl auth whoami`)."""
     body.decode(call)
     review = _review(call, {})
     review["metadata"]["creationTimestamp"] = metadata.timestamp(call.clock.now())
@@ -36,38 +35,40 @@ async def self_subject_review(call: Call) -> Response:
 
 
 async def self_subject_access_review(call: Call) -> Response:
-    """May I?"""
-    spec, bare = _asked(call)
-    _require(call, [*_target_problems(spec), *bare])
+    """Whether the user may make a request (`kubectl auth can-i`)."""
+    spec, metadata_problems = _access_review(call)
+    _reject_if_any(call, [*_target_problems(spec), *metadata_problems])
     return _verdict(call, spec, call.user)
 
 
 async def subject_access_review(call: Call) -> Response:
-    """May they?"""
-    spec, bare = _asked(call)
-    _require(call, [*_target_problems(spec), *_subject_problems(spec), *bare])
+    """Whether the given user or groups may make a request."""
+    spec, metadata_problems = _access_review(call)
+    _reject_if_any(call, [*_target_problems(spec), *_subject_problems(spec), *metadata_problems])
     return _verdict(call, spec, _subject(spec))
 
 
 async def local_subject_access_review(call: Call) -> Response:
-    """May they, here?"""
-    spec, bare = _asked(call)
-    problems = [*_target_problems(spec), *_subject_problems(spec), *bare]
-    _require(call, [*problems, *_place_problems(spec, call.info.namespace)])
+    """Whether the given user or groups may make a request in this namespace."""
+    spec, metadata_problems = _access_review(call)
+    problems = [*_target_problems(spec), *_subject_problems(spec), *metadata_problems]
+    _reject_if_any(call, [*problems, *_namespace_problems(spec, call.info.namespace)])
     return _verdict(call, spec, _subject(spec))
 
 
 async def self_subject_rules_review(call: Call) -> Response:
-    """What may I do in a namespace?"""
-    spec = _spec(call)
+    """The user's rules in a namespace (`kubectl auth can-i --list`)."""
+    spec = _spec(body.decode(call))
     namespace = spec.get("namespace", "")
     if not namespace:
         raise BadRequest("no namespace on request")
     rules = list(rbac.index(call.plane.state).rules(call.user, namespace))
     kubelet = nodes.node_of(call.user) is not None
     status = {
-        "resourceRules": [_shown(rule) for rule in rules if not rule.non_resource_urls],
-        "nonResourceRules": [_shown(rule) for rule in rules if rule.non_resource_urls],
+        "resourceRules": [
+            msgspec.to_builtins(rule) for rule in rules if not rule.non_resource_urls
+        ],
+        "nonResourceRules": [msgspec.to_builtins(rule) for rule in rules if rule.non_resource_urls],
         "incomplete": kubelet,
     }
     if kubelet:
@@ -76,9 +77,9 @@ async def self_subject_rules_review(call: Call) -> Response:
 
 
 async def token_review(call: Call) -> Response:
-    """Whose token is this?"""
+    """The user of a bearer token."""
     review = body.decode(call)
-    spec = _spec_of(review)
+    spec = _spec(review)
     token = spec.get("token", "")
     if not token:
         raise BadRequest("token is required for TokenReview in authentication")
@@ -86,7 +87,7 @@ async def token_review(call: Call) -> Response:
     audiences: list[str] = []
     for audience in spec.get("audiences") or [call.issuer.issuer(call.plane.name)]:
         try:
-            user = _whose(call, token, audience)
+            user = _user_of(call, token, audience)
         except Unauthorized:
             continue
         audiences.append(audience)
@@ -97,41 +98,37 @@ async def token_review(call: Call) -> Response:
     return forms.made(call, review)
 
 
-def _whose(call: Call, token: str, audience: str) -> User:
-    """Whose token this is, if it is meant for the audience; Unauthorized if it is nobody's."""
+def _user_of(call: Call, token: str, audience: str) -> User:
+    """The user of a token for an audience; Unauthorized if it is invalid or for another one."""
     name, clock = call.plane.name, call.clock
-    shown: Authenticated
+    credential: Authenticated
     if call.issuer.mine(token):
-        shown = call.issuer.recognise(token, name, clock.now(), audience)
-    elif audience == call.issuer.issuer(name):  # handed-out tokens are for this server
+        credential = call.issuer.recognise(token, name, clock.now(), audience)
+    elif audience == call.issuer.issuer(name):  # static tokens are for this server only
         headers = Headers([("authorization", f"Bearer {token}")])
-        shown = call.services.authenticator.authenticate(
+        credential = call.services.authenticator.authenticate(
             Request("GET", "/", headers=headers), name, clock.now
         )
     else:
         raise Unauthorized("Unauthorized")
-    return shown if isinstance(shown, User) else shown.redeem(call.plane.state)
+    return credential if isinstance(credential, User) else credential.redeem(call.plane.state)
 
 
-def _spec(call: Call) -> Spec:
-    return _spec_of(body.decode(call))
-
-
-def _spec_of(review: dict[str, Any]) -> Spec:
+def _spec(review: dict[str, Any]) -> Spec:
     spec = review.get("spec")
     return spec if isinstance(spec, dict) else {}
 
 
-def _asked(call: Call) -> tuple[Spec, list[causes.Cause]]:
-    """A question about access, and what is wrong with the metadata, of which it has none."""
+def _access_review(call: Call) -> tuple[Spec, list[causes.Cause]]:
+    """The spec of an access review, and the problem if it has metadata, which must be empty."""
     review = body.decode(call)
     writing.check_namespace(call, review)
     meta = {name: value for name, value in review["metadata"].items() if value}
     meta.pop("namespace", None)
     if not meta:
-        return _spec_of(review), []
+        return _spec(review), []
     but = " except for namespace" if call.kind.resource.namespaced else ""
-    return _spec_of(review), [causes.invalid("metadata", meta, f"must be empty{but}")]
+    return _spec(review), [causes.invalid("metadata", meta, f"must be empty{but}")]
 
 
 def _review(call: Call, spec: Spec) -> dict[str, Any]:
@@ -145,7 +142,7 @@ def _review(call: Call, spec: Spec) -> dict[str, Any]:
 
 
 def _verdict(call: Call, spec: Spec, user: User) -> Response:
-    state, info = call.plane.state, _question(spec)
+    state, info = call.plane.state, _request_info(spec)
     status: dict[str, Any] = {"allowed": rbac.allowed(state, user, info)}
     if reason := rbac.reason(state, user, info):
         status["reason"] = reason
@@ -163,8 +160,8 @@ def _subject(spec: Spec) -> User:
     return User(spec.get("user", ""), groups, spec.get("uid", ""), extra)
 
 
-def _question(spec: Spec) -> RequestInfo:
-    """The request whose fate is asked for."""
+def _request_info(spec: Spec) -> RequestInfo:
+    """The request that an access review is about."""
     if path := spec.get("nonResourceAttributes"):
         return RequestInfo("GET", path.get("path", ""), path.get("verb", ""))
     attributes: Spec = spec.get("resourceAttributes") or {}
@@ -192,18 +189,18 @@ def _target_problems(spec: Spec) -> Iterator[causes.Cause]:
     yield from review_selectors.problems(resource or {})
 
 
-def _place_problems(spec: Spec, namespace: str) -> Iterator[causes.Cause]:
-    told = (spec.get("resourceAttributes") or {"namespace": namespace}).get("namespace", "")
-    if told != namespace:
+def _namespace_problems(spec: Spec, namespace: str) -> Iterator[causes.Cause]:
+    named = (spec.get("resourceAttributes") or {"namespace": namespace}).get("namespace", "")
+    if named != namespace:
         field = "spec.resourceAttributes.namespace"
-        yield causes.invalid(field, told, "must match metadata.namespace")
+        yield causes.invalid(field, named, "must match metadata.namespace")
     if (path := spec.get("nonResourceAttributes")) is not None:
         yield _path_problem(path, "disallowed on this kind of request")
 
 
 def _path_problem(path: Spec, why: str) -> causes.Cause:
-    shown = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
-    return causes.invalid("spec.nonResourceAttributes", shown, why)
+    value = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
+    return causes.invalid("spec.nonResourceAttributes", value, why)
 
 
 def _subject_problems(spec: Spec) -> Iterator[causes.Cause]:
@@ -212,12 +209,7 @@ def _subject_problems(spec: Spec) -> Iterator[causes.Cause]:
         yield causes.invalid("spec.user", spec.get("user", ""), why)
 
 
-def _require(call: Call, problems: Iterable[causes.Cause]) -> None:
-    if found := list(problems):
-        # The server that clients know leaves out the kind.
-        raise causes.reject("", call.kind.resource.group, "", found)
-
-
-def _shown(rule: Rule) -> dict[str, Any]:
-    shown: dict[str, Any] = msgspec.to_builtins(rule)
-    return shown
+def _reject_if_any(call: Call, problems: list[causes.Cause]) -> None:
+    if problems:
+        # Without the kind, as kube-apiserver does.
+        raise causes.reject("", call.kind.resource.group, "", problems)

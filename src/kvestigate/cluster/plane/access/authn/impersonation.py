@@ -1,15 +1,17 @@
-"""Acting as somebody else: the `Impersonate-*` headers, and who may use them for whom. Pure.
+"""Impersonation: the `Impersonate-*` headers, and who may use them for whom. Pure.
 
-There are two ways to be allowed. The old one is the verb `impersonate` on the users, groups,
-uids and extras that are taken on. The constrained one is `impersonate:MODE` on those, and
-`impersonate-on:MODE:VERB` on what is asked for in their name, where the mode follows from
-whom one acts as. The constrained way is tried first, and what it refuses is what is told.
+There are two ways to be allowed, as in kube-apiserver 1.36. The old one is the verb `impersonate`
+on the users, groups, uids and extras that are impersonated. Constrained impersonation is the verb
+`impersonate:MODE` on those, and `impersonate-on:MODE:VERB` on the requested resource; the mode
+follows from the kind of user that is impersonated. The constrained way is tried first, and the
+error is that of the first way that was refused.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from urllib.parse import unquote
 
 from msgspec import structs
@@ -39,9 +41,9 @@ _AUTHENTICATION = "authentication.k8s.io"
 
 
 def requested_user(headers: Headers) -> User | None:
-    """Whom the headers name, exactly as they do; None when they name nobody."""
+    """The user that the headers name, with no groups added; None without such headers."""
     if _PREFIX not in headers.names:
-        return None  # nearly always, so it costs next to nothing
+        return None
     extra: dict[str, tuple[str, ...]] = {}
     for name, value in headers:
         if name.startswith(_EXTRA):
@@ -61,25 +63,25 @@ def requested_user(headers: Headers) -> User | None:
 def impersonate(
     authorizer: Authorizer, state: PlaneState, requester: User, target: User, info: RequestInfo
 ) -> User:
-    """The user that the request is made as; Forbidden if the requester may not."""
+    """The user to make the request as; Forbidden if the requester may not impersonate it."""
     refusal: Forbidden | None = None
     for mode in _modes(requester, target):
         try:
-            for question in _questions(mode, target, info):
-                authorizer.authorize(state, requester, question)
+            for required in _required_permissions(mode, target, info):
+                authorizer.authorize(state, requester, required)
         except Forbidden as error:
             refusal = refusal or error
         else:
             return _complete(target, constrained=bool(mode))
-    assert refusal is not None, "the old mode is always tried"
+    assert refusal is not None, "plain impersonation is always tried"
     raise refusal
 
 
 def _modes(requester: User, target: User) -> Iterator[str]:
     only_named = not (target.groups or target.uid or target.extra)
     if node := _node(target.name):
-        at_home = requester.extra.get(_NODE_NAME) == (node,)
-        if only_named and at_home and requester.name.startswith(_ACCOUNT):
+        on_that_node = requester.extra.get(_NODE_NAME) == (node,)
+        if only_named and on_that_node and requester.name.startswith(_ACCOUNT):
             yield "associated-node"
         if only_named:
             yield "arbitrary-node"
@@ -91,43 +93,39 @@ def _modes(requester: User, target: User) -> Iterator[str]:
     yield ""
 
 
-def _questions(mode: str, target: User, info: RequestInfo) -> Iterator[RequestInfo]:
-    """Everything that must be allowed, in the order in which it is asked."""
+def _required_permissions(mode: str, target: User, info: RequestInfo) -> Iterator[RequestInfo]:
+    """The requests that the requester must be allowed to make, in the order of the checks."""
     if mode:
         yield structs.replace(info, verb=f"impersonate-on:{mode}:{info.verb}")
-    ask = _Question(f"impersonate:{mode}" if mode else "impersonate")
+    permission = partial(_permission, f"impersonate:{mode}" if mode else "impersonate")
     group = _AUTHENTICATION if mode else ""
     account, node = _account(target.name), _node(target.name)
     if account:
-        yield ask(group, "serviceaccounts", account[1], namespace=account[0])
+        yield permission(group, "serviceaccounts", account[1], namespace=account[0])
     elif mode and node:
-        # One may be the node one runs on, whichever that is.
-        yield ask(group, "nodes", "*" if mode == "associated-node" else node)
+        # The permission is for the node that the requester runs on, whichever that is.
+        yield permission(group, "nodes", "*" if mode == "associated-node" else node)
     else:
-        yield ask(group, "users", target.name)
+        yield permission(group, "users", target.name)
     if target.uid:
-        yield ask(_AUTHENTICATION, "uids", target.uid)
+        yield permission(_AUTHENTICATION, "uids", target.uid)
     for name in target.groups:
-        yield ask(group, "groups", name)
+        yield permission(group, "groups", name)
     for key, values in target.extra.items():
         for value in values:
-            yield ask(_AUTHENTICATION, "userextras", value, subresource=key)
+            yield permission(_AUTHENTICATION, "userextras", value, subresource=key)
 
 
-@dataclass(frozen=True, slots=True)
-class _Question:
-    verb: str
-
-    def __call__(
-        self, group: str, resource: str, name: str, *, namespace: str = "", subresource: str = ""
-    ) -> RequestInfo:
-        return RequestInfo(
-            "POST", "", self.verb, group, "v1", resource, namespace, name, subresource=subresource
-        )
+def _permission(
+    verb: str, group: str, resource: str, name: str, *, namespace: str = "", subresource: str = ""
+) -> RequestInfo:
+    return RequestInfo(
+        "POST", "", verb, group, "v1", resource, namespace, name, subresource=subresource
+    )
 
 
 def _complete(target: User, *, constrained: bool) -> User:
-    """With the groups that such a user always has."""
+    """The user with the groups that authentication would give it."""
     groups = target.groups
     if (account := _account(target.name)) and not groups:
         groups = account_groups(account[0])
@@ -145,7 +143,7 @@ def _with(groups: tuple[str, ...], group: str) -> tuple[str, ...]:
 
 
 def _account(user: str) -> tuple[str, str] | None:
-    """(namespace, name) of the service account that a user is."""
+    """(namespace, name) if the user is a service account."""
     if not user.startswith(_ACCOUNT):
         return None
     namespace, _, name = user.removeprefix(_ACCOUNT).partition(":")
@@ -154,12 +152,13 @@ def _account(user: str) -> tuple[str, str] | None:
 
 
 def _node(user: str) -> str:
+    """The node's name if the user is a kubelet, else empty."""
     name = user.removeprefix(_NODE)
     return name if user.startswith(_NODE) and not names.subdomain_problems(name) else ""
 
 
 def _in_go(user: User) -> str:
-    """How the server that clients know prints a user."""
+    """A user as kube-apiserver prints it in errors."""
     groups = f"{{{_strings(user.groups)}}}" if user.groups else "(nil)"
     pairs = (f'"{key}":[]string{{{_strings(values)}}}' for key, values in user.extra.items())
     extra = f"{{{', '.join(pairs)}}}" if user.extra else "(nil)"

@@ -23,23 +23,23 @@ def default_roles() -> Iterator[tuple[str, str, Object]]:
     """(plural, namespace, object)"""
     text = resources.files(__package__).joinpath("default_roles.json").read_bytes()
     table: list[dict[str, Any]] = msgspec.json.decode(text)
-    by_name = {each["name"]: each for each in table if each["resource"] == "clusterroles"}
-    for each in table:
-        labels = {**_LABELS, **each.get("labels", {})}
-        meta = {"name": each["name"], "labels": labels, "annotations": dict(_ANNOTATIONS)}
-        obj: Object = {"metadata": meta, **{key: each[key] for key in _FIELDS if key in each}}
-        if "aggregationRule" in each:
-            obj["rules"] = list(_aggregated(each, by_name))
-        yield each["resource"], each.get("namespace", ""), obj
+    cluster_roles = [entry for entry in table if entry["resource"] == "clusterroles"]
+    for entry in table:
+        labels = {**_LABELS, **entry.get("labels", {})}
+        meta = {"name": entry["name"], "labels": labels, "annotations": dict(_ANNOTATIONS)}
+        obj: Object = {"metadata": meta, **{key: entry[key] for key in _FIELDS if key in entry}}
+        if "aggregationRule" in entry:
+            obj["rules"] = list(_aggregated(entry, cluster_roles))
+        yield entry["resource"], entry.get("namespace", ""), obj
 
 
-def _aggregated(role: dict[str, Any], by_name: dict[str, dict[str, Any]]) -> Iterator[Object]:
-    """The rules that the roles chosen by an aggregating one add up to."""
-    chosen = [
-        selectors.from_label_selector(each)
-        for each in role["aggregationRule"]["clusterRoleSelectors"]
+def _aggregated(role: dict[str, Any], cluster_roles: list[dict[str, Any]]) -> Iterator[Object]:
+    """The rules of the cluster roles that an aggregated role selects."""
+    label_selectors = [
+        selectors.from_label_selector(label_selector)
+        for label_selector in role["aggregationRule"]["clusterRoleSelectors"]
     ]
-    for other in by_name.values():
-        if any(selector.matches(other.get("labels", {})) for selector in chosen):
-            nested = _aggregated(other, by_name) if "aggregationRule" in other else ()
+    for other in cluster_roles:
+        if any(selector.matches(other.get("labels", {})) for selector in label_selectors):
+            nested = _aggregated(other, cluster_roles) if "aggregationRule" in other else ()
             yield from (*other.get("rules", ()), *nested)

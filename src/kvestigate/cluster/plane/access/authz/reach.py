@@ -1,7 +1,7 @@
-"""What a node may see of others' objects because a pod bound to it needs them.
+"""Whether a pod on a node refers to an object, so that the node's kubelet may read it.
 
-Every question is answered from the state itself. Kubelets ask for the same again and again, so
-the pod that was the reason is remembered and looked at first.
+Every answer comes from the state itself. Kubelets read the same objects again and again, so the
+pod that was the reason last time is remembered and looked at first; it is checked every time.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ CLAIMS = "persistentvolumeclaims"
 _VOLUMES = ("", "persistentvolumes")
 _ATTACHMENTS = ("storage.k8s.io", "volumeattachments")
 _SLICES = ("resource.k8s.io", "resourceslices")
-_REMEMBERED = 4096
+_MAX_REMEMBERED = 4096
 
 _decode = msgspec.json.Decoder().decode
-_reasons: dict[tuple[str, str, str, str], str] = {}
+_referring_pods: dict[tuple[str, str, str, str], str] = {}
+"""(node, plural, namespace, name) -> the pod that referred to the object last time."""
 
 
 def reaches(state: PlaneState, node: str, plural: str, namespace: str, name: str) -> bool:
-    """Whether an object has to do with a pod that is bound to the node."""
+    """Whether the object is bound to the node, or a pod that is refers to it."""
     if plural == "pods":
         pod = state.get(PODS, namespace, name)
         return pod is not None and bound_to(pod) == node
@@ -56,28 +57,28 @@ def _reaches_volume(state: PlaneState, node: str, spec: Object) -> bool:
 
 
 def _volume_refers(state: PlaneState, node: str, namespace: str, name: str) -> bool:
-    needle = name.encode()
+    encoded_name = name.encode()
     for item in state.collection(_VOLUMES).items():
-        if needle not in item.data:
+        if encoded_name not in item.data:
             continue
         spec = _decode(item.data)["spec"]
-        named = (namespace, name) in references.volume_secrets(spec)
-        if named and _reaches_volume(state, node, spec):
+        refers = (namespace, name) in references.volume_secrets(spec)
+        if refers and _reaches_volume(state, node, spec):
             return True
     return False
 
 
 def _pod_refers(state: PlaneState, node: str, plural: str, namespace: str, name: str) -> bool:
     key = (node, plural, namespace, name)
-    reason = state.get(PODS, namespace, _reasons.get(key, ""))
-    if reason is not None and bound_to(reason) == node and _refers(reason, plural, name):
+    last = state.get(PODS, namespace, _referring_pods.get(key, ""))
+    if last is not None and bound_to(last) == node and _refers(last, plural, name):
         return True
     bucket = state.collection(PODS).buckets.get(namespace)
     for item in bucket.items.values() if bucket is not None else ():
         if bound_to(item) == node and _refers(item, plural, name):
-            if len(_reasons) >= _REMEMBERED:
-                _reasons.clear()
-            _reasons[key] = item.name
+            if len(_referring_pods) >= _MAX_REMEMBERED:
+                _referring_pods.clear()
+            _referring_pods[key] = item.name
             return True
     return False
 
@@ -85,7 +86,7 @@ def _pod_refers(state: PlaneState, node: str, plural: str, namespace: str, name:
 def _refers(item: Item, plural: str, name: str) -> bool:
     pod: Object = _decode(item.data)
     if MIRROR in (pod["metadata"].get("annotations") or {}):
-        return False  # a kubelet made it, and must not give itself anything by that
+        return False  # made by a kubelet, which must not grant itself access with it
     return name in _named(pod, plural)
 
 

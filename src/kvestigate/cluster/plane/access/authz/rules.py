@@ -1,4 +1,4 @@
-"""RBAC rules: what one of them lets whom do. Pure."""
+"""RBAC rules and subjects: which requests a rule allows, and which rules cover others. Pure."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class Subject(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def identity(self) -> tuple[str, str]:
-        """(`user` or `group`, name): how requests carry it."""
+        """(`user` or `group`, name), as in the User of a request."""
         if self.kind == "ServiceAccount":
             return "user", f"system:serviceaccount:{self.namespace}:{self.name}"
         return ("group" if self.kind == "Group" else "user"), self.name
 
     def __str__(self) -> str:
-        at_home = f"/{self.namespace}" if self.kind == "ServiceAccount" else ""
-        return f'{self.kind} "{self.name}{at_home}"'
+        namespace = f"/{self.namespace}" if self.kind == "ServiceAccount" else ""
+        return f'{self.kind} "{self.name}{namespace}"'
 
 
 def _covers_url(rule: str, path: str) -> bool:
@@ -65,7 +65,7 @@ def _covers_url(rule: str, path: str) -> bool:
 
 
 def atoms(rules: Iterable[Rule]) -> Iterable[Rule]:
-    """The same permissions as rules about one verb on one thing each."""
+    """The same permissions as rules with one verb on one resource or path each."""
     for rule in rules:
         for verb in rule.verbs:
             for group in rule.api_groups:
@@ -78,7 +78,7 @@ def atoms(rules: Iterable[Rule]) -> Iterable[Rule]:
 
 
 def covered(atom: Rule, owned: Iterable[Rule]) -> bool:
-    """Whether somebody with the rules `owned` has all that an atom of `atoms` gives."""
+    """Whether the rules `owned` give the permission that `atom` (one of `atoms`) gives."""
     return any(_covers(rule, atom) for rule in owned)
 
 
@@ -87,7 +87,7 @@ def _covers(rule: Rule, atom: Rule) -> bool:
         return False
     if atom.non_resource_urls:
         url = atom.non_resource_urls[0]
-        return any(_covers_url(each, url) or each == url for each in rule.non_resource_urls)
+        return any(_covers_url(owned, url) or owned == url for owned in rule.non_resource_urls)
     resource = atom.resources[0]
     _, _, subresource = resource.partition("/")
     return (

@@ -13,7 +13,7 @@ from kvestigate.cluster.plane.response import forms
 from kvestigate.cluster.plane.store.errors import Mismatch, Missing
 from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import writing
-from kvestigate.cluster.plane.verbs.update import unmet
+from kvestigate.cluster.plane.verbs.update import precondition_failed
 from kvestigate.errors import ApiError, BadRequest, Conflict
 from kvestigate.http.message import Response
 from kvestigate.kube import causes
@@ -81,12 +81,12 @@ def _check(binding: Object) -> None:
 def _assign(call: Call, pod: Object, item: Item, binding: Object) -> None:
     """Set the node of a pod in place; Conflict if the pod cannot be bound."""
     meta, binding_meta = pod["metadata"], binding["metadata"]
-    for field, wanted, actual in (
+    for field, expected, actual in (
         ("UID", binding_meta.get("uid"), item.uid),
         ("ResourceVersion", binding_meta.get("resourceVersion"), str(item.revision)),
     ):
-        if wanted and wanted != actual:
-            raise unmet(call, field, wanted, actual)
+        if expected and expected != actual:
+            raise precondition_failed(call, field, expected, actual)
     if meta.get("deletionTimestamp"):
         raise _refused(item.name, f"pod {item.name} is being deleted, cannot be assigned to a host")
     spec = pod["spec"]

@@ -1,4 +1,7 @@
-"""CONNECT: what admission gets to see of streams and proxies before they are opened."""
+"""CONNECT: admission of streams and proxies before they are opened.
+
+Policies and webhooks see the request's parameters as an object, a PodExecOptions for example.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,8 @@ from kvestigate.cluster.plane.request.call import Call
 from kvestigate.kube.resources import Resource
 
 _KINDS = {
-    (resource, part): Kind(Resource("", "v1", resource, name))
-    for resource, part, name in (
+    (resource, subresource): Kind(Resource("", "v1", resource, name))
+    for resource, subresource, name in (
         ("nodes", "proxy", "NodeProxyOptions"),
         ("pods", "attach", "PodAttachOptions"),
         ("pods", "exec", "PodExecOptions"),
@@ -27,7 +30,7 @@ _STREAMS = ("stdin", "stdout", "stderr", "tty")
 
 
 async def admit_connection(call: Call) -> None:
-    """Refuse what policies and webhooks refuse, before anyone looks what there is to connect to."""
+    """Ask policies and webhooks, before it is checked whether the pod or node exists."""
     write = _write(call)
     webhooks = asking(write, call.backends, call.random)
     if webhooks is not None:
@@ -40,7 +43,7 @@ async def admit_connection(call: Call) -> None:
 def _write(call: Call) -> Write:
     kind = _KINDS[call.info.resource, call.info.subresource]
     options = _options(call, kind)
-    face = Face(kind, lambda obj: dict(options), lambda obj, shown: None)
+    face = Face(kind, lambda obj: dict(options), lambda obj, changed: None)
     return Write(
         "CONNECT",
         call.kind,
@@ -57,25 +60,25 @@ def _write(call: Call) -> Write:
 
 
 def _options(call: Call, kind: Kind) -> Object:
-    """The parameters of the request, as an object."""
-    info, part = call.info, call.info.subresource
+    """The parameters of the request as an object of the kind."""
+    info, subresource = call.info, call.info.subresource
     options: dict[str, Any] = {"kind": kind.resource.kind, "apiVersion": "v1"}
-    if part == "proxy":
+    if subresource == "proxy":
         if path := _path(call):
             options["path"] = path
         return options
     pairs = parse_qsl(call.request.query, keep_blank_values=True)
-    if part == "portforward":
+    if subresource == "portforward":
         ports = [int(value) for name, value in pairs if name == "ports" and value.isdecimal()]
         return options | ({"ports": ports} if ports else {})
     options |= {name: True for name in _STREAMS if info.flag(name)}
     if container := info.params.get("container"):
         options["container"] = container
     command = [value for name, value in pairs if name == "command"]
-    return options | ({"command": command} if command and part == "exec" else {})
+    return options | ({"command": command} if command and subresource == "exec" else {})
 
 
 def _path(call: Call) -> str:
-    """What is asked of the other side, with a slash at its end if there was one."""
+    """The path behind `proxy`, with the trailing slash of the request."""
     path = f"/{call.info.rest}" if call.info.rest else ""
     return f"{path}/" if call.info.path.endswith("/") and not path.endswith("/") else path

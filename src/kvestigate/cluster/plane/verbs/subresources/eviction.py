@@ -21,10 +21,10 @@ from kvestigate.cluster.plane.store.errors import Mismatch, Missing
 from kvestigate.cluster.plane.store.model import Item, Mutation
 from kvestigate.cluster.plane.store.state import PlaneState
 from kvestigate.cluster.plane.verbs import writing
-from kvestigate.cluster.plane.verbs.delete import Options, Preconditions, check_options, mark
+from kvestigate.cluster.plane.verbs.delete import Options, check_options, check_preconditions, mark
 from kvestigate.cluster.plane.verbs.subresources import budget
 from kvestigate.cluster.plane.verbs.subresources.binding import CREATED, set_condition
-from kvestigate.errors import ApiError, BadRequest, Conflict, InputError
+from kvestigate.errors import ApiError, BadRequest, InputError
 from kvestigate.http.message import Response
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.selectors import from_label_selector
@@ -88,7 +88,7 @@ def _decide(call: Call, state: PlaneState, options: Options) -> list[Mutation]:
     item = call.find(state)
     pod = objects.read(item)
     spent = [] if _needs_no_budget(pod) else _spend(call, state, item, pod)
-    _check_preconditions(item, options.preconditions)
+    check_preconditions(call.kind, options.preconditions, item)
     set_condition(
         pod,
         "DisruptionTarget",
@@ -147,19 +147,3 @@ def _budgets(state: PlaneState, pod: Item) -> Sequence[tuple[Item, Object]]:
         if selector.matches(pod.labels):
             matching.append((item, pdb))
     return matching
-
-
-def _check_preconditions(item: Item, preconditions: Preconditions | None) -> None:
-    if preconditions is None:
-        return
-    for expected, actual, field, event in (
-        (preconditions.uid, item.uid, "UID", "deleted and then recreated"),
-        (preconditions.resourceVersion, str(item.revision), "ResourceVersion", "modified"),
-    ):
-        if expected and expected != actual:
-            raise Conflict(
-                f'Operation cannot be fulfilled on Pod "{item.name}": the {field} in the '
-                f"precondition ({expected}) does not match the {field} in record ({actual}). The "
-                f"object might have been {event}",
-                details={"name": item.name, "kind": "Pod"},
-            )

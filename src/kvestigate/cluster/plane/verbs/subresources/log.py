@@ -1,4 +1,4 @@
-"""log: what a container wrote, from its node."""
+"""log: the output of a container, from the kubelet of its node."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ async def read_log(call: Call) -> Response:
     container = container_of(pod, call.info.params.get("container", ""))
     node = pod["spec"].get("nodeName")
     if not node:
-        return Response(204)  # nothing ran yet, so nothing was written
+        return Response(204)  # not scheduled, so there is no output
     address = kubelet_of(call.plane.state, node, as_kind="pods")
     path = f"/containerLogs/{call.namespace}/{quote(call.info.name)}/{quote(container)}"
     request = Request("GET", path, urlencode(query), Headers([("accept-encoding", "identity")]))
-    incoming = await relay.ask(call.backends, address, request)
+    incoming = await relay.send(call.backends, address, request)
     if incoming.status != 200:
         raise await relay.refusal(incoming)
-    kind = incoming.headers.get("content-type") or "text/plain"
-    return Response(200, [("content-type", kind)], relay.Body(incoming), compress=False)
+    media = incoming.headers.get("content-type") or "text/plain"
+    return Response(200, [("content-type", media)], relay.Body(incoming), compress=False)
 
 
 def _query(info: RequestInfo) -> list[tuple[str, str]]:
-    """The parameters that the kubelet is given; raises Invalid for those that make no sense."""
+    """The query for the kubelet; Invalid if parameters are out of range or exclude each other."""
     query = [(name, "true") for name in _FLAGS if info.flag(name)]
-    found: list[Cause] = []
+    problems: list[Cause] = []
     for name in ("tailLines", *_POSITIVE):
         value = _integer(info, name)
         if value is None:
@@ -47,18 +47,18 @@ def _query(info: RequestInfo) -> list[tuple[str, str]]:
         lowest, words = (1, "greater than 0") if name in _POSITIVE else (0, "")
         if value < lowest:
             words = words or "greater than or equal to 0"
-            found.append(causes.invalid(name, value, f"must be {words}"))
+            problems.append(causes.invalid(name, value, f"must be {words}"))
         query.append((name, str(value)))
     since = info.params.get("sinceTime", "")
     if since:
         query.append(("sinceTime", since))
         if "sinceSeconds" in info.params:
             why = "at most one of `sinceTime` or `sinceSeconds` may be specified"
-            found.append(causes.forbidden("[]", why))
+            problems.append(causes.forbidden("[]", why))
     if info.params.get("stream"):
-        found.append(causes.forbidden("stream", "may not be specified"))
-    if found:
-        raise causes.reject("PodLogOptions", "", info.name, found)
+        problems.append(causes.forbidden("stream", "may not be specified"))
+    if problems:
+        raise causes.reject("PodLogOptions", "", info.name, problems)
     return query
 
 

@@ -1,6 +1,6 @@
 """proxy: plain HTTP (and WebSockets) to a node's kubelet, a pod or one of a service's pods.
 
-Pods are reached through their nodes; endpoints without a pod at the address they name.
+Pods are reached through their nodes, endpoints without a pod at their addresses.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kvestigate.http.message import Headers, Request, Response, Upgrade
 
 
 class Target(NamedTuple):
-    """`name`, `name:port` or `https:name:port`, as it stands in a path."""
+    """`name`, `name:port` or `https:name:port`, as it is written in a path."""
 
     scheme: str
     name: str
@@ -56,35 +56,36 @@ async def _proxy(call: Call, locate: Locate) -> Response | Upgrade:
     incoming = call.request
     base, rest = _split(call)
     if not rest and incoming.method in ("GET", "HEAD"):
-        # Relative links on the page work only below a slash.
+        # Relative links in the page resolve only below a path that ends with a slash.
         query = f"?{incoming.query}" if incoming.query else ""
         return Response(301, [("location", f"{base}/{query}")])
-    headers = Headers([*relay.passed_on(incoming.headers), ("accept-encoding", "identity")])
+    headers = Headers([*relay.forwarded(incoming.headers), ("accept-encoding", "identity")])
     if handshake.wants_websocket(incoming):
         request = Request("GET", rest or "/", incoming.query, incoming.headers)
         return await relay.upgrade(call.backends, address, request, headers=headers)
     request = Request(incoming.method, rest or "/", incoming.query, headers, incoming.body)
     try:
-        answered = await relay.ask(call.backends, address, request)
+        backend_response = await relay.send(call.backends, address, request)
     except ApiError as failure:
         why = f"error trying to reach service: {failure.message}"
         raise ServiceUnavailable(why) from failure
     fields = [
         (name, _relocated(value, address, base) if name == "location" else value)
-        for name, value in relay.passed_on(answered.headers)
+        for name, value in relay.forwarded(backend_response.headers)
     ]
-    return Response(answered.status, fields, relay.Body(answered), compress=False)
+    body = relay.Body(backend_response)
+    return Response(backend_response.status, fields, body, compress=False)
 
 
 def _split(call: Call) -> tuple[str, str]:
-    """The client's path up to `proxy`, and what follows it, both as sent."""
+    """The client's path up to `proxy`, and the rest of it, both as sent."""
     marker = f"/{call.info.resource}/{quote(call.info.name, safe=':')}/proxy"
-    before, found, rest = call.request.path.partition(marker)
-    return before + found, rest
+    before, separator, rest = call.request.path.partition(marker)
+    return before + separator, rest
 
 
 def _relocated(location: str, address: Address | PodPort, base: str) -> str:
-    """A redirect of the backend to itself, as the client has to follow it."""
+    """A Location header; a redirect to the backend itself leads through the proxy again."""
     own = location.removeprefix(str(address))
     return f"{base}{own}" if own.startswith("/") and not own.startswith("//") else location
 

@@ -1,4 +1,4 @@
-"""Which subresources answer which verbs. One list, no import side effects."""
+"""Which subresources have which verbs. One list, no import side effects."""
 
 from __future__ import annotations
 
@@ -30,32 +30,34 @@ Verb = Callable[[Call], Awaitable[Response | Upgrade]]
 Verbs = Mapping[str, Verb]
 
 
-def _admitted(answer: Verb) -> Verb:
+def _admitted(verb: Verb) -> Verb:
+    """The same verb after admission of the CONNECT."""
+
     async def admitted(call: Call) -> Response | Upgrade:
         await admit_connection(call)
-        return await answer(call)
+        return await verb(call)
 
     return admitted
 
 
-def _connect(answer: Verb) -> Verbs:
-    """A stream may be asked for with GET or POST."""
-    return dict.fromkeys(("get", "create"), _admitted(answer))
+def _connect(verb: Verb) -> Verbs:
+    """A stream may be opened with GET or POST."""
+    return dict.fromkeys(("get", "create"), _admitted(verb))
 
 
-def _every(answer: Verb) -> Verbs:
-    return dict.fromkeys(_METHODS, _admitted(answer))
+def _any_method(verb: Verb) -> Verbs:
+    return dict.fromkeys(_METHODS, _admitted(verb))
 
 
 PART: Verbs = {"get": get, "update": update, "patch": patch}
-"""The object itself, of which its kind lets only a part be changed this way."""
+"""Of subresources that are the object itself: its kind decides which fields may change."""
 
 _AUTHENTICATION, _AUTHORIZATION = "authentication.k8s.io", "authorization.k8s.io"
 _METHODS = ("get", "watch", "create", "update", "patch", "delete", "options")
 
 SUBRESOURCES: dict[tuple[str, str, str], Verbs] = {
     ("", "namespaces", "finalize"): {"update": update},
-    ("", "nodes", "proxy"): _every(proxy_node),
+    ("", "nodes", "proxy"): _any_method(proxy_node),
     ("", "pods", "attach"): _connect(attach_to),
     ("", "pods", "binding"): {"create": create_binding},
     ("", "pods", "ephemeralcontainers"): PART,
@@ -63,21 +65,21 @@ SUBRESOURCES: dict[tuple[str, str, str], Verbs] = {
     ("", "pods", "exec"): _connect(exec_in),
     ("", "pods", "log"): {"get": read_log},
     ("", "pods", "portforward"): _connect(forward_ports),
-    ("", "pods", "proxy"): _every(proxy_pod),
+    ("", "pods", "proxy"): _any_method(proxy_pod),
     ("", "pods", "resize"): PART,
     ("", "replicationcontrollers", "scale"): scale.verbs(scale.REPLICATION_CONTROLLER),
     ("", "serviceaccounts", "token"): {"create": create_token},
-    ("", "services", "proxy"): _every(proxy_service),
+    ("", "services", "proxy"): _any_method(proxy_service),
     ("apps", "deployments", "scale"): scale.verbs(scale.WORKLOAD),
     ("apps", "replicasets", "scale"): scale.verbs(scale.WORKLOAD),
     ("apps", "statefulsets", "scale"): scale.verbs(scale.WORKLOAD),
     ("certificates.k8s.io", "certificatesigningrequests", "approval"): PART,
 }
-"""(group, plural, subresource) -> verb -> what answers it."""
+"""(group, plural, subresource) -> verb -> function"""
 
 
 def verbs_of(kind: Kind, subresource: str) -> Verbs:
-    """What the subresource of a kind answers."""
+    """The verbs of a kind's subresource; empty if it has no such subresource."""
     if subresource == "scale" and isinstance(kind, CustomKind):
         return _scale_of(kind)
     return SUBRESOURCES.get((*kind.key, subresource), {})
@@ -85,7 +87,7 @@ def verbs_of(kind: Kind, subresource: str) -> Verbs:
 
 @lru_cache(maxsize=4096)
 def _scale_of(kind: CustomKind) -> Verbs:
-    """By the paths that the definition names."""
+    """The scale subresource of a custom kind, with the paths of its definition."""
     selector = jsonpath.names(kind.scale.get("labelSelectorPath") or "")
     return scale.verbs(
         scale.Scaling(
@@ -106,7 +108,7 @@ VIRTUAL: dict[tuple[str, str], Verbs] = {
     (_AUTHORIZATION, "selfsubjectrulesreviews"): {"create": reviews.self_subject_rules_review},
     (_AUTHORIZATION, "subjectaccessreviews"): {"create": reviews.subject_access_review},
 }
-"""(group, plural) of resources that are asked for but never stored."""
+"""(group, plural) -> verbs of resources that are answered but never stored."""
 
 PASSED_THROUGH = frozenset({"attach", "exec", "log", "portforward", "proxy"})
-"""Subresources whose answers come from a node or a pod."""
+"""Subresources that a kubelet or a pod answers."""

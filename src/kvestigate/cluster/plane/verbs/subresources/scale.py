@@ -19,7 +19,7 @@ from kvestigate.cluster.plane.store.model import Item
 from kvestigate.cluster.plane.verbs import apply as applying
 from kvestigate.cluster.plane.verbs import patch as patching
 from kvestigate.cluster.plane.verbs import writing
-from kvestigate.cluster.plane.verbs.update import check_name, check_version, uid_conflict
+from kvestigate.cluster.plane.verbs.update import check_name, check_version, precondition_failed
 from kvestigate.errors import InternalError
 from kvestigate.http.message import Response
 from kvestigate.kube import causes
@@ -37,23 +37,23 @@ Verb = Callable[[Call], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Scaling:
-    """Where a kind keeps what a Scale shows."""
+    """The fields of a kind that a Scale consists of."""
 
     selector: Callable[[Object], str]
-    """The label selector of its pods as text; empty if it has none."""
+    """Returns the label selector of the pods as text; empty if the object has none."""
     replicas: Path = SCALE_REPLICAS
     current: Path = ("status", "replicas")
     required: str = ""
-    """The path of replicas that an object must have to be shown at all, as errors name it."""
+    """If set: without this field an object has no Scale. The path as errors name it."""
 
 
 def label_selector(obj: Object) -> str:
-    """Of kinds whose spec.selector is a LabelSelector."""
+    """The selector of kinds whose spec.selector is a LabelSelector."""
     return str(from_label_selector((obj.get("spec") or {}).get("selector")))
 
 
 def label_map(obj: Object) -> str:
-    """Of kinds whose spec.selector is a map of labels."""
+    """The selector of kinds whose spec.selector is a map of labels."""
     labels = (obj.get("spec") or {}).get("selector") or {}
     return ",".join(f"{key}={labels[key]}" for key in sorted(labels))
 
@@ -63,7 +63,7 @@ REPLICATION_CONTROLLER = Scaling(label_map)
 
 
 def verbs(scaling: Scaling) -> dict[str, Verb]:
-    """What the scale subresource of a kind answers."""
+    """The verbs of the scale subresource of a kind."""
 
     async def get(call: Call) -> Response:
         at_least(call.plane, call.info.params.get("resourceVersion", ""))
@@ -74,29 +74,29 @@ def verbs(scaling: Scaling) -> dict[str, Verb]:
         return _answer(call, item, scaling)
 
     async def update(call: Call) -> Response:
-        sent = body.decode(replace(call, served=SCALE))
-        check_name(sent["metadata"].get("name") or "", call.info.name)
-        version = sent["metadata"].get("resourceVersion") or ""
+        scale = body.decode(replace(call, served=SCALE))
+        check_name(scale["metadata"].get("name") or "", call.info.name)
+        version = scale["metadata"].get("resourceVersion") or ""
         item = await writing.change(
             call,
-            lambda obj, item: _scaled(call, obj, item, sent, scaling),
+            lambda obj, item: _scaled(call, obj, item, scale, scaling),
             pinned=bool(version),
             face=_face(scaling),
         )
         return _answer(call, item, scaling)
 
     async def patch(call: Call) -> Response:
-        judged = replace(call, served=SCALE)
-        applies = applying.is_asked_for(call)
+        as_scale = replace(call, served=SCALE)
+        applies = applying.is_apply(call)
         options.check_write(call.info, applies=applies)
         if applies:
-            item = await _apply(call, applying.read(judged), scaling)
+            item = await _apply(call, applying.read(as_scale), scaling)
             return _answer(call, item, scaling)
-        change = patching.read(judged)
+        change = patching.read(as_scale)
 
         def alter(obj: Object, item: Item) -> Object:
-            sent = patching.patched(judged, change, _scale(obj, scaling))
-            return _scaled(call, obj, item, sent, scaling)
+            scale = patching.patched(as_scale, change, _scale(obj, scaling))
+            return _scaled(call, obj, item, scale, scaling)
 
         item = await writing.change(call, alter, pinned=change.names_version, face=_face(scaling))
         return _answer(call, item, scaling)
@@ -113,8 +113,8 @@ async def _apply(call: Call, config: Object, scaling: Scaling) -> Item:
         _write(workload, scaling.replicas, replicas)
 
     def alter(obj: Object, item: Item) -> Object:
-        if found := _problems(config):
-            raise causes.reject("Scale", "autoscaling", item.name, found)
+        if problems := _problems(config):
+            raise causes.reject("Scale", "autoscaling", item.name, problems)
         check_version(call, meta.get("resourceVersion") or str(item.revision), item)
         return applying.applied(call, workload, obj, speaking=SCALE.resource.api_version)
 
@@ -122,16 +122,16 @@ async def _apply(call: Call, config: Object, scaling: Scaling) -> Item:
     return await writing.change(call, alter, pinned=pinned, tracked=True, face=_face(scaling))
 
 
-def _scaled(call: Call, obj: Object, item: Item, sent: Object, scaling: Scaling) -> Object:
-    """The workload after a Scale was written to it."""
-    meta = sent["metadata"]
+def _scaled(call: Call, obj: Object, item: Item, scale: Object, scaling: Scaling) -> Object:
+    """The workload with the replicas of a Scale."""
+    meta = scale["metadata"]
     if meta.get("uid") and meta["uid"] != item.uid:
-        raise uid_conflict(call, meta["uid"], item.uid)
+        raise precondition_failed(call, "UID", meta["uid"], item.uid)
     # Custom resources have rules of their own about replicas.
-    if call.served.type is not None and (found := _problems(sent)):
-        raise causes.reject("Scale", "autoscaling", item.name, found)
+    if call.served.type is not None and (problems := _problems(scale)):
+        raise causes.reject("Scale", "autoscaling", item.name, problems)
     check_version(call, meta.get("resourceVersion") or str(item.revision), item)
-    _write(obj, scaling.replicas, (sent.get("spec") or {}).get("replicas", 0))
+    _write(obj, scaling.replicas, (scale.get("spec") or {}).get("replicas", 0))
     return obj
 
 
@@ -166,13 +166,13 @@ def _scale(obj: Object, scaling: Scaling) -> Object:
 
 
 def _answer(call: Call, item: Item, scaling: Scaling) -> Response:
-    shown = answer.encode(_scale(objects.read(item), scaling))
-    as_item = Item(item.namespace, item.name, item.uid, item.revision, 0, shown)
-    return forms.one(replace(call, served=SCALE), as_item)
+    data = answer.encode(_scale(objects.read(item), scaling))
+    scale = Item(item.namespace, item.name, item.uid, item.revision, 0, data)
+    return forms.one(replace(call, served=SCALE), scale)
 
 
 def read(obj: Any, path: Path) -> Any:
-    """What is at a path; None if there is nothing."""
+    """The value at a path; None if there is none."""
     for step in path:
         if not isinstance(obj, dict):
             return None

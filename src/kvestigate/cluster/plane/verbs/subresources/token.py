@@ -21,14 +21,13 @@ from kvestigate.kube.resources import Resource
 
 _GROUP = "authentication.k8s.io"
 TOKEN_REQUEST = Kind(Resource(_GROUP, "v1", "tokenrequests", "TokenRequest"))
-_UNANSWERED: Object = {"token": "", "expirationTimestamp": None}
-_SHORTEST, _LONGEST, _USUAL = 600, 1 << 32, 3600
+_EMPTY_STATUS: Object = {"token": "", "expirationTimestamp": None}
+_MIN_SECONDS, _MAX_SECONDS, _DEFAULT_SECONDS = 600, 1 << 32, 3600
 _BINDABLE = {"Pod": ("pods", "pod"), "Secret": ("secrets", "secret"), "Node": ("nodes", "node")}
-_EXTENDED = 365 * 24 * 3600
-"""Seconds that the tokens which every pod has are good for: there are programs that read theirs
-only once."""
+_EXTENDED_SECONDS = 365 * 24 * 3600
+"""The real lifetime of the tokens that pods get: some programs read their token only once."""
 _ACCOUNT_OF_POD = 4
-"""Where the name of the service account is among the fields of a pod."""
+"""The index of the service account's name in the indexed fields of a pod."""
 
 
 async def create_token(call: Call) -> Response:
@@ -46,52 +45,52 @@ async def create_token(call: Call) -> Response:
         seconds=seconds,
         bound=bound,
         random=call.random,
-        good_for=_EXTENDED if _may_be_kept(call, spec) else 0,
+        good_for=_EXTENDED_SECONDS if _is_extended(call, spec) else 0,
     )
-    given = {"uid": account.uid, "creationTimestamp": metadata.timestamp(now)}
+    identity = {"uid": account.uid, "creationTimestamp": metadata.timestamp(now)}
     expires = metadata.timestamp(int(now) + seconds)
-    answered = {
+    response = {
         "kind": "TokenRequest",
         "apiVersion": TOKEN_REQUEST.resource.api_version,
-        "metadata": {**admitted["metadata"], **given},
+        "metadata": {**admitted["metadata"], **identity},
         "spec": spec,
         "status": {"token": token, "expirationTimestamp": expires},
     }
-    return forms.made(call, answered)
+    return forms.made(call, response)
 
 
 async def _admitted(call: Call, request: Object) -> tuple[Object, Item]:
-    """A request as policies and webhooks leave it, and whose token it wants."""
-    told: Object = request.get("spec") or {}
-    seconds = told.get("expirationSeconds")
-    asked_for: Object = {
-        "audiences": told.get("audiences") or [],
-        "expirationSeconds": _USUAL if seconds is None else seconds,
-        "boundObjectRef": told.get("boundObjectRef"),
+    """The TokenRequest after admission, and its service account."""
+    submitted: Object = request.get("spec") or {}
+    seconds = submitted.get("expirationSeconds")
+    defaulted: Object = {
+        "audiences": submitted.get("audiences") or [],
+        "expirationSeconds": _DEFAULT_SECONDS if seconds is None else seconds,
+        "boundObjectRef": submitted.get("boundObjectRef"),
     }
-    made: Object = {
+    token_request: Object = {
         "kind": TOKEN_REQUEST.resource.kind,
         "apiVersion": TOKEN_REQUEST.resource.api_version,
         "metadata": {"name": call.info.name, "namespace": call.namespace, **request["metadata"]},
-        "spec": dict(asked_for),
-        "status": _UNANSWERED,
+        "spec": dict(defaulted),
+        "status": _EMPTY_STATUS,
     }
-    write = writing.subresource_write(call, TOKEN_REQUEST, made, dry_run=call.dry_run)
-    found: list[Item] = []
+    write = writing.subresource_write(call, TOKEN_REQUEST, token_request, dry_run=call.dry_run)
+    accounts: list[Item] = []
 
     def check() -> None:
-        found.append(_account(call, write.new["metadata"]))
-        spec = write.new["spec"] = {**asked_for, **(write.new.get("spec") or {})}
+        accounts.append(_account(call, write.new["metadata"]))
+        spec = write.new["spec"] = {**defaulted, **(write.new.get("spec") or {})}
         spec["audiences"] = spec["audiences"] or [call.issuer.issuer(call.plane.name)]
         if problems := _problems(spec["expirationSeconds"]):
             raise causes.reject("TokenRequest", _GROUP, "", problems)
 
     await writing.pass_admission(call, write, check)
-    return write.new, found[0]
+    return write.new, accounts[0]
 
 
-def _may_be_kept(call: Call, spec: Object) -> bool:
-    """Whether this is the token that admission gave to a pod, for this server alone."""
+def _is_extended(call: Call, spec: Object) -> bool:
+    """Whether this is the token that admission mounts into pods, for this server only."""
     return (
         spec["expirationSeconds"] == TOKEN_SECONDS
         and (spec["boundObjectRef"] or {}).get("kind") == "Pod"
@@ -100,7 +99,7 @@ def _may_be_kept(call: Call, spec: Object) -> bool:
 
 
 def _account(call: Call, meta: Object) -> Item:
-    """The service account of the path, if the request means it too."""
+    """The service account that the path names; Invalid or Conflict if the request differs."""
     name = call.info.name
     if meta.get("name", name) != name:
         why = "must match the service account name if specified"
@@ -119,9 +118,9 @@ def _account(call: Call, meta: Object) -> Item:
 
 def _problems(seconds: int) -> list[causes.Cause]:
     field = "spec.expirationSeconds"
-    if seconds < _SHORTEST:
+    if seconds < _MIN_SECONDS:
         return [causes.invalid(field, seconds, "may not specify a duration less than 10 minutes")]
-    if seconds > _LONGEST:
+    if seconds > _MAX_SECONDS:
         return [
             causes.invalid(field, seconds, "may not specify a duration larger than 2^32 seconds")
         ]
@@ -129,14 +128,13 @@ def _problems(seconds: int) -> list[causes.Cause]:
 
 
 def _bound(call: Call, account: Item, reference: dict[str, str] | None) -> list[Bound]:
-    """What the token dies with; of a pod, its node is told too."""
+    """The objects that the token is bound to; a pod's token also names its node."""
     if reference is None:
         return []
     kind, name = reference.get("kind", ""), reference.get("name", "")
     group, version = _group_version(reference.get("apiVersion", ""))
     if group or kind not in _BINDABLE:
-        told = f"{group}/{version}, Kind={kind}"
-        raise BadRequest(f"cannot bind token to object of type {told}")
+        raise BadRequest(f"cannot bind token to object of type {group}/{version}, Kind={kind}")
     if not name:
         raise BadRequest("Name parameter required.")
     plural, claim = _BINDABLE[kind]
@@ -159,14 +157,14 @@ def _bound(call: Call, account: Item, reference: dict[str, str] | None) -> list[
         )
     bound = [Bound(plural, claim, name, item.uid)]
     if kind == "Pod" and (node := bound_to(item)):
-        there = state.get(("", "nodes"), "", node)
-        bound.append(Bound("nodes", "node", node, there.uid if there is not None else ""))
+        node_item = state.get(("", "nodes"), "", node)
+        bound.append(Bound("nodes", "node", node, node_item.uid if node_item is not None else ""))
     return bound
 
 
-def _group_version(told: str) -> tuple[str, str]:
-    """Nonsense names nothing, so it is in no group."""
-    group, slash, version = told.partition("/")
+def _group_version(api_version: str) -> tuple[str, str]:
+    """Group and version; both empty if the apiVersion is malformed."""
+    group, slash, version = api_version.partition("/")
     if "/" in version:
         return "", ""
-    return (group, version) if slash else ("", told)
+    return (group, version) if slash else ("", api_version)
