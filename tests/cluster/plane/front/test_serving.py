@@ -157,7 +157,7 @@ def test_only_this_machine_may_do_without_authentication(host: str, allowed: boo
 )
 def test_the_kubeconfig_names_an_address_that_can_be_dialled(host: str, reachable: str) -> None:
     assert Listen(host, 1).reachable == reachable
-    assert Listen(host, 1).shown == (f"[{reachable}]" if ":" in reachable else reachable)
+    assert Listen(host, 1).url_host == (f"[{reachable}]" if ":" in reachable else reachable)
 
 
 async def test_an_address_that_is_taken_is_named(tmp_path: Path) -> None:

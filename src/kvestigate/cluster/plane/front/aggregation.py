@@ -1,7 +1,7 @@
-"""Groups whose objects something beside the plane makes up, as aggregated API servers do.
+"""Aggregated APIs: kinds whose objects are not in the plane's store, `metrics.k8s.io` for example.
 
-Whoever assembles a server hands them in. A plane serves them as long as it has their
-APIService, behind the same authentication and authorisation as everything else.
+The code that assembles a server registers them. A plane serves them while it has their
+APIService, behind the same authentication and authorization as everything else.
 """
 
 from __future__ import annotations
@@ -22,49 +22,47 @@ API_SERVICES = ("apiregistration.k8s.io", "apiservices")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aggregated:
-    """One kind of such a group."""
+    """One kind of an aggregated API."""
 
     kind: Kind
     verbs: Verbs
     plane: str = plane_paths.ROOT
-    """The plane that it is about; the others do not get to see it."""
+    """The only plane that serves it."""
 
     @property
     def service(self) -> str:
-        """The name of its APIService."""
+        """The name of its APIService: `v1beta1.metrics.k8s.io`."""
         return f"{self.kind.resource.version}.{self.kind.resource.group}"
 
 
 class Aggregation:
-    """All that was handed in."""
+    """The aggregated kinds of a server."""
 
     def __init__(self) -> None:
         self._served: list[Aggregated] = []
-        self._types: WeakKeyDictionary[Types, dict[tuple[Aggregated, ...], Types]]
-        self._types = WeakKeyDictionary()
+        self._extended: WeakKeyDictionary[Types, dict[tuple[Aggregated, ...], Types]]
+        self._extended = WeakKeyDictionary()
+        """Discovery and OpenAPI documents are kept by Types, so equal ones must be the same."""
 
     def serve(self, added: Iterable[Aggregated]) -> None:
         self._served += added
 
     def verbs_of(self, kind: Kind) -> Verbs | None:
-        """What answers for a kind; None if the plane does itself."""
-        if not self._served:
-            return None
-        return next((each.verbs for each in self._served if each.kind is kind), None)
+        """The verbs of an aggregated kind; None for kinds in the plane's store."""
+        return next((served.verbs for served in self._served if served.kind is kind), None)
 
     def types(self, plane: Plane) -> Types:
-        """What the plane serves itself, and then these."""
+        """The types of the plane, followed by those of its aggregated APIs."""
         own = types.of(plane.state)
-        if not self._served:
+        aggregated = tuple(
+            served
+            for served in self._served
+            if served.plane == plane.name
+            and plane.state.get(API_SERVICES, "", served.service) is not None
+        )
+        if not aggregated:
             return own
-        present = tuple(each for each in self._served if _is_on(each, plane))
-        if not present:
-            return own
-        known = self._types.setdefault(own, {})
-        if present not in known:
-            known[present] = own.extended(each.kind for each in present)
-        return known[present]
-
-
-def _is_on(each: Aggregated, plane: Plane) -> bool:
-    return each.plane == plane.name and plane.state.get(API_SERVICES, "", each.service) is not None
+        extended = self._extended.setdefault(own, {})
+        if aggregated not in extended:
+            extended[aggregated] = own.extended(served.kind for served in aggregated)
+        return extended[aggregated]

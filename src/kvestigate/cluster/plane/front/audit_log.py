@@ -1,8 +1,8 @@
-"""The audit log: who asked for what and how it ended, a JSON line for every request.
+"""The audit log: the user, the request and the status of its response, a JSON line for each.
 
-The lines are `audit.k8s.io/v1` Events of level Metadata. Nothing of bodies gets in, and
-nothing of credentials: where a refusal quotes what was sent, its words are left out. A
-stream is noted when it begins.
+The lines are `audit.k8s.io/v1` Events of level Metadata. They contain neither bodies nor
+credentials; the message of an error that may quote the body is left out. A stream is recorded
+when it begins.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from kvestigate.http.message import Request, Response, Upgrade
 _log = logging.getLogger(__name__)
 
 LARGEST = 100 * 2**20
-"""Bytes of a file before the next is begun."""
+"""The size in bytes at which a file is rotated."""
 KEPT = 10
-"""Older files, `PATH.1` being the youngest."""
+"""Rotated files; `PATH.1` is the newest."""
 
-_SWITCHING = 101
+_SWITCHING_PROTOCOLS = 101
 _QUOTING = (400, 422)
-"""Refusals that may repeat what was sent, a secret perhaps."""
+"""Statuses whose message may quote the body of the request, which may be a Secret."""
 
 
 class AuditLog:
-    """Appends to a file that only its owner can read, and begins a new one when it is full."""
+    """Appends to a file that only its owner can read; rotates it when it is full."""
 
     def __init__(self, path: Path, *, largest: int = LARGEST, kept: int = KEPT) -> None:
         self._path = path
@@ -46,7 +46,7 @@ class AuditLog:
         except OSError as error:
             raise UsageError(
                 f"--audit-log: {path} cannot be written: {error.strerror}",
-                hint="name a file in a directory that is there and yours",
+                hint="name a file in an existing directory that you may write to",
             ) from error
 
     def record(
@@ -64,7 +64,7 @@ class AuditLog:
             os.write(self._file, line)
         except OSError as error:
             # A full disk must not stop the server.
-            _log.error("%s: a line is lost: %s", self._path, error)
+            _log.error("%s: an audit event is lost: %s", self._path, error)
         else:
             self._size += len(line)
 
@@ -92,7 +92,7 @@ def event(
     visit: Visit, incoming: Request, response: Response | Upgrade, received: float, now: float
 ) -> dict[str, Any]:
     uri = f"{incoming.path}?{incoming.query}" if incoming.query else incoming.path
-    found: dict[str, Any] = {
+    audit_event: dict[str, Any] = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
         "level": "Metadata",
@@ -103,31 +103,31 @@ def event(
         "user": {} if visit.user is None else _user(visit.user),
     }
     if visit.impersonated is not None:
-        found["impersonatedUser"] = _user(visit.impersonated)
+        audit_event["impersonatedUser"] = _user(visit.impersonated)
     if incoming.peer.address:
-        found["sourceIPs"] = [incoming.peer.address.rpartition(":")[0].strip("[]")]
+        audit_event["sourceIPs"] = [incoming.peer.address.rpartition(":")[0].strip("[]")]
     if agent := incoming.headers.get("user-agent"):
-        found["userAgent"] = agent
+        audit_event["userAgent"] = agent
     if visit.info is not None and visit.info.resource:
-        found["objectRef"] = _reference(visit.info)
-    found["responseStatus"] = _status(response)
-    found["requestReceivedTimestamp"] = micro_timestamp(received)
-    found["stageTimestamp"] = micro_timestamp(now)
+        audit_event["objectRef"] = _reference(visit.info)
+    audit_event["responseStatus"] = _status(response)
+    audit_event["requestReceivedTimestamp"] = micro_timestamp(received)
+    audit_event["stageTimestamp"] = micro_timestamp(now)
     if visit.user is not None:
         decision = "allow" if visit.allowed else "forbid"
-        found["annotations"] = {"authorization.k8s.io/decision": decision, **visit.notes}
-    return found
+        audit_event["annotations"] = {"authorization.k8s.io/decision": decision, **visit.notes}
+    return audit_event
 
 
 def _user(user: User) -> dict[str, Any]:
-    shown: dict[str, Any] = {"username": user.name}
+    user_info: dict[str, Any] = {"username": user.name}
     if user.uid:
-        shown["uid"] = user.uid
+        user_info["uid"] = user.uid
     if user.groups:
-        shown["groups"] = user.groups
+        user_info["groups"] = user.groups
     if user.extra:
-        shown["extra"] = dict(user.extra)
-    return shown
+        user_info["extra"] = dict(user.extra)
+    return user_info
 
 
 def _reference(info: RequestInfo) -> dict[str, str]:
@@ -143,20 +143,16 @@ def _reference(info: RequestInfo) -> dict[str, str]:
 
 
 def _status(response: Response | Upgrade) -> dict[str, Any]:
-    code = response.status if isinstance(response, Response) else _SWITCHING
-    shown: dict[str, Any] = {"metadata": {}}
+    code = response.status if isinstance(response, Response) else _SWITCHING_PROTOCOLS
+    recorded: dict[str, Any] = {"metadata": {}}
     if isinstance(response, Response) and code >= 400 and isinstance(response.body, bytes):
-        said = _said(response.body)
-        shown["status"] = "Failure"
-        if code not in _QUOTING and "message" in said:
-            shown["message"] = said["message"]
-        if "reason" in said:
-            shown["reason"] = said["reason"]
-    return {**shown, "code": code}
-
-
-def _said(body: bytes) -> dict[str, Any]:
-    try:
-        return msgspec.json.decode(body, type=dict[str, Any])
-    except msgspec.MsgspecError:
-        return {}  # not every failure is a Status
+        try:
+            status = msgspec.json.decode(response.body, type=dict[str, Any])
+        except msgspec.MsgspecError:
+            status = {}  # not every failure is a Status
+        recorded["status"] = "Failure"
+        if code not in _QUOTING and "message" in status:
+            recorded["message"] = status["message"]
+        if "reason" in status:
+            recorded["reason"] = status["reason"]
+    return {**recorded, "code": code}

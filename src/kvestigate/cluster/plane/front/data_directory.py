@@ -1,11 +1,12 @@
-"""What a server keeps beside the planes themselves: its CA, its keys, the way in for its owner.
+"""The data directory of a server: the planes, its CA and keys, and the owner's kubeconfig.
 
     DIR/planes.db           the planes
-    DIR/pki/ca.crt, ca.key  signs the server, the kubelets and client certificates
+    DIR/pki/ca.crt, ca.key  the CA of the server's, the kubelets' and the clients' certificates
+    DIR/pki/accounts.key    signs the tokens of service accounts
     DIR/pki/admin.token     the owner's bearer token
-    DIR/admin.kubeconfig    the way in; written anew at every start, because the port may change
+    DIR/admin.kubeconfig    written at every start, because the port may change
 
-Everything is made once and readable by its owner only.
+All other files are created at the first start. Only their owner can read them.
 """
 
 from __future__ import annotations
@@ -52,13 +53,13 @@ class DataDirectory:
         return self.path / "admin.kubeconfig"
 
     def authority(self, now: datetime.datetime) -> CertificateAuthority:
-        """The CA, made at the first start."""
+        """The CA, created at the first start."""
         certificate, key = self._pki / "ca.crt", self._pki / "ca.key"
         if not key.exists():
-            made = CertificateAuthority.create(_AUTHORITY, now=now)
-            write_private(key, made.pair.key)
-            write_private(certificate, made.pair.certificate)
-            return made
+            authority = CertificateAuthority.create(_AUTHORITY, now=now)
+            _write_private(key, authority.pair.key)
+            _write_private(certificate, authority.pair.certificate)
+            return authority
         try:
             return CertificateAuthority(KeyPair(_read(certificate), _read(key)))
         except (ValueError, TypeError) as error:
@@ -66,57 +67,51 @@ class DataDirectory:
                 f"the CA cannot be used: {error}",
                 where=str(certificate),
                 hint=f"restore both files in {self._pki} from a backup, or remove both to have a "
-                "new CA made",
+                "new CA created",
             ) from error
 
     def admin_token(self) -> str:
-        """The owner's bearer token, made at the first start."""
-        path = self._pki / "admin.token"
-        return self.secret(path.name, lambda: new_token().encode()).decode()
+        """The owner's bearer token, created at the first start."""
+        return self.secret("admin.token", lambda: new_token().encode()).decode()
 
     def secret(self, name: str, make: Callable[[], bytes]) -> bytes:
-        """What the file of that name in `pki` holds; made if there is none."""
+        """The content of a file in `pki`, created by `make` if it does not exist."""
         path = self._pki / name
         if not path.exists():
-            write_private(path, make())
+            _write_private(path, make())
         return _read(path)
 
     def write_kubeconfig(
         self, url: str, authority: CertificateAuthority, token: str, now: datetime.datetime
     ) -> None:
-        """The owner's way to the root plane at `url`."""
+        """The owner's kubeconfig for the root plane at `url`."""
         pair = authority.issue_client(ADMIN, [MASTERS], now=now)
         user = {
             "client-certificate-data": _base64(pair.certificate),
             "client-key-data": _base64(pair.key),
             "token": token,
         }
-        content = admin_kubeconfig(url, authority.pair.certificate, user)
-        write_private(self.kubeconfig, content)
+        ca, name = _base64(authority.pair.certificate), "kvestigate"
+        cluster = {"server": url, "certificate-authority-data": ca}
+        config = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": cluster}],
+            "users": [{"name": ADMIN, "user": user}],
+            "contexts": [{"name": name, "context": {"cluster": name, "user": ADMIN}}],
+            "current-context": name,
+        }
+        # JSON is YAML, too.
+        content = msgspec.json.format(msgspec.json.encode(config), indent=2) + b"\n"
+        _write_private(self.kubeconfig, content)
 
 
 def new_token() -> str:
     return secrets.token_urlsafe(_TOKEN_BYTES)
 
 
-def admin_kubeconfig(url: str, ca: bytes, user: dict[str, str]) -> bytes:
-    """A kubeconfig with one context; it is JSON, which is YAML too."""
-    name = "kvestigate"
-    value = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [
-            {"name": name, "cluster": {"server": url, "certificate-authority-data": _base64(ca)}}
-        ],
-        "users": [{"name": ADMIN, "user": user}],
-        "contexts": [{"name": name, "context": {"cluster": name, "user": ADMIN}}],
-        "current-context": name,
-    }
-    return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
-
-
-def write_private(path: Path, content: bytes) -> None:
-    """Replace `path` at once by a file that only its owner can read."""
+def _write_private(path: Path, content: bytes) -> None:
+    """Replace `path` atomically by a file that only its owner can read."""
     try:
         replace_file(path, content, mode=0o600)
     except OSError as error:

@@ -1,8 +1,8 @@
 """Discovery: which groups, versions and resources a plane serves. Pure.
 
-Two forms of the same facts: a document for each path, which every client knows, and one
-document with everything, which kubectl prefers. Groups, versions and resources come in the
-order in which `Types` has them.
+Clients can read it in two forms: a document for each path, which every client knows, or one
+document with everything (aggregated discovery), which kubectl prefers. Groups, versions and
+resources are in the order of `Types`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _AGGREGATED_MEDIA = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDisc
 
 
 class Discovery:
-    """The documents about one set of types."""
+    """The discovery documents of one set of types."""
 
     def __init__(self, types: Types) -> None:
         self._groups: dict[str, dict[str, list[Kind]]] = {}
@@ -37,12 +37,12 @@ class Discovery:
 
     @property
     def paths(self) -> list[str]:
-        """Where the documents are: `/api/v1`, `/apis`, `/apis/apps`, `/apis/apps/v1`."""
-        found = ["/api", "/api/v1", "/apis", "/apis/"]
+        """The paths of the documents: `/api/v1`, `/apis`, `/apis/apps`, `/apis/apps/v1`."""
+        paths = ["/api", "/api/v1", "/apis", "/apis/"]
         for group, versions in self._groups.items():
             if group:
-                found += [f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)]
-        return found
+                paths += [f"/apis/{group}", *(f"/apis/{group}/{version}" for version in versions)]
+        return paths
 
     def respond(self, path: str, request: Request) -> Response | None:
         """The document at a path; None if the path is not one of discovery's."""
@@ -92,7 +92,7 @@ class Discovery:
         resources = []
         for kind in kinds:
             resources += [_resource(kind), *(_subresource(kind, sub) for sub in subresources(kind))]
-        # The real one says apiVersion of every list but the core group's.
+        # As kube-apiserver does: every list but the core group's has an apiVersion.
         head = {"kind": "APIResourceList"} | ({"apiVersion": "v1"} if group else {})
         return {**head, "groupVersion": kinds[0].resource.api_version, "resources": resources}
 
@@ -122,19 +122,18 @@ class Discovery:
         return Document(answer.encode(value), _AGGREGATED_MEDIA)
 
 
-_made: WeakKeyDictionary[Types, Discovery] = WeakKeyDictionary()
+_by_types: WeakKeyDictionary[Types, Discovery] = WeakKeyDictionary()
 
 
 def of(types: Types) -> Discovery:
-    """The discovery of a set of types, made when first asked for."""
-    found = _made.get(types)
-    if found is None:
-        found = _made[types] = Discovery(types)
-    return found
+    """The discovery of a set of types; made once, because many planes share their types."""
+    if types not in _by_types:
+        _by_types[types] = Discovery(types)
+    return _by_types[types]
 
 
 def _wants_aggregated(request: Request) -> bool:
-    """Whether the first alternative of Accept that can be served is the one document."""
+    """Whether the first media type of Accept that can be served is aggregated discovery."""
     accept = request.headers.get("accept") or "*/*"
     for media, options in negotiate.alternatives(accept):
         if media not in negotiate.JSON and media != negotiate.YAML:
@@ -156,8 +155,8 @@ def _plain(value: dict[str, Any], request: Request) -> Response:
 
 
 def _versions(request: Request) -> dict[str, Any]:
-    reached = {"clientCIDR": "0.0.0.0/0", "serverAddress": request.headers.get("host")}
-    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [reached]}
+    address = {"clientCIDR": "0.0.0.0/0", "serverAddress": request.headers.get("host")}
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": [address]}
 
 
 def _resource(kind: Kind) -> dict[str, Any]:
@@ -176,7 +175,7 @@ def _resource(kind: Kind) -> dict[str, Any]:
 
 
 def _storage_hash(kind: Kind) -> str:
-    """Tells migrators that the version in which objects are kept has changed."""
+    """A hash of the storage version; it tells migrators when that version changes."""
     stored = kind.stored.resource
     name = f"{stored.group}/{stored.version}/{stored.kind}"
     return base64.b64encode(hashlib.sha256(name.encode()).digest()[:8]).decode()
@@ -216,7 +215,7 @@ def _aggregated_resource(kind: Kind) -> dict[str, Any]:
 
 
 def _response_kind(kind: Kind, group: str, version: str, name: str) -> dict[str, str]:
-    """Built-in kinds leave out what the group and version around them say."""
+    """Built-in kinds leave out the group and version if they are those of the document."""
     resource = kind.resource
     if kind.type is not None and (group, version) == (resource.group, resource.version):
         group = version = ""
@@ -224,12 +223,12 @@ def _response_kind(kind: Kind, group: str, version: str, name: str) -> dict[str,
 
 
 def _nicknames(kind: Kind) -> dict[str, tuple[str, ...]]:
-    found = {"shortNames": kind.resource.short_names, "categories": kind.resource.categories}
-    return {field: names for field, names in found.items() if names}
+    fields = {"shortNames": kind.resource.short_names, "categories": kind.resource.categories}
+    return {field: names for field, names in fields.items() if names}
 
 
 def subresources(kind: Kind) -> tuple[facts.Subresource, ...]:
-    """What may follow the name of an object, and the kinds that are spoken there."""
+    """The subresources of a kind, with the kinds of their objects."""
     resource = kind.resource
     if kind.type is None:
         return tuple(_custom_subresource(kind, name) for name in resource.subresources)

@@ -1,7 +1,7 @@
-"""/metrics: what the server did and holds, in Prometheus' text format.
+"""/metrics: requests, planes, watches and objects of the server, in Prometheus' text format.
 
-The numbers are about the whole server, so only the root plane shows them. Where
-kube-apiserver has a metric, it has the same name here.
+The numbers are about the whole server, so only the root plane serves them. Metrics that
+kube-apiserver has too have the same names.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MEDIA = "text/plain; version=0.0.4; charset=utf-8"
 BUCKETS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0)
 """Seconds. The fast end is finer than kube-apiserver's: most requests are over before 5 ms."""
 MAX_SERIES = 2000
-"""What is asked for comes from outside; beyond this many kinds of requests all are `other`."""
+"""Clients choose the paths that they request; beyond this many routes, all count as `other`."""
 
 _VERBS = {"create": "POST", "update": "PUT"}
 
@@ -52,17 +52,17 @@ class Metrics:
         self._routes: dict[Route, _Requests] = {}
 
     def observe(self, info: RequestInfo | None, code: int, seconds: float) -> None:
-        """Note a request that was answered; of one that could not be read, `asked` is None."""
+        """Count a request that was answered; `info` is None if it could not be parsed."""
         if info is None:
             route = _OTHER
         else:
             route = (info.verb, info.group, info.version, info.resource, info.subresource)
-        requests = self._routes.get(route) or self._first(route)
+        requests = self._routes.get(route) or self._add(route)
         requests.codes[code] += 1
         requests.buckets[bisect_left(BUCKETS, seconds)] += 1
         requests.seconds += seconds
 
-    def _first(self, route: Route) -> _Requests:
+    def _add(self, route: Route) -> _Requests:
         if len(self._routes) >= MAX_SERIES:
             route = _OTHER
         return self._routes.setdefault(route, _Requests())
@@ -72,20 +72,20 @@ class Metrics:
         for line in self._request_lines():
             lines.append(line)
             await breathe()
-        holdings = await _Holdings.of(store, breathe)
-        lines += [*holdings.lines(), *_process_lines(), ""]
+        counts = await _StoreCounts.of(store, breathe)
+        lines += [*counts.lines(), *_process_lines(), ""]
         return Response(200, [("content-type", MEDIA)], "\n".join(lines).encode())
 
     def _request_lines(self) -> Iterable[str]:
         name = "apiserver_request_total"
-        yield from _head(name, "counter", "Requests that were answered.")
+        yield from _head(name, "counter", "Number of requests that were answered.")
         routes = sorted(self._routes.items())
         for route, requests in routes:
             labels = _labels(route)
             for code, count in sorted(requests.codes.items()):
                 yield _sample(name, count, {**labels, "code": str(code)})
         name = "apiserver_request_duration_seconds"
-        yield from _head(name, "histogram", "From the request to the start of its answer.")
+        yield from _head(name, "histogram", "Time from a request to the start of its response.")
         for route, requests in routes:
             labels = _labels(route)
             total = 0
@@ -102,8 +102,8 @@ def _labels(route: Route) -> dict[str, str]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Holdings:
-    """What a store has, counted in steps: there may be ten thousand planes."""
+class _StoreCounts:
+    """The contents of a store; counted with pauses, as there may be ten thousand planes."""
 
     planes: int
     loaded: int
@@ -111,7 +111,7 @@ class _Holdings:
     objects: Mapping[ResourceKey, int]
 
     @classmethod
-    async def of(cls, store: Store, breathe: Breathe) -> _Holdings:
+    async def of(cls, store: Store, breathe: Breathe) -> _StoreCounts:
         loaded = watches = 0
         objects: Counter[ResourceKey] = Counter()
         for plane in store.in_memory():
@@ -123,26 +123,26 @@ class _Holdings:
         return cls(len(store), loaded, watches, objects)
 
     def lines(self) -> Iterable[str]:
-        yield from _head("kvestigate_planes", "gauge", "Planes, in memory or not.")
+        yield from _head("kvestigate_planes", "gauge", "Number of planes, in memory or not.")
         yield _sample("kvestigate_planes", self.planes)
-        yield from _head("kvestigate_planes_loaded", "gauge", "Planes in memory.")
+        yield from _head("kvestigate_planes_loaded", "gauge", "Number of planes in memory.")
         yield _sample("kvestigate_planes_loaded", self.loaded)
-        yield from _head("kvestigate_watches", "gauge", "Watches that are open.")
+        yield from _head("kvestigate_watches", "gauge", "Number of open watches.")
         yield _sample("kvestigate_watches", self.watches)
         name = "apiserver_resource_objects"
-        yield from _head(name, "gauge", "Objects of the planes in memory.")
+        yield from _head(name, "gauge", "Number of objects, in the planes that are in memory.")
         for (group, resource), count in sorted(self.objects.items()):
             yield _sample(name, count, {"group": group, "resource": resource})
 
 
 def _process_lines() -> Iterable[str]:
     name = "process_cpu_seconds_total"
-    yield from _head(name, "counter", "CPU time of the server.")
+    yield from _head(name, "counter", "CPU time of the server in seconds.")
     yield _sample(name, time.process_time())
     pages = Path("/proc/self/statm")
     if pages.exists():  # on Linux only
         name = "process_resident_memory_bytes"
-        yield from _head(name, "gauge", "Memory of the server.")
+        yield from _head(name, "gauge", "Resident memory of the server in bytes.")
         resident = int(pages.read_text().split()[1])
         yield _sample(name, resident * os.sysconf("SC_PAGE_SIZE"))
 

@@ -1,4 +1,4 @@
-"""Assembles a server of planes and runs it until it is told to stop."""
+"""Assembles the API server with its store, TLS and fleets, and runs it until it is stopped."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ _IN_CLUSTER = (
     "kubernetes.default.svc",
     "kubernetes.default.svc.cluster.local",
 )
-"""What pods call the server: the Service that every plane starts with."""
+"""The names of the server inside clusters: the Service `kubernetes` of every plane."""
 
 _LIMITS = Limits()
 
 
 class Auth(enum.Enum):
-    """Who gets in."""
+    """Who may use the server."""
 
     RBAC = "rbac"
-    """Only who has credentials, to do what the plane's RBAC allows."""
+    """Clients with credentials may do what the plane's RBAC allows."""
     NONE = "none"
-    """Everyone, to do everything."""
+    """Everyone may do everything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,17 +90,17 @@ class Listen:
 
     @property
     def reachable(self) -> str:
-        """The address for those on this machine."""
+        """The address for clients on this machine."""
         return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
 
     @property
-    def shown(self) -> str:
-        """As it stands in a URL."""
+    def url_host(self) -> str:
+        """The address as it is written in a URL."""
         return f"[{self.reachable}]" if ":" in self.reachable else self.reachable
 
 
 Hiring: TypeAlias = Callable[[ApiServer], AbstractAsyncContextManager[object]]
-"""Makes the workforce of a server, there for the length of the context."""
+"""Starts the controllers and nodes of a server, for the length of the context."""
 
 
 def nobody(api: ApiServer) -> AbstractAsyncContextManager[object]:
@@ -110,7 +110,7 @@ def nobody(api: ApiServer) -> AbstractAsyncContextManager[object]:
 @dataclass(frozen=True, slots=True)
 class EtcdOptions:
     endpoints: tuple[str, ...]
-    """`http://127.0.0.1:2379`, or https: any member of the cluster, better all."""
+    """`http://127.0.0.1:2379`, or https: one member of the etcd cluster, better all."""
     prefix: str = "/kvestigate"
     """Servers with the same prefix serve the same planes."""
     ca: Path | None = None
@@ -123,18 +123,18 @@ class ServeOptions:
     data: Path
     listen: Listen = Listen()
     memory: bool = False
-    """Keep the planes in memory only; keys and kubeconfig are in `data` all the same."""
+    """Keep the planes in memory only; keys and kubeconfig are still in `data`."""
     etcd: EtcdOptions | None = None
-    """Keep the planes in an etcd, which other servers may share."""
+    """Keep the planes in etcd, which other servers may share."""
     auth: Auth = Auth.RBAC
     token_file: Path | None = None
     """Tokens of further users, in the format of kube-apiserver's `--token-auth-file`."""
     audit_log: Path | None = None
-    """Where every request is noted; None: nowhere."""
+    """The file of the audit log; None: no audit log."""
     scenarios: Scenarios = no_scenarios
-    """What members of Fleets can start with, by name."""
+    """Scenarios that the members of a Fleet can start with, by name."""
     hire: Hiring = nobody
-    """Who works on the planes."""
+    """Starts the controllers and nodes of the planes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,28 +142,27 @@ class Serving:
     """A server that is listening."""
 
     url: str
-    """Of the root plane."""
+    """The URL of the root plane."""
     kubeconfig: Path
     planes: int
-    """How many there were at the start."""
+    """The number of planes at the start."""
     handler: Handler
-    """The same server for callers in this process."""
+    """Answers requests of callers in this process."""
     authority: CertificateAuthority
     """Signs the kubelets' certificates."""
     token: str
-    """The owner's."""
+    """The owner's bearer token."""
     aggregation: Aggregation
-    """Where whoever makes up more groups hands them in."""
+    """Takes aggregated APIs."""
 
 
 def run(options: ServeOptions, announce: Callable[[Serving], None]) -> None:
-    """Serve until SIGTERM or SIGINT; `announce` is called once when requests are taken."""
+    """Serve until SIGTERM or SIGINT; `announce` is called when the server is listening."""
     _keep_large_blocks()
     _tune_garbage_collector()
     with asyncio.Runner(loop_factory=fast_loop()) as runner:
         runner.run(_until_stopped(options, announce))
-    # What is left is dropped with the process: looking through it for cycles takes far longer
-    # than the ending did.
+    # The process ends: a last garbage collection would take longer than the shutdown did.
     gc.freeze()
 
 
@@ -176,7 +175,9 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
     now = datetime.datetime.now(datetime.UTC)
     authority = directory.authority(now)
     token = directory.admin_token()
-    issuer = TokenIssuer(SigningKey(directory.secret("accounts.key", _new_signing_key)))
+    issuer = TokenIssuer(
+        SigningKey(directory.secret("accounts.key", lambda: SigningKey.generate().pem))
+    )
     local = (options.listen.reachable, "localhost", "127.0.0.1", "::1")
     names = list(dict.fromkeys((*local, *_IN_CLUSTER)))
     pair = authority.issue_server("kvestigate", names, now=now)
@@ -190,7 +191,7 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
         _audit(options.audit_log) as audit,
     ):
         fleets_token = new_token()
-        authenticator, authorizer = _guards(options, token, fleets_token, issuer)
+        authenticator, authorizer = _access(options, token, fleets_token, issuer)
         api = ApiServer(
             store, authenticator, authorizer, backends=backends, issuer=issuer, audit=audit
         )
@@ -203,7 +204,7 @@ async def serving(options: ServeOptions) -> AsyncIterator[Serving]:
             fleets.running(),
             await _listening(api.handle, options.listen, tls) as server,
         ):
-            url = f"https://{options.listen.shown}:{server.address[1]}"
+            url = f"https://{options.listen.url_host}:{server.address[1]}"
             directory.write_kubeconfig(url, authority, token, now)
             yield Serving(
                 url,
@@ -221,8 +222,8 @@ def check(options: ServeOptions) -> None:
         raise UsageError("--memory and --etcd exclude each other", hint="leave out one of the two")
     if options.auth is Auth.NONE and not options.listen.loopback:
         raise UsageError(
-            f"--auth none on {options.listen.host}: anyone who reaches that address could do "
-            "everything",
+            f"--auth none on {options.listen.host}: everyone who can reach that address would "
+            "have full access",
             hint="listen on 127.0.0.1, or leave out --auth none",
         )
 
@@ -244,12 +245,12 @@ async def _listening(handler: Handler, listen: Listen, tls: ServerContext) -> Se
     except OSError as error:
         raise UsageError(
             f"--listen: cannot listen on {listen.host}:{listen.port}: {_reason(error)}",
-            hint="another server may have it: choose another port, or 0 for one that is free",
+            hint="if another process uses the port, choose another one, or 0 for a free port",
         ) from error
 
 
 def _refusal(status: int, reason: str) -> Response:
-    """The answer to what never became a request; the API has words for one that is too large."""
+    """The response to a request that cannot be parsed; a Status if its body is too large."""
     if status != RequestEntityTooLarge.code:
         return answer.plain(reason, status)
     limit = f"limit is {_LIMITS.body_bytes}"
@@ -257,17 +258,17 @@ def _refusal(status: int, reason: str) -> Response:
 
 
 def _reason(error: OSError) -> str:
-    """asyncio wraps the system's words in its own."""
+    """The system's message, without the text that asyncio adds."""
     return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)
 
 
 def _backends(
     options: ServeOptions, authority: CertificateAuthority, now: datetime.datetime
 ) -> Backends:
-    """Kubelets are trusted by our CA and know us by our certificate."""
+    """Connections to kubelets: both sides have certificates of the server's CA."""
     pair = authority.issue_client("kube-apiserver-kubelet-client", [MASTERS], now=now)
     tls = client_context(ca=authority.pair.certificate, certificate=pair.certificate, key=pair.key)
-    # Who can reach a server on loopback can reach everything else on loopback, too.
+    # Clients of a server on loopback can reach all other servers on loopback anyway.
     return Backends(tls, loopback=options.listen.loopback)
 
 
@@ -310,24 +311,20 @@ async def _audit(path: Path | None) -> AsyncIterator[AuditLog | None]:
         yield log
 
 
-def _new_signing_key() -> bytes:
-    return SigningKey.generate().pem
-
-
-def _guards(
+def _access(
     options: ServeOptions, token: str, fleets_token: str, issuer: TokenIssuer
 ) -> tuple[Authenticator, Authorizer]:
     owner = User(ADMIN, (MASTERS, AUTHENTICATED))
     if options.auth is Auth.NONE:
-        return _Everyone(owner), AllowAll()
-    others = read_tokens(options.token_file) if options.token_file is not None else {}
-    fleets = User(USER, (MASTERS, AUTHENTICATED))
-    ours = {digest(token): owner, digest(fleets_token): fleets}
-    return Credentials({**others, **ours}, issuer), Rbac()
+        return _AlwaysOwner(owner), AllowAll()
+    users = read_tokens(options.token_file) if options.token_file is not None else {}
+    users[digest(token)] = owner
+    users[digest(fleets_token)] = User(USER, (MASTERS, AUTHENTICATED))
+    return Credentials(users, issuer), Rbac()
 
 
-class _Everyone:
-    """Takes whoever asks for the owner."""
+class _AlwaysOwner:
+    """An authenticator that takes every client for the owner."""
 
     def __init__(self, owner: User) -> None:
         self._owner = owner

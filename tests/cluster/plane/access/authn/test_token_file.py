@@ -42,7 +42,7 @@ def test_a_line_is_a_user_by_the_hash_of_the_token(line: str, user: User) -> Non
         ("a,b\n,jane", "f:2: a line needs at least a token and a user"),
         ("secret,", "f:1: a line needs at least a token and a user"),
         ("sha256:abc,jane", "f:1: sha256: is not followed by 64 hexadecimal digits"),
-        (f"secret,jane\nsha256:{HASHED},bob", "f:2: the token was given to another user above"),
+        (f"secret,jane\nsha256:{HASHED},bob", "f:2: the same token is on an earlier line"),
     ],
 )
 def test_what_a_line_cannot_be(text: str, message: str) -> None:

@@ -44,8 +44,8 @@ def parse_tokens(text: str, *, source: str) -> dict[str, User]:
             raise InputError("a line needs at least a token and a user", where=where, hint=_HINT)
         key = _key(row[0].strip(), where)
         if key in users:
-            # Which of the two is meant must not depend on their order.
-            raise InputError("the token was given to another user above", where=where)
+            # Which of the two users it means must not depend on their order.
+            raise InputError("the same token is on an earlier line", where=where)
         uid = row[2].strip() if len(row) > 2 else ""
         groups = [group.strip() for group in row[3].split(",")] if len(row) > 3 else []
         users[key] = User(row[1].strip(), (*filter(None, groups), AUTHENTICATED), uid)

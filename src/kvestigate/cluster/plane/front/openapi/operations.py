@@ -1,4 +1,4 @@
-"""What can be done at which path, before it is written down in either version of OpenAPI."""
+"""The operations on the paths of a kind, independent of the version of OpenAPI."""
 
 from __future__ import annotations
 
@@ -57,42 +57,42 @@ class Operation:
     path: str
     method: str
     id: str
-    """`createAppsV1NamespacedDeployment`: what generated clients call it."""
+    """`createAppsV1NamespacedDeployment`: its name in generated clients."""
     action: str
     """The value of `x-kubernetes-action`."""
     gvk: dict[str, str]
     parameters: tuple[str, ...] = ()
-    """Of the query."""
-    sent: str = ""
-    """The name of the schema of the body; empty if there is none or it may be anything."""
-    received: str = ""
+    """The names of the query parameters."""
+    request_schema: str = ""
+    """The schema of the request body; empty if there is no body or it has no schema."""
+    response_schema: str = ""
     consumes: tuple[str, ...] = ("*/*",)
 
     @property
     def variables(self) -> list[str]:
-        """What the path leaves open."""
+        """The path parameters."""
         return [name for name in ("name", "namespace") if f"{{{name}}}" in self.path]
 
 
 def of_kind(kind: Kind) -> Iterator[Operation]:
-    """Everything that can be done with the objects of a kind."""
+    """Every operation on the objects of a kind."""
     resource = kind.resource
     schema = custom_name(kind) if kind.type is None else kind.type.name
-    yield from _everywhere(kind, schema)
+    yield from _list_all_namespaces(kind, schema)
     for verb in (*_ON_COLLECTION, *_ON_OBJECT):
         if verb in resource.verbs:
             yield _operation(kind, verb, schema)
     for sub in subresources(kind):
-        known = facts.for_kind(sub.group, sub.version, sub.kind)
+        definition = facts.for_kind(sub.group, sub.version, sub.kind)
         for verb in sub.verbs:
-            # Streams speak no schema: their kind is that of the query's parameters.
+            # Streams have no schema: their kind is that of the query parameters.
             if sub.kind.endswith("Options"):
                 yield _connection(kind, verb, sub)
             else:
-                yield _operation(kind, verb, known.name if known else schema, sub)
+                yield _operation(kind, verb, definition.name if definition else schema, sub)
 
 
-def _everywhere(kind: Kind, schema: str) -> Iterator[Operation]:
+def _list_all_namespaces(kind: Kind, schema: str) -> Iterator[Operation]:
     resource = kind.resource
     if resource.namespaced and "list" in resource.verbs:
         yield Operation(
@@ -102,7 +102,7 @@ def _everywhere(kind: Kind, schema: str) -> Iterator[Operation]:
             "list",
             _gvk(resource.group, resource.version, resource.kind),
             _PARAMETERS["list"],
-            received=f"{schema}List",
+            response_schema=f"{schema}List",
         )
 
 
@@ -123,8 +123,8 @@ def _operation(
         if sub
         else _gvk(resource.group, resource.version, resource.kind),
         _PARAMETERS.get(verb, ()),
-        sent=_sent(verb, schema),
-        received=_received(verb, schema),
+        request_schema=_request_schema(verb, schema),
+        response_schema=_response_schema(verb, schema),
         consumes=patches if verb == "patch" else ("*/*",),
     )
 
@@ -140,13 +140,13 @@ def _connection(kind: Kind, verb: str, sub: facts.Subresource) -> Operation:
     )
 
 
-def _sent(verb: str, schema: str) -> str:
+def _request_schema(verb: str, schema: str) -> str:
     if verb in ("delete", "deletecollection"):
         return f"{META}.DeleteOptions"
     return {"patch": f"{META}.Patch", "create": schema, "update": schema}.get(verb, "")
 
 
-def _received(verb: str, schema: str) -> str:
+def _response_schema(verb: str, schema: str) -> str:
     if verb in ("delete", "deletecollection"):
         return f"{META}.Status"
     return f"{schema}List" if verb == "list" else schema

@@ -38,23 +38,23 @@ _SCALARS: dict[Type, Json] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dialect:
-    """Where the two versions differ."""
+    """The differences between the two versions of OpenAPI."""
 
     base: str
-    """Goes before the name in a reference."""
+    """The prefix of the name in a reference."""
     wraps: bool
-    """A reference inside another schema is wrapped in `allOf`."""
+    """Whether a reference inside another schema is wrapped in `allOf`."""
     defaults: bool
-    """Version 2 tells none: old clients took them for what they have to send."""
+    """Whether schemas have defaults; not in version 2, whose clients would send them."""
     unions: dict[Type, Json]
-    """Scalars of more than one type, which version 2 cannot say."""
+    """Scalars of more than one type, which version 2 cannot express."""
 
     def reference(self, name: str) -> Json:
         return {"$ref": self.base + name}
 
-    def told(self, said: Mapping[str, Any]) -> Json:
-        """What is known of a field's values, as far as this version tells it."""
-        return {key: value for key, value in said.items() if self.defaults or key != "default"}
+    def constraints(self, known: Mapping[str, Any]) -> Json:
+        """The enum, default and so on of a field, as far as this version has them."""
+        return {key: value for key, value in known.items() if self.defaults or key != "default"}
 
     def inner(self, name: str) -> Json:
         return {"allOf": [self.reference(name)]} if self.wraps else self.reference(name)
@@ -77,7 +77,7 @@ V3 = Dialect(
 
 @cache
 def builtin_text(name: str, dialect: Dialect) -> msgspec.Raw:
-    """The same as JSON, which many documents have in common."""
+    """The schema of a built-in definition as JSON, which many documents share."""
     return msgspec.Raw(msgspec.json.encode(builtin(name, dialect)))
 
 
@@ -89,11 +89,11 @@ def builtin(name: str, dialect: Dialect) -> Json:
     schema: Json = {"type": "object"}
     if definition.required:
         schema["required"] = list(definition.required)
-    said = choices.of(name)
+    constraints = choices.of(name)
     schema["properties"] = {
-        key: _field(field, dialect, key, said) for key, field in definition.fields.items()
+        key: _field(field, dialect, key, constraints) for key, field in definition.fields.items()
     }
-    schema.update(dialect.told(said.get("", {})))
+    schema.update(dialect.constraints(constraints.get("", {})))
     if (kinds := facts.kinds().get(name)) is not None:
         group, version, kind = kinds
         schema[GVK] = [{"group": group, "kind": kind, "version": version}]
@@ -103,26 +103,26 @@ def builtin(name: str, dialect: Dialect) -> Json:
 
 
 def reachable(names: Iterable[str]) -> list[str]:
-    """The definitions that these refer to and they themselves, sorted."""
+    """These definitions and all that they refer to, sorted."""
     seen: set[str] = set()
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
+    pending = list(names)
+    while pending:
+        name = pending.pop()
         if name not in seen:
             seen.add(name)
-            waiting += _references(facts.definition(name))
+            pending += _references(facts.definition(name))
     return sorted(seen)
 
 
 def custom_name(kind: Kind) -> str:
-    """`io.example.v1.Widget`: what the schema of a custom kind is called."""
+    """The name of the schema of a custom kind: `io.example.v1.Widget`."""
     resource = kind.resource
     reverse = ".".join(reversed(resource.group.split(".")))
     return f"{reverse}.{resource.version}.{resource.kind}"
 
 
 def custom(kind: Kind, dialect: Dialect) -> Json:
-    """The schema of a custom kind: its own, with what every object has."""
+    """The schema of a custom kind, with the fields that every object has."""
     resource = kind.resource
     schema = dict(kind.schema or {"type": "object"})
     if not dialect.wraps:
@@ -153,40 +153,41 @@ def custom_list(kind: Kind, dialect: Dialect) -> Json:
     }
 
 
-# What version 2 has no word for; a schema without them allows more, never less.
-_NEW = ("oneOf", "anyOf", "allOf", "not", "nullable", "x-kubernetes-validations")
+# Keywords that version 2 does not have; a schema without them allows more, never less.
+_VERSION_3_ONLY = ("oneOf", "anyOf", "allOf", "not", "nullable", "x-kubernetes-validations")
 
 
 def _lowered(schema: Any) -> Any:
-    """A version 3 schema as far as version 2 can say it."""
+    """A version 3 schema as far as version 2 can express it."""
     if not isinstance(schema, dict):
         return schema
-    found = {key: value for key, value in schema.items() if key not in _NEW}
-    if isinstance(found.get("properties"), dict):
-        found["properties"] = {name: _lowered(inner) for name, inner in found["properties"].items()}
+    lowered = {key: value for key, value in schema.items() if key not in _VERSION_3_ONLY}
+    properties = lowered.get("properties")
+    if isinstance(properties, dict):
+        lowered["properties"] = {name: _lowered(inner) for name, inner in properties.items()}
     for key in ("items", "additionalProperties"):
-        if key in found:
-            found[key] = _lowered(found[key])
-    return found
+        if key in lowered:
+            lowered[key] = _lowered(lowered[key])
+    return lowered
 
 
-def _field(field: Field, dialect: Dialect, path: str, said: Said) -> Json:
-    """`path` is where in the definition the field is, `said` what is known of its values."""
+def _field(field: Field, dialect: Dialect, path: str, constraints: Said) -> Json:
+    """The schema of the field at `path`, with the constraints of its definition by path."""
     if field.type is Type.DEFINED:
-        alone = path not in said and path.endswith(("[]", "{}"))
+        alone = path not in constraints and path.endswith(("[]", "{}"))
         schema = (dialect.reference if alone else dialect.inner)(field.definition)
     elif field.element is None:
         schema = _scalar(field.type, dialect)
     elif field.type is Type.LIST:
-        items = _field(field.element, dialect, f"{path}[]", said)
+        items = _field(field.element, dialect, f"{path}[]", constraints)
         schema = {"type": "array", "items": items}
     else:
-        values = _field(field.element, dialect, f"{path}{{}}", said)
+        values = _field(field.element, dialect, f"{path}{{}}", constraints)
         schema = {"type": "object", "additionalProperties": values}
-    schema.update(dialect.told(said.get(path, {})))
+    schema.update(dialect.constraints(constraints.get(path, {})))
     if field.topology:
-        about = "list" if field.type in (Type.LIST, Type.BYTES) else "map"
-        schema[f"x-kubernetes-{about}-type"] = field.topology
+        collection = "list" if field.type in (Type.LIST, Type.BYTES) else "map"
+        schema[f"x-kubernetes-{collection}-type"] = field.topology
     if field.keys:
         schema["x-kubernetes-list-map-keys"] = list(field.keys)
     if field.merge_key:

@@ -1,4 +1,4 @@
-"""OpenAPI version 2: one document with everything, made an entry at a time."""
+"""OpenAPI version 2: one document with everything, encoded an entry at a time."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _CACHING = "no-cache, private"
 
 
 class OpenApi:
-    """The document about one set of types, in each form made when it is first asked for."""
+    """The document of one set of types; encoded in each media type when first requested."""
 
     def __init__(self, types: Types) -> None:
-        # Whoever keeps this by its types must not have it keep them.
+        # A weak reference: this object is the value of a WeakKeyDictionary with these keys.
         self._types = ref(types)
-        self._made: dict[str, Document] = {}
+        self._documents: dict[str, Document] = {}
 
     async def respond(self, request: Request, breathe: Breathe) -> Response:
         for media, _ in negotiate.alternatives(request.headers.get("accept") or "*/*"):
@@ -45,37 +45,37 @@ class OpenApi:
         return Response(406, [("vary", "Accept")])
 
     async def _document(self, media: str, breathe: Breathe) -> Document:
-        found = self._made.get(media)
-        if found is None:
+        document = self._documents.get(media)
+        if document is None:
             types = self._types()
-            assert types is not None, "asked for by them"
+            assert types is not None, "the caller has them"
             if media == JSON:
                 body = answer.encode(await _document(types, _as_json, breathe))
             else:
                 body = v2_protobuf.encode(await _document(types, _as_protobuf, breathe))
-            found = self._made[media] = Document(body, media)
-        return found
+            document = self._documents[media] = Document(body, media)
+        return document
 
 
-_made: WeakKeyDictionary[Types, OpenApi] = WeakKeyDictionary()
+_by_types: WeakKeyDictionary[Types, OpenApi] = WeakKeyDictionary()
 
 
 def of(types: Types) -> OpenApi:
-    found = _made.get(types)
-    if found is None:
-        found = _made[types] = OpenApi(types)
-    return found
+    """The document of a set of types; made once, because many planes share their types."""
+    if types not in _by_types:
+        _by_types[types] = OpenApi(types)
+    return _by_types[types]
 
 
-class _Writing(NamedTuple):
-    """How the long parts of a document are written, an entry at a time."""
+class _Encoding(NamedTuple):
+    """How the entries of a document are encoded."""
 
     path: Callable[[Json], Any]
     builtin: Callable[[str], Any]
-    """The schema of a definition of this name."""
+    """Encodes the schema of the definition with this name."""
     schema: Callable[[Json], Any]
-    known: dict[Kind, dict[str, Any]]
-    """The paths of built-in kinds, which all documents have in common."""
+    builtin_paths: dict[Kind, dict[str, Any]]
+    """The encoded paths of built-in kinds, which all documents share."""
 
 
 def _raw(value: Json) -> msgspec.Raw:
@@ -86,22 +86,22 @@ def _protobuf_of_builtin(name: str) -> bytes:
     return v2_protobuf.schema(schemas.builtin(name, V2))
 
 
-_as_json = _Writing(_raw, lambda name: schemas.builtin_text(name, V2), _raw, {})
-_as_protobuf = _Writing(v2_protobuf.path, cache(_protobuf_of_builtin), v2_protobuf.schema, {})
+_as_json = _Encoding(_raw, lambda name: schemas.builtin_text(name, V2), _raw, {})
+_as_protobuf = _Encoding(v2_protobuf.path, cache(_protobuf_of_builtin), v2_protobuf.schema, {})
 
 
-async def _document(types: Types, writing: _Writing, breathe: Breathe) -> Json:
+async def _document(types: Types, encoding: _Encoding, breathe: Breathe) -> Json:
     paths: dict[str, Any] = {}
     definitions: dict[str, Any] = {}
     for name in facts.definition_names():
-        definitions[name] = writing.builtin(name)
+        definitions[name] = encoding.builtin(name)
         await breathe()
     for kind in types:
         if kind.type is None:
             name = schemas.custom_name(kind)
-            definitions[name] = writing.schema(schemas.custom(kind, V2))
-            definitions[f"{name}List"] = writing.schema(schemas.custom_list(kind, V2))
-        paths.update(await _paths(kind, writing, breathe))
+            definitions[name] = encoding.schema(schemas.custom(kind, V2))
+            definitions[f"{name}List"] = encoding.schema(schemas.custom_list(kind, V2))
+        paths.update(await _paths(kind, encoding, breathe))
     return {
         "swagger": "2.0",
         "info": {"title": "Kubernetes", "version": facts.release()},
@@ -114,16 +114,17 @@ async def _document(types: Types, writing: _Writing, breathe: Breathe) -> Json:
     }
 
 
-async def _paths(kind: Kind, writing: _Writing, breathe: Breathe) -> dict[str, Any]:
-    found = writing.known.get(kind)
-    if found is None:
-        found = {}
+async def _paths(kind: Kind, encoding: _Encoding, breathe: Breathe) -> dict[str, Any]:
+    """The encoded paths of a kind."""
+    paths = encoding.builtin_paths.get(kind)
+    if paths is None:
+        paths = {}
         for path, entry in _entries(kind).items():
-            found[path] = writing.path(entry)
+            paths[path] = encoding.path(entry)
             await breathe()
         if kind.type is not None:
-            writing.known[kind] = found
-    return found
+            encoding.builtin_paths[kind] = paths
+    return paths
 
 
 def _entries(kind: Kind) -> dict[str, Json]:
@@ -141,16 +142,17 @@ def _operation(operation: Operation) -> Json:
         {"name": name, "in": "query", "type": operations.parameter_type(name), "uniqueItems": True}
         for name in operation.parameters
     ]
-    if operation.sent:
-        schema = V2.reference(operation.sent)
+    if operation.request_schema:
+        schema = V2.reference(operation.request_schema)
         parameters.insert(0, {"name": "body", "in": "body", "schema": schema})
-    received = V2.reference(operation.received) if operation.received else {"type": "string"}
+    name = operation.response_schema
+    response = V2.reference(name) if name else {"type": "string"}
     return {
         "operationId": operation.id,
         "consumes": list(operation.consumes),
         "produces": ["application/json", "application/yaml"],
         "parameters": parameters,
-        "responses": {"200": {"description": "OK", "schema": received}},
+        "responses": {"200": {"description": "OK", "schema": response}},
         "x-kubernetes-action": operation.action,
         GVK: operation.gvk,
     }

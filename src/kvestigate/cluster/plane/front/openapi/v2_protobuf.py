@@ -1,8 +1,7 @@
-"""OpenAPI version 2 in protobuf, which is the only form in which kubectl reads it. Pure.
+"""OpenAPI version 2 in protobuf, the only form in which kubectl reads it. Pure.
 
-kubectl asks for it when it meets a kind that no other document knows, such as a custom resource
-whose definition is not there yet. The numbers of the fields are those of `openapi.v2`, the
-messages that everybody who sends OpenAPI in protobuf uses.
+kubectl requests it for a kind that is in no version 3 document, such as a custom resource whose
+definition does not exist yet. The field numbers are those of gnostic's `openapi.v2` messages.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import msgspec
 
 MEDIA = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 ASKED = (MEDIA, "application/com.github.proto-openapi.spec.v2@v1.0+protobuf")
-"""How clients ask for it; the second is no media type, and what most of them send."""
+"""Media types in Accept; the second is malformed, but most clients send it."""
 
 Write = Callable[[int, Any], bytes]
 """A field of this number with this JSON value."""
@@ -27,12 +26,12 @@ _EXTENSION = "x-"
 
 
 def encode(document: dict[str, Any]) -> bytes:
-    """A document whose paths and definitions are written already, by `path` and `schema`."""
+    """A document whose paths and definitions are encoded already, by `path` and `schema`."""
     return _encoded(_DOCUMENT, document)
 
 
 def path(item: dict[str, Any]) -> bytes:
-    """What can be done at a path."""
+    """The operations on a path."""
     return _encoded(_ITEM, item)
 
 
@@ -42,13 +41,13 @@ def schema(value: dict[str, Any]) -> bytes:
 
 def _encoded(message: Message, value: Mapping[str, Any]) -> bytes:
     pieces = []
-    for name, each in value.items():
+    for name, field in value.items():
         if name in message:
             number, write = message[name]
-            pieces.append(write(number, each))
+            pieces.append(write(number, field))
         elif name.startswith(_EXTENSION):
             number, write = message[_EXTENSION]
-            pieces.append(write(number, {name: each}))
+            pieces.append(write(number, {name: field}))
     return b"".join(pieces)
 
 
@@ -82,7 +81,7 @@ def _float(number: int, value: float) -> bytes:
 
 
 def _any(number: int, value: object) -> bytes:
-    """Whatever it is, as YAML, which JSON is."""
+    """A value of any type, as YAML text; JSON is YAML."""
     return _part(number, _part(2, msgspec.json.encode(value)))
 
 
@@ -98,7 +97,7 @@ def _named(write: Write) -> Write:
 
 
 def _within(inner: int, write: Write) -> Write:
-    """The one field of a message that is there to hold it."""
+    """A message that wraps the value in its field number `inner`."""
     return lambda number, value: _part(number, write(inner, value))
 
 
@@ -110,19 +109,19 @@ def _schema(number: int, value: dict[str, Any]) -> bytes:
     return _part(number, _encoded(_SCHEMA, value))
 
 
-def _rest(number: int, value: dict[str, Any] | bool) -> bytes:
-    """Of `additionalProperties`, which may be told to be there or not."""
+def _additional_properties(number: int, value: dict[str, Any] | bool) -> bytes:
+    """`additionalProperties`: a schema or a boolean."""
     return _part(number, _integer(2, value) if isinstance(value, bool) else _schema(1, value))
 
 
 def _parameter(number: int, value: dict[str, Any]) -> bytes:
     where = value["in"]
     if where == "body":
-        found = _part(1, _encoded(_BODY, value))
+        parameter = _part(1, _encoded(_BODY, value))
     else:
         place, message = {"query": (3, _QUERY), "path": (4, _PATH)}[where]
-        found = _part(2, _part(place, _encoded(message, value)))
-    return _part(number, _part(1, found))
+        parameter = _part(2, _part(place, _encoded(message, value)))
+    return _part(number, _part(1, parameter))
 
 
 # -- messages --------------------------------------------------------------------------------
@@ -148,7 +147,7 @@ _SCHEMA: Message = {
     "minProperties": (18, _integer),
     "required": (19, _each(_text)),
     "enum": (20, _each(_any)),
-    "additionalProperties": (21, _rest),
+    "additionalProperties": (21, _additional_properties),
     "type": (22, _within(1, _text)),
     "items": (23, _within(1, _schema)),
     "allOf": (24, _each(_schema)),

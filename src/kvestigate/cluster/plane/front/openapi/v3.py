@@ -22,9 +22,9 @@ ROOT = "/openapi/v3"
 
 
 class OpenApi:
-    """The documents about one set of types, each made when it is first asked for.
+    """The documents of one set of types, each made when first requested.
 
-    The index has the digest of every document, so all have to be made for it.
+    The index contains the digest of every document, so it needs all of them.
     """
 
     def __init__(self, types: Types) -> None:
@@ -33,12 +33,15 @@ class OpenApi:
             resource = kind.resource
             root = "apis" if resource.group else "api"
             self._kinds.setdefault(f"{root}/{resource.api_version}", []).append(kind)
-        self._made: dict[str, Document] = {}
+        self._documents: dict[str, Document] = {}
 
     async def respond(
         self, path: str, request: Request, digest: str, breathe: Breathe
     ) -> Response | None:
-        """The document at a path, None if there is none; `digest` is the one it had when listed."""
+        """The document at a path, None if there is none.
+
+        `digest`: that of the document in the index that the client read.
+        """
         if path == ROOT:
             for name in self._kinds:
                 await self.document(name, breathe)
@@ -50,40 +53,40 @@ class OpenApi:
         if digest and digest != document.digest:
             headers = [("location", _url(name, document)), ("etag", document.tag)]
             return Response(301, headers)
-        # What is asked for by its digest never changes.
+        # A document that is requested by its digest never changes.
         return document.answer(request, "public, immutable" if digest else "no-cache, private")
 
     async def document(self, name: str, breathe: Breathe) -> Document:
-        """That of `apis/apps/v1`."""
-        found = self._made.get(name)
-        if found is None:
+        """The document of a group and version: `apis/apps/v1`."""
+        document = self._documents.get(name)
+        if document is None:
             kinds = tuple(self._kinds[name])
-            found = _shared.get(kinds)
-            if found is None:
-                made = await _document(kinds, breathe)
-                found = _shared[kinds] = Document(answer.encode(made))
-            self._made[name] = found
-        return found
+            document = _by_kinds.get(kinds)
+            if document is None:
+                value = await _document(kinds, breathe)
+                document = _by_kinds[kinds] = Document(answer.encode(value))
+            self._documents[name] = document
+        return document
 
     @cached_property
     def _index(self) -> bytes:
         paths = {
-            name: {"serverRelativeURL": _url(name, self._made[name])}
+            name: {"serverRelativeURL": _url(name, self._documents[name])}
             for name in sorted(self._kinds)
         }
         return answer.encode({"paths": paths})
 
 
-_shared: WeakValueDictionary[tuple[Kind, ...], Document] = WeakValueDictionary()
-"""Planes that differ in some of their types share the documents about the others."""
-_made: WeakKeyDictionary[Types, OpenApi] = WeakKeyDictionary()
+_by_kinds: WeakValueDictionary[tuple[Kind, ...], Document] = WeakValueDictionary()
+"""Planes that differ in some of their types share the documents of the others."""
+_by_types: WeakKeyDictionary[Types, OpenApi] = WeakKeyDictionary()
 
 
 def of(types: Types) -> OpenApi:
-    found = _made.get(types)
-    if found is None:
-        found = _made[types] = OpenApi(types)
-    return found
+    """The documents of a set of types; made once, because many planes share their types."""
+    if types not in _by_types:
+        _by_types[types] = OpenApi(types)
+    return _by_types[types]
 
 
 def _url(name: str, document: Document) -> str:
@@ -97,7 +100,7 @@ async def _document(kinds: Sequence[Kind], breathe: Breathe) -> Json:
         if "watch" in kind.resource.verbs:
             used.add(f"{META}.WatchEvent")
         for operation in operations.of_kind(kind):
-            used |= {operation.sent, operation.received}
+            used |= {operation.request_schema, operation.response_schema}
             entry = paths.setdefault(operation.path, {})
             entry[operation.method] = _operation(operation)
             entry.setdefault("parameters", _path_parameters(operation))
@@ -116,30 +119,31 @@ async def _document(kinds: Sequence[Kind], breathe: Breathe) -> Json:
 
 
 async def _schemas(kinds: Sequence[Kind], used: set[str], breathe: Breathe) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for kind in kinds:
         if kind.type is None:
             used |= {schemas.OBJECT_META, schemas.LIST_META}
-            found[schemas.custom_name(kind)] = schemas.custom(kind, V3)
-            found[f"{schemas.custom_name(kind)}List"] = schemas.custom_list(kind, V3)
-    for name in schemas.reachable([name for name in used if name and name not in found]):
-        found[name] = schemas.builtin_text(name, V3)
+            result[schemas.custom_name(kind)] = schemas.custom(kind, V3)
+            result[f"{schemas.custom_name(kind)}List"] = schemas.custom_list(kind, V3)
+    for name in schemas.reachable([name for name in used if name and name not in result]):
+        result[name] = schemas.builtin_text(name, V3)
         await breathe()
-    return dict(sorted(found.items()))
+    return dict(sorted(result.items()))
 
 
 def _operation(operation: Operation) -> Json:
-    written: Json = {
+    value: Json = {
         "operationId": operation.id,
         "parameters": [_parameter(name, "query") for name in operation.parameters],
-        "responses": {"200": _response(operation.received)},
+        "responses": {"200": _response(operation.response_schema)},
         "x-kubernetes-action": operation.action,
         GVK: operation.gvk,
     }
-    if operation.sent:
-        content = {media: {"schema": V3.reference(operation.sent)} for media in operation.consumes}
-        written["requestBody"] = {"content": content}
-    return written
+    if operation.request_schema:
+        schema = V3.reference(operation.request_schema)
+        content = {media: {"schema": schema} for media in operation.consumes}
+        value["requestBody"] = {"content": content}
+    return value
 
 
 def _response(schema: str) -> Json:
