@@ -1,1 +1,1 @@
-"""Who is asking, and what they may do: authentication and authorization."""
+"""Authentication and authorization: the user of a request, and whether it may make it."""

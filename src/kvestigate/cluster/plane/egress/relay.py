@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from kvestigate.cluster.plane.egress.locate import Address, PodPort
 from kvestigate.cluster.plane.egress.reach import Backends
+from kvestigate.cluster.plane.egress.tunnel import until_one_ends
 from kvestigate.errors import ApiError, BadRequest, KvestigateError, from_status
 from kvestigate.http import handshake
 from kvestigate.http.message import Headers, Incoming, Request, Response, Upgrade, WebSocket
@@ -99,16 +98,9 @@ def _dial_error(failure: KvestigateError) -> ApiError:
 
 async def pipe(front: WebSocket, back: WebSocket) -> None:
     """Copy messages both ways until one side closes; then close the backend's."""
-    tasks = [
-        asyncio.create_task(_copy(front, back), name="to the backend"),
-        asyncio.create_task(_copy(back, front), name="to the client"),
-    ]
     try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        await until_one_ends(_copy(front, back), _copy(back, front))
     finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
         await back.close()
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Coroutine
+from typing import Any
 
 from kvestigate.errors import ConnectionFailed
 from kvestigate.http.message import Request, WebSocket
@@ -45,18 +47,22 @@ class Tunnel:
 async def _bridge(node: WebSocket, far: socket.socket) -> None:
     """Copy bytes both ways until either side ends."""
     reader, writer = await asyncio.open_connection(sock=far)
-    tasks = [
-        asyncio.create_task(_outward(reader, node)),
-        asyncio.create_task(_inward(node, writer)),
-    ]
+    try:
+        await until_one_ends(_outward(reader, node), _inward(node, writer))
+    finally:
+        writer.close()
+        await node.close()
+
+
+async def until_one_ends(*directions: Coroutine[Any, Any, None]) -> None:
+    """Run both directions of a connection until one ends or fails; then cancel the other."""
+    tasks = [asyncio.create_task(direction) for direction in directions]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        writer.close()
-        await node.close()
 
 
 async def _outward(reader: asyncio.StreamReader, node: WebSocket) -> None:

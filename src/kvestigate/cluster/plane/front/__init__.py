@@ -1,5 +1,6 @@
-"""The server process: listening, routing, and every answer that is not about one resource.
+"""The server process: listening, the filters before every request, and paths without resources.
 
-A request enters in `server`, passes `guard` (who asks, and whether they may) and goes on to a
-verb. `routes` answers discovery, OpenAPI, health and version; `serving` starts and stops it all.
+A request enters in `server`, passes `guard` (authentication, impersonation, authorization) and
+goes on to a verb. `routes` answers discovery, OpenAPI, health and version. `serving` assembles
+the server and runs it.
 """

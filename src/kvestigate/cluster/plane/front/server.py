@@ -1,14 +1,14 @@
 """The API server: the way of every request, from a parsed HTTP message to its answer.
 
 `ApiServer.handle` is the only way in: the HTTP server calls it for requests from the network,
-controllers and nodes in the same process call it directly. The order of its steps is that of
-kube-apiserver's filters, because clients can observe it:
+controllers and nodes in the same process call it directly. Where clients can observe the order
+of the steps, it is that of kube-apiserver's filters:
 
 1. The plane is split off the path, and the rest becomes a RequestInfo (verb, group, resource,
    name). A path that cannot be parsed is refused before anyone is authenticated.
 2. Fairness: while several planes have requests, each may begin only its share of them.
-3. `guard`: authentication, impersonation, authorization. Only then may a plane be created, so
-   nobody can make the server load or store a plane that they have no right to use.
+3. `guard`: authentication, impersonation, authorization. A plane is loaded only for clients
+   that are authenticated, and created only for requests that are authorized.
 4. Dispatch. A request for a resource gets a `Call` and goes to a verb (`verbs.lookup`). All
    other paths are answered by the modules in `_answer_path`.
 5. Metrics and the audit log see every answer, refusals included.

@@ -1,1 +1,1 @@
-"""Who is asking: from a request's credentials to a User."""
+"""Authentication: from the credentials of a request to a User."""

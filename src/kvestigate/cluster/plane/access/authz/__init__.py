@@ -1,1 +1,1 @@
-"""Who may do what."""
+"""Authorization: RBAC and the node authorizer."""
