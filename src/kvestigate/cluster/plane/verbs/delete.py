@@ -16,7 +16,7 @@ from kvestigate.cluster.plane.response import answer, forms
 from kvestigate.cluster.plane.store.errors import Mismatch, Missing
 from kvestigate.cluster.plane.store.model import Item, Mutation, Remove
 from kvestigate.cluster.plane.verbs import writing
-from kvestigate.cluster.plane.verbs.list import Stale, page, terms
+from kvestigate.cluster.plane.verbs.list import Stale, list_options, page
 from kvestigate.errors import BadRequest, Conflict, NotFound
 from kvestigate.http.message import Response
 from kvestigate.kube import causes
@@ -61,7 +61,7 @@ async def delete(call: Call) -> Response:
 
 async def delete_collection(call: Call) -> Response:
     """Delete the objects that a list with the same query returns, one page at most."""
-    query = terms(call)
+    query = list_options(call)
     options = read_options(call)
     try:
         selected = await page(call, query)

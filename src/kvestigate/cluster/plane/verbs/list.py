@@ -61,7 +61,7 @@ class Stale(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class ListOptions:
     """The selectors and the page size of a list."""
 
     selected: Selection
@@ -76,7 +76,7 @@ class Page(NamedTuple):
 
 
 async def list_(call: Call) -> Response:
-    query = terms(call)
+    query = list_options(call)
     try:
         result = await page(call, query)
     except Stale as stale:
@@ -85,7 +85,7 @@ async def list_(call: Call) -> Response:
     return await forms.many(call, result.items, result.metadata)
 
 
-def terms(call: Call) -> Terms:
+def list_options(call: Call) -> ListOptions:
     """The query's selectors and limit; BadRequest or Invalid if they are malformed."""
     info = call.info
     limit = max(info.integer("limit") or 0, 0)
@@ -93,10 +93,10 @@ def terms(call: Call) -> Terms:
     options.check_list(info)
     if info.params.get("resourceVersion") == "0" and not info.params.get("continue"):
         limit = 0  # as kube-apiserver's watch cache, which ignores the limit for "any version"
-    return Terms(selection(info, call.served), limit)
+    return ListOptions(selection(info, call.served), limit)
 
 
-async def page(call: Call, query: Terms) -> Page:
+async def page(call: Call, query: ListOptions) -> Page:
     """One page at one revision; Stale if the history no longer has that revision."""
     selected, limit = query.selected, query.limit
     state, after = await _start(call, limited=limit > 0)
