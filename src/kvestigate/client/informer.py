@@ -48,6 +48,10 @@ class Key(NamedTuple):
     """Empty for what is not in a namespace."""
     name: str
 
+    def sibling(self, name: str) -> Key:
+        """An object beside this one, in the same namespace."""
+        return Key(self.namespace, name)
+
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 

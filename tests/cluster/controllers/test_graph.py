@@ -33,7 +33,7 @@ def metadata(name: str, *owners: str, blocks: bool = True, **more: Any) -> Metad
 
 
 def node(name: str, *owners: str, **more: Any) -> Node:
-    return Node("", PODS, metadata(name, *owners, **more))
+    return Node(PODS, metadata(name, *owners, **more))
 
 
 def leaving(name: str, finalizer: str, *owners: str) -> Node:
@@ -42,9 +42,9 @@ def leaving(name: str, finalizer: str, *owners: str) -> Node:
 
 def test_dependents_are_known_before_their_owner() -> None:
     graph = Graph()
-    graph.put("", PODS, metadata("child", "parent"))
+    graph.put(PODS, metadata("child", "parent"))
     assert [each.metadata.name for each in graph.dependents("uid-parent")] == ["child"]
-    graph.put("", PODS, metadata("parent"))
+    graph.put(PODS, metadata("parent"))
     assert [each.metadata.name for each in graph.dependents("uid-parent")] == ["child"]
 
 
@@ -63,15 +63,15 @@ def test_what_stays_with_its_owners_is_only_noted(
     old: Metadata | None, new: Metadata, all_of_it: bool
 ) -> None:
     graph = Graph()
-    known = graph.put("", PODS, metadata("child", "parent"))
+    known = graph.put(PODS, metadata("child", "parent"))
     assert graph.refresh(old, new) is all_of_it
     assert (known.metadata is new) is all_of_it
 
 
 def test_dependents_are_known_after_their_owner_too() -> None:
     graph = Graph()
-    graph.put("", PODS, metadata("parent"))
-    graph.put("", PODS, metadata("child", "parent"))
+    graph.put(PODS, metadata("parent"))
+    graph.put(PODS, metadata("child", "parent"))
     graph.remove("uid-parent")
     assert [each.metadata.name for each in graph.dependents("uid-parent")] == ["child"]
     graph.remove("uid-child")
@@ -90,15 +90,15 @@ def test_dependents_are_known_after_their_owner_too() -> None:
 )
 def test_what_is_kept_by_all_its_owners(owners: tuple[str, ...], kept: bool) -> None:
     graph = Graph()
-    graph.put("", PODS, metadata("here"))
-    graph.put("", PODS, leaving("waits", FOREGROUND).metadata)
-    assert graph.is_kept(graph.put("", PODS, metadata("child", *owners))) is kept
+    graph.put(PODS, metadata("here"))
+    graph.put(PODS, leaving("waits", FOREGROUND).metadata)
+    assert graph.is_kept(graph.put(PODS, metadata("child", *owners))) is kept
 
 
 def test_a_new_owner_replaces_the_old_one() -> None:
     graph = Graph()
-    graph.put("", PODS, metadata("child", "a"))
-    graph.put("", PODS, metadata("child", "b"))
+    graph.put(PODS, metadata("child", "a"))
+    graph.put(PODS, metadata("child", "b"))
     assert graph.dependents("uid-a") == []
     assert len(graph.dependents("uid-b")) == 1
 

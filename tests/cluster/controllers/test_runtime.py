@@ -10,9 +10,9 @@ import pytest
 
 from kvestigate import errors
 from kvestigate.client.api import Api
+from kvestigate.client.informer import Key
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.cluster.controllers import owners
-from kvestigate.cluster.controllers.cache import Key
 from kvestigate.cluster.controllers.context import Context, slow_start
 from kvestigate.cluster.controllers.kinds import SERVICE_ACCOUNTS
 from kvestigate.cluster.controllers.registry import CONTROLLERS

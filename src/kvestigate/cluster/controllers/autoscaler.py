@@ -8,6 +8,7 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.call import Selection
+from kvestigate.client.informer import Key
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.autoscaler_metrics import (
@@ -19,7 +20,7 @@ from kvestigate.cluster.controllers.autoscaler_metrics import (
     Usage,
     propose,
 )
-from kvestigate.cluster.controllers.cache import Change, Key
+from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import AUTOSCALERS, PODS
 from kvestigate.cluster.controllers.objects import (
@@ -75,22 +76,22 @@ class AutoscalerController:
             return None
         resource = _target(scaler)
         try:
-            scale = await self._context.api(key.plane).get(
+            scale = await self._context.api.get(
                 resource,
                 scaler.spec.scale_target_ref.name,
                 namespace=key.namespace,
                 subresource="scale",
             )
         except errors.ApiError as error:
-            self._warn(key, scaler, "FailedGetScale", error.message)
+            self._warn(scaler, "FailedGetScale", error.message)
             message = (
                 f"the HPA controller was unable to get the target's current scale: {error.message}"
             )
             status = self._noted(scaler, "AbleToScale", "False", "FailedGetScale", message)
-            await self._context.put_status(AUTOSCALERS, key.plane, scaler, status)
+            await self._context.put_status(AUTOSCALERS, scaler, status)
             return PERIOD
         status = await self._look(key, scaler, resource, scale)
-        await self._context.put_status(AUTOSCALERS, key.plane, scaler, status)
+        await self._context.put_status(AUTOSCALERS, scaler, status)
         return PERIOD
 
     async def _look(
@@ -114,15 +115,14 @@ class AutoscalerController:
             proposal = await self._proposal(key, scaler, scale, current)
             status = msgspec.structs.replace(status, current_metrics=proposal.metrics)
             for unread in proposal.unread:
-                self._warn(key, scaler, unread.reason, str(unread))
+                self._warn(scaler, unread.reason, str(unread))
             if proposal.replicas is None:
-                return self._at_a_loss(key, scaler, proposal, status)
+                return self._at_a_loss(scaler, proposal, status)
             return await self._follow(key, scaler, resource, current, proposal, past, status)
         return await self._resize(key, scaler, resource, current, wanted, why, past, status)
 
     def _at_a_loss(
         self,
-        key: Key,
         scaler: HorizontalPodAutoscaler,
         proposal: Proposal,
         status: HorizontalPodAutoscalerStatus,
@@ -130,7 +130,7 @@ class AutoscalerController:
         first = proposal.unread[0]
         count = f"{len(proposal.unread)} invalid out of {len(proposal.metrics)}"
         told = f"invalid metrics ({count}), first error is: {first.attempt}: {first}"
-        self._warn(key, scaler, "FailedComputeMetricsReplicas", told)
+        self._warn(scaler, "FailedComputeMetricsReplicas", told)
         message = f"the HPA was unable to compute the replica count: {first}"
         return self._put(status, "ScalingActive", "False", first.reason, message)
 
@@ -175,16 +175,16 @@ class AutoscalerController:
         now = self._context.now()
         name = scaler.spec.scale_target_ref.name
         try:
-            await self._context.api(key.plane).scale(resource, name, size, namespace=key.namespace)
+            await self._context.api.scale(resource, name, size, namespace=key.namespace)
         except errors.ApiError as error:
             told = f"New size: {size}; reason: {why}; error: {error.message}"
-            self._warn(key, scaler, "FailedRescale", told)
+            self._warn(scaler, "FailedRescale", told)
             message = f"the HPA controller was unable to update the target scale: {error.message}"
             return self._put(status, "AbleToScale", "False", "FailedUpdateScale", message)
         past.steps = [each for each in past.steps if each[0] > now - 1800]
         past.steps.append((now, size - current))
         message = f"New size: {size}; reason: {why}"
-        self._context.tell(key.plane, AUTOSCALERS, scaler, "SuccessfulRescale", message)
+        self._context.tell(AUTOSCALERS, scaler, "SuccessfulRescale", message)
         message = f"the HPA controller was able to update the target scale to {size}"
         status = self._put(status, "AbleToScale", "True", "SucceededRescale", message)
         return msgspec.structs.replace(status, desired_replicas=size, last_scale_time=stamp(now))
@@ -197,7 +197,7 @@ class AutoscalerController:
         selector = parse_labels(labels)
         pods = [
             pod
-            for pod in self._pods.find(owners.NAMESPACE, key.plane, key.namespace)
+            for pod in self._pods.find(owners.NAMESPACE, key.namespace)
             if labels and selector.matches(pod.metadata.labels)
         ]
         seen = Seen(self._context.now(), current, pods, usage, silence)
@@ -207,7 +207,7 @@ class AutoscalerController:
     async def _usage(self, key: Key, labels: str) -> tuple[Usage, str]:
         """What pods use, and why it would not be known."""
         try:
-            page = await self._context.api(key.plane).list(
+            page = await self._context.api.list(
                 builtins.POD_METRICS, Selection(key.namespace, labels=labels), type=PodMetrics
             )
         except errors.ApiError as error:
@@ -222,8 +222,8 @@ class AutoscalerController:
         }
         return usage, NONE_TOLD
 
-    def _warn(self, key: Key, scaler: HorizontalPodAutoscaler, reason: str, message: str) -> None:
-        self._context.tell(key.plane, AUTOSCALERS, scaler, reason, message, WARNING)
+    def _warn(self, scaler: HorizontalPodAutoscaler, reason: str, message: str) -> None:
+        self._context.tell(AUTOSCALERS, scaler, reason, message, WARNING)
 
     def _noted(
         self,

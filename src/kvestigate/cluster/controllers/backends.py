@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kvestigate.cluster.controllers.cache import Cache, Change, Key
+from kvestigate.client.informer import Key
+from kvestigate.cluster.controllers.cache import Cache, Change
 from kvestigate.cluster.controllers.owners import NAMESPACE
 from kvestigate.cluster.controllers.pods import is_finished, is_leaving, is_ready
 from kvestigate.kube.views.meta import ObjectReference
@@ -85,7 +86,7 @@ def service_keys(services: Cache[Service], change: Change[Pod]) -> Iterable[Key]
     """The Services that a pod's change concerns."""
     if not any(pod.status.pod_ip for pod in change.views):
         return
-    for service in services.find(NAMESPACE, change.key.plane, change.key.namespace):
+    for service in services.find(NAMESPACE, change.key.namespace):
         wanted = service.spec.selector.items()
         if wanted and any(wanted <= pod.metadata.labels.items() for pod in change.views):
             yield change.key.sibling(service.metadata.name)

@@ -10,29 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any, Generic, NamedTuple, cast
+from typing import Any, Generic, cast
 
 import msgspec
 
-from kvestigate.client.informer import Named, V
-
-
-class Key(NamedTuple):
-    """Which object of which plane: what queues hold and caches are asked for."""
-
-    plane: str
-    """Empty where a manager serves just one API server."""
-    namespace: str
-    """Empty for what is not in a namespace."""
-    name: str
-
-    def sibling(self, name: str) -> Key:
-        """An object beside this one: same plane, same namespace."""
-        return Key(self.plane, self.namespace, name)
-
-    def cluster_wide(self, name: str) -> Key:
-        """An object of the same plane that is in no namespace."""
-        return Key(self.plane, "", name)
+from kvestigate.client.informer import Key, Named, V, key_of
 
 
 class Change(msgspec.Struct, Generic[V], frozen=True):
@@ -54,27 +36,19 @@ Handler = Callable[[Change[V]], None]
 Values = Callable[[V], tuple[str, ...]]
 
 
-_PLANE = ""
-"""The index that every cache has: all objects of a plane under this one value."""
-
-
-def _everything(_: object) -> tuple[str]:
-    return (_PLANE,)
-
-
 class _Index(Generic[V]):
     __slots__ = ("_found", "_values")
 
     def __init__(self, values: Values[V]) -> None:
         self._values = values
-        self._found: dict[tuple[str, str], dict[Key, V]] = {}
+        self._found: dict[str, dict[Key, V]] = {}
 
-    def find(self, plane: str, value: str) -> list[V]:
-        return list(self._found.get((plane, value), {}).values())
+    def find(self, value: str) -> list[V]:
+        return list(self._found.get(value, {}).values())
 
     def put(self, key: Key, view: V) -> None:
         for value in self._values(view):
-            self._found.setdefault((key.plane, value), {})[key] = view
+            self._found.setdefault(value, {})[key] = view
 
     def replace(self, key: Key, old: V, view: V) -> None:
         values = self._values(view)
@@ -83,29 +57,29 @@ class _Index(Generic[V]):
             self.put(key, view)
         else:
             for value in values:
-                self._found[key.plane, value][key] = view
+                self._found[value][key] = view
 
     def drop(self, key: Key, view: V) -> None:
         for value in self._values(view):
-            found = self._found.get((key.plane, value))
+            found = self._found.get(value)
             if found is not None and found.pop(key, None) is not None and not found:
-                del self._found[key.plane, value]
+                del self._found[value]
 
 
 class Cache(Generic[V]):
-    """The objects of one resource, on all planes of a manager."""
+    """The objects of one resource, of one API server."""
 
     __slots__ = ("_assumed", "_doomed", "_handlers", "_indexes", "_known", "_objects", "_seen")
 
     def __init__(self) -> None:
         self._objects: dict[Key, V] = {}
-        self._known: dict[str, Values[V]] = {_PLANE: _everything}
+        self._known: dict[str, Values[V]] = {}
         """What each index goes by."""
         self._indexes: dict[str, _Index[V]] = {}
         """Those that were looked at: most never are, of most resources."""
         self._handlers: list[Handler[V]] = []
-        self._seen: dict[str, int] = {}
-        self._assumed: dict[str, dict[Key, int]] = {}
+        self._seen = 0
+        self._assumed: dict[Key, int] = {}
         self._doomed: dict[str, datetime] = {}
 
     def __len__(self) -> int:
@@ -120,18 +94,14 @@ class Cache(Generic[V]):
     def get(self, key: Key) -> V | None:
         return self._objects.get(key)
 
-    def of(self, plane: str) -> list[V]:
-        """All objects of one plane."""
-        return self.find(_PLANE, plane, _PLANE)
-
-    def find(self, index: str, plane: str, value: str) -> list[V]:
-        """The objects of a plane that an index keeps under a value."""
+    def find(self, index: str, value: str) -> list[V]:
+        """The objects that an index keeps under a value."""
         found = self._indexes.get(index)
         if found is None:
             found = self._indexes[index] = _Index(self._known[index])
             for key, view in self._objects.items():
                 found.put(key, view)
-        return found.find(plane, value)
+        return found.find(value)
 
     def add_index(self, name: str, values: Values[V]) -> None:
         """Keep objects by what `values` says of them; of one name, the first wins."""
@@ -160,21 +130,20 @@ class Cache(Generic[V]):
 
     # -- what own writes were answered -----------------------------------------------------
 
-    def assume(self, plane: str, view: V) -> None:
+    def assume(self, view: V) -> None:
         """The server answered a write with this object."""
-        key, version = key_of(plane, view), version_of(view)
-        if version <= self._seen.get(plane, 0):
+        key, version = key_of(view), version_of(view)
+        if version <= self._seen:
             return  # the watch is already past it
         known = self._objects.get(key)
         if known is None or version_of(known) < version:
-            assumed = self._assumed.setdefault(plane, {})
-            assumed.pop(key, None)
-            assumed[key] = version
+            self._assumed.pop(key, None)
+            self._assumed[key] = version
             self._put(key, view)
 
-    def assume_doomed(self, plane: str, view: V, now: datetime) -> None:
+    def assume_doomed(self, view: V, now: datetime) -> None:
         """The server accepted the deletion of this object."""
-        key = key_of(plane, view)
+        key = key_of(view)
         known = self._objects.get(key)
         if known is None or known.metadata.uid != view.metadata.uid:
             return
@@ -185,11 +154,8 @@ class Cache(Generic[V]):
     # -- parts -----------------------------------------------------------------------------
 
     def _confirm(self, key: Key, view: V) -> None:
-        seen = max(self._seen.get(key.plane, 0), version_of(view))
-        self._seen[key.plane] = seen
-        assumed = self._assumed.get(key.plane)
-        if not assumed:
-            return
+        seen = self._seen = max(self._seen, version_of(view))
+        assumed = self._assumed
         assumed.pop(key, None)
         # Passed by the watch without a word: it came and went while nobody watched. Versions
         # were assumed in about their order, so the oldest are in front.
@@ -220,10 +186,6 @@ class Cache(Generic[V]):
     def _tell(self, change: Change[V]) -> None:
         for handler in self._handlers:
             handler(change)
-
-
-def key_of(plane: str, view: Named) -> Key:
-    return Key(plane, view.metadata.namespace, view.metadata.name)
 
 
 def version_of(view: Named) -> int:

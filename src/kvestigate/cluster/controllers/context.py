@@ -12,9 +12,9 @@ from kvestigate import errors
 from kvestigate.aio.clock import Clock
 from kvestigate.aio.workqueue import WorkQueue
 from kvestigate.client.api import Api, PatchType, Propagation
-from kvestigate.client.informer import Named, V
+from kvestigate.client.informer import Key, Named, V
 from kvestigate.client.recorder import NORMAL, News, Recorder, Reference
-from kvestigate.cluster.controllers.cache import Cache, Change, Key
+from kvestigate.cluster.controllers.cache import Cache, Change
 from kvestigate.cluster.controllers.inventory import Inventory
 from kvestigate.cluster.controllers.kinds import Kind
 from kvestigate.cluster.controllers.times import stamp
@@ -42,10 +42,8 @@ class Sources(Protocol):
 
     clock: Clock
     inventory: Inventory
-
-    def api(self, plane: str) -> Api: ...
-
-    def recorder(self, plane: str) -> Recorder: ...
+    api: Api
+    recorder: Recorder
 
     def cache(self, kind: Kind[V]) -> Cache[V]: ...
 
@@ -69,13 +67,11 @@ class Context:
             clock=sources.clock.routine() if name in ROUTINE else sources.clock,
             offered=lambda: sources.hire(self),
         )
+        self.api = sources.api
         self._sources = sources
 
     def now(self) -> float:
         return self._sources.clock.now()
-
-    def api(self, plane: str) -> Api:
-        return self._sources.api(plane)
 
     def cache(self, kind: Kind[V]) -> Cache[V]:
         return self._sources.cache(kind)
@@ -98,24 +94,21 @@ class Context:
 
     # -- writing ---------------------------------------------------------------------------
 
-    async def create(self, kind: Kind[V], plane: str, body: dict[str, Any]) -> V:
-        made = await self.api(plane).create(
-            kind.resource, body, field_manager=self.name, type=kind.view
-        )
-        self.cache(kind).assume(plane, made)
+    async def create(self, kind: Kind[V], body: dict[str, Any]) -> V:
+        made = await self.api.create(kind.resource, body, field_manager=self.name, type=kind.view)
+        self.cache(kind).assume(made)
         return made
 
     async def patch(
         self,
         kind: Kind[V],
-        plane: str,
         view: Named,
         patch: dict[str, Any],
         *,
         type: PatchType = PatchType.MERGE,
         subresource: str = "",
     ) -> V:
-        changed = await self.api(plane).patch(
+        changed = await self.api.patch(
             kind.resource,
             view.metadata.name,
             patch,
@@ -125,13 +118,12 @@ class Context:
             field_manager=self.name,
             type=kind.view,
         )
-        self.cache(kind).assume(plane, changed)
+        self.cache(kind).assume(changed)
         return changed
 
     async def put_status(
         self,
         kind: Kind[V],
-        plane: str,
         view: V,
         status: msgspec.Struct,
         *,
@@ -147,13 +139,12 @@ class Context:
         patch: dict[str, Any] = {"status": change}
         if only_this_version:
             patch["metadata"] = {"resourceVersion": view.metadata.resource_version}
-        await self.patch(kind, plane, view, patch, subresource="status")
+        await self.patch(kind, view, patch, subresource="status")
         return True
 
     async def delete(
         self,
         kind: Kind[V],
-        plane: str,
         view: V,
         *,
         propagation: Propagation | None = None,
@@ -162,7 +153,7 @@ class Context:
         """Delete exactly this object; False if it was gone already."""
         metadata = view.metadata
         try:
-            await self.api(plane).delete(
+            await self.api.delete(
                 kind.resource,
                 metadata.name,
                 namespace=metadata.namespace or None,
@@ -175,12 +166,11 @@ class Context:
             gone = True
         else:
             gone = False
-        self.cache(kind).assume_doomed(plane, view, stamp(self.now()))
+        self.cache(kind).assume_doomed(view, stamp(self.now()))
         return not gone
 
     def tell(
         self,
-        plane: str,
         kind: Kind[V],
         view: V,
         reason: str,
@@ -190,7 +180,7 @@ class Context:
         """Record an event about an object."""
         teller = _TELLERS.get(self.name, self.name)
         news = News(_reference(kind, view), teller, type, reason, message)
-        self._sources.recorder(plane).tell(news)
+        self._sources.recorder.tell(news)
 
 
 def _reference(kind: Kind[Any], view: Named) -> Reference:

@@ -11,9 +11,9 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.api import Propagation
+from kvestigate.client.informer import Key
 from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.cluster.controllers import conditions, cron, owners
-from kvestigate.cluster.controllers.cache import Key
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.job_verdict import COMPLETE, FAILED, is_finished_job
 from kvestigate.cluster.controllers.kinds import CRON_JOBS, JOBS
@@ -187,33 +187,33 @@ class CronJobController:
         cron_job = self._cron_jobs.get(key)
         if cron_job is None:
             return None
-        jobs = self._jobs.find(owners.OWNER, key.plane, cron_job.metadata.uid)
+        jobs = self._jobs.find(owners.OWNER, cron_job.metadata.uid)
         decision = decide(cron_job, jobs, self._context.now())
         for level, reason, message in decision.news:
-            self._context.tell(key.plane, CRON_JOBS, cron_job, reason, message, level)
+            self._context.tell(CRON_JOBS, cron_job, reason, message, level)
         for job in (*decision.forget, *decision.replace):
-            await self._delete(key, cron_job, job)
+            await self._delete(cron_job, job)
         status = decision.status
         if decision.create is not None:
-            status = await self._start(key, cron_job, decision.create, status)
-        await self._context.put_status(CRON_JOBS, key.plane, cron_job, status)
+            status = await self._start(cron_job, decision.create, status)
+        await self._context.put_status(CRON_JOBS, cron_job, status)
         return decision.pause
 
-    async def _delete(self, key: Key, cron_job: CronJob, job: Job) -> None:
-        await self._context.delete(JOBS, key.plane, job, propagation=Propagation.BACKGROUND)
+    async def _delete(self, cron_job: CronJob, job: Job) -> None:
+        await self._context.delete(JOBS, job, propagation=Propagation.BACKGROUND)
         message = f"Deleted job {job.metadata.name}"
-        self._context.tell(key.plane, CRON_JOBS, cron_job, "SuccessfulDelete", message)
+        self._context.tell(CRON_JOBS, cron_job, "SuccessfulDelete", message)
 
     async def _start(
-        self, key: Key, cron_job: CronJob, due: datetime, status: CronJobStatus
+        self, cron_job: CronJob, due: datetime, status: CronJobStatus
     ) -> CronJobStatus:
         body = job_of(cron_job, due)
         try:
-            job = await self._context.create(JOBS, key.plane, body)
+            job = await self._context.create(JOBS, body)
         except errors.AlreadyExists:
             # Made before a restart, which lost the note of it.
             return msgspec.structs.replace(status, last_schedule_time=due)
         message = f"Created job {job.metadata.name}"
-        self._context.tell(key.plane, CRON_JOBS, cron_job, "SuccessfulCreate", message)
+        self._context.tell(CRON_JOBS, cron_job, "SuccessfulCreate", message)
         active = (*status.active, _reference(job))
         return msgspec.structs.replace(status, active=active, last_schedule_time=due)

@@ -11,9 +11,10 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
+from kvestigate.client.informer import Key, key_of
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import owners, placement, revisions
-from kvestigate.cluster.controllers.cache import Change, Key, key_of
+from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context, slow_start
 from kvestigate.cluster.controllers.kinds import DAEMON_SETS, NODES, PODS, REVISIONS
 from kvestigate.cluster.controllers.objects import DaemonSet, DaemonSetStatus
@@ -224,68 +225,64 @@ class DaemonSetController:
             same = old.metadata.labels == new.metadata.labels
             if same and old.spec.taints == new.spec.taints:
                 return
-        for daemon_set in self._sets.of(change.key.plane):
-            yield key_of(change.key.plane, daemon_set)
+        for daemon_set in self._sets:
+            yield key_of(daemon_set)
 
     async def reconcile(self, key: Key) -> float | None:
         daemon_set = self._sets.get(key)
         if daemon_set is None:
             return None
-        pods = await self._claimed(key, daemon_set)
+        pods = await self._claimed(daemon_set)
         history = revisions.history_of(
             DAEMON_SETS,
             daemon_set,
             daemon_set.spec.template,
             daemon_set.spec.selector.get("matchLabels") or {},
-            self._revisions.find(owners.OWNER, key.plane, daemon_set.metadata.uid),
+            self._revisions.find(owners.OWNER, daemon_set.metadata.uid),
             daemon_set.status.collision_count,
         )
-        await record(self._context, key, history)
+        await record(self._context, history)
         revision = history.name.removeprefix(f"{daemon_set.metadata.name}-")
-        nodes = self._nodes.of(key.plane)
+        nodes = list(self._nodes)
         decision = decide(daemon_set, nodes, pods, revision, self._context.now())
-        await self._apply(key, daemon_set, decision, revision)
-        await self._context.put_status(DAEMON_SETS, key.plane, daemon_set, decision.status)
+        await self._apply(daemon_set, decision, revision)
+        await self._context.put_status(DAEMON_SETS, daemon_set, decision.status)
         prefix = f"{daemon_set.metadata.name}-"
         live = {prefix + pod.metadata.labels.get(HASH, "") for pod in pods}
         limit = daemon_set.spec.revision_history_limit
         for past in revisions.to_forget(history.others, live, limit):
-            await self._context.delete(REVISIONS, key.plane, past)
+            await self._context.delete(REVISIONS, past)
         return decision.pause
 
-    async def _claimed(self, key: Key, daemon_set: DaemonSet) -> Sequence[Pod]:
+    async def _claimed(self, daemon_set: DaemonSet) -> Sequence[Pod]:
         claim = owners.claim(
             daemon_set,
             owners.selector_of(daemon_set.spec.selector),
-            owners.candidates(self._pods, key.plane, daemon_set),
+            owners.candidates(self._pods, daemon_set),
         )
-        patch = partial(self._context.patch, PODS, key.plane, type=PatchType.STRATEGIC)
+        patch = partial(self._context.patch, PODS, type=PatchType.STRATEGIC)
         for pod in claim.adopt:
             await patch(pod, owners.adoption(DAEMON_SETS, daemon_set, pod))
         for pod in claim.release:
             await patch(pod, owners.release(daemon_set, pod))
         return claim.owned
 
-    async def _apply(
-        self, key: Key, daemon_set: DaemonSet, decision: Decision, revision: str
-    ) -> None:
+    async def _apply(self, daemon_set: DaemonSet, decision: Decision, revision: str) -> None:
         async def create(node: str) -> None:
             try:
                 body = pod_of(daemon_set, node, revision)
-                made = await self._context.create(PODS, key.plane, body)
+                made = await self._context.create(PODS, body)
             except errors.KvestigateError as error:
                 message = f"Error creating: {error.message}"
-                self._tell(key, daemon_set, "FailedCreate", message, WARNING)
+                self._tell(daemon_set, "FailedCreate", message, WARNING)
                 raise
-            self._tell(key, daemon_set, "SuccessfulCreate", f"Created pod: {made.metadata.name}")
+            self._tell(daemon_set, "SuccessfulCreate", f"Created pod: {made.metadata.name}")
 
         for pod in decision.delete:
-            if await self._context.delete(PODS, key.plane, pod):
+            if await self._context.delete(PODS, pod):
                 message = f"Deleted pod: {pod.metadata.name}"
-                self._tell(key, daemon_set, "SuccessfulDelete", message)
+                self._tell(daemon_set, "SuccessfulDelete", message)
         await slow_start([partial(create, node) for node in decision.create])
 
-    def _tell(
-        self, key: Key, daemon_set: DaemonSet, reason: str, message: str, type: str = "Normal"
-    ) -> None:
-        self._context.tell(key.plane, DAEMON_SETS, daemon_set, reason, message, type)
+    def _tell(self, daemon_set: DaemonSet, reason: str, message: str, type: str = "Normal") -> None:
+        self._context.tell(DAEMON_SETS, daemon_set, reason, message, type)

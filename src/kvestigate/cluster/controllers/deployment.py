@@ -10,9 +10,10 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
+from kvestigate.client.informer import Key
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import conditions, owners, progress, rollout
-from kvestigate.cluster.controllers.cache import Change, Key
+from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from kvestigate.cluster.controllers.objects import (
@@ -279,62 +280,60 @@ class DeploymentController:
         deployment = self._deployments.get(key)
         if deployment is None:
             return None
-        replica_sets = await self._claimed(key, deployment)
-        pods = [] if rollout.rolls(deployment) else self._pods_of(key, replica_sets)
+        replica_sets = await self._claimed(deployment)
+        pods = [] if rollout.rolls(deployment) else self._pods_of(replica_sets)
         decision = decide(deployment, replica_sets, pods, self._context.now())
         if decision.create is not None and not await self._create(key, deployment, decision.create):
             return 0.0
         for replica_set, patch in decision.patches:
-            await self._resize(key, deployment, replica_set, patch)
+            await self._resize(deployment, replica_set, patch)
         for replica_set in decision.forget:
-            await self._context.delete(REPLICA_SETS, key.plane, replica_set)
+            await self._context.delete(REPLICA_SETS, replica_set)
         if decision.revision is not None:
             annotations = {rollout.REVISION: decision.revision}
             patch = {"metadata": {"annotations": annotations}}
-            await self._context.patch(DEPLOYMENTS, key.plane, deployment, patch)
+            await self._context.patch(DEPLOYMENTS, deployment, patch)
         if not decision.moves:
             # A ReplicaSet that is new or has a new size reports, and that brings us back to a
             # status that is worth writing.
-            await self._context.put_status(DEPLOYMENTS, key.plane, deployment, decision.status)
+            await self._context.put_status(DEPLOYMENTS, deployment, decision.status)
         return decision.pause
 
-    async def _claimed(self, key: Key, deployment: Deployment) -> Sequence[ReplicaSet]:
+    async def _claimed(self, deployment: Deployment) -> Sequence[ReplicaSet]:
         claim = owners.claim(
             deployment,
             owners.selector_of(deployment.spec.selector),
-            owners.candidates(self._sets, key.plane, deployment),
+            owners.candidates(self._sets, deployment),
         )
         strategic = PatchType.STRATEGIC
         for replica_set in claim.adopt:
             patch = owners.adoption(DEPLOYMENTS, deployment, replica_set)
-            await self._context.patch(REPLICA_SETS, key.plane, replica_set, patch, type=strategic)
+            await self._context.patch(REPLICA_SETS, replica_set, patch, type=strategic)
         for replica_set in claim.release:
             patch = owners.release(deployment, replica_set)
-            await self._context.patch(REPLICA_SETS, key.plane, replica_set, patch, type=strategic)
+            await self._context.patch(REPLICA_SETS, replica_set, patch, type=strategic)
         return claim.owned
 
-    def _pods_of(self, key: Key, replica_sets: Sequence[ReplicaSet]) -> list[Pod]:
+    def _pods_of(self, replica_sets: Sequence[ReplicaSet]) -> list[Pod]:
         uids = [replica_set.metadata.uid for replica_set in replica_sets]
-        return [pod for uid in uids for pod in self._pods.find(owners.OWNER, key.plane, uid)]
+        return [pod for uid in uids for pod in self._pods.find(owners.OWNER, uid)]
 
     async def _create(self, key: Key, deployment: Deployment, body: dict[str, Any]) -> bool:
         """Whether the new ReplicaSet exists; if not, its name was taken and another is due."""
         try:
-            made = await self._context.create(REPLICA_SETS, key.plane, body)
+            made = await self._context.create(REPLICA_SETS, body)
         except errors.AlreadyExists:
             return await self._collided(key, deployment, body)
         except errors.KvestigateError as error:
             message = f"Failed to create new replica set {body['metadata']['name']}: {error}"
-            self._context.tell(
-                key.plane, DEPLOYMENTS, deployment, "ReplicaSetCreateError", message, WARNING
-            )
+            self._context.tell(DEPLOYMENTS, deployment, "ReplicaSetCreateError", message, WARNING)
             raise
         if made.spec.replicas:
-            self._scaled(key, deployment, made.metadata.name, 0, made.spec.replicas)
+            self._scaled(deployment, made.metadata.name, 0, made.spec.replicas)
         return True
 
     async def _collided(self, key: Key, deployment: Deployment, body: dict[str, Any]) -> bool:
-        present = await self._context.api(key.plane).get(
+        present = await self._context.api.get(
             REPLICA_SETS.resource,
             body["metadata"]["name"],
             namespace=key.namespace,
@@ -343,24 +342,24 @@ class DeploymentController:
         owner = owners.controller_of(present)
         mine = owner is not None and owner.uid == deployment.metadata.uid
         if mine and same_template(present.spec.template, deployment.spec.template):
-            self._context.cache(REPLICA_SETS).assume(key.plane, present)
+            self._context.cache(REPLICA_SETS).assume(present)
             return True
         status = msgspec.structs.replace(
             deployment.status, collision_count=(deployment.status.collision_count or 0) + 1
         )
-        await self._context.put_status(DEPLOYMENTS, key.plane, deployment, status)
+        await self._context.put_status(DEPLOYMENTS, deployment, status)
         return False
 
     async def _resize(
-        self, key: Key, deployment: Deployment, replica_set: ReplicaSet, patch: dict[str, Any]
+        self, deployment: Deployment, replica_set: ReplicaSet, patch: dict[str, Any]
     ) -> None:
-        await self._context.patch(REPLICA_SETS, key.plane, replica_set, patch)
+        await self._context.patch(REPLICA_SETS, replica_set, patch)
         size = (patch.get("spec") or {}).get("replicas")
         if size is not None:
             before = replica_set.spec.replicas
-            self._scaled(key, deployment, replica_set.metadata.name, before, size)
+            self._scaled(deployment, replica_set.metadata.name, before, size)
 
-    def _scaled(self, key: Key, deployment: Deployment, name: str, before: int, now: int) -> None:
+    def _scaled(self, deployment: Deployment, name: str, before: int, now: int) -> None:
         direction = "up" if now > before else "down"
         message = f"Scaled {direction} replica set {name} from {before} to {now}"
-        self._context.tell(key.plane, DEPLOYMENTS, deployment, "ScalingReplicaSet", message)
+        self._context.tell(DEPLOYMENTS, deployment, "ScalingReplicaSet", message)

@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
+from kvestigate.client.informer import Key
 from kvestigate.cluster.controllers import conditions, owners
-from kvestigate.cluster.controllers.cache import Change, Key
+from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import (
     BUDGETS,
@@ -86,14 +87,14 @@ class DisruptionController:
         self._stateful_sets = context.watch(STATEFUL_SETS, self._in_namespace)
 
     def _of_pod(self, change: Change[Pod]) -> Iterable[Key]:
-        for budget in self._budgets.find(owners.NAMESPACE, change.key.plane, change.key.namespace):
+        for budget in self._budgets.find(owners.NAMESPACE, change.key.namespace):
             selector = _selector(budget)
             if any(selector.matches(pod.metadata.labels) for pod in change.views):
                 yield change.key.sibling(budget.metadata.name)
 
     def _in_namespace(self, change: Change[Any]) -> Iterable[Key]:
         """A changed size may change what is expected."""
-        for budget in self._budgets.find(owners.NAMESPACE, change.key.plane, change.key.namespace):
+        for budget in self._budgets.find(owners.NAMESPACE, change.key.namespace):
             yield change.key.sibling(budget.metadata.name)
 
     async def reconcile(self, key: Key) -> float | None:
@@ -103,14 +104,12 @@ class DisruptionController:
         selector = _selector(budget)
         pods = [
             pod
-            for pod in self._pods.find(owners.NAMESPACE, key.plane, key.namespace)
+            for pod in self._pods.find(owners.NAMESPACE, key.namespace)
             if selector.matches(pod.metadata.labels) and not is_finished(pod)
         ]
         decision = decide(budget, pods, self._wanted(key, pods), self._context.now())
         # Evictions write to the same status: neither may overwrite the other.
-        await self._context.put_status(
-            BUDGETS, key.plane, budget, decision.status, only_this_version=True
-        )
+        await self._context.put_status(BUDGETS, budget, decision.status, only_this_version=True)
         return decision.pause
 
     def _wanted(self, key: Key, pods: Iterable[Pod]) -> int:

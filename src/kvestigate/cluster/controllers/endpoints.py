@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from kvestigate.client.informer import Key
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.backends import (
     Backend,
@@ -16,7 +17,6 @@ from kvestigate.cluster.controllers.backends import (
     reference_to,
     service_keys,
 )
-from kvestigate.cluster.controllers.cache import Key
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import ENDPOINTS, PODS, SERVICES
 from kvestigate.kube.views.network import (
@@ -81,17 +81,17 @@ class EndpointsController:
     async def reconcile(self, key: Key) -> float | None:
         service, present = self._services.get(key), self._endpoints.get(key)
         if service is None:
-            await self._forget(key, present)
+            await self._forget(present)
         elif service.spec.selector and service.metadata.deletion_timestamp is None:
-            pods = self._pods.find(owners.NAMESPACE, key.plane, key.namespace)
+            pods = self._pods.find(owners.NAMESPACE, key.namespace)
             subsets = decide(service, backends(service, pods))
             await self._write(key, present, labels_of(service), subsets)
         return None
 
-    async def _forget(self, key: Key, present: Endpoints | None) -> None:
+    async def _forget(self, present: Endpoints | None) -> None:
         """Only what this controller has made: others are the business of their makers."""
         if present is not None and MANAGED_BY in present.metadata.labels:
-            await self._context.delete(ENDPOINTS, key.plane, present)
+            await self._context.delete(ENDPOINTS, present)
 
     async def _write(
         self,
@@ -108,11 +108,11 @@ class EndpointsController:
                 "metadata": {"name": key.name, "namespace": key.namespace, "labels": labels},
                 "subsets": content,
             }
-            await self._context.create(ENDPOINTS, key.plane, body)
+            await self._context.create(ENDPOINTS, body)
         elif present.subsets != tuple(subsets) or present.metadata.labels != labels:
             gone = {name: None for name in present.metadata.labels if name not in labels}
             patch = {"metadata": {"labels": {**gone, **labels}}, "subsets": content or None}
-            await self._context.patch(ENDPOINTS, key.plane, present, patch)
+            await self._context.patch(ENDPOINTS, present, patch)
 
 
 def _written(subset: EndpointSubset) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from kvestigate.client.informer import Key
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.backends import (
     Backend,
@@ -17,7 +18,7 @@ from kvestigate.cluster.controllers.backends import (
     reference_to,
     service_keys,
 )
-from kvestigate.cluster.controllers.cache import Change, Key
+from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.endpoints import HEADLESS
 from kvestigate.cluster.controllers.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES
@@ -122,28 +123,28 @@ class EndpointSliceController:
     async def reconcile(self, key: Key) -> float | None:
         service = self._services.get(key)
         place = f"{key.namespace}/{key.name}"
-        slices = self._slices.find(_SERVICE, key.plane, place)
+        slices = self._slices.find(_SERVICE, place)
         if service is None or service.metadata.deletion_timestamp is not None:
             for each in slices:
-                await self._context.delete(ENDPOINT_SLICES, key.plane, each)
+                await self._context.delete(ENDPOINT_SLICES, each)
             return None
         if not service.spec.selector:
             return None
-        pods = self._pods.find(owners.NAMESPACE, key.plane, key.namespace)
+        pods = self._pods.find(owners.NAMESPACE, key.namespace)
         found = backends(service, pods)
-        decision = decide(service, found, slices, self._zones(key, found))
+        decision = decide(service, found, slices, self._zones(found))
         for each, endpoints in decision.update:
             patch = {"endpoints": _written(endpoints)}
-            await self._context.patch(ENDPOINT_SLICES, key.plane, each, patch)
+            await self._context.patch(ENDPOINT_SLICES, each, patch)
         for ports, endpoints in decision.create:
-            await self._context.create(ENDPOINT_SLICES, key.plane, _body(service, ports, endpoints))
+            await self._context.create(ENDPOINT_SLICES, _body(service, ports, endpoints))
         for each in decision.delete:
-            await self._context.delete(ENDPOINT_SLICES, key.plane, each)
+            await self._context.delete(ENDPOINT_SLICES, each)
         return None
 
-    def _zones(self, key: Key, found: Iterable[Backend]) -> dict[str, str]:
+    def _zones(self, found: Iterable[Backend]) -> dict[str, str]:
         names = {backend.pod.spec.node_name for backend in found}
-        nodes = {name: self._nodes.get(key.cluster_wide(name)) for name in names}
+        nodes = {name: self._nodes.get(Key("", name)) for name in names}
         return {name: node.metadata.labels.get(ZONE, "") for name, node in nodes.items() if node}
 
 

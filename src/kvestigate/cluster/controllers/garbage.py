@@ -9,8 +9,9 @@ from typing import Any
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType, Propagation
+from kvestigate.client.informer import Key
 from kvestigate.cluster.controllers import graph as rules
-from kvestigate.cluster.controllers.cache import Change, Key
+from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.graph import Graph, Node, OwnerState, Step
 from kvestigate.kube.resources import Resource
@@ -26,52 +27,45 @@ _POLICIES = {
 class GarbageCollector:
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._graphs: dict[str, Graph] = {}
+        self._graph = Graph()
         self._inventory = context.inventory()
         self._inventory.subscribe(self._note)
 
     # -- the graph -------------------------------------------------------------------------
 
-    def _graph(self, plane: str) -> Graph:
-        graph = self._graphs.get(plane)
-        if graph is None:
-            graph = self._graphs[plane] = Graph()
-        return graph
-
     def _note(self, resource: Resource, change: Change[Any]) -> None:
-        plane, graph = change.key.plane, self._graph(change.key.plane)
-        old, new = change.old, change.new
+        graph, old, new = self._graph, change.old, change.new
         if old is not None and (new is None or new.metadata.uid != old.metadata.uid):
-            self._removed(plane, graph, graph.remove(old.metadata.uid))
+            self._removed(graph.remove(old.metadata.uid))
         if new is not None and not graph.refresh(old and old.metadata, new.metadata):
-            node = graph.put(plane, resource, new.metadata)
+            node = graph.put(resource, new.metadata)
             if node.waits_for_dependents or node.orphans or not graph.is_kept(node):
-                self._look(plane, node.uid)
+                self._look(node.uid)
             if node.waits_for_dependents:
                 for dependent in graph.dependents(node.uid):
-                    self._look(plane, dependent.uid)
+                    self._look(dependent.uid)
             if old is not None and old.metadata.owner_references != new.metadata.owner_references:
-                self._released(plane, graph, old.metadata.owner_references)
+                self._released(old.metadata.owner_references)
 
-    def _removed(self, plane: str, graph: Graph, node: Node | None) -> None:
+    def _removed(self, node: Node | None) -> None:
         if node is not None:
-            for dependent in graph.dependents(node.uid):
-                self._look(plane, dependent.uid)
-            self._released(plane, graph, node.metadata.owner_references)
+            for dependent in self._graph.dependents(node.uid):
+                self._look(dependent.uid)
+            self._released(node.metadata.owner_references)
 
-    def _released(self, plane: str, graph: Graph, references: tuple[OwnerReference, ...]) -> None:
+    def _released(self, references: tuple[OwnerReference, ...]) -> None:
         for reference in references:
-            owner = graph.get(reference.uid)
+            owner = self._graph.get(reference.uid)
             if owner is not None and owner.waits_for_dependents:
-                self._look(plane, owner.uid)
+                self._look(owner.uid)
 
-    def _look(self, plane: str, uid: str) -> None:
-        self._context.queue.add(Key(plane, "", uid))
+    def _look(self, uid: str) -> None:
+        self._context.queue.add(Key("", uid))
 
     # -- the work --------------------------------------------------------------------------
 
     async def reconcile(self, key: Key) -> float | None:
-        graph = self._graph(key.plane)
+        graph = self._graph
         node = graph.get(key.name)
         if node is None:
             return None
@@ -79,7 +73,7 @@ class GarbageCollector:
         decision = rules.on_leaving(node, dependents)
         if decision is None:
             states = [
-                (reference, await self._state(graph, node, reference))
+                (reference, await self._state(node, reference))
                 for reference in node.metadata.owner_references
             ]
             decision = rules.on_owners(node, states, dependents)
@@ -88,7 +82,7 @@ class GarbageCollector:
 
     async def _apply(self, node: Node, dependents: list[Node], decision: rules.Decision) -> None:
         for uid in decision.look_at:
-            self._look(node.plane, uid)
+            self._look(uid)
         step = decision.step
         if step is Step.DROP_OWNERS:
             await self._drop_owners(node, decision.drop)
@@ -103,8 +97,8 @@ class GarbageCollector:
                 await self._unblock(node)
             await self._delete(node, _POLICIES[step])
 
-    async def _state(self, graph: Graph, node: Node, reference: OwnerReference) -> OwnerState:
-        owner = graph.get(reference.uid)
+    async def _state(self, node: Node, reference: OwnerReference) -> OwnerState:
+        owner = self._graph.get(reference.uid)
         if owner is not None:
             return OwnerState.WAITING if owner.waits_for_dependents else OwnerState.SOLID
         # Never trust a cache with a verdict of death: ask.
@@ -117,7 +111,7 @@ class GarbageCollector:
         if resource.namespaced and not node.metadata.namespace:
             return OwnerState.SOLID  # it cannot be found, so nothing is known of it
         try:
-            found = await self._context.api(node.plane).get(
+            found = await self._context.api.get(
                 resource,
                 reference.name,
                 namespace=node.metadata.namespace or None,
@@ -134,7 +128,7 @@ class GarbageCollector:
     async def _delete(self, node: Node, propagation: Propagation) -> None:
         metadata = node.metadata
         try:
-            await self._context.api(node.plane).delete(
+            await self._context.api.delete(
                 node.resource,
                 metadata.name,
                 namespace=metadata.namespace or None,
@@ -170,7 +164,7 @@ class GarbageCollector:
         metadata = node.metadata
         guard = {"uid": metadata.uid, "resourceVersion": metadata.resource_version}
         try:
-            await self._context.api(node.plane).patch(
+            await self._context.api.patch(
                 node.resource,
                 metadata.name,
                 {"metadata": {**guard, **change}},

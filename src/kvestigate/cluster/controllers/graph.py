@@ -22,7 +22,6 @@ Uids: TypeAlias = dict[str, None]
 class Node:
     """One object."""
 
-    plane: str
     resource: Resource
     metadata: Metadata
     dependents: Uids = field(default_factory=dict)
@@ -46,7 +45,7 @@ class Node:
 
 
 class Graph:
-    """The objects of one plane by uid. Edges exist before the owner is seen."""
+    """The objects of one API server by uid. Edges exist before the owner is seen."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}
@@ -75,13 +74,13 @@ class Graph:
         uids = node.dependents if node else self._waiting.get(uid, {})
         return [self._nodes[each] for each in uids if each in self._nodes]
 
-    def put(self, plane: str, resource: Resource, metadata: Metadata) -> Node:
+    def put(self, resource: Resource, metadata: Metadata) -> Node:
         old = self._nodes.get(metadata.uid)
         before = [owner.uid for owner in old.metadata.owner_references] if old else []
         after = [owner.uid for owner in metadata.owner_references]
         if old is None:
             dependents = self._waiting.pop(metadata.uid, {})
-            node = self._nodes[metadata.uid] = Node(plane, resource, metadata, dependents)
+            node = self._nodes[metadata.uid] = Node(resource, metadata, dependents)
         else:
             node = old
             node.metadata = metadata

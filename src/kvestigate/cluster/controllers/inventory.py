@@ -72,12 +72,12 @@ class Inventory:
                 return resource
         return None
 
-    def in_namespace(self, plane: str, namespace: str) -> dict[Resource, list[Any]]:
+    def in_namespace(self, namespace: str) -> dict[Resource, list[Any]]:
         """What a namespace holds, by resource; empty ones are left out."""
         return {
             resource: found
             for resource, cache in self._followed.values()
-            if resource.namespaced and (found := cache.find("namespace", plane, namespace))
+            if resource.namespaced and (found := cache.find("namespace", namespace))
         }
 
     async def run(self, ready: Ready[None]) -> None:

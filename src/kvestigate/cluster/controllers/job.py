@@ -8,9 +8,10 @@ from typing import Any
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
+from kvestigate.client.informer import Key
 from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.cluster.controllers import conditions, indexes, owners, podfailures
-from kvestigate.cluster.controllers.cache import Change, Key
+from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context, slow_start
 from kvestigate.cluster.controllers.job_rules import SUSPENDED, Creation, decide
 from kvestigate.cluster.controllers.job_tally import FINALIZER, holds, is_indexed
@@ -40,23 +41,23 @@ class JobController:
             return None
         if job.spec.managed_by not in ("", _OURS):
             return None
-        pods = await self._claimed(key, job)
+        pods = await self._claimed(job)
         decision = decide(job, pods, self._context.now())
-        if await self._context.put_status(JOBS, key.plane, job, decision.status):
-            self._announce(key, job, decision.status)
+        if await self._context.put_status(JOBS, job, decision.status):
+            self._announce(job, decision.status)
         for pod in decision.counted:
-            await self._untrack(key, pod)
-        await self._delete(key, job, decision.delete, counting=decision.failing)
-        await self._create(key, job, decision.create)
+            await self._untrack(pod)
+        await self._delete(job, decision.delete, counting=decision.failing)
+        await self._create(job, decision.create)
         return decision.pause
 
-    async def _claimed(self, key: Key, job: Job) -> Sequence[Pod]:
+    async def _claimed(self, job: Job) -> Sequence[Pod]:
         claim = owners.claim(
             job,
             owners.selector_of(job.spec.selector),
-            owners.candidates(self._pods, key.plane, job),
+            owners.candidates(self._pods, job),
         )
-        patch = partial(self._context.patch, PODS, key.plane, type=PatchType.STRATEGIC)
+        patch = partial(self._context.patch, PODS, type=PatchType.STRATEGIC)
         for pod in claim.adopt:
             adopted = owners.adoption(JOBS, job, pod)
             adopted["metadata"]["finalizers"] = [FINALIZER]
@@ -67,60 +68,60 @@ class JobController:
 
     async def _let_go(self, key: Key) -> None:
         """Pods of a Job that is gone must not wait for a count that nobody keeps."""
-        for pod in self._pods.find(owners.NAMESPACE, key.plane, key.namespace):
+        for pod in self._pods.find(owners.NAMESPACE, key.namespace):
             owner = owners.controller_of(pod)
             if owner and owner.kind == JOBS.resource.kind and owner.name == key.name:
-                await self._untrack(key, pod)
+                await self._untrack(pod)
 
-    async def _untrack(self, key: Key, pod: Pod) -> None:
+    async def _untrack(self, pod: Pod) -> None:
         if not holds(pod):
             return
         gone = {"$deleteFromPrimitiveList/finalizers": [FINALIZER]}
         patch = {"metadata": {"uid": pod.metadata.uid, **gone}}
         try:
-            await self._context.patch(PODS, key.plane, pod, patch, type=PatchType.STRATEGIC)
+            await self._context.patch(PODS, pod, patch, type=PatchType.STRATEGIC)
         except (errors.NotFound, errors.Conflict):
             pass  # it is gone, or another pod has its name now
 
-    async def _delete(self, key: Key, job: Job, pods: Sequence[Pod], *, counting: bool) -> None:
+    async def _delete(self, job: Job, pods: Sequence[Pod], *, counting: bool) -> None:
         async def delete(pod: Pod) -> None:
             if not counting:  # ended by us, so no failure of its own
-                await self._untrack(key, pod)
-            if await self._context.delete(PODS, key.plane, pod):
-                self._tell(key, job, "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}")
+                await self._untrack(pod)
+            if await self._context.delete(PODS, pod):
+                self._tell(job, "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}")
 
         await slow_start([partial(delete, pod) for pod in pods])
 
-    async def _create(self, key: Key, job: Job, wanted: Sequence[Creation]) -> None:
+    async def _create(self, job: Job, wanted: Sequence[Creation]) -> None:
         async def create(creation: Creation) -> None:
             try:
-                made = await self._context.create(PODS, key.plane, pod_of(job, creation))
+                made = await self._context.create(PODS, pod_of(job, creation))
             except errors.KvestigateError as error:
                 message = f"Error creating: {error.message}"
-                self._tell(key, job, "FailedCreate", message, WARNING)
+                self._tell(job, "FailedCreate", message, WARNING)
                 raise
-            self._tell(key, job, "SuccessfulCreate", f"Created pod: {made.metadata.name}")
+            self._tell(job, "SuccessfulCreate", f"Created pod: {made.metadata.name}")
 
         await slow_start([partial(create, creation) for creation in wanted])
 
-    def _announce(self, key: Key, job: Job, status: JobStatus) -> None:
+    def _announce(self, job: Job, status: JobStatus) -> None:
         for outcome, reason, message in (
             (COMPLETE, "Completed", "Job completed"),
             (SUSPENDED, "Suspended", "Job suspended"),
         ):
             if _newly(job, status, outcome):
-                self._tell(key, job, reason, message)
+                self._tell(job, reason, message)
         if _newly(job, status, FAILED):
             failed = conditions.find(status.conditions, FAILED)
             if failed is not None:
-                self._tell(key, job, failed.reason, failed.message, WARNING)
+                self._tell(job, failed.reason, failed.message, WARNING)
         if conditions.is_true(job.status.conditions, SUSPENDED) and not conditions.is_true(
             status.conditions, SUSPENDED
         ):
-            self._tell(key, job, "Resumed", "Job resumed")
+            self._tell(job, "Resumed", "Job resumed")
 
-    def _tell(self, key: Key, job: Job, reason: str, message: str, type: str = NORMAL) -> None:
-        self._context.tell(key.plane, JOBS, job, reason, message, type)
+    def _tell(self, job: Job, reason: str, message: str, type: str = NORMAL) -> None:
+        self._context.tell(JOBS, job, reason, message, type)
 
 
 def _newly(job: Job, status: JobStatus, type: str) -> bool:

@@ -9,9 +9,10 @@ from typing import Any
 from kvestigate import errors
 from kvestigate.client.api import Propagation
 from kvestigate.client.call import Selection
+from kvestigate.client.informer import Key
 from kvestigate.client.recorder import EVENTS
 from kvestigate.cluster.controllers import conditions, owners
-from kvestigate.cluster.controllers.cache import Change, Key
+from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import NAMESPACES
 from kvestigate.cluster.controllers.objects import Namespace, NamespaceStatus
@@ -94,7 +95,7 @@ class NamespaceController:
         """What goes from a terminating namespace may be the last of it."""
         if not resource.namespaced:
             return
-        key = change.key.cluster_wide(change.key.namespace)
+        key = Key("", change.key.namespace)
         namespace = self._namespaces.get(key)
         if namespace is not None and namespace.metadata.deletion_timestamp is not None:
             self._context.queue.add(key)
@@ -105,10 +106,10 @@ class NamespaceController:
             return None
         if FINALIZER not in namespace.spec.finalizers:
             return None
-        content = self._inventory.in_namespace(key.plane, key.name)
+        content = self._inventory.in_namespace(key.name)
         failures = await self._empty(key, content)
         status = decide(namespace, failures, content, self._context.now())
-        await self._context.put_status(NAMESPACES, key.plane, namespace, status)
+        await self._context.put_status(NAMESPACES, namespace, status)
         if content or failures:
             return _AGAIN
         if left := await self._unseen(key):
@@ -122,7 +123,7 @@ class NamespaceController:
         failures = []
         for resource in content:
             try:
-                await self._context.api(key.plane).delete_collection(
+                await self._context.api.delete_collection(
                     resource, Selection(key.name), propagation=Propagation.BACKGROUND
                 )
             except errors.NotFound:
@@ -136,13 +137,13 @@ class NamespaceController:
         found = []
         for resource in self._inventory.resources:
             if resource.namespaced:
-                page = await self._context.api(key.plane).list(resource, Selection(key.name))
+                page = await self._context.api.list(resource, Selection(key.name))
                 if page.items:
                     found.append(resource)
         return found
 
     async def _finalize(self, key: Key) -> None:
-        api = self._context.api(key.plane)
+        api = self._context.api
         try:
             whole = await api.get(NAMESPACES.resource, key.name)
             finalizers = [it for it in whole["spec"].get("finalizers") or [] if it != FINALIZER]

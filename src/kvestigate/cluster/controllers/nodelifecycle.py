@@ -8,8 +8,9 @@ from datetime import datetime
 import msgspec
 
 from kvestigate.client.api import PatchType
+from kvestigate.client.informer import Key
 from kvestigate.cluster.controllers import conditions
-from kvestigate.cluster.controllers.cache import Change, Key
+from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import LEASES, NODES, PODS
 from kvestigate.cluster.controllers.nodehealth import Decision, decide, time_to_stay, written
@@ -44,7 +45,7 @@ class NodeLifecycleController:
     def _renewed(self, change: Change[Lease]) -> Iterable[Key]:
         if change.key.namespace != LEASE_NAMESPACE or change.new is None:
             return
-        key = change.key.cluster_wide(change.key.name)
+        key = Key("", change.key.name)
         renewed = change.new.spec.renew_time
         # By our own clock: the node's may be wrong.
         if self._heard.get(key, (None, 0.0))[0] != renewed:
@@ -67,10 +68,10 @@ class NodeLifecycleController:
         ready = conditions.find(decision.conditions, "Ready")
         if decision.conditions != node.status.conditions:
             status = msgspec.structs.replace(node.status, conditions=decision.conditions)
-            await self._context.put_status(NODES, key.plane, node, status)
+            await self._context.put_status(NODES, node, status)
             message = f"Node {key.name} status is now: NodeNotReady"
             if ready is None or ready.status != "True":
-                self._context.tell(key.plane, NODES, node, "NodeNotReady", message)
+                self._context.tell(NODES, node, "NodeNotReady", message)
                 await self._mark_pods(key)
         if decision.taints != node.spec.taints:
             taints = [written(taint) for taint in decision.taints]
@@ -78,18 +79,16 @@ class NodeLifecycleController:
             current = self._nodes.get(key) or node
             version = {"resourceVersion": current.metadata.resource_version}
             patch = {"metadata": version, "spec": {"taints": taints or None}}
-            await self._context.patch(NODES, key.plane, node, patch)
+            await self._context.patch(NODES, node, patch)
 
     async def _mark_pods(self, key: Key) -> None:
         """Nobody should be sent to pods of which nothing is known any more."""
         lost = {"type": "Ready", "status": "False", "lastTransitionTime": text(self._context.now())}
         patch = {"status": {"conditions": [lost]}}
         strategic = PatchType.STRATEGIC
-        for pod in self._pods.find(_NODE, key.plane, key.name):
+        for pod in self._pods.find(_NODE, key.name):
             if is_ready(pod):
-                await self._context.patch(
-                    PODS, key.plane, pod, patch, type=strategic, subresource="status"
-                )
+                await self._context.patch(PODS, pod, patch, type=strategic, subresource="status")
 
 
 def _node_names(pod: Pod) -> tuple[str, ...]:
@@ -115,39 +114,38 @@ class TaintEvictionController:
         if new is None or not new.spec.node_name or is_leaving(new):
             return
         known = old is not None and old.spec.node_name == new.spec.node_name
-        node = self._nodes.get(change.key.cluster_wide(new.spec.node_name))
+        node = self._nodes.get(Key("", new.spec.node_name))
         if node is not None and node.spec.taints and not known:
-            yield change.key.cluster_wide(new.spec.node_name)
+            yield Key("", new.spec.node_name)
 
     async def reconcile(self, key: Key) -> float | None:
         node = self._nodes.get(key)
         if node is None:
             return None
         pauses = []
-        for pod in self._pods.find(_NODE, key.plane, key.name):
+        for pod in self._pods.find(_NODE, key.name):
             if is_leaving(pod) or is_finished(pod):
                 continue
             left = time_to_stay(pod, node.spec.taints, self._context.now())
             if left == 0:
-                await self._evict(key, pod)
+                await self._evict(pod)
             pauses.append(left or None)
         return earliest(*pauses)
 
-    async def _evict(self, key: Key, pod: Pod) -> None:
+    async def _evict(self, pod: Pod) -> None:
         reason, message = "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"
-        await mark_disrupted(self._context, key, pod, reason, message)
+        await mark_disrupted(self._context, pod, reason, message)
         self._context.tell(
-            key.plane,
             PODS,
             pod,
             "TaintManagerEviction",
             f"Marking for deletion Pod {pod.metadata.namespace}/{pod.metadata.name}",
         )
-        await self._context.delete(PODS, key.plane, pod)
+        await self._context.delete(PODS, pod)
 
 
 async def mark_disrupted(
-    context: Context, key: Key, pod: Pod, reason: str, message: str, *, fail: bool = False
+    context: Context, pod: Pod, reason: str, message: str, *, fail: bool = False
 ) -> None:
     """Say in the pod's status that its end was none of its own doing."""
     if condition(pod, "DisruptionTarget") is not None:
@@ -161,6 +159,4 @@ async def mark_disrupted(
     }
     status = {"conditions": [target]} | ({"phase": "Failed"} if fail else {})
     strategic = PatchType.STRATEGIC
-    await context.patch(
-        PODS, key.plane, pod, {"status": status}, type=strategic, subresource="status"
-    )
+    await context.patch(PODS, pod, {"status": status}, type=strategic, subresource="status")

@@ -63,7 +63,7 @@ def decide(
     condemned: list[Pod] = []
     ordered = spec.pod_management_policy != "Parallel"
     if settled or not ordered:
-        condemned, calm = _shrink(stateful_set, by_ordinal, wanted, ordered, now)
+        condemned, calm = _shrink(by_ordinal, wanted, ordered)
         if settled and calm and not condemned and not create:
             delete += _update(stateful_set, by_ordinal, wanted, revisions, now)
     doomed = (*delete, *condemned)
@@ -103,9 +103,7 @@ def _is_well(stateful_set: StatefulSet, pod: Pod, now: float) -> bool:
     return is_available(pod, stateful_set.spec.min_ready_seconds, now)
 
 
-def _shrink(
-    stateful_set: StatefulSet, pods: dict[int, Pod], wanted: range, ordered: bool, now: float
-) -> tuple[list[Pod], bool]:
+def _shrink(pods: dict[int, Pod], wanted: range, ordered: bool) -> tuple[list[Pod], bool]:
     """Pods beyond the wanted ones, from the top; and whether none is on its way out."""
     extra = [pods[ordinal] for ordinal in sorted(pods, reverse=True) if ordinal not in wanted]
     if not ordered:

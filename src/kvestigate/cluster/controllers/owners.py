@@ -9,8 +9,8 @@ from typing import Any, Generic
 
 import msgspec
 
-from kvestigate.client.informer import Named, V
-from kvestigate.cluster.controllers.cache import Cache, Change, Key
+from kvestigate.client.informer import Key, Named, V
+from kvestigate.cluster.controllers.cache import Cache, Change
 from kvestigate.cluster.controllers.kinds import Kind
 from kvestigate.kube import selectors
 from kvestigate.kube.selectors import LabelSelector
@@ -108,10 +108,10 @@ def claim(owner: Named, selector: LabelSelector, candidates: Iterable[V]) -> Cla
     return Claim(tuple(owned), tuple(adopt), tuple(release))
 
 
-def candidates(cache: Cache[V], plane: str, owner: Named) -> list[V]:
+def candidates(cache: Cache[V], owner: Named) -> list[V]:
     """All that `claim` has to look at: what the owner has, and what nobody has."""
-    mine = cache.find(OWNER, plane, owner.metadata.uid)
-    return mine + cache.find(ORPHANS, plane, owner.metadata.namespace)
+    mine = cache.find(OWNER, owner.metadata.uid)
+    return mine + cache.find(ORPHANS, owner.metadata.namespace)
 
 
 def adoption(kind: Kind[Any], owner: Named, view: Named) -> dict[str, Any]:
@@ -154,6 +154,6 @@ def _takers(
 ) -> Iterable[Key]:
     labels = view.metadata.labels
     if labels and view.metadata.deletion_timestamp is None:
-        for owner in owners.find(NAMESPACE, key.plane, key.namespace):
+        for owner in owners.find(NAMESPACE, key.namespace):
             if selector_of(selector(owner)).matches(labels):
                 yield key.sibling(owner.metadata.name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kvestigate import errors
-from kvestigate.cluster.controllers.cache import Change, Key
+from kvestigate.client.informer import Key
+from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import NODES, PODS
 from kvestigate.cluster.controllers.nodelifecycle import mark_disrupted
@@ -40,14 +41,14 @@ class PodGarbageController:
         if change.new is not None:
             self._missing.pop(change.key, None)
             return
-        for pod in self._pods.find(_NODE, change.key.plane, change.key.name):
-            yield Key(change.key.plane, pod.metadata.namespace, pod.metadata.name)
+        for pod in self._pods.find(_NODE, change.key.name):
+            yield Key(pod.metadata.namespace, pod.metadata.name)
 
     def _pod_changed(self, change: Change[Pod]) -> Iterable[Key]:
         pod = change.new
         if pod is None:
             return
-        where = change.key.cluster_wide(pod.spec.node_name)
+        where = Key("", pod.spec.node_name)
         if not pod.spec.node_name:
             if is_leaving(pod):
                 yield change.key
@@ -59,25 +60,25 @@ class PodGarbageController:
         if pod is None:
             return None
         now = self._context.now()
-        where = key.cluster_wide(pod.spec.node_name)
+        where = Key("", pod.spec.node_name)
         known = self._nodes.get(where) is not None
         since = None if known or not pod.spec.node_name else self._missing.setdefault(where, now)
         left = decide(pod, known, since, now)
         if left == 0 and not (pod.spec.node_name and await self._exists(where)):
-            await self._remove(key, pod)
+            await self._remove(pod)
             return None
         return left or None
 
     async def _exists(self, node: Key) -> bool:
         """Asked before the last step, since a cache may be behind."""
         try:
-            await self._context.api(node.plane).get(NODES.resource, node.name, type=bytes)
+            await self._context.api.get(NODES.resource, node.name, type=bytes)
         except errors.NotFound:
             return False
         return True
 
-    async def _remove(self, key: Key, pod: Pod) -> None:
+    async def _remove(self, pod: Pod) -> None:
         if pod.spec.node_name and not is_finished(pod):
             message = "PodGC: node no longer exists"
-            await mark_disrupted(self._context, key, pod, "DeletionByPodGC", message, fail=True)
-        await self._context.delete(PODS, key.plane, pod, grace_seconds=0)
+            await mark_disrupted(self._context, pod, "DeletionByPodGC", message, fail=True)
+        await self._context.delete(PODS, pod, grace_seconds=0)

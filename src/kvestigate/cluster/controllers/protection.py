@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from kvestigate.client.api import PatchType
+from kvestigate.client.informer import Key
 from kvestigate.cluster.controllers import owners
-from kvestigate.cluster.controllers.cache import Change, Key
+from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, VOLUMES
 from kvestigate.cluster.controllers.pods import is_finished
@@ -53,10 +54,10 @@ class ClaimProtectionController:
         claim = self._claims.get(key)
         if claim is None or claim.metadata.deletion_timestamp is None:
             return None
-        users = self._pods.find(_CLAIM, key.plane, f"{key.namespace}/{key.name}")
+        users = self._pods.find(_CLAIM, f"{key.namespace}/{key.name}")
         if CLAIM_FINALIZER in claim.metadata.finalizers and not users:
             patch = _without(claim, CLAIM_FINALIZER)
-            await self._context.patch(CLAIMS, key.plane, claim, patch, type=PatchType.STRATEGIC)
+            await self._context.patch(CLAIMS, claim, patch, type=PatchType.STRATEGIC)
         return None
 
 
@@ -72,7 +73,7 @@ class VolumeProtectionController:
         free = volume.status.phase != "Bound"
         if VOLUME_FINALIZER in volume.metadata.finalizers and free:
             patch = _without(volume, VOLUME_FINALIZER)
-            await self._context.patch(VOLUMES, key.plane, volume, patch, type=PatchType.STRATEGIC)
+            await self._context.patch(VOLUMES, volume, patch, type=PatchType.STRATEGIC)
         return None
 
 

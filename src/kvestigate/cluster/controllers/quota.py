@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kvestigate.client.informer import Key
 from kvestigate.cluster.controllers import owners, podrequests
-from kvestigate.cluster.controllers.cache import Change, Key
+from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, QUOTAS, SERVICES
 from kvestigate.cluster.controllers.objects import (
@@ -132,24 +133,22 @@ class QuotaController:
                 self._context.queue.add(key)
 
     def _quotas_beside(self, key: Key) -> Iterable[Key]:
-        for quota in self._quotas.find(owners.NAMESPACE, key.plane, key.namespace):
+        for quota in self._quotas.find(owners.NAMESPACE, key.namespace):
             yield key.sibling(quota.metadata.name)
 
     async def reconcile(self, key: Key) -> float | None:
         quota = self._quotas.get(key)
         if quota is None or quota.metadata.deletion_timestamp is not None:
             return None
-        content = self._inventory.in_namespace(key.plane, key.namespace)
+        content = self._inventory.in_namespace(key.namespace)
         usage = Usage(
-            pods=self._pods.find(owners.NAMESPACE, key.plane, key.namespace),
-            claims=self._claims.find(owners.NAMESPACE, key.plane, key.namespace),
-            services=self._services.find(owners.NAMESPACE, key.plane, key.namespace),
+            pods=self._pods.find(owners.NAMESPACE, key.namespace),
+            claims=self._claims.find(owners.NAMESPACE, key.namespace),
+            services=self._services.find(owners.NAMESPACE, key.namespace),
             counts={resource.qualified: len(items) for resource, items in content.items()},
         )
         # Admission raises the same numbers when it lets something in.
-        await self._context.put_status(
-            QUOTAS, key.plane, quota, decide(quota, usage), only_this_version=True
-        )
+        await self._context.put_status(QUOTAS, quota, decide(quota, usage), only_this_version=True)
         return None
 
 

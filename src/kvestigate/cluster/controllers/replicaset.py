@@ -10,9 +10,9 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
+from kvestigate.client.informer import Key
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import conditions, owners
-from kvestigate.cluster.controllers.cache import Key
 from kvestigate.cluster.controllers.context import Context, slow_start
 from kvestigate.cluster.controllers.kinds import PODS, REPLICA_SETS
 from kvestigate.cluster.controllers.objects import ReplicaSet, ReplicaSetStatus
@@ -89,73 +89,73 @@ class ReplicaSetController:
         replica_set = self._sets.get(key)
         if replica_set is None:
             return None
-        candidates = owners.candidates(self._pods, key.plane, replica_set)
+        candidates = owners.candidates(self._pods, replica_set)
         selector = owners.selector_of(replica_set.spec.selector)
         claim = owners.claim(replica_set, selector, candidates)
-        await self._take(key, replica_set, claim)
-        related = self._related(key, replica_set, claim.owned)
+        await self._take(replica_set, claim)
+        related = self._related(replica_set, claim.owned)
         decision = decide(replica_set, claim.owned, related, self._context.now())
         status = decision.status
         failure: errors.KvestigateError | None = None
         try:
-            await self._create(key, replica_set, decision.create)
-            await self._delete(key, replica_set, decision.delete)
+            await self._create(replica_set, decision.create)
+            await self._delete(replica_set, decision.delete)
         except errors.KvestigateError as error:
             failure = error
             reason = "FailedCreate" if decision.create else "FailedDelete"
             status = self._failed(replica_set, status, reason, error)
         if not (decision.create or decision.delete) or failure:
             # After a change the pods' own news bring us back to a status that is worth writing.
-            await self._context.put_status(REPLICA_SETS, key.plane, replica_set, status)
+            await self._context.put_status(REPLICA_SETS, replica_set, status)
         if failure:
             raise failure
         return decision.pause
 
-    async def _take(self, key: Key, replica_set: ReplicaSet, claim: Claim[Pod]) -> None:
-        patch = partial(self._context.patch, PODS, key.plane, type=PatchType.STRATEGIC)
+    async def _take(self, replica_set: ReplicaSet, claim: Claim[Pod]) -> None:
+        patch = partial(self._context.patch, PODS, type=PatchType.STRATEGIC)
         for pod in claim.adopt:
             await patch(pod, owners.adoption(REPLICA_SETS, replica_set, pod))
         for pod in claim.release:
             await patch(pod, owners.release(replica_set, pod))
 
-    def _related(self, key: Key, replica_set: ReplicaSet, pods: Sequence[Pod]) -> Sequence[Pod]:
+    def _related(self, replica_set: ReplicaSet, pods: Sequence[Pod]) -> Sequence[Pod]:
         """The pods of all ReplicaSets of the same Deployment."""
         owner = owners.controller_of(replica_set)
         if owner is None:
             return pods
-        siblings = self._sets.find(owners.OWNER, key.plane, owner.uid)
+        siblings = self._sets.find(owners.OWNER, owner.uid)
         return [
             pod
             for sibling in siblings
-            for pod in self._pods.find(owners.OWNER, key.plane, sibling.metadata.uid)
+            for pod in self._pods.find(owners.OWNER, sibling.metadata.uid)
         ]
 
-    async def _create(self, key: Key, replica_set: ReplicaSet, count: int) -> None:
+    async def _create(self, replica_set: ReplicaSet, count: int) -> None:
         async def create() -> None:
             pod = pod_from(replica_set.spec.template, REPLICA_SETS, replica_set)
             try:
-                made = await self._context.create(PODS, key.plane, pod)
+                made = await self._context.create(PODS, pod)
             except errors.KvestigateError as error:
                 message = f"Error creating: {error.message}"
-                self._tell(key, replica_set, "FailedCreate", message, WARNING)
+                self._tell(replica_set, "FailedCreate", message, WARNING)
                 raise
             message = f"Created pod: {made.metadata.name}"
-            self._tell(key, replica_set, "SuccessfulCreate", message)
+            self._tell(replica_set, "SuccessfulCreate", message)
 
         await slow_start([create] * count)
 
-    async def _delete(self, key: Key, replica_set: ReplicaSet, pods: Sequence[Pod]) -> None:
+    async def _delete(self, replica_set: ReplicaSet, pods: Sequence[Pod]) -> None:
         async def delete(pod: Pod) -> None:
-            if await self._context.delete(PODS, key.plane, pod):
+            if await self._context.delete(PODS, pod):
                 message = f"Deleted pod: {pod.metadata.name}"
-                self._tell(key, replica_set, "SuccessfulDelete", message)
+                self._tell(replica_set, "SuccessfulDelete", message)
 
         await slow_start([partial(delete, pod) for pod in pods])
 
     def _tell(
-        self, key: Key, replica_set: ReplicaSet, reason: str, message: str, type: str = "Normal"
+        self, replica_set: ReplicaSet, reason: str, message: str, type: str = "Normal"
     ) -> None:
-        self._context.tell(key.plane, REPLICA_SETS, replica_set, reason, message, type)
+        self._context.tell(REPLICA_SETS, replica_set, reason, message, type)
 
     def _failed(
         self,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvestigate import errors
+from kvestigate.client.informer import Key
 from kvestigate.cluster.controllers import owners
-from kvestigate.cluster.controllers.cache import Key
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import NAMESPACES, ROOT_CERTIFICATES
 from kvestigate.cluster.controllers.serviceaccount import namespace_key
@@ -28,7 +28,7 @@ class RootCertificateController:
         namespace = self._namespaces.get(key)
         if namespace is None or namespace.metadata.deletion_timestamp is not None:
             return None
-        present = self._maps.get(Key(key.plane, key.name, NAME))
+        present = self._maps.get(Key(key.name, NAME))
         data = {_ENTRY: self._certificate}
         if present is None:
             body = {
@@ -42,9 +42,9 @@ class RootCertificateController:
                 "data": data,
             }
             try:
-                await self._context.create(ROOT_CERTIFICATES, key.plane, body)
+                await self._context.create(ROOT_CERTIFICATES, body)
             except errors.AlreadyExists:
                 pass
         elif present.data.certificate != self._certificate:
-            await self._context.patch(ROOT_CERTIFICATES, key.plane, present, {"data": data})
+            await self._context.patch(ROOT_CERTIFICATES, present, {"data": data})
         return None

@@ -21,9 +21,9 @@ from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import Api
 from kvestigate.client.informer import Change as Heard
-from kvestigate.client.informer import Informer, V
+from kvestigate.client.informer import Informer, Key, V
 from kvestigate.client.recorder import Recorder
-from kvestigate.cluster.controllers.cache import Cache, Key
+from kvestigate.cluster.controllers.cache import Cache
 from kvestigate.cluster.controllers.context import Context, Controller
 from kvestigate.cluster.controllers.inventory import Inventory
 from kvestigate.cluster.controllers.kinds import Kind
@@ -61,8 +61,8 @@ class Manager:
         The rank of a controller is its place among `controllers`.
         """
         self.clock = clock
-        self._recorder = Recorder(api, clock)
-        self._api = api
+        self.recorder = Recorder(api, clock)
+        self.api = api
         self._workers = workers
         self.inventory = Inventory(self, api)
         self._caches: dict[tuple[str, str], Cache[Any]] = {}
@@ -91,19 +91,12 @@ class Manager:
 
     # -- what contexts ask for -------------------------------------------------------------
 
-    def api(self, plane: str) -> Api:
-        """The way to a plane; with one API server there is just one."""
-        return self._api
-
-    def recorder(self, plane: str) -> Recorder:
-        return self._recorder
-
     def cache(self, kind: Kind[V]) -> Cache[V]:
         """The cache of a resource, made when it is first asked for."""
         place = (kind.resource.group, kind.resource.plural)
         cache = self._caches.get(place)
         if cache is None:
-            informer = self._api.informer(kind.resource, type=kind.view)
+            informer = self.api.informer(kind.resource, type=kind.view)
             cache = self._cached(place, informer)
         return cache
 
@@ -114,7 +107,7 @@ class Manager:
         for resource in resources:
             place = (resource.group, resource.plural)
             if place not in self._caches:
-                informer = self._api.informer(resource, type=PartialObject, metadata_only=True)
+                informer = self.api.informer(resource, type=PartialObject, metadata_only=True)
                 new[place] = informer
                 self._cached(place, informer)
             caches.append(self._caches[place])
@@ -169,7 +162,7 @@ class Manager:
         await self._start_informers(self._informers)
         if self.inventory.wanted:
             await self._supervisor.start("inventory", self.inventory.run)
-        self._supervisor.spawn("events", self._recorder.run())
+        self._supervisor.spawn("events", self.recorder.run())
         self._open = True
         for context in self._contexts:
             for _ in range(len(context.queue)):
@@ -261,8 +254,7 @@ async def _attend(context: Context, controller: Controller, key: Key) -> None:
 
 
 def _learn(cache: Cache[V], heard: Heard[V]) -> None:
-    key = Key("", heard.key.namespace, heard.key.name)
     if heard.new is not None:
-        cache.learn(key, heard.new)
+        cache.learn(heard.key, heard.new)
     elif heard.old is not None:
-        cache.learn_gone(key, heard.old)
+        cache.learn_gone(heard.key, heard.old)

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from kvestigate import errors
+from kvestigate.client.informer import Key
 from kvestigate.cluster.controllers import owners
-from kvestigate.cluster.controllers.cache import Change, Key
+from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import NAMESPACES, SERVICE_ACCOUNTS
 
@@ -19,7 +20,7 @@ def namespace_key(name: str) -> Any:
 
     def keys(change: Change[Any]) -> Iterable[Key]:
         if change.key.name == name:
-            yield change.key.cluster_wide(change.key.namespace)
+            yield Key("", change.key.namespace)
 
     return keys
 
@@ -34,14 +35,14 @@ class ServiceAccountController:
         namespace = self._namespaces.get(key)
         if namespace is None or namespace.metadata.deletion_timestamp is not None:
             return None
-        if self._accounts.get(Key(key.plane, key.name, NAME)) is None:
+        if self._accounts.get(Key(key.name, NAME)) is None:
             body = {
                 "apiVersion": "v1",
                 "kind": "ServiceAccount",
                 "metadata": {"name": NAME, "namespace": key.name},
             }
             try:
-                await self._context.create(SERVICE_ACCOUNTS, key.plane, body)
+                await self._context.create(SERVICE_ACCOUNTS, body)
             except errors.AlreadyExists:
                 pass
         return None

@@ -8,9 +8,9 @@ from typing import Any
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
+from kvestigate.client.informer import Key
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import owners, revisions
-from kvestigate.cluster.controllers.cache import Key
 from kvestigate.cluster.controllers.context import Context, slow_start
 from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, REVISIONS, STATEFUL_SETS
 from kvestigate.cluster.controllers.objects import StatefulSet, Template
@@ -93,26 +93,26 @@ class StatefulSetController:
         stateful_set = self._sets.get(key)
         if stateful_set is None:
             return None
-        pods = await self._claimed(key, stateful_set)
-        history = await self._history(key, stateful_set)
+        pods = await self._claimed(stateful_set)
+        history = await self._history(stateful_set)
         names = Revisions(stateful_set.status.current_revision or history.name, history.name)
         if names.current not in self._templates(history, stateful_set):
             names = Revisions(history.name, history.name)
         decision = decide(stateful_set, pods, names, self._context.now())
         await self._apply(key, stateful_set, decision, self._templates(history, stateful_set))
-        await self._context.put_status(STATEFUL_SETS, key.plane, stateful_set, decision.status)
+        await self._context.put_status(STATEFUL_SETS, stateful_set, decision.status)
         live = {names.current, names.update, *(pod.metadata.labels.get(HASH, "") for pod in pods)}
         limit = stateful_set.spec.revision_history_limit
         for revision in revisions.to_forget(history.others, live, limit):
-            await self._context.delete(REVISIONS, key.plane, revision)
+            await self._context.delete(REVISIONS, revision)
         return decision.pause
 
     def _templates(self, history: History, stateful_set: StatefulSet) -> dict[str, Template]:
         found = {it.metadata.name: revisions.template_in(it) for it in history.others}
         return {**found, history.name: stateful_set.spec.template}
 
-    async def _claimed(self, key: Key, stateful_set: StatefulSet) -> Sequence[Pod]:
-        candidates = owners.candidates(self._pods, key.plane, stateful_set)
+    async def _claimed(self, stateful_set: StatefulSet) -> Sequence[Pod]:
+        candidates = owners.candidates(self._pods, stateful_set)
         claim = owners.claim(
             stateful_set,
             owners.selector_of(stateful_set.spec.selector),
@@ -124,14 +124,14 @@ class StatefulSetController:
         )
         for pod in claim.adopt:
             patch = owners.adoption(STATEFUL_SETS, stateful_set, pod)
-            await self._context.patch(PODS, key.plane, pod, patch, type=PatchType.STRATEGIC)
+            await self._context.patch(PODS, pod, patch, type=PatchType.STRATEGIC)
         for pod in claim.release:
             patch = owners.release(stateful_set, pod)
-            await self._context.patch(PODS, key.plane, pod, patch, type=PatchType.STRATEGIC)
+            await self._context.patch(PODS, pod, patch, type=PatchType.STRATEGIC)
         return claim.owned
 
-    async def _history(self, key: Key, stateful_set: StatefulSet) -> History:
-        found = self._revisions.find(owners.OWNER, key.plane, stateful_set.metadata.uid)
+    async def _history(self, stateful_set: StatefulSet) -> History:
+        found = self._revisions.find(owners.OWNER, stateful_set.metadata.uid)
         spec = stateful_set.spec
         history = revisions.history_of(
             STATEFUL_SETS,
@@ -141,7 +141,7 @@ class StatefulSetController:
             found,
             stateful_set.status.collision_count,
         )
-        await record(self._context, key, history)
+        await record(self._context, history)
         return history
 
     async def _apply(
@@ -154,28 +154,28 @@ class StatefulSetController:
         async def create(ordinal: int, revision: str) -> None:
             await self._create_claims(key, stateful_set, ordinal)
             pod = pod_of(stateful_set, templates[revision], ordinal, revision)
-            await self._create(key, stateful_set, pod)
+            await self._create(stateful_set, pod)
 
         await slow_start([partial(create, *each) for each in decision.create])
         for pod in decision.condemned:
             await self._pass_claims_on(key, stateful_set, pod)
         for pod in decision.delete:
-            if await self._context.delete(PODS, key.plane, pod):
+            if await self._context.delete(PODS, pod):
                 message = _told("Delete", stateful_set, pod.metadata.name, "successful")
-                self._tell(key, stateful_set, "SuccessfulDelete", message)
+                self._tell(stateful_set, "SuccessfulDelete", message)
 
-    async def _create(self, key: Key, stateful_set: StatefulSet, pod: dict[str, Any]) -> None:
+    async def _create(self, stateful_set: StatefulSet, pod: dict[str, Any]) -> None:
         name = pod["metadata"]["name"]
         try:
-            await self._context.create(PODS, key.plane, pod)
+            await self._context.create(PODS, pod)
         except errors.AlreadyExists:
             raise  # by somebody else's pod, or by ours that the cache has not seen
         except errors.KvestigateError as error:
             message = _told("Create", stateful_set, name, f"failed error: {error.message}")
-            self._tell(key, stateful_set, "FailedCreate", message, WARNING)
+            self._tell(stateful_set, "FailedCreate", message, WARNING)
             raise
         message = _told("Create", stateful_set, name, "successful")
-        self._tell(key, stateful_set, "SuccessfulCreate", message)
+        self._tell(stateful_set, "SuccessfulCreate", message)
 
     async def _create_claims(self, key: Key, stateful_set: StatefulSet, ordinal: int) -> None:
         for template in stateful_set.spec.volume_claim_templates:
@@ -183,7 +183,7 @@ class StatefulSetController:
             if self._claims.get(key.sibling(name)) is None:
                 body = claim_of(stateful_set, template, ordinal)
                 try:
-                    await self._context.create(CLAIMS, key.plane, body)
+                    await self._context.create(CLAIMS, body)
                 except errors.AlreadyExists:
                     pass
 
@@ -198,25 +198,25 @@ class StatefulSetController:
             if claim is not None:
                 references = [_owner("v1", "Pod", pod.metadata)]
                 patch = {"metadata": {"ownerReferences": references}}
-                await self._context.patch(CLAIMS, key.plane, claim, patch)
+                await self._context.patch(CLAIMS, claim, patch)
 
     def _tell(
-        self, key: Key, stateful_set: StatefulSet, reason: str, message: str, type: str = "Normal"
+        self, stateful_set: StatefulSet, reason: str, message: str, type: str = "Normal"
     ) -> None:
-        self._context.tell(key.plane, STATEFUL_SETS, stateful_set, reason, message, type)
+        self._context.tell(STATEFUL_SETS, stateful_set, reason, message, type)
 
 
 def _told(verb: str, stateful_set: StatefulSet, pod: str, result: str) -> str:
     return f"{verb} Pod {pod} in StatefulSet {stateful_set.metadata.name} {result}"
 
 
-async def record(context: Context, key: Key, history: History) -> None:
+async def record(context: Context, history: History) -> None:
     """Write the present template into the history, as its newest entry."""
     if history.update is None:
         try:
-            await context.create(REVISIONS, key.plane, history.body)
+            await context.create(REVISIONS, history.body)
         except errors.AlreadyExists:
             pass  # our own, which the cache has not seen yet
     elif history.update.revision != history.number:
         patch = {"revision": history.number}
-        await context.patch(REVISIONS, key.plane, history.update, patch)
+        await context.patch(REVISIONS, history.update, patch)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvestigate.client.api import Propagation
+from kvestigate.client.informer import Key
 from kvestigate.cluster.controllers import conditions
-from kvestigate.cluster.controllers.cache import Key
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.job import finished_keys
 from kvestigate.cluster.controllers.job_verdict import COMPLETE, FAILED
@@ -35,5 +35,5 @@ class TtlController:
         left = time_left(job, self._context.now()) if job else None
         if job is None or left is None or left > 0:
             return left
-        await self._context.delete(JOBS, key.plane, job, propagation=Propagation.FOREGROUND)
+        await self._context.delete(JOBS, job, propagation=Propagation.FOREGROUND)
         return None

@@ -102,7 +102,7 @@ class Follower:
         elif new.status.phase in ("Succeeded", "Failed"):
             self._pod_gone(new)
         elif new.spec.node_name:
-            self._pod_placed(old, new)
+            self._pod_placed(new)
         elif new.spec.scheduler_name == self._name:
             self._pod_waits(old, new)
 
@@ -115,7 +115,7 @@ class Follower:
             self._state.take_away(uid)
             self._wake(_POD_GONE, node)
 
-    def _pod_placed(self, old: Pod | None, new: Pod) -> None:
+    def _pod_placed(self, new: Pod) -> None:
         uid, node = new.metadata.uid, new.spec.node_name
         known = self._state.pod(uid)
         self._queue.remove(uid)
