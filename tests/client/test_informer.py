@@ -10,7 +10,8 @@ import pytest
 from kvestigate import errors
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import PODS
-from kvestigate.client.informer import Change, Informer, Key, key_of
+from kvestigate.client.cache import Change, Key, key_of
+from kvestigate.client.informer import Informer
 from kvestigate.http.message import Response
 from kvestigate.kube.views.meta import PartialObject
 from tests.client.scripted import (

@@ -8,8 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from kvestigate.client.api import Api
+from kvestigate.client.cache import Change, Key
 from kvestigate.client.call import Selection
-from kvestigate.client.informer import Change, Informer, Key
+from kvestigate.client.informer import Informer
 from tests.real.session import CONFIG_MAPS, ConfigMap, connected
 from tests.real.tunnel import tunnel
 from tests.upstream.cluster import ADMIN_TOKEN, UpstreamCluster

@@ -26,8 +26,9 @@ from kvestigate.kube.decode import ListPage
 from kvestigate.kube.resources import Resource
 
 if TYPE_CHECKING:  # a command that reads a list should not load what follows one
+    from kvestigate.client.cache import V
     from kvestigate.client.discovery import Discovery
-    from kvestigate.client.informer import Informer, V
+    from kvestigate.client.informer import Informer
     from kvestigate.client.logs import LogOptions
     from kvestigate.client.retry import RetryPolicy
     from kvestigate.client.streams import PortStream, Session

@@ -1,91 +1,37 @@
-"""A cache of one resource that keeps itself current, shared by all who need it.
+"""A cache of one resource that keeps itself current: list, then watch.
 
-List, then watch; when the server has forgotten the version, list again and tell only what
-really changed. The cache holds typed views, never whole objects.
+When the server has forgotten the version that the watch stopped at, the resource is listed again
+and the cache tells only what really changed. It holds typed views, never whole objects.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
-
-import msgspec
+from collections.abc import Callable
+from typing import Any
 
 from kvestigate import errors
 from kvestigate.aio.backoff import Backoff
 from kvestigate.aio.supervisor import Ready, Supervisor
+from kvestigate.client.cache import Cache, V
 from kvestigate.client.call import Call
 from kvestigate.client.exchange import Exchange
 from kvestigate.client.listing import whole
-from kvestigate.client.watching import ChangeType, Watch, transient
-from kvestigate.kube.sharing import Pool
-from kvestigate.kube.views.meta import Metadata
+from kvestigate.client.watching import Watch, transient
 
 _log = logging.getLogger(__name__)
 
-_YOUNG = 1024
-"""Objects that are left alone after their last change. Most change a few times when they are new
-and then hardly ever: what they have in common with others is worth looking for only then."""
 
-
-class Named(Protocol):
-    """A view that an informer can keep: it knows which object it is of."""
-
-    @property
-    def metadata(self) -> Metadata: ...
-
-
-V = TypeVar("V", bound=Named)
-
-
-class Key(NamedTuple):
-    """Which object: what queues hold and caches are asked for."""
-
-    namespace: str
-    """Empty for what is not in a namespace."""
-    name: str
-
-    def sibling(self, name: str) -> Key:
-        """An object beside this one, in the same namespace."""
-        return Key(self.namespace, name)
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
-
-
-def key_of(view: Named) -> Key:
-    return Key(view.metadata.namespace, view.metadata.name)
-
-
-class Change(msgspec.Struct, Generic[V], frozen=True):
-    """What happened to one object of the cache."""
-
-    type: ChangeType
-    key: Key
-    old: V | None
-    """None when it was added."""
-    new: V | None
-    """None when it was deleted."""
-
-
-Handler = Callable[[Change[V]], None]
-
-
-class Informer(Generic[V]):
-    """Current objects by key, once `start` has returned. How it hears of them others decide."""
+class Informer(Cache[V]):
+    """A cache that is current once `start` has returned. Subclasses are where objects come from."""
 
     waits = True
     """Whether `start` waits for a server, so that many are better started side by side."""
 
     def __init__(self) -> None:
-        self._cache: dict[Key, V] = {}
-        self._handlers: list[Handler[V]] = []
+        super().__init__()
         self._synced: asyncio.Event | None = None
-        self._settling: OrderedDict[Key, None] | None = None
-        self._pool: Pool | None = None
 
     @property
     def synced(self) -> asyncio.Event:
@@ -123,68 +69,6 @@ class Informer(Generic[V]):
         except errors.KvestigateError as error:
             _log.warning("a resource cannot be followed: %s", error)
 
-    def __len__(self) -> int:
-        return len(self._cache)
-
-    def __iter__(self) -> Iterator[V]:
-        return iter(self._cache.values())
-
-    def get(self, key: Key) -> V | None:
-        return self._cache.get(key)
-
-    def subscribe(self, handler: Handler[V]) -> Callable[[], None]:
-        """Tell `handler` of every change, and first of all that is here; returns the way out.
-
-        Handlers run on the event loop between two events: they note keys, they do no work.
-        """
-        for key, view in list(self._cache.items()):
-            handler(Change("ADDED", key, None, view))
-        self._handlers.append(handler)
-        return lambda: self._handlers.remove(handler)
-
-    def _replace(self, views: Iterable[V]) -> None:
-        current = {key_of(view): view for view in views}
-        for key in [key for key in self._cache if key not in current]:
-            self._tell("DELETED", key, self._cache.pop(key), None)
-        for view in current.values():
-            self._apply("ADDED", view)
-
-    def _apply(self, type: ChangeType, view: V) -> None:
-        key = key_of(view)
-        old = self._cache.get(key)
-        if type == "DELETED":
-            # The server's last state is newer than ours: handlers see it as the old one.
-            if self._cache.pop(key, None) is not None:
-                self._tell("DELETED", key, view, None)
-        elif old is None:
-            self._keep(key, view)
-            self._tell("ADDED", key, None, view)
-        elif old.metadata.resource_version != view.metadata.resource_version:
-            self._keep(key, view)
-            self._tell("MODIFIED", key, old, view)
-
-    def _keep(self, key: Key, view: V) -> None:
-        self._cache[key] = view
-        if len(self._cache) > _YOUNG:
-            self._settle(key)
-
-    def _settle(self, key: Key) -> None:
-        """In a large cache, let the object that has not changed for longest share its parts."""
-        if self._settling is None or self._pool is None:
-            self._settling, self._pool = OrderedDict(), Pool()
-        self._settling[key] = None
-        self._settling.move_to_end(key)
-        if len(self._settling) > _YOUNG:
-            settled, _ = self._settling.popitem(last=False)
-            view = self._cache.get(settled)
-            if view is not None:
-                self._pool.share(cast(msgspec.Struct, view))
-
-    def _tell(self, type: ChangeType, key: Key, old: V | None, new: V | None) -> None:
-        change = Change(type, key, old, new)
-        for handler in list(self._handlers):
-            handler(change)
-
 
 class WatchInformer(Informer[V]):
     """List, then watch, in a task that `start` spawns."""
@@ -216,8 +100,9 @@ class WatchInformer(Informer[V]):
 
     async def _relist(self) -> str:
         page = await whole(self._exchange, self._listing, self._type)
-        self._replace(page.items)
-        return page.metadata.resource_version
+        version = page.metadata.resource_version
+        self.replace(page.items, version)
+        return version
 
     async def _follow(self, version: str, backoff: Backoff) -> None:
         call = Call(
@@ -231,7 +116,7 @@ class WatchInformer(Informer[V]):
         async with Watch(self._exchange, call, self._type, resource_version=version) as watch:
             async for event in watch:
                 backoff.reset()
-                self._apply(event.type, event.object)
+                self.apply(event.type, event.object)
 
 
 def _cancel(task: asyncio.Task[None]) -> None:

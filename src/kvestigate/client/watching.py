@@ -11,20 +11,19 @@ import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from types import TracebackType
-from typing import Any, Generic, Literal, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 
 from kvestigate import errors
 from kvestigate.aio.backoff import Backoff
+from kvestigate.client.cache import ChangeType
 from kvestigate.client.call import Call, failure, parameters
 from kvestigate.client.exchange import Exchange, pieces
 from kvestigate.client.lines import Lines
 from kvestigate.kube.decode import decode
 
 T = TypeVar("T")
-
-ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 SILENCE = 90.0
 """Seconds without a byte after which a connection counts as dead.

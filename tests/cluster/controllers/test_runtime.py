@@ -10,7 +10,7 @@ import pytest
 
 from kvestigate import errors
 from kvestigate.client.api import Api
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Key
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.context import Context, slow_start

@@ -7,7 +7,7 @@ from random import Random
 import msgspec
 import pytest
 
-from kvestigate.client.informer import key_of
+from kvestigate.client.cache import key_of
 from kvestigate.cluster.scheduler.decision import Decider, Placement
 from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.refusal import refuse

@@ -7,8 +7,8 @@ import pytest
 
 from kvestigate import errors
 from kvestigate.aio.supervisor import Supervisor
+from kvestigate.client.cache import Change, Key
 from kvestigate.client.call import Selection
-from kvestigate.client.informer import Change, Key
 from kvestigate.cluster.plane.access.authn.token_file import digest
 from kvestigate.cluster.plane.access.authz.rbac import Rbac
 from kvestigate.cluster.plane.front.server import ApiServer

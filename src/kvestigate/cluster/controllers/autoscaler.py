@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from kvestigate import errors
+from kvestigate.client.cache import Change, Key
 from kvestigate.client.call import Selection
-from kvestigate.client.informer import Key
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.autoscaler_metrics import (
@@ -20,7 +20,6 @@ from kvestigate.cluster.controllers.autoscaler_metrics import (
     Usage,
     propose,
 )
-from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import AUTOSCALERS, PODS
 from kvestigate.cluster.controllers.objects import (

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from kvestigate.client.informer import Key
-from kvestigate.cluster.controllers.cache import Cache, Change
+from kvestigate.client.cache import Cache, Change, Key
 from kvestigate.cluster.controllers.owners import NAMESPACE
 from kvestigate.cluster.controllers.pods import is_finished, is_leaving, is_ready
 from kvestigate.kube.views.meta import ObjectReference

@@ -12,9 +12,8 @@ from kvestigate import errors
 from kvestigate.aio.clock import Clock
 from kvestigate.aio.workqueue import WorkQueue
 from kvestigate.client.api import Api, PatchType, Propagation
-from kvestigate.client.informer import Key, Named, V
+from kvestigate.client.cache import Cache, Change, Key, Named, V
 from kvestigate.client.recorder import NORMAL, News, Recorder, Reference
-from kvestigate.cluster.controllers.cache import Cache, Change
 from kvestigate.cluster.controllers.inventory import Inventory
 from kvestigate.cluster.controllers.kinds import Kind
 from kvestigate.cluster.controllers.times import stamp

@@ -11,7 +11,7 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.api import Propagation
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Key
 from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.cluster.controllers import conditions, cron, owners
 from kvestigate.cluster.controllers.context import Context

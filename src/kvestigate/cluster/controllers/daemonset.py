@@ -11,10 +11,9 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
-from kvestigate.client.informer import Key, key_of
+from kvestigate.client.cache import Change, Key, key_of
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import owners, placement, revisions
-from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context, slow_start
 from kvestigate.cluster.controllers.kinds import DAEMON_SETS, NODES, PODS, REVISIONS
 from kvestigate.cluster.controllers.objects import DaemonSet, DaemonSetStatus

@@ -10,10 +10,9 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Change, Key
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import conditions, owners, progress, rollout
-from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from kvestigate.cluster.controllers.objects import (

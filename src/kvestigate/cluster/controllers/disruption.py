@@ -8,9 +8,8 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Change, Key
 from kvestigate.cluster.controllers import conditions, owners
-from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import (
     BUDGETS,

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Key
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.backends import (
     Backend,

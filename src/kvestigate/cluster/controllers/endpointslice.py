@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Change, Key
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.backends import (
     Backend,
@@ -18,7 +18,6 @@ from kvestigate.cluster.controllers.backends import (
     reference_to,
     service_keys,
 )
-from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.endpoints import HEADLESS
 from kvestigate.cluster.controllers.kinds import ENDPOINT_SLICES, NODES, PODS, SERVICES

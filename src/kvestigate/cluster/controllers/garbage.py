@@ -9,9 +9,8 @@ from typing import Any
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType, Propagation
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Change, Key
 from kvestigate.cluster.controllers import graph as rules
-from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.graph import Graph, Node, OwnerState, Step
 from kvestigate.kube.resources import Resource

@@ -15,7 +15,7 @@ from kvestigate.aio.backoff import Backoff
 from kvestigate.aio.clock import Clock
 from kvestigate.aio.supervisor import Ready
 from kvestigate.client.api import Api
-from kvestigate.cluster.controllers.cache import Cache, Change
+from kvestigate.client.cache import Cache, Change
 from kvestigate.cluster.controllers.kinds import DEFINITIONS
 from kvestigate.cluster.controllers.objects import Definition
 from kvestigate.cluster.controllers.owners import index_owners
@@ -84,6 +84,7 @@ class Inventory:
         definitions: Cache[Definition]
         (definitions,) = await self._followers.follow([DEFINITIONS.resource])
         definitions.subscribe(lambda _: self._changed.set())
+        self._changed.clear()
         await self._refresh()
         ready(None)
         while True:
@@ -123,10 +124,7 @@ class Inventory:
     def _add(self, resource: Resource, cache: Cache[Any]) -> None:
         index_owners(cache)
         self._followed[resource.group, resource.plural] = (resource, cache)
-        tell = partial(self._tell, resource)
-        for key, view in cache.items():
-            tell(Change(key, None, view))
-        cache.subscribe(tell)
+        cache.subscribe(partial(self._tell, resource))
 
     def _tell(self, resource: Resource, change: Change[Any]) -> None:
         for handler in self._handlers:

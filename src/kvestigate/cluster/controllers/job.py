@@ -8,10 +8,9 @@ from typing import Any
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Change, Key
 from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.cluster.controllers import conditions, indexes, owners, podfailures
-from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context, slow_start
 from kvestigate.cluster.controllers.job_rules import SUSPENDED, Creation, decide
 from kvestigate.cluster.controllers.job_tally import FINALIZER, holds, is_indexed

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Generic
 
-from kvestigate.client.informer import V
+from kvestigate.client.cache import V
 from kvestigate.cluster.controllers import objects
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource

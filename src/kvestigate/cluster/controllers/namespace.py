@@ -8,11 +8,10 @@ from typing import Any
 
 from kvestigate import errors
 from kvestigate.client.api import Propagation
+from kvestigate.client.cache import Change, Key
 from kvestigate.client.call import Selection
-from kvestigate.client.informer import Key
 from kvestigate.client.recorder import EVENTS
 from kvestigate.cluster.controllers import conditions, owners
-from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import NAMESPACES
 from kvestigate.cluster.controllers.objects import Namespace, NamespaceStatus

@@ -8,9 +8,8 @@ from datetime import datetime
 import msgspec
 
 from kvestigate.client.api import PatchType
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Change, Key
 from kvestigate.cluster.controllers import conditions
-from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import LEASES, NODES, PODS
 from kvestigate.cluster.controllers.nodehealth import Decision, decide, time_to_stay, written

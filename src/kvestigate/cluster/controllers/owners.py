@@ -9,8 +9,7 @@ from typing import Any, Generic
 
 import msgspec
 
-from kvestigate.client.informer import Key, Named, V
-from kvestigate.cluster.controllers.cache import Cache, Change
+from kvestigate.client.cache import Cache, Change, Key, Named, V
 from kvestigate.cluster.controllers.kinds import Kind
 from kvestigate.kube import selectors
 from kvestigate.kube.selectors import LabelSelector

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kvestigate import errors
-from kvestigate.client.informer import Key
-from kvestigate.cluster.controllers.cache import Change
+from kvestigate.client.cache import Change, Key
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import NODES, PODS
 from kvestigate.cluster.controllers.nodelifecycle import mark_disrupted

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from kvestigate.client.api import PatchType
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Change, Key
 from kvestigate.cluster.controllers import owners
-from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, VOLUMES
 from kvestigate.cluster.controllers.pods import is_finished

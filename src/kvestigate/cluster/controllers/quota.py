@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Change, Key
 from kvestigate.cluster.controllers import owners, podrequests
-from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, QUOTAS, SERVICES
 from kvestigate.cluster.controllers.objects import (

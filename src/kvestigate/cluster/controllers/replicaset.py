@@ -10,7 +10,7 @@ import msgspec
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Key
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.context import Context, slow_start

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kvestigate.client.informer import Named
+from kvestigate.client.cache import Named
 from kvestigate.cluster.controllers.kinds import REVISIONS, Kind
 from kvestigate.cluster.controllers.objects import ControllerRevision, Template
 from kvestigate.cluster.controllers.owners import controller_reference

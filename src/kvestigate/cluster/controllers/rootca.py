@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvestigate import errors
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Key
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import NAMESPACES, ROOT_CERTIFICATES

@@ -20,10 +20,9 @@ from kvestigate import errors
 from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.supervisor import Supervisor
 from kvestigate.client.api import Api
-from kvestigate.client.informer import Change as Heard
-from kvestigate.client.informer import Informer, Key, V
+from kvestigate.client.cache import Cache, Key, V
+from kvestigate.client.informer import Informer
 from kvestigate.client.recorder import Recorder
-from kvestigate.cluster.controllers.cache import Cache
 from kvestigate.cluster.controllers.context import Context, Controller
 from kvestigate.cluster.controllers.inventory import Inventory
 from kvestigate.cluster.controllers.kinds import Kind
@@ -65,9 +64,9 @@ class Manager:
         self.api = api
         self._workers = workers
         self.inventory = Inventory(self, api)
-        self._caches: dict[tuple[str, str], Cache[Any]] = {}
         self._informers: dict[tuple[str, str], Informer[Any]] = {}
-        self._followed: dict[tuple[str, str], Callable[[], None]] = {}
+        self._stops: dict[tuple[str, str], Callable[[], None]] = {}
+        """How to stop the informers that `follow` started."""
         self._controllers: dict[str, Controller] = {}
         self._contexts: list[Context] = []
         self._working: set[asyncio.Task[None]] = set()
@@ -94,43 +93,33 @@ class Manager:
     def cache(self, kind: Kind[V]) -> Cache[V]:
         """The cache of a resource, made when it is first asked for."""
         place = (kind.resource.group, kind.resource.plural)
-        cache = self._caches.get(place)
-        if cache is None:
-            informer = self.api.informer(kind.resource, type=kind.view)
-            cache = self._cached(place, informer)
-        return cache
+        informer = self._informers.get(place)
+        if informer is None:
+            informer = self._informers[place] = self.api.informer(kind.resource, type=kind.view)
+        return informer
 
     async def follow(self, resources: Sequence[Resource]) -> list[Cache[Any]]:
-        """The caches of any resources while the manager runs, of metadata unless some know more."""
-        new: dict[tuple[str, str], Informer[Any]] = {}
-        caches = []
-        for resource in resources:
-            place = (resource.group, resource.plural)
-            if place not in self._caches:
-                informer = self.api.informer(resource, type=PartialObject, metadata_only=True)
-                new[place] = informer
-                self._cached(place, informer)
-            caches.append(self._caches[place])
-        self._followed.update(await self._start_informers(new, patient=True))
-        return caches
+        """The caches of any resources while the manager runs.
+
+        They hold metadata, unless a controller already follows the resource with a fuller view.
+        """
+        places = {(resource.group, resource.plural): resource for resource in resources}
+        new = {
+            place: self.api.informer(resource, type=PartialObject, metadata_only=True)
+            for place, resource in places.items()
+            if place not in self._informers
+        }
+        self._informers.update(new)
+        self._stops.update(await self._start_informers(new, patient=True))
+        return [self._informers[place] for place in places]
 
     def unfollow(self, resource: Resource) -> None:
         """The resource is no longer served: forget its objects."""
         place = (resource.group, resource.plural)
-        stop = self._followed.pop(place, None)
+        stop = self._stops.pop(place, None)
         if stop is not None:
             stop()
-            cache = self._caches.pop(place)
-            self._informers.pop(place)
-            for key, view in cache.items():
-                cache.learn_gone(key, view)
-
-    def _cached(self, place: tuple[str, str], informer: Informer[V]) -> Cache[V]:
-        cache: Cache[V] = Cache()
-        self._caches[place] = cache
-        self._informers[place] = informer
-        informer.subscribe(lambda heard: _learn(cache, heard))
-        return cache
+            self._informers.pop(place).clear()
 
     # -- life ------------------------------------------------------------------------------
 
@@ -171,7 +160,7 @@ class Manager:
     async def _start_informers(
         self, informers: Mapping[tuple[str, str], Informer[Any]], *, patient: bool = False
     ) -> dict[tuple[str, str], Callable[[], None]]:
-        """The way to stop each."""
+        """Fill these caches; returns how to stop each."""
 
         async def start(place: tuple[str, str]) -> Callable[[], None]:
             name = f"informer of {'.'.join(place)}"
@@ -251,10 +240,3 @@ async def _attend(context: Context, controller: Controller, key: Key) -> None:
         queue.forget(key)
         if pause is not None:
             queue.add_after(key, pause)
-
-
-def _learn(cache: Cache[V], heard: Heard[V]) -> None:
-    if heard.new is not None:
-        cache.learn(heard.key, heard.new)
-    elif heard.old is not None:
-        cache.learn_gone(heard.key, heard.old)

@@ -8,7 +8,7 @@ from typing import Any
 
 from kvestigate import errors
 from kvestigate.client.api import PatchType
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Key
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import owners, revisions
 from kvestigate.cluster.controllers.context import Context, slow_start

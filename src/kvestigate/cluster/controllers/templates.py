@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.client.informer import Named
+from kvestigate.client.cache import Named
 from kvestigate.cluster.controllers.kinds import Kind
 from kvestigate.cluster.controllers.objects import Template
 from kvestigate.cluster.controllers.owners import controller_reference

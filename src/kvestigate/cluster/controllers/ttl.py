@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kvestigate.client.api import Propagation
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Key
 from kvestigate.cluster.controllers import conditions
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.job import finished_keys

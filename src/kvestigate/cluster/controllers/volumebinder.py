@@ -7,10 +7,9 @@ from collections.abc import Iterable
 import msgspec
 
 from kvestigate import errors
-from kvestigate.client.informer import Key, key_of
+from kvestigate.client.cache import Change, Key, key_of
 from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.cluster.controllers import owners, volumes
-from kvestigate.cluster.controllers.cache import Change
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import CLAIMS, NODES, STORAGE_CLASSES, VOLUMES
 from kvestigate.cluster.controllers.objects import Claim

@@ -8,7 +8,7 @@ from typing import Any
 from kvestigate import errors
 from kvestigate.aio.clock import Clock
 from kvestigate.client.api import PODS, Api, PatchType
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Key
 from kvestigate.cluster.scheduler.following import CLAIMS, VOLUMES, Follower
 from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.state import ClusterState

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kvestigate.client.api import PODS, Api
-from kvestigate.client.informer import Change, Informer, Key
+from kvestigate.client.cache import Change, Key
+from kvestigate.client.informer import Informer
 from kvestigate.cluster.scheduler.decision import Decider
 from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.queue import PodQueue

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import msgspec
 
-from kvestigate.client.informer import Key, key_of
+from kvestigate.client.cache import Key, key_of
 from kvestigate.cluster.scheduler import selection
 from kvestigate.kube.requests import ASSUMED, Amounts, requests_of
 from kvestigate.kube.views.placement import PodAffinity

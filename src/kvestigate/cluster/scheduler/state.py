@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Key
 from kvestigate.cluster.scheduler.indexes import Families, PodsByLabels, TermsByTopology
 from kvestigate.cluster.scheduler.nodes import NodeState
 from kvestigate.cluster.scheduler.pods import PodFacts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from kvestigate.client.informer import Key, key_of
+from kvestigate.client.cache import Key, key_of
 from kvestigate.cluster.scheduler.nodes import NodeState
 from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.selection import label_selector, node_selector

@@ -17,9 +17,10 @@ from typing import Any, cast
 from kvestigate import errors
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.client.api import EVERYTHING, Api
+from kvestigate.client.cache import Key, V
 from kvestigate.client.call import Call, Selection
 from kvestigate.client.discovery import Discovery
-from kvestigate.client.informer import Informer, Key, V
+from kvestigate.client.informer import Informer
 from kvestigate.client.typed import T, decoded
 from kvestigate.cluster.plane.kinds import types
 from kvestigate.cluster.plane.kinds.types import Types
@@ -161,16 +162,16 @@ class FedInformer(Informer[V]):
             found = [_shared(item.data, kind) for item in items if self._selects(item)]
         else:
             found = [decode(self._data(item), kind) for item in items if self._selects(item)]
-        self._replace(found)
+        self.replace(found, str(self._feed.plane.state.revision))
 
     def hear(self, change: Change, views: _Views) -> None:
         """`views` keeps what the change was decoded to, for those who see it the same way."""
         item = change.item
         if change.type is ChangeType.DELETED or not self._selects(item):
             if change.previous is not None and self._selects(change.previous):
-                self._apply("DELETED", self._view(item, views))
+                self.apply("DELETED", self._view(item, views))
         else:
-            self._apply("MODIFIED", self._view(item, views))
+            self.apply("MODIFIED", self._view(item, views))
 
     def _settle(self, key: Key) -> None:
         if self.settles:

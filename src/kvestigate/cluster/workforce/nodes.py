@@ -15,7 +15,7 @@ from typing import Any
 from kvestigate.aio.clock import Clock
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.client.api import Api
-from kvestigate.client.informer import Change
+from kvestigate.client.cache import Change
 from kvestigate.cluster.node.agent.agent import Agent
 from kvestigate.cluster.node.agent.feed import Feed
 from kvestigate.cluster.node.agent.registration import NODES

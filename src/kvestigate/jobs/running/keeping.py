@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.aio.workqueue import WorkQueue
 from kvestigate.client.api import PODS, Api, Propagation
+from kvestigate.client.cache import Change
 from kvestigate.client.call import Selection
-from kvestigate.client.informer import Change
 from kvestigate.errors import Forbidden, KvestigateError, NotFound
 from kvestigate.jobs.accounts import book, records
 from kvestigate.jobs.running import gang

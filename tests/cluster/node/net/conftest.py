@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from kvestigate.client.informer import Change, key_of
+from kvestigate.client.cache import Change, key_of
 from kvestigate.cluster.node.net.services import OWNER, Services
 from kvestigate.kube.views.network import EndpointSlice, Service
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvestigate.client.informer import Change, key_of
+from kvestigate.client.cache import Change, key_of
 from kvestigate.cluster.node.net.services import Services
 from kvestigate.cluster.node.net.translation import Address
 from tests.cluster.node.net.conftest import WEB, endpoint, service, services_of, slice_of

@@ -20,7 +20,7 @@ from kvestigate.aio.clock import WALL, Clock
 from kvestigate.aio.supervisor import Ready, Supervisor
 from kvestigate.aio.workqueue import WorkQueue
 from kvestigate.client.api import Api
-from kvestigate.client.informer import Key, key_of
+from kvestigate.client.cache import Key, key_of
 from kvestigate.client.recorder import Recorder
 from kvestigate.cluster.node.agent import registration
 from kvestigate.cluster.node.agent.feed import Feed

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kvestigate.client.api import PODS, Api
+from kvestigate.client.cache import Change, Key
 from kvestigate.client.call import Selection
-from kvestigate.client.informer import Change, Informer, Key
+from kvestigate.client.informer import Informer
 from kvestigate.cluster.node.spec.pod import Pod
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.network import Service

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kvestigate.client.informer import Change, Key, key_of
+from kvestigate.client.cache import Change, Key, key_of
 from kvestigate.cluster.node.net.translation import Address
 from kvestigate.kube.views.network import (
     Endpoint,

@@ -16,7 +16,7 @@ from dns.rdtypes.ANY.PTR import PTR
 from dns.rdtypes.IN.A import A
 from dns.rdtypes.IN.SRV import SRV
 
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Key
 from kvestigate.cluster.node.net.services import Services
 from kvestigate.kube.views.network import Endpoint, Service
 

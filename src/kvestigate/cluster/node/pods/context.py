@@ -8,7 +8,8 @@ from typing import Any
 
 from kvestigate.aio.clock import Clock
 from kvestigate.client.api import PODS, Api, PatchType
-from kvestigate.client.informer import Informer, Key
+from kvestigate.client.cache import Key
+from kvestigate.client.informer import Informer
 from kvestigate.client.recorder import News, Recorder
 from kvestigate.cluster.node.config import NodeConfig
 from kvestigate.cluster.node.gpu import exporter

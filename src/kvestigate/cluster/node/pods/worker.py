@@ -34,7 +34,7 @@ from typing import Any
 import msgspec
 
 from kvestigate import errors
-from kvestigate.client.informer import key_of
+from kvestigate.client.cache import key_of
 from kvestigate.cluster.node.gpu.allocation import NoDevices
 from kvestigate.cluster.node.hosts.interface import Ceiling, Ending, LaunchFailed, Process, RunKey
 from kvestigate.cluster.node.hosts.logs import Log

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvestigate.client.informer import Key
+from kvestigate.client.cache import Key
 from kvestigate.cluster.scheduler.framework import Judge, Rejection
 from kvestigate.cluster.scheduler.nodes import NodeState
 from kvestigate.cluster.scheduler.pods import PodFacts
