@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from kvestigate.client.api import Propagation
-from kvestigate.cluster.controllers.nodehealth import GRACE
-from kvestigate.cluster.controllers.podgc import QUARANTINE
-from kvestigate.cluster.controllers.rootca import RootCertificateController
+from kvestigate.cluster.controllers.namespaces.rootca import RootCertificateController
+from kvestigate.cluster.controllers.nodes.health import GRACE
+from kvestigate.cluster.controllers.nodes.podgc import QUARANTINE
 from kvestigate.cluster.controllers.runtime import Manager
-from kvestigate.cluster.controllers.volumes import LOCAL_PATH, SELECTED_NODE
+from kvestigate.cluster.controllers.storage.volumes import LOCAL_PATH, SELECTED_NODE
 from kvestigate.kube import builtins
 from tests.bed import Object, Objects, plane
 from tests.cluster.controllers.builders import NOW

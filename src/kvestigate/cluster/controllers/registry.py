@@ -8,32 +8,32 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from kvestigate.cluster.controllers.autoscaler import AutoscalerController
-from kvestigate.cluster.controllers.cronjob import CronJobController
-from kvestigate.cluster.controllers.daemonset import DaemonSetController
-from kvestigate.cluster.controllers.deployment import DeploymentController
-from kvestigate.cluster.controllers.disruption import DisruptionController
-from kvestigate.cluster.controllers.endpoints import EndpointsController
-from kvestigate.cluster.controllers.endpointslice import EndpointSliceController
-from kvestigate.cluster.controllers.garbage import GarbageCollector
-from kvestigate.cluster.controllers.job import JobController
-from kvestigate.cluster.controllers.namespace import NamespaceController
-from kvestigate.cluster.controllers.nodelifecycle import (
+from kvestigate.cluster.controllers.autoscaling.autoscaler import AutoscalerController
+from kvestigate.cluster.controllers.garbage.collector import GarbageCollector
+from kvestigate.cluster.controllers.jobs.cronjob import CronJobController
+from kvestigate.cluster.controllers.jobs.job import JobController
+from kvestigate.cluster.controllers.jobs.ttl import TtlController
+from kvestigate.cluster.controllers.namespaces.namespace import NamespaceController
+from kvestigate.cluster.controllers.namespaces.quota import QuotaController
+from kvestigate.cluster.controllers.namespaces.serviceaccount import ServiceAccountController
+from kvestigate.cluster.controllers.network.endpoints import EndpointsController
+from kvestigate.cluster.controllers.network.endpointslice import EndpointSliceController
+from kvestigate.cluster.controllers.nodes.lifecycle import (
     NodeLifecycleController,
     TaintEvictionController,
 )
-from kvestigate.cluster.controllers.podgc import PodGarbageController
-from kvestigate.cluster.controllers.protection import (
+from kvestigate.cluster.controllers.nodes.podgc import PodGarbageController
+from kvestigate.cluster.controllers.runtime import Factory
+from kvestigate.cluster.controllers.storage.protection import (
     ClaimProtectionController,
     VolumeProtectionController,
 )
-from kvestigate.cluster.controllers.quota import QuotaController
-from kvestigate.cluster.controllers.replicaset import ReplicaSetController
-from kvestigate.cluster.controllers.runtime import Factory
-from kvestigate.cluster.controllers.serviceaccount import ServiceAccountController
-from kvestigate.cluster.controllers.statefulset import StatefulSetController
-from kvestigate.cluster.controllers.ttl import TtlController
-from kvestigate.cluster.controllers.volumebinder import ClaimController, VolumeController
+from kvestigate.cluster.controllers.storage.volumebinder import ClaimController, VolumeController
+from kvestigate.cluster.controllers.workloads.daemonset import DaemonSetController
+from kvestigate.cluster.controllers.workloads.deployment import DeploymentController
+from kvestigate.cluster.controllers.workloads.disruption import DisruptionController
+from kvestigate.cluster.controllers.workloads.replicaset import ReplicaSetController
+from kvestigate.cluster.controllers.workloads.statefulset import StatefulSetController
 
 CONTROLLERS: Mapping[str, Factory] = MappingProxyType(
     {

@@ -1,0 +1,1 @@
+"""HorizontalPodAutoscalers: what metrics say, which size follows from it, and setting that size."""

@@ -1,0 +1,160 @@
+"""ResourceQuotas: what a namespace uses of what it may."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kvestigate.client.cache import Change, Key
+from kvestigate.cluster.controllers import owners, pod_requests
+from kvestigate.cluster.controllers.context import Context
+from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, QUOTAS, SERVICES
+from kvestigate.cluster.controllers.objects import (
+    Claim,
+    ResourceQuota,
+    ResourceQuotaStatus,
+    ScopeTerm,
+)
+from kvestigate.cluster.controllers.pods import is_finished
+from kvestigate.kube.quantities import ZERO, Quantity, parse
+from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.network import Service
+from kvestigate.kube.views.pods import Pod
+
+_CLASS_SUFFIX = ".storageclass.storage.k8s.io/"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a namespace holds."""
+
+    pods: Sequence[Pod] = ()
+    claims: Sequence[Claim] = ()
+    services: Sequence[Service] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Objects by `plural` or `plural.group`."""
+
+
+def decide(quota: ResourceQuota, usage: Usage) -> ResourceQuotaStatus:
+    terms = [*(ScopeTerm(scope, "Exists") for scope in quota.spec.scopes)]
+    terms += quota.spec.scope_selector.match_expressions
+    living = [pod for pod in usage.pods if not is_finished(pod)]
+    chosen = [pod for pod in living if all(_in_scope(pod, term) for term in terms)]
+    used = {name: str(_used(name, chosen, usage)) for name in quota.spec.hard}
+    return ResourceQuotaStatus(hard=dict(quota.spec.hard), used=used)
+
+
+def _used(name: str, pods: Sequence[Pod], usage: Usage) -> Quantity:
+    if name == "pods":
+        return parse(len(pods))
+    if name == "count/pods":
+        return parse(usage.counts.get("pods", 0))
+    if name in ("persistentvolumeclaims", "requests.storage"):
+        return _storage(name, usage.claims)
+    if _CLASS_SUFFIX in name:
+        storage_class, _, what = name.partition(_CLASS_SUFFIX)
+        own = [it for it in usage.claims if it.spec.storage_class_name == storage_class]
+        return _storage(what, own)
+    if name.startswith("services"):
+        return parse(_services(name, usage.services))
+    if name.startswith("count/"):
+        return parse(usage.counts.get(name.removeprefix("count/"), 0))
+    if name in usage.counts or name in ("secrets", "configmaps", "replicationcontrollers"):
+        return parse(usage.counts.get(name, 0))
+    return _compute(name, pods)
+
+
+def _storage(name: str, claims: Sequence[Claim]) -> Quantity:
+    if name != "requests.storage":
+        return parse(len(claims))
+    total = ZERO
+    for claim in claims:
+        total += parse(claim.spec.resources.requests.get("storage", "0"))
+    return total
+
+
+def _services(name: str, services: Sequence[Service]) -> int:
+    if name == "services.loadbalancers":
+        return sum(it.spec.type == "LoadBalancer" for it in services)
+    if name == "services.nodeports":
+        own = [it for it in services if it.spec.type in ("NodePort", "LoadBalancer")]
+        return sum(len(it.spec.ports) for it in own)
+    return len(services)
+
+
+def _compute(name: str, pods: Sequence[Pod]) -> Quantity:
+    read = pod_requests.limits if name.startswith("limits.") else pod_requests.requests
+    resource = name.removeprefix("limits.").removeprefix("requests.")
+    total = ZERO
+    for pod in pods:
+        total += read(pod).get(resource, ZERO)
+    return total
+
+
+def _in_scope(pod: Pod, term: ScopeTerm) -> bool:
+    scope = term.scope_name
+    if scope in ("Terminating", "NotTerminating"):
+        return (pod.spec.active_deadline_seconds is not None) == (scope == "Terminating")
+    if scope in ("BestEffort", "NotBestEffort"):
+        plain = not pod_requests.requests(pod) and not pod_requests.limits(pod)
+        return plain == (scope == "BestEffort")
+    if scope == "PriorityClass":
+        return _among(pod.spec.priority_class_name, term)
+    return False
+
+
+def _among(value: str, term: ScopeTerm) -> bool:
+    if term.operator == "In":
+        return value in term.values
+    if term.operator == "NotIn":
+        return value not in term.values
+    return bool(value) == (term.operator == "Exists")
+
+
+class QuotaController:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._quotas = context.watch(QUOTAS, owners.itself)
+        owners.index_owners(self._quotas)
+        self._pods = context.cache(PODS)
+        self._claims = context.cache(CLAIMS)
+        self._services = context.cache(SERVICES)
+        owners.index_owners(self._pods)
+        owners.index_owners(self._claims)
+        owners.index_owners(self._services)
+        self._inventory = context.inventory()
+        self._inventory.subscribe(self._note)
+
+    def _note(self, resource: Resource, change: Change[Any]) -> None:
+        if resource.namespaced and _matters(resource, change):
+            for key in self._quotas_beside(change.key):
+                self._context.queue.add(key)
+
+    def _quotas_beside(self, key: Key) -> Iterable[Key]:
+        for quota in self._quotas.find(owners.NAMESPACE, key.namespace):
+            yield key.sibling(quota.metadata.name)
+
+    async def reconcile(self, key: Key) -> float | None:
+        quota = self._quotas.get(key)
+        if quota is None or quota.metadata.deletion_timestamp is not None:
+            return None
+        content = self._inventory.in_namespace(key.namespace)
+        usage = Usage(
+            pods=self._pods.find(owners.NAMESPACE, key.namespace),
+            claims=self._claims.find(owners.NAMESPACE, key.namespace),
+            services=self._services.find(owners.NAMESPACE, key.namespace),
+            counts={resource.qualified: len(items) for resource, items in content.items()},
+        )
+        # Admission raises the same numbers when it lets something in.
+        await self._context.put_status(QUOTAS, quota, decide(quota, usage), only_this_version=True)
+        return None
+
+
+def _matters(resource: Resource, change: Change[Any]) -> bool:
+    """Whether a change can change a count or a sum."""
+    if change.old is None or change.new is None:
+        return True
+    if resource.plural == "pods" and not resource.group:
+        return bool(is_finished(change.old) != is_finished(change.new))
+    return resource.plural in ("services", "persistentvolumeclaims")

@@ -1,0 +1,1 @@
+"""Nodes that stopped reporting: their taints, and what becomes of their pods."""

@@ -1,0 +1,161 @@
+"""Nodes: notice those that fall silent, taint them, and free the pods they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+import msgspec
+
+from kvestigate.client.api import PatchType
+from kvestigate.client.cache import Change, Key
+from kvestigate.cluster.controllers import conditions
+from kvestigate.cluster.controllers.context import Context
+from kvestigate.cluster.controllers.kinds import LEASES, NODES, PODS
+from kvestigate.cluster.controllers.nodes.health import Decision, decide, time_to_stay, written
+from kvestigate.cluster.controllers.pods import condition, is_finished, is_leaving, is_ready
+from kvestigate.cluster.controllers.times import earliest
+from kvestigate.kube.times import text
+from kvestigate.kube.views.core import Lease, Node
+from kvestigate.kube.views.pods import Pod
+
+LEASE_NAMESPACE = "kube-node-lease"
+_NODE = "node"
+
+
+class NodeLifecycleController:
+    """Signs of life are noted, not worked on: a healthy node costs one look a minute."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._nodes = context.watch(NODES, self._changed)
+        self._leases = context.watch(LEASES, self._renewed)
+        self._pods = context.cache(PODS)
+        self._pods.add_index(_NODE, _node_names)
+        self._heard: dict[Key, tuple[datetime | None, float]] = {}
+
+    def _changed(self, change: Change[Node]) -> Iterable[Key]:
+        if change.new is None:
+            self._heard.pop(change.key, None)
+        else:
+            self._heard.setdefault(change.key, (None, self._context.now()))
+        yield change.key
+
+    def _renewed(self, change: Change[Lease]) -> Iterable[Key]:
+        if change.key.namespace != LEASE_NAMESPACE or change.new is None:
+            return
+        key = Key("", change.key.name)
+        renewed = change.new.spec.renew_time
+        # By our own clock: the node's may be wrong.
+        if self._heard.get(key, (None, 0.0))[0] != renewed:
+            self._heard[key] = (renewed, self._context.now())
+            node = self._nodes.get(key)
+            if node is not None and not conditions.is_true(node.status.conditions, "Ready"):
+                yield key
+
+    async def reconcile(self, key: Key) -> float | None:
+        node = self._nodes.get(key)
+        if node is None:
+            return None
+        now = self._context.now()
+        _, heard = self._heard.get(key, (None, now))
+        decision = decide(node, heard, now)
+        await self._apply(key, node, decision)
+        return decision.pause
+
+    async def _apply(self, key: Key, node: Node, decision: Decision) -> None:
+        ready = conditions.find(decision.conditions, "Ready")
+        if decision.conditions != node.status.conditions:
+            status = msgspec.structs.replace(node.status, conditions=decision.conditions)
+            await self._context.put_status(NODES, node, status)
+            message = f"Node {key.name} status is now: NodeNotReady"
+            if ready is None or ready.status != "True":
+                self._context.tell(NODES, node, "NodeNotReady", message)
+                await self._mark_pods(key)
+        if decision.taints != node.spec.taints:
+            taints = [written(taint) for taint in decision.taints]
+            # Only over the version that was looked at: people write taints too.
+            current = self._nodes.get(key) or node
+            version = {"resourceVersion": current.metadata.resource_version}
+            patch = {"metadata": version, "spec": {"taints": taints or None}}
+            await self._context.patch(NODES, node, patch)
+
+    async def _mark_pods(self, key: Key) -> None:
+        """Nobody should be sent to pods of which nothing is known any more."""
+        lost = {"type": "Ready", "status": "False", "lastTransitionTime": text(self._context.now())}
+        patch = {"status": {"conditions": [lost]}}
+        strategic = PatchType.STRATEGIC
+        for pod in self._pods.find(_NODE, key.name):
+            if is_ready(pod):
+                await self._context.patch(PODS, pod, patch, type=strategic, subresource="status")
+
+
+def _node_names(pod: Pod) -> tuple[str, ...]:
+    return (pod.spec.node_name,) if pod.spec.node_name else ()
+
+
+class TaintEvictionController:
+    """Deletes the pods that a NoExecute taint drives away, when their time has come."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._nodes = context.watch(NODES, self._tainted)
+        self._pods = context.watch(PODS, self._bound)
+        self._pods.add_index(_NODE, _node_names)
+
+    def _tainted(self, change: Change[Node]) -> Iterable[Key]:
+        old, new = change.old, change.new
+        if new is not None and (old is None or old.spec.taints != new.spec.taints):
+            yield change.key
+
+    def _bound(self, change: Change[Pod]) -> Iterable[Key]:
+        new, old = change.new, change.old
+        if new is None or not new.spec.node_name or is_leaving(new):
+            return
+        known = old is not None and old.spec.node_name == new.spec.node_name
+        node = self._nodes.get(Key("", new.spec.node_name))
+        if node is not None and node.spec.taints and not known:
+            yield Key("", new.spec.node_name)
+
+    async def reconcile(self, key: Key) -> float | None:
+        node = self._nodes.get(key)
+        if node is None:
+            return None
+        pauses = []
+        for pod in self._pods.find(_NODE, key.name):
+            if is_leaving(pod) or is_finished(pod):
+                continue
+            left = time_to_stay(pod, node.spec.taints, self._context.now())
+            if left == 0:
+                await self._evict(pod)
+            pauses.append(left or None)
+        return earliest(*pauses)
+
+    async def _evict(self, pod: Pod) -> None:
+        reason, message = "DeletionByTaintManager", "Taint manager: deleting due to NoExecute taint"
+        await mark_disrupted(self._context, pod, reason, message)
+        self._context.tell(
+            PODS,
+            pod,
+            "TaintManagerEviction",
+            f"Marking for deletion Pod {pod.metadata.namespace}/{pod.metadata.name}",
+        )
+        await self._context.delete(PODS, pod)
+
+
+async def mark_disrupted(
+    context: Context, pod: Pod, reason: str, message: str, *, fail: bool = False
+) -> None:
+    """Say in the pod's status that its end was none of its own doing."""
+    if condition(pod, "DisruptionTarget") is not None:
+        return
+    target = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": text(context.now()),
+    }
+    status = {"conditions": [target]} | ({"phase": "Failed"} if fail else {})
+    strategic = PatchType.STRATEGIC
+    await context.patch(PODS, pod, {"status": status}, type=strategic, subresource="status")

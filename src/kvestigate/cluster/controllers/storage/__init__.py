@@ -1,0 +1,1 @@
+"""PersistentVolumes and claims: binding, provisioning, and protection while in use."""

@@ -1,0 +1,2 @@
+"""Pods that are kept running: ReplicaSets, Deployments, StatefulSets, DaemonSets, and the
+budgets that limit their disruption."""

@@ -1,0 +1,287 @@
+"""DaemonSets: one pod on every node that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from kvestigate import errors
+from kvestigate.client.api import PatchType
+from kvestigate.client.cache import Change, Key, key_of
+from kvestigate.client.recorder import WARNING
+from kvestigate.cluster.controllers import owners
+from kvestigate.cluster.controllers.context import Context, slow_start
+from kvestigate.cluster.controllers.kinds import DAEMON_SETS, NODES, PODS, REVISIONS
+from kvestigate.cluster.controllers.objects import DaemonSet, DaemonSetStatus
+from kvestigate.cluster.controllers.pods import (
+    by_age,
+    is_available,
+    is_finished,
+    is_leaving,
+    is_ready,
+    next_available,
+)
+from kvestigate.cluster.controllers.templates import pod_from
+from kvestigate.cluster.controllers.workloads import placement, revisions
+from kvestigate.cluster.controllers.workloads.revisions import HASH, record
+from kvestigate.cluster.controllers.workloads.rollout import scaled
+from kvestigate.kube import eligibility
+from kvestigate.kube.views.core import Node
+from kvestigate.kube.views.pods import Pod, PodSpec
+
+BURST = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    status: DaemonSetStatus
+    create: tuple[str, ...] = ()
+    """Names of nodes."""
+    delete: tuple[Pod, ...] = ()
+    pause: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a node means to a DaemonSet."""
+
+    starts: bool
+    """A pod is wanted there."""
+    stays: bool
+    """A pod that is there may stay."""
+
+
+def fit(spec: PodSpec, node: Node) -> Fit:
+    """`spec` is the template's, with the tolerations of daemons."""
+    if not eligibility.matches_node(spec, node):
+        return Fit(False, False)
+    taints = node.spec.taints
+    stays = not eligibility.untolerated(spec.tolerations, taints, ["NoExecute"])
+    starts = stays and not eligibility.untolerated(spec.tolerations, taints, ["NoSchedule"])
+    return Fit(starts, stays)
+
+
+def decide(
+    daemon_set: DaemonSet, nodes: Sequence[Node], pods: Sequence[Pod], revision: str, now: float
+) -> Decision:
+    spec = template_spec(daemon_set)
+    fits = {node.metadata.name: fit(spec, node) for node in nodes}
+    on_node: dict[str, list[Pod]] = {}
+    for pod in sorted(pods, key=by_age):
+        on_node.setdefault(placement.node_of(pod), []).append(pod)
+    status = _status(daemon_set, fits, on_node, revision, now)
+    if daemon_set.metadata.deletion_timestamp is not None:
+        return Decision(status)
+    create, delete = _presence(fits, on_node)
+    if not delete and daemon_set.spec.update_strategy.type != "OnDelete":
+        more, delete = _update(daemon_set, fits, on_node, revision, now)
+        create += more
+    pause = next_available(pods, daemon_set.spec.min_ready_seconds, now)
+    return Decision(status, tuple(create[:BURST]), tuple(delete[:BURST]), pause)
+
+
+def template_spec(daemon_set: DaemonSet) -> PodSpec:
+    spec = daemon_set.spec.template.get("spec") or {}
+    whole = {**spec, "tolerations": placement.daemon_tolerations(spec)}
+    return msgspec.convert(whole, PodSpec)
+
+
+def _presence(
+    fits: Mapping[str, Fit], on_node: Mapping[str, list[Pod]]
+) -> tuple[list[str], list[Pod]]:
+    """Nodes that lack a pod; pods that are out of place, finished or one too many."""
+    create, delete = [], []
+    for name, wanted in fits.items():
+        living = []
+        for pod in on_node.get(name, ()):
+            if is_leaving(pod):
+                continue
+            if is_finished(pod) or not wanted.stays:
+                delete.append(pod)
+            else:
+                living.append(pod)
+        if wanted.starts and not on_node.get(name):
+            create.append(name)
+        delete += _twins(living)
+    for name, strays in on_node.items():
+        if name not in fits:
+            delete += [pod for pod in strays if not is_leaving(pod)]
+    return create, delete
+
+
+def _twins(living: Sequence[Pod]) -> Sequence[Pod]:
+    """Of several pods from one revision on a node the oldest stays."""
+    seen: set[str] = set()
+    extra = []
+    for pod in living:
+        label = pod.metadata.labels.get(HASH, "")
+        if label in seen:
+            extra.append(pod)
+        seen.add(label)
+    return extra
+
+
+def _update(
+    daemon_set: DaemonSet,
+    fits: Mapping[str, Fit],
+    on_node: Mapping[str, list[Pod]],
+    revision: str,
+    now: float,
+) -> tuple[list[str], list[Pod]]:
+    """Old pods that may go, and nodes that may have a new one beside the old."""
+    rolling = daemon_set.spec.update_strategy.rolling_update
+    names = [name for name, each in fits.items() if each.starts]
+    surge = scaled(rolling.max_surge, len(names), up=True)
+    default = 0 if surge else 1
+    unavailable = scaled(rolling.max_unavailable, len(names), up=True) or default
+    budget, room = unavailable, surge
+    create: list[str] = []
+    sick: list[Pod] = []
+    well: list[Pod] = []
+    for name in names:
+        present = [pod for pod in on_node.get(name, ()) if not is_leaving(pod)]
+        old = [pod for pod in present if pod.metadata.labels.get(HASH) != revision]
+        new = [pod for pod in present if pod.metadata.labels.get(HASH) == revision]
+        ready = [pod for pod in present if _is_available(daemon_set, pod, now)]
+        if not ready:
+            budget -= 1
+            sick += old
+        elif old and any(pod in ready for pod in new):
+            sick += old  # its successor is there
+        elif old and new:
+            room -= 1
+        elif old:
+            well += old
+            if surge and room > 0:
+                create.append(name)
+                room -= 1
+    if surge:
+        return create, [*sick, *well[: max(0, budget)]] if unavailable else sick
+    return [], [*sick, *well[: max(0, budget)]]
+
+
+def _is_available(daemon_set: DaemonSet, pod: Pod, now: float) -> bool:
+    return is_available(pod, daemon_set.spec.min_ready_seconds, now)
+
+
+def _status(
+    daemon_set: DaemonSet,
+    fits: Mapping[str, Fit],
+    on_node: Mapping[str, list[Pod]],
+    revision: str,
+    now: float,
+) -> DaemonSetStatus:
+    desired = [name for name, each in fits.items() if each.starts]
+    current = ready = available = updated = 0
+    for name in desired:
+        pods = on_node.get(name, ())
+        current += bool(pods)
+        ready += any(map(is_ready, pods))
+        available += any(_is_available(daemon_set, pod, now) for pod in pods)
+        updated += any(pod.metadata.labels.get(HASH) == revision for pod in pods)
+    misplaced = sum(bool(on_node.get(name)) for name, each in fits.items() if not each.starts)
+    return DaemonSetStatus(
+        current_number_scheduled=current,
+        number_misscheduled=misplaced,
+        desired_number_scheduled=len(desired),
+        number_ready=ready,
+        observed_generation=daemon_set.metadata.generation,
+        updated_number_scheduled=updated,
+        number_available=available,
+        number_unavailable=len(desired) - available,
+        collision_count=daemon_set.status.collision_count,
+        conditions=daemon_set.status.conditions,
+    )
+
+
+def pod_of(daemon_set: DaemonSet, node: str, revision: str) -> dict[str, Any]:
+    pod = pod_from(daemon_set.spec.template, DAEMON_SETS, daemon_set)
+    pod["metadata"]["labels"][HASH] = revision
+    pod["spec"] = placement.pinned(pod["spec"], node)
+    return pod
+
+
+class DaemonSetController:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._sets = context.watch(DAEMON_SETS, owners.itself)
+        owners.index_owners(self._sets)
+        to_sets = owners.owner_keys(DAEMON_SETS, self._sets, lambda it: it.spec.selector)
+        self._pods = context.watch(PODS, to_sets)
+        owners.index_owners(self._pods)
+        self._revisions = context.cache(REVISIONS)
+        owners.index_owners(self._revisions)
+        self._nodes = context.watch(NODES, self._all_sets)
+
+    def _all_sets(self, change: Change[Node]) -> Iterable[Key]:
+        """A node that came, went or changed its face concerns every DaemonSet."""
+        old, new = change.old, change.new
+        if old is not None and new is not None:
+            same = old.metadata.labels == new.metadata.labels
+            if same and old.spec.taints == new.spec.taints:
+                return
+        for daemon_set in self._sets:
+            yield key_of(daemon_set)
+
+    async def reconcile(self, key: Key) -> float | None:
+        daemon_set = self._sets.get(key)
+        if daemon_set is None:
+            return None
+        pods = await self._claimed(daemon_set)
+        history = revisions.history_of(
+            DAEMON_SETS,
+            daemon_set,
+            daemon_set.spec.template,
+            daemon_set.spec.selector.get("matchLabels") or {},
+            self._revisions.find(owners.OWNER, daemon_set.metadata.uid),
+            daemon_set.status.collision_count,
+        )
+        await record(self._context, history)
+        revision = history.name.removeprefix(f"{daemon_set.metadata.name}-")
+        nodes = list(self._nodes)
+        decision = decide(daemon_set, nodes, pods, revision, self._context.now())
+        await self._apply(daemon_set, decision, revision)
+        await self._context.put_status(DAEMON_SETS, daemon_set, decision.status)
+        prefix = f"{daemon_set.metadata.name}-"
+        live = {prefix + pod.metadata.labels.get(HASH, "") for pod in pods}
+        limit = daemon_set.spec.revision_history_limit
+        for past in revisions.to_forget(history.others, live, limit):
+            await self._context.delete(REVISIONS, past)
+        return decision.pause
+
+    async def _claimed(self, daemon_set: DaemonSet) -> Sequence[Pod]:
+        claim = owners.claim(
+            daemon_set,
+            owners.selector_of(daemon_set.spec.selector),
+            owners.candidates(self._pods, daemon_set),
+        )
+        patch = partial(self._context.patch, PODS, type=PatchType.STRATEGIC)
+        for pod in claim.adopt:
+            await patch(pod, owners.adoption(DAEMON_SETS, daemon_set, pod))
+        for pod in claim.release:
+            await patch(pod, owners.release(daemon_set, pod))
+        return claim.owned
+
+    async def _apply(self, daemon_set: DaemonSet, decision: Decision, revision: str) -> None:
+        async def create(node: str) -> None:
+            try:
+                body = pod_of(daemon_set, node, revision)
+                made = await self._context.create(PODS, body)
+            except errors.KvestigateError as error:
+                message = f"Error creating: {error.message}"
+                self._tell(daemon_set, "FailedCreate", message, WARNING)
+                raise
+            self._tell(daemon_set, "SuccessfulCreate", f"Created pod: {made.metadata.name}")
+
+        for pod in decision.delete:
+            if await self._context.delete(PODS, pod):
+                message = f"Deleted pod: {pod.metadata.name}"
+                self._tell(daemon_set, "SuccessfulDelete", message)
+        await slow_start([partial(create, node) for node in decision.create])
+
+    def _tell(self, daemon_set: DaemonSet, reason: str, message: str, type: str = "Normal") -> None:
+        self._context.tell(DAEMON_SETS, daemon_set, reason, message, type)

@@ -1,0 +1,216 @@
+"""StatefulSets: pods with names, claims and an order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from kvestigate import errors
+from kvestigate.client.api import PatchType
+from kvestigate.client.cache import Key
+from kvestigate.client.recorder import WARNING
+from kvestigate.cluster.controllers import owners
+from kvestigate.cluster.controllers.context import Context, slow_start
+from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, REVISIONS, STATEFUL_SETS
+from kvestigate.cluster.controllers.objects import StatefulSet, Template
+from kvestigate.cluster.controllers.templates import pod_from
+from kvestigate.cluster.controllers.workloads import revisions
+from kvestigate.cluster.controllers.workloads.ordinals import (
+    Decision,
+    Revisions,
+    decide,
+    ordinal_of,
+)
+from kvestigate.cluster.controllers.workloads.revisions import HASH, History, record
+from kvestigate.kube.views.pods import Pod
+
+POD_NAME = "statefulset.kubernetes.io/pod-name"
+POD_INDEX = "apps.kubernetes.io/pod-index"
+
+
+def pod_of(stateful_set: StatefulSet, template: Template, ordinal: int, revision: str) -> Any:
+    """The pod of an ordinal, with its identity and its claims."""
+    name = f"{stateful_set.metadata.name}-{ordinal}"
+    pod = pod_from(template, STATEFUL_SETS, stateful_set, name=name)
+    labels = {POD_NAME: name, POD_INDEX: str(ordinal), HASH: revision}
+    pod["metadata"]["labels"] |= labels
+    spec = pod["spec"]
+    spec["hostname"] = name
+    if stateful_set.spec.service_name:
+        spec["subdomain"] = stateful_set.spec.service_name
+    claimed = {
+        claim["metadata"]["name"]: claim_name(stateful_set, claim, ordinal)
+        for claim in stateful_set.spec.volume_claim_templates
+    }
+    others = [each for each in spec.get("volumes") or [] if each.get("name") not in claimed]
+    volumes = [
+        {"name": volume, "persistentVolumeClaim": {"claimName": claim}}
+        for volume, claim in claimed.items()
+    ]
+    if volumes or others:
+        spec["volumes"] = [*volumes, *others]
+    return pod
+
+
+def claim_name(stateful_set: StatefulSet, claim: dict[str, Any], ordinal: int) -> str:
+    return f"{claim['metadata']['name']}-{stateful_set.metadata.name}-{ordinal}"
+
+
+def claim_of(stateful_set: StatefulSet, template: dict[str, Any], ordinal: int) -> dict[str, Any]:
+    """The claim that an ordinal keeps when its pod goes."""
+    metadata = {
+        **template["metadata"],
+        "name": claim_name(stateful_set, template, ordinal),
+        "namespace": stateful_set.metadata.namespace,
+        "labels": {
+            **(template["metadata"].get("labels") or {}),
+            **(stateful_set.spec.selector.get("matchLabels") or {}),
+        },
+    }
+    if stateful_set.spec.persistent_volume_claim_retention_policy.when_deleted == "Delete":
+        metadata["ownerReferences"] = [_owner("apps/v1", "StatefulSet", stateful_set.metadata)]
+    body = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
+    return {**body, "spec": template.get("spec") or {}}
+
+
+def _owner(api_version: str, kind: str, metadata: Any) -> dict[str, str]:
+    return {
+        "apiVersion": api_version,
+        "kind": kind,
+        "name": metadata.name,
+        "uid": metadata.uid,
+    }
+
+
+class StatefulSetController:
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._sets = context.watch(STATEFUL_SETS, owners.itself)
+        owners.index_owners(self._sets)
+        to_sets = owners.owner_keys(STATEFUL_SETS, self._sets, lambda it: it.spec.selector)
+        self._pods = context.watch(PODS, to_sets)
+        owners.index_owners(self._pods)
+        self._revisions = context.cache(REVISIONS)
+        owners.index_owners(self._revisions)
+        self._claims = context.cache(CLAIMS)
+
+    async def reconcile(self, key: Key) -> float | None:
+        stateful_set = self._sets.get(key)
+        if stateful_set is None:
+            return None
+        pods = await self._claimed(stateful_set)
+        history = await self._history(stateful_set)
+        names = Revisions(stateful_set.status.current_revision or history.name, history.name)
+        if names.current not in self._templates(history, stateful_set):
+            names = Revisions(history.name, history.name)
+        decision = decide(stateful_set, pods, names, self._context.now())
+        await self._apply(key, stateful_set, decision, self._templates(history, stateful_set))
+        await self._context.put_status(STATEFUL_SETS, stateful_set, decision.status)
+        live = {names.current, names.update, *(pod.metadata.labels.get(HASH, "") for pod in pods)}
+        limit = stateful_set.spec.revision_history_limit
+        for revision in revisions.to_forget(history.others, live, limit):
+            await self._context.delete(REVISIONS, revision)
+        return decision.pause
+
+    def _templates(self, history: History, stateful_set: StatefulSet) -> dict[str, Template]:
+        found = {it.metadata.name: revisions.template_in(it) for it in history.others}
+        return {**found, history.name: stateful_set.spec.template}
+
+    async def _claimed(self, stateful_set: StatefulSet) -> Sequence[Pod]:
+        candidates = owners.candidates(self._pods, stateful_set)
+        claim = owners.claim(
+            stateful_set,
+            owners.selector_of(stateful_set.spec.selector),
+            [
+                pod
+                for pod in candidates
+                if owners.controller_of(pod) or ordinal_of(stateful_set, pod) is not None
+            ],
+        )
+        for pod in claim.adopt:
+            patch = owners.adoption(STATEFUL_SETS, stateful_set, pod)
+            await self._context.patch(PODS, pod, patch, type=PatchType.STRATEGIC)
+        for pod in claim.release:
+            patch = owners.release(stateful_set, pod)
+            await self._context.patch(PODS, pod, patch, type=PatchType.STRATEGIC)
+        return claim.owned
+
+    async def _history(self, stateful_set: StatefulSet) -> History:
+        found = self._revisions.find(owners.OWNER, stateful_set.metadata.uid)
+        spec = stateful_set.spec
+        history = revisions.history_of(
+            STATEFUL_SETS,
+            stateful_set,
+            spec.template,
+            spec.selector.get("matchLabels") or {},
+            found,
+            stateful_set.status.collision_count,
+        )
+        await record(self._context, history)
+        return history
+
+    async def _apply(
+        self,
+        key: Key,
+        stateful_set: StatefulSet,
+        decision: Decision,
+        templates: dict[str, Template],
+    ) -> None:
+        async def create(ordinal: int, revision: str) -> None:
+            await self._create_claims(key, stateful_set, ordinal)
+            pod = pod_of(stateful_set, templates[revision], ordinal, revision)
+            await self._create(stateful_set, pod)
+
+        await slow_start([partial(create, *each) for each in decision.create])
+        for pod in decision.condemned:
+            await self._pass_claims_on(key, stateful_set, pod)
+        for pod in decision.delete:
+            if await self._context.delete(PODS, pod):
+                message = _told("Delete", stateful_set, pod.metadata.name, "successful")
+                self._tell(stateful_set, "SuccessfulDelete", message)
+
+    async def _create(self, stateful_set: StatefulSet, pod: dict[str, Any]) -> None:
+        name = pod["metadata"]["name"]
+        try:
+            await self._context.create(PODS, pod)
+        except errors.AlreadyExists:
+            raise  # by somebody else's pod, or by ours that the cache has not seen
+        except errors.KvestigateError as error:
+            message = _told("Create", stateful_set, name, f"failed error: {error.message}")
+            self._tell(stateful_set, "FailedCreate", message, WARNING)
+            raise
+        message = _told("Create", stateful_set, name, "successful")
+        self._tell(stateful_set, "SuccessfulCreate", message)
+
+    async def _create_claims(self, key: Key, stateful_set: StatefulSet, ordinal: int) -> None:
+        for template in stateful_set.spec.volume_claim_templates:
+            name = claim_name(stateful_set, template, ordinal)
+            if self._claims.get(key.sibling(name)) is None:
+                body = claim_of(stateful_set, template, ordinal)
+                try:
+                    await self._context.create(CLAIMS, body)
+                except errors.AlreadyExists:
+                    pass
+
+    async def _pass_claims_on(self, key: Key, stateful_set: StatefulSet, pod: Pod) -> None:
+        """Claims that a smaller set gives up go with their pod."""
+        policy = stateful_set.spec.persistent_volume_claim_retention_policy
+        if policy.when_scaled != "Delete":
+            return
+        ordinal = ordinal_of(stateful_set, pod)
+        for template in stateful_set.spec.volume_claim_templates:
+            claim = self._claims.get(key.sibling(claim_name(stateful_set, template, ordinal or 0)))
+            if claim is not None:
+                references = [_owner("v1", "Pod", pod.metadata)]
+                patch = {"metadata": {"ownerReferences": references}}
+                await self._context.patch(CLAIMS, claim, patch)
+
+    def _tell(
+        self, stateful_set: StatefulSet, reason: str, message: str, type: str = "Normal"
+    ) -> None:
+        self._context.tell(STATEFUL_SETS, stateful_set, reason, message, type)
+
+
+def _told(verb: str, stateful_set: StatefulSet, pod: str, result: str) -> str:
+    return f"{verb} Pod {pod} in StatefulSet {stateful_set.metadata.name} {result}"
