@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kvestigate.cluster.plane.front.serving import Listen, ServeOptions, Serving, serving
-from kvestigate.cluster.workforce.hiring import hiring
+from kvestigate.cluster.workforce.registry import start_workers
 from kvestigate_client import PlaneClient
 from kvestigate_client.failures import NotFound
 
@@ -22,7 +22,7 @@ async def _serve(
 ) -> None:
     stopped = asyncio.Event()
     options = ServeOptions(
-        data, Listen(port=0), memory=True, hire=hiring(controllers=False, nodes=2)
+        data, Listen(port=0), memory=True, hire=start_workers(controllers=False, nodes=2)
     )
     async with serving(options) as server:
         started.set_result((server, asyncio.get_running_loop(), stopped))

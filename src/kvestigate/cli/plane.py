@@ -170,10 +170,10 @@ def serve(
     """
     from kvestigate.cluster.plane.front.serving import Auth, EtcdOptions, ServeOptions, nobody, run
     from kvestigate.cluster.scenarios.library import objects_of
-    from kvestigate.cluster.workforce.hiring import hiring
+    from kvestigate.cluster.workforce.registry import start_workers
 
     shared = None
-    hire = hiring(controllers=controllers, nodes=nodes)
+    hire = start_workers(controllers=controllers, nodes=nodes)
     if etcd is None:
         _refuse_etcd_options(etcd_ca, etcd_cert, etcd_key)
     else:

@@ -8,9 +8,8 @@ The hard part is a program that writes what it reads. A watch delivers a change 
 write was answered. A ReplicaSet controller that looks at its pods in that moment counts three
 instead of four and creates one too many. client-go solves this with "expectations": each
 controller counts the events that it still waits for, and does nothing until they came or a
-timeout passed. That is a second state machine in every controller, and the most common source of
-its bugs. Here the answer to a write enters the cache at once (`assume`), so there is one rule in
-one place, and controllers do not know about it.
+timeout passed. That is a second state machine in every controller. Here the answer to a write
+enters the cache at once (`assume`): one rule in one place, which controllers do not know about.
 
 What makes it safe is that versions of one resource are numbers that grow and that a watch delivers
 in order:

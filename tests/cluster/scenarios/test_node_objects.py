@@ -46,7 +46,7 @@ async def test_a_plane_has_the_nodes_of_its_scenario(planes: World) -> None:
     plane, api = await planes.virtual("a")
     for obj in objects_of("lost-node"):
         await api.apply(resource_of(obj), obj)
-    await planes.crews.step(plane, seconds=120)
+    await planes.workers.step(plane, seconds=120)
     found = {node["metadata"]["name"]: node for node in (await api.list(NODES)).items}
     ready = {
         name: next(c["status"] for c in node["status"]["conditions"] if c["type"] == "Ready")
@@ -62,7 +62,7 @@ async def test_images_are_missing_there_too(planes: World) -> None:
     plane, api = await planes.virtual("a")
     for obj in objects_of("broken-app"):
         await api.apply(resource_of(obj), obj)
-    await planes.crews.step(plane, seconds=60)
+    await planes.workers.step(plane, seconds=60)
     reasons = {
         status["state"]["waiting"]["reason"]
         for pod in (await api.list(PODS)).items

@@ -1,4 +1,4 @@
-"""A server of planes in memory, with crews, and a client for each plane."""
+"""A server of planes in memory, with workers, and a client for each plane."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.store.sqlite.backend import SqliteBackend
 from kvestigate.cluster.plane.store.store import Store
 from kvestigate.cluster.plane.tenancy.timing import Timing
-from kvestigate.cluster.workforce.crew import CrewShape
-from kvestigate.cluster.workforce.door import Door
-from kvestigate.cluster.workforce.keeper import Crews
+from kvestigate.cluster.workforce.direct import DirectTransport
+from kvestigate.cluster.workforce.plane_workers import WorkerOptions
+from kvestigate.cluster.workforce.registry import WorkerRegistry
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from tests.static_tokens import StaticTokens
@@ -40,11 +40,11 @@ NODES = builtins.resource("nodes")
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A server, its store and its crews."""
+    """A server, its store and its workers."""
 
     api: ApiServer
     store: Store
-    crews: Crews
+    workers: WorkerRegistry
 
     async def virtual(self, name: str, seed: int = 7) -> tuple[Plane, Api]:
         """A new plane on a virtual clock."""
@@ -59,8 +59,8 @@ class World:
         return Api(InProcessTransport(self.api.handle, base_path=base, headers=headers))
 
 
-def door(api: ApiServer, plane: str, user: str) -> Door:
-    return Door(api, plane, User(user, (MASTERS, AUTHENTICATED)))
+def transport(api: ApiServer, plane: str, user: str) -> DirectTransport:
+    return DirectTransport(api, plane, User(user, (MASTERS, AUTHENTICATED)))
 
 
 @asynccontextmanager
@@ -71,16 +71,16 @@ async def world(
     async with AsyncExitStack() as stack:
         store = await stack.enter_async_context(Store(backend))
         api = ApiServer(store, StaticTokens(users), Rbac(), clock=clock)
-        crews = await stack.enter_async_context(
-            Crews(
+        workers = await stack.enter_async_context(
+            WorkerRegistry(
                 api.planes,
-                lambda plane, user: door(api, plane, user),
-                CrewShape(nodes=nodes),
+                lambda plane, user: transport(api, plane, user),
+                WorkerOptions(nodes=nodes),
                 clock=clock,
                 on_wall_clock=on_wall_clock,
             )
         )
-        yield World(api, store, crews)
+        yield World(api, store, workers)
 
 
 @pytest.fixture
@@ -91,7 +91,7 @@ async def planes() -> AsyncIterator[World]:
 
 @pytest.fixture(params=["memory", "sqlite"])
 async def stored(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[World]:
-    """The same on every backend that crews work with."""
+    """The same on every backend that workers work with."""
     memory = request.param == "memory"
     async with world(MemoryBackend() if memory else SqliteBackend(tmp_path / "db")) as made:
         yield made

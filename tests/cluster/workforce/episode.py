@@ -36,19 +36,19 @@ async def episode(planes: World, name: str, seed: int = 7) -> str:
     await api.create(DEPLOYMENTS, deployment("web", 3))
     await api.create(JOBS, job("work", "sleep", "7", completions=4))
     await api.create(builtins.resource("services"), SERVICE)
-    await planes.crews.step(plane, seconds=5)
+    await planes.workers.step(plane, seconds=5)
     await api.scale(DEPLOYMENTS, "web", 5)
     await api.create(
         PODS, {"metadata": {"generateName": "crash-"}, "spec": pod_template("false")["spec"]}
     )
-    await planes.crews.step(plane, seconds=12.5)
+    await planes.workers.step(plane, seconds=12.5)
     web = [pod for pod in await names(api, PODS) if pod.startswith("web")]
     await api.delete(PODS, web[2])
-    await planes.crews.step(plane)
+    await planes.workers.step(plane)
     change = {"spec": {"template": {"metadata": {"annotations": {"version": "2"}}}}}
     await api.patch(DEPLOYMENTS, "web", change)
     await api.delete(JOBS, "work")
-    await planes.crews.step(plane)
+    await planes.workers.step(plane)
     return fingerprint(plane)
 
 

@@ -20,7 +20,7 @@ from kvestigate.cluster.workforce.feed import FedApi, Feed
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.meta import PartialObject
-from tests.cluster.workforce.conftest import door
+from tests.cluster.workforce.conftest import transport
 from tests.static_tokens import StaticTokens
 
 MAPS = builtins.resource("configmaps")
@@ -29,12 +29,12 @@ WIDGETS = Resource("example.com", "v1", "widgets", "Widget")
 
 @pytest.fixture
 async def fed() -> AsyncIterator[tuple[FedApi, Feed]]:
-    """A plane without a crew, with a short memory."""
+    """A plane without workers, with a short memory."""
     users = {digest("admin"): User("admin", (MASTERS, AUTHENTICATED))}
     async with Store(MemoryBackend(), Retention(changes=10)) as store:
         api = ApiServer(store, StaticTokens(users), Rbac())
         feed = Feed(await api.planes.create("a"))
-        yield FedApi(door(api, "a", "admin"), feed), feed
+        yield FedApi(transport(api, "a", "admin"), feed), feed
 
 
 def config_map(name: str, **labels: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The nodes of a scenario as Node objects, for planes whose crews simulate the nodes. Pure."""
+"""The nodes of a scenario as Node objects, for planes whose workers simulate the nodes. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PROCESSES = (HostKind.NAMESPACE, HostKind.DIRECTORY)
 
 
 def node_objects(scenario: Scenario) -> list[dict[str, Any]]:
-    """InputError if a node of the scenario has to run processes: crews only simulate nodes."""
+    """InputError if the scenario needs nodes that run processes: simulated nodes do not."""
     return [_node(plan, scenario) for plan in nodes(scenario)]
 
 

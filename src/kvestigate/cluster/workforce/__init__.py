@@ -1,5 +1,5 @@
-"""Crews: the controllers, the scheduler and the simulated nodes that work on one plane.
+"""The workers of planes: the controllers, the scheduler and the simulated nodes of each plane.
 
-Thousands of planes share a process, so a crew is made when there is work and let go when there
-is none; and on a plane with a virtual clock it works only while the plane is stepped.
+Thousands of planes share a process, so the workers of a plane are started when there is work and
+stopped when there is none; on a plane with a virtual clock they work only while it is stepped.
 """

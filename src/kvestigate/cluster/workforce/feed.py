@@ -1,10 +1,10 @@
-"""Everything that changes in one plane, told to all of its crew at once.
+"""Informers of a plane's workers, filled from the history of the plane instead of from watches.
 
-A crew would need some ninety watches, each with a task, a stream and a decoder. In the server's
-own process the history of the plane is at hand: it is read from where the crew left off, every
-change is decoded once for all who see it the same way, and there is nothing to wait for, so
-what a crew knows never depends on timing. Only reading is cut short like this. What a crew
-writes goes through the API, as everybody's writes do.
+The workers of one plane would need some ninety watches, each with a task, a stream and a decoder.
+In the server's own process the history of the plane is at hand: it is read from where the last
+read ended, and every change is decoded once for all informers with the same view. Nothing is
+waited for, so what the workers know never depends on timing. Only reading takes this short cut:
+what the workers write goes through the API, like everybody's writes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.errors import Compacted
 from kvestigate.cluster.plane.store.model import Change, ChangeType, Item, ResourceKey
 from kvestigate.cluster.plane.store.plane import Plane
-from kvestigate.cluster.workforce.door import Door, NearExchange, Query
+from kvestigate.cluster.workforce.direct import DirectExchange, DirectTransport, Query
 from kvestigate.kube.decode import decode
 from kvestigate.kube.field_selectors import parse_fields
 from kvestigate.kube.resources import Registry, Resource
@@ -46,7 +46,7 @@ _Views = dict[type[Any], Any]
 
 
 class Feed:
-    """Reads the history of a plane for the informers of its crew."""
+    """Reads the history of a plane for the informers of its workers."""
 
     def __init__(self, plane: Plane) -> None:
         self.plane = plane
@@ -217,9 +217,9 @@ def _registry(known: Types) -> Registry:
 class FedApi(Api):
     """The API of a plane in this process: what its informers know comes from a feed."""
 
-    def __init__(self, door: Door, feed: Feed) -> None:
-        super().__init__(door)
-        self.exchange: NearExchange = NearExchange(door)
+    def __init__(self, transport: DirectTransport, feed: Feed) -> None:
+        super().__init__(transport)
+        self.exchange: DirectExchange = DirectExchange(transport)
         self._feed = feed
 
     def informer(
@@ -246,5 +246,5 @@ class FedApi(Api):
             known: T | None = views.get(type)
             view = decoded(body, type, where=str(call)) if known is None else known
             views[type] = view
-        await asyncio.sleep(0)  # or who writes a lot would do so in one go, while others wait
+        await asyncio.sleep(0)  # let other tasks run between two writes of one task
         return view

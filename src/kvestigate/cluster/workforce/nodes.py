@@ -1,8 +1,8 @@
-"""Simulated nodes of a plane: one for every Node object there is, and a few to begin with.
+"""Simulated nodes of a plane: one for every Node object, and a few in a plane that has none.
 
-Who creates a Node gets a node: with the capacity its status says, or that of a common server.
-One annotated `kvestigate.dev/simulate: "false"` is nobody's: it is left to whoever made it, or
-to go silent, which is how the loss of a node is rehearsed.
+Creating a Node object starts a simulated node, with the capacity in its status or that of a common
+server. A Node annotated `kvestigate.dev/simulate: "false"` is not simulated: its own kubelet
+reports for it, or nobody does, which is how the loss of a node is rehearsed.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def test_what_is_drawn_does_not_depend_on_how_it_is_asked_for() -> None:
     assert late.uniform(1, 2) == early.uniform(1, 2)
 
 
-async def test_without_crews_nothing_can_be_stepped() -> None:
+async def test_without_workers_nothing_can_be_stepped() -> None:
     async with Store(MemoryBackend()) as store:
         plane = await Planes(store, VirtualClock()).create("a", Timing())
         with pytest.raises(Exception, match="nobody works on it"):

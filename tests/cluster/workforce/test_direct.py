@@ -18,7 +18,7 @@ from kvestigate.cluster.plane.model import request_info
 from kvestigate.cluster.plane.model.user import AUTHENTICATED, MASTERS, User
 from kvestigate.cluster.plane.store.memory import MemoryBackend
 from kvestigate.cluster.plane.store.store import Store
-from kvestigate.cluster.workforce.door import Door, NearExchange, request_info_of
+from kvestigate.cluster.workforce.direct import DirectExchange, DirectTransport, request_info_of
 from kvestigate.http.message import Request, Response, Upgrade
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
@@ -66,7 +66,7 @@ def test_a_call_asks_for_what_its_request_would(
 
 
 async def test_writes_are_made_in_the_name_of_the_user(server: ApiServer, tmp_path: Path) -> None:
-    near = NearExchange(Door(server, "a", MANAGER))
+    near = DirectExchange(DirectTransport(server, "a", MANAGER))
     made = json.loads(await near.ask(_create("one"), (("fieldManager", "quota"),)))
     assert made["metadata"]["managedFields"][0]["manager"] == "quota"
     other = json.loads(await near.ask(_create("two"), ()))
@@ -79,25 +79,25 @@ async def test_writes_are_made_in_the_name_of_the_user(server: ApiServer, tmp_pa
 
 
 async def test_who_may_not_is_refused(server: ApiServer) -> None:
-    near = NearExchange(Door(server, "a", NOBODY))
+    near = DirectExchange(DirectTransport(server, "a", NOBODY))
     with pytest.raises(errors.Forbidden, match="nobody"):
         await near.ask(_create("one"), ())
 
 
 async def test_many_objects_are_asked_for_as_everybody_does(server: ApiServer) -> None:
-    door = Door(server, "a", MANAGER)
-    await NearExchange(door).ask(_create("one"), ())
+    transport = DirectTransport(server, "a", MANAGER)
+    await DirectExchange(transport).ask(_create("one"), ())
     everything = Call("deletecollection", MAPS, "default")
-    gone = json.loads(await NearExchange(door).ask(everything, ()))
+    gone = json.loads(await DirectExchange(transport).ask(everything, ()))
     assert [item["metadata"]["name"] for item in gone["items"]] == ["one"]
-    assert (await Api(door).list(MAPS)).items == ()
+    assert (await Api(transport).list(MAPS)).items == ()
 
 
-async def test_a_closed_door_stays_closed(server: ApiServer) -> None:
-    door = Door(server, "a", MANAGER)
-    await door.aclose()
+async def test_a_closed_transport_stays_closed(server: ApiServer) -> None:
+    transport = DirectTransport(server, "a", MANAGER)
+    await transport.aclose()
     with pytest.raises(errors.ConnectionFailed):
-        await NearExchange(door).ask(_create("one"), ())
+        await DirectExchange(transport).ask(_create("one"), ())
 
 
 async def test_a_refusal_is_an_error_and_one_for_now_is_asked_again() -> None:
@@ -117,7 +117,9 @@ async def test_a_refusal_is_an_error_and_one_for_now_is_asked_again() -> None:
             return answers.pop(0)
 
     async with Store(MemoryBackend()) as store:
-        near = NearExchange(Door(Scripted(store, StaticTokens({}), Rbac()), "a", MANAGER))
+        near = DirectExchange(
+            DirectTransport(Scripted(store, StaticTokens({}), Rbac()), "a", MANAGER)
+        )
         assert await near.ask(_create("one"), ()) == b"done"
         with pytest.raises(errors.NotFound, match="gone"):
             await near.ask(_create("one"), ())

@@ -1,8 +1,8 @@
-"""The way of a crew to the API of its plane, in the server's own process.
+"""The transport from a plane's workers to its API server, in the server's own process.
 
-What a wire does to a request (write it down, read it again, find out who sends it) means nothing
-here: a request arrives as what it asks for, in the name of whom it is made. From there on it is
-treated as everybody's: RBAC, verbs, admission, metrics, the audit log.
+No HTTP is written and parsed, and no credential is checked: the request is handed to the server
+with the user it is made for. From there on it is treated like any other request: RBAC, verbs,
+admission, metrics, the audit log.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kvestigate.cluster.plane.model.user import User
 from kvestigate.http.message import Headers, Request, Response, Upgrade
 
 _DIRECT = frozenset({"get", "create", "update", "patch", "delete"})
-"""Verbs on one object; those on many are rare, and read more out of their query."""
+"""Verbs on one object. Verbs on many are rare and take more from their query: they go by path."""
 
 Query = tuple[tuple[str, str], ...]
 
 
-class Door(InProcessTransport):
-    """One user's way to one plane."""
+class DirectTransport(InProcessTransport):
+    """The transport of one user to one plane."""
 
     def __init__(self, server: ApiServer, plane: str, user: User) -> None:
         agent = ("user-agent", user.name.removeprefix("system:"))
@@ -85,21 +85,22 @@ def _written(query: Query) -> str:
     return urlencode(query)
 
 
-class NearExchange(Exchange):
-    """Requests to a server in this process, whose answers take none of the loop's time.
+class DirectExchange(Exchange):
+    """Requests to a server in this process.
 
-    So there is nothing that a deadline could end, and few answers that are to be asked for again.
+    No time of the loop passes between request and answer, so there is no deadline; and only an
+    answer with `Retry-After` is asked for again.
     """
 
-    def __init__(self, door: Door) -> None:
-        super().__init__(door)
-        self._door = door
+    def __init__(self, transport: DirectTransport) -> None:
+        super().__init__(transport)
+        self._direct = transport
 
     async def ask(self, call: Call, query: Query) -> bytes:
         """The body of a successful answer to a call."""
         if call.verb not in _DIRECT:
             return await self.body(call, call.request(*query))
-        response = await self._door.ask(call, query)
+        response = await self._direct.ask(call, query)
         assert isinstance(response, Response)
         assert isinstance(response.body, bytes)
         if 200 <= response.status < 300:

@@ -1,4 +1,4 @@
-"""A server as `plane serve` assembles it, crews and all."""
+"""A server as `plane serve` assembles it, workers and all."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.cluster.plane.front.serving import Listen, ServeOptions, Serving, serving
-from kvestigate.cluster.workforce.hiring import hiring
+from kvestigate.cluster.workforce.registry import start_workers
 from tests.cluster.workforce.conftest import DEPLOYMENTS, PODS, deployment, names
 
 
@@ -17,7 +17,7 @@ def client(served: Serving, base: str = "") -> Api:
 
 
 async def test_a_served_plane_is_worked_on(tmp_path: Path) -> None:
-    hire = hiring(controllers=True, nodes=2)
+    hire = start_workers(controllers=True, nodes=2)
     async with serving(ServeOptions(tmp_path, Listen(port=0), hire=hire)) as served:
         api = client(served, "/clusters/a/control-plane")
         version = (await api.list(PODS)).metadata.resource_version
@@ -33,7 +33,7 @@ async def test_a_served_plane_is_worked_on(tmp_path: Path) -> None:
 
 
 async def test_a_virtual_plane_is_stepped_over_http(tmp_path: Path) -> None:
-    hire = hiring(controllers=False, nodes=1)
+    hire = start_workers(controllers=False, nodes=1)
     options = ServeOptions(tmp_path, Listen(port=0), memory=True, hire=hire)
     async with serving(options) as served:
         root, api = client(served), client(served, "/clusters/lab/control-plane")

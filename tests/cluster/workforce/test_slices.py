@@ -1,18 +1,18 @@
-"""Crews take turns on the server's loop."""
+"""Slices of work on the server's loop."""
 
 from __future__ import annotations
 
 import asyncio
 from functools import partial
 
-from kvestigate.cluster.workforce.turns import Turns
+from kvestigate.cluster.workforce.step import Slices
 
 
 async def test_there_is_one_in_each_turn_of_the_loop() -> None:
-    turns = Turns(asyncio.get_running_loop())
+    slices = Slices(asyncio.get_running_loop())
     done: list[str] = []
     for name in "abc":
-        turns.take(partial(done.append, name))
+        slices.add(partial(done.append, name))
     seen = []
     while len(done) < 3:
         await asyncio.sleep(0)
@@ -21,18 +21,18 @@ async def test_there_is_one_in_each_turn_of_the_loop() -> None:
 
 
 async def test_who_asks_again_comes_after_the_others() -> None:
-    turns, ended = Turns(asyncio.get_running_loop()), asyncio.Event()
+    slices, ended = Slices(asyncio.get_running_loop()), asyncio.Event()
     done: list[str] = []
 
     def again() -> None:
         done.append("again")
         if len(done) < 4:
-            turns.take(again)
+            slices.add(again)
         else:
             ended.set()
 
-    turns.take(again)
-    turns.take(partial(done.append, "other"))
+    slices.add(again)
+    slices.add(partial(done.append, "other"))
     await ended.wait()
 
     assert done == ["again", "other", "again", "again"]
@@ -40,15 +40,15 @@ async def test_who_asks_again_comes_after_the_others() -> None:
 
 async def test_who_fails_holds_up_nobody() -> None:
     loop, done = asyncio.get_running_loop(), asyncio.Event()
-    turns = Turns(loop)
+    slices = Slices(loop)
     failed: list[Exception] = []
     loop.set_exception_handler(lambda _, context: failed.append(context["exception"]))
 
     def fail() -> None:
         raise ValueError("no")
 
-    turns.take(fail)
-    turns.take(done.set)
+    slices.add(fail)
+    slices.add(done.set)
     await done.wait()
 
     assert [str(error) for error in failed] == ["no"]

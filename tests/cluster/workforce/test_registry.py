@@ -43,20 +43,20 @@ async def pass_time(planes: World, clock: VirtualClock, seconds: float) -> None:
         clock.advance(1.0)
         for _ in range(3):  # a timer, its callback, what it queues
             await asyncio.sleep(0)
-        await planes.crews.rested()
+        await planes.workers.rested()
 
 
-async def test_the_first_change_brings_a_crew_and_quiet_lets_it_go(
+async def test_the_first_change_brings_workers_and_quiet_lets_it_go(
     walled: World, clock: VirtualClock
 ) -> None:
     _, api = await walled.on_the_wall("a")
-    assert len(walled.crews) == 0
+    assert len(walled.workers) == 0
     await api.create(DEPLOYMENTS, deployment("web", 3))
-    await walled.crews.rested()
-    assert len(walled.crews) == 1
+    await walled.workers.rested()
+    assert len(walled.workers) == 1
     assert len(await names(api, PODS, phase="Running")) == 3
     await pass_time(walled, clock, 7)
-    assert len(walled.crews) == 0
+    assert len(walled.workers) == 0
 
 
 async def test_idle_planes_have_none(walled: World) -> None:
@@ -64,21 +64,21 @@ async def test_idle_planes_have_none(walled: World) -> None:
         await walled.on_the_wall(f"idle-{number}")
     _, api = await walled.on_the_wall("busy")
     await api.create(DEPLOYMENTS, deployment("web", 1))
-    await walled.crews.rested()
-    assert len(walled.crews) == 1
+    await walled.workers.rested()
+    assert len(walled.workers) == 1
 
 
-async def test_a_new_crew_leaves_alone_what_an_earlier_one_runs(
+async def test_a_new_workers_leaves_alone_what_an_earlier_one_runs(
     walled: World, clock: VirtualClock
 ) -> None:
     _, api = await walled.on_the_wall("a")
     await api.create(DEPLOYMENTS, deployment("web", 2))
-    await walled.crews.rested()
+    await walled.workers.rested()
     before = {p["metadata"]["name"]: p["status"] for p in (await api.list(PODS)).items}
     await pass_time(walled, clock, 100)
-    assert len(walled.crews) == 0
+    assert len(walled.workers) == 0
     await api.scale(DEPLOYMENTS, "web", 3)
-    await walled.crews.rested()
+    await walled.workers.rested()
     after = {p["metadata"]["name"]: p["status"] for p in (await api.list(PODS)).items}
     assert {name: after[name] for name in before} == before
     assert len(after) == 3
@@ -86,12 +86,14 @@ async def test_a_new_crew_leaves_alone_what_an_earlier_one_runs(
     assert ready == ["True", "True"]
 
 
-async def test_what_is_due_later_brings_the_crew_back(walled: World, clock: VirtualClock) -> None:
+async def test_what_is_due_later_brings_the_workers_back(
+    walled: World, clock: VirtualClock
+) -> None:
     _, api = await walled.on_the_wall("a")
     await api.create(JOBS, job("work", "sleep", "60"))
-    await walled.crews.rested()
+    await walled.workers.rested()
     await pass_time(walled, clock, 30)
-    assert len(walled.crews) == 0
+    assert len(walled.workers) == 0
     assert len(await names(api, PODS, phase="Running")) == 1
     await pass_time(walled, clock, 31)
     assert len(await names(api, PODS, phase="Succeeded")) == 1
@@ -105,7 +107,7 @@ async def test_planes_do_not_see_each_other(walled: World) -> None:
         _, api = await walled.on_the_wall(name)
         clients.append(api)
         await api.create(DEPLOYMENTS, deployment(name, 2))
-    await walled.crews.rested()
+    await walled.workers.rested()
     for name, api in zip(("b", "c"), clients, strict=True):
         found = await names(api, PODS)
         assert len(found) == 2
@@ -116,33 +118,33 @@ async def test_planes_do_not_see_each_other(walled: World) -> None:
 async def test_a_forked_plane_can_be_handed_over(walled: World, clock: VirtualClock) -> None:
     _, api = await walled.on_the_wall("a")
     await api.create(JOBS, job("work", "sleep", "20"))
-    await walled.crews.rested()
+    await walled.workers.rested()
     (fork,) = await walled.store.fork("a", ["b"])
-    walled.crews.adopt(fork)
+    walled.workers.adopt(fork)
     await pass_time(walled, clock, 25)
     for name in ("a", "b"):
         assert len(await names(walled.client(name), PODS, phase="Succeeded")) == 1
 
 
-async def test_a_crew_goes_with_its_plane(walled: World) -> None:
+async def test_workers_goes_with_its_plane(walled: World) -> None:
     _, api = await walled.on_the_wall("a")
     await api.create(DEPLOYMENTS, deployment("web", 2))
-    walled.crews.dismiss("a")
+    walled.workers.dismiss("a")
     await walled.store.delete("a")
-    await walled.crews.rested()
-    assert len(walled.crews) == 0
+    await walled.workers.rested()
+    assert len(walled.workers) == 0
     assert walled.store.planes() == []
 
 
-async def test_crews_can_be_for_stepped_planes_only(clock: VirtualClock) -> None:
+async def test_workers_can_be_for_stepped_planes_only(clock: VirtualClock) -> None:
     async with world(MemoryBackend(), clock=clock, on_wall_clock=False) as made:
         _, api = await made.on_the_wall("a")
         await api.create(DEPLOYMENTS, deployment("web", 2))
-        await made.crews.rested()
+        await made.workers.rested()
         assert await names(api, PODS) == []
         plane, stepped = await made.virtual("b")
         await stepped.create(DEPLOYMENTS, deployment("web", 2))
-        await made.crews.step(plane)
+        await made.workers.step(plane)
         assert len(await names(stepped, PODS, phase="Running")) == 2
 
 
@@ -171,7 +173,7 @@ async def test_every_node_object_is_a_node_unless_it_says_no(
         "status": {"capacity": {"cpu": "96"}, "allocatable": {"cpu": "96"}},
     }
     await api.create(NODES, node)
-    await walled.crews.rested()
+    await walled.workers.rested()
     assert await names(api, NODES) == ["big"]
     found = await api.get(NODES, "big")
     conditions = {c["type"]: c["status"] for c in found["status"].get("conditions", ())}

@@ -1,7 +1,7 @@
-"""One crew: the controllers, the scheduler and the nodes of one plane, in a loop of their own.
+"""The controllers, the scheduler and the simulated nodes of one plane, in a loop of their own.
 
-Their loop is run in slices by whoever keeps the crew, on the wall's time or on virtual time.
-What they have to remember is in the plane; a crew that is dropped can be made again.
+The registry runs their loop in slices, on the wall clock or on virtual time. All that the workers
+have to remember is in the plane; workers that were stopped can be started again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kvestigate.cluster.controllers.registry import CONTROLLERS
 from kvestigate.cluster.controllers.runtime import Factory, Manager
 from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.scheduler.runtime import Scheduler
-from kvestigate.cluster.workforce.door import Door
+from kvestigate.cluster.workforce.direct import DirectTransport
 from kvestigate.cluster.workforce.feed import FedApi, Feed
 from kvestigate.cluster.workforce.nodes import Nodes
 
@@ -29,44 +29,44 @@ SCHEDULER = "system:kube-scheduler"
 KUBELETS = "system:nodes"
 
 _HOST = "crew"
-"""Where they say they run: not on this machine, as a run can be repeated on another."""
+"""The host in the scheduler's events: not this machine, as a run can be repeated on another."""
 
-Doors = Callable[[str, str], Door]
-"""(plane, user) -> the way to that plane's API as that user."""
+Connect = Callable[[str, str], DirectTransport]
+"""(plane, user) -> the transport to that plane's API as that user."""
 
 
 @dataclass(frozen=True, slots=True)
-class CrewShape:
-    """What every crew is made of."""
+class WorkerOptions:
+    """What the workers of every plane are."""
 
     nodes: int = 1
     """Simulated nodes of a plane that has none of its own."""
     controllers: Mapping[str, Factory] = field(default_factory=lambda: CONTROLLERS)
-    workers: int = 4
+    parallel: int = 4
     """Objects that one controller works on at a time."""
 
 
-class Crew:
-    """Works on one plane while it is run."""
+class PlaneWorkers:
+    """The workers of one plane; they work while `turn` is called."""
 
     def __init__(
         self,
         plane: Plane,
-        shape: CrewShape,
-        doors: Doors,
+        options: WorkerOptions,
+        connect: Connect,
         *,
         now: float,
         seed: int | None = None,
         woken: Callable[[], None] = lambda: None,
     ) -> None:
-        """`seed` makes its choices repeatable."""
+        """`seed` makes random choices repeatable; `woken` is called when there is work again."""
         self.plane = plane
         self.loop = SteppedLoop(now, woken)
         self.clock = LoopClock(self.loop)
         self.busy_at = now
         """When something last changed in the plane."""
-        self._shape = shape
-        self._doors = doors
+        self._options = options
+        self._connect = connect
         self._random = Random(seed)
         self._feed = Feed(plane)
         self._apis: list[FedApi] = []
@@ -74,16 +74,16 @@ class Crew:
 
     @property
     def failed(self) -> bool:
-        """Whether it broke down, which it told in the log."""
+        """Whether the workers stopped with an error, which is in the log."""
         return self._task is not None and self._task.done()
 
     def turn(self, stop: float) -> bool:
-        """Do what there is to do without time passing, once around; whether there was any.
+        """Run what is ready once, without time passing; whether anything was ready.
 
-        A turn that `time.perf_counter` says has to `stop` is gone on with the next time.
+        When `time.perf_counter` reaches `stop` the turn is interrupted; the next call resumes it.
         """
         if self._task is None:
-            self._task = self.loop.create_task(self._work(), name=f"crew of {self.plane.name}")
+            self._task = self.loop.create_task(self._work(), name=f"workers of {self.plane.name}")
         if self.loop.midway:
             return bool(self.loop.turn(stop))
         changed = self._feed.catch_up()
@@ -91,7 +91,7 @@ class Crew:
             self.busy_at = self.loop.time()
         if self.loop.turn(stop) or changed:
             return True
-        # A write on its way to disk will be work for those who come first.
+        # A write that is on its way to disk will be work for controllers of a lower rank.
         return self.plane.tip is self.plane.state and self.loop.turn_idle()
 
     def end(self) -> None:
@@ -105,9 +105,9 @@ class Crew:
     async def _work(self) -> None:
         try:
             async with AsyncExitStack() as stack:
-                # Nodes first: they renew their leases before anybody finds them lapsed.
+                # Nodes first: they renew their leases before a controller finds them expired.
                 await stack.enter_async_context(
-                    Nodes(self._api(KUBELETS), self.clock, self._shape.nodes)
+                    Nodes(self._api(KUBELETS), self.clock, self._options.nodes)
                 )
                 await stack.enter_async_context(
                     Scheduler(
@@ -117,17 +117,17 @@ class Crew:
                 await stack.enter_async_context(
                     Manager(
                         self._api(CONTROLLER_MANAGER),
-                        self._shape.controllers,
+                        self._options.controllers,
                         clock=self.clock,
-                        workers=self._shape.workers,
+                        workers=self._options.parallel,
                         pace=self.loop.call_when_idle,
                     )
                 )
                 await self.loop.create_future()
-        except Exception:  # noqa: BLE001 - the top level of this loop: one crew, not all, breaks down
-            _log.exception("the crew of plane %s broke down", self.plane.name)
+        except Exception:  # noqa: BLE001 - the top level of this loop: one plane's workers stop, not all
+            _log.exception("the controllers of plane %s stopped with an error", self.plane.name)
 
     def _api(self, user: str) -> FedApi:
-        api = FedApi(self._doors(self.plane.name, user), self._feed)
+        api = FedApi(self._connect(self.plane.name, user), self._feed)
         self._apis.append(api)
         return api
