@@ -12,11 +12,11 @@ from kvestigate.kube.views import network, policy, workloads
 from kvestigate.kube.views.meta import Condition, Metadata, View
 from kvestigate.kube.views.pods import (
     ClaimSource,
-    OtherSource,
     ResourceRequirements,
     TerminatedState,
     WaitingState,
 )
+from kvestigate.kube.views.pods import Presence as OtherSource
 
 
 class Owner(View, frozen=True):

@@ -12,10 +12,10 @@ from kvestigate.cluster.scheduler.decision import Decider, Placement
 from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.refusal import refuse
 from kvestigate.cluster.scheduler.state import ClusterState
-from kvestigate.cluster.scheduler.storage_objects import Claim, StorageClass
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
+from kvestigate.kube.views.storage import PersistentVolumeClaim, StorageClass
 from tests.bed import Object
 from tests.cluster.scheduler.scenarios import EXPECTED, PRIORITIES, SCENARIOS, Outcome, Scenario
 
@@ -51,7 +51,7 @@ def _state(scenario: Scenario) -> ClusterState:
         if kind == "storageclasses":
             state.classes[body["metadata"]["name"]] = msgspec.convert(body, StorageClass)
         elif kind == "persistentvolumeclaims":
-            claim = msgspec.convert(_in_default(body), Claim)
+            claim = msgspec.convert(_in_default(body), PersistentVolumeClaim)
             state.claims[key_of(claim)] = claim
         elif kind == "poddisruptionbudgets":
             budget = msgspec.convert(_in_default(body), PodDisruptionBudget)

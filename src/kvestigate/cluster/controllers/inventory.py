@@ -17,9 +17,9 @@ from kvestigate.aio.supervisor import Ready
 from kvestigate.client.api import Api
 from kvestigate.client.cache import Cache, Change
 from kvestigate.cluster.controllers.kinds import DEFINITIONS
-from kvestigate.cluster.controllers.objects import Definition
 from kvestigate.cluster.controllers.owners import index_owners
 from kvestigate.kube.resources import Registry, Resource
+from kvestigate.kube.views.meta import PartialObject
 
 _NEEDED = frozenset({"list", "watch", "delete"})
 _IGNORED = frozenset({("", "events"), ("events.k8s.io", "events")})
@@ -81,7 +81,7 @@ class Inventory:
         }
 
     async def run(self, ready: Ready[None]) -> None:
-        definitions: Cache[Definition]
+        definitions: Cache[PartialObject]
         (definitions,) = await self._followers.follow([DEFINITIONS.resource])
         definitions.subscribe(lambda _: self._changed.set())
         self._changed.clear()
@@ -92,7 +92,7 @@ class Inventory:
             self._changed.clear()
             await self._catch_up(definitions)
 
-    async def _catch_up(self, definitions: Cache[Definition]) -> None:
+    async def _catch_up(self, definitions: Cache[PartialObject]) -> None:
         """Discovery lags behind a definition by a moment; try until it has arrived."""
         backoff = Backoff(initial=0.1, cap=2.0, jitter=0.0)
         for _ in range(_ATTEMPTS):

@@ -9,12 +9,12 @@ from kvestigate.client.cache import V
 from kvestigate.cluster.controllers import objects
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
-from kvestigate.kube.views.core import Lease, Node
+from kvestigate.kube.views.core import Lease, Namespace, Node
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.network import Endpoints, EndpointSlice, Service
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
-from kvestigate.kube.views.storage import PersistentVolume, StorageClass
+from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ def _kind(name: str, view: type[V]) -> Kind[V]:
 PODS = _kind("pods", Pod)
 NODES = _kind("nodes", Node)
 LEASES = _kind("leases", Lease)
-NAMESPACES = _kind("namespaces", objects.Namespace)
+NAMESPACES = _kind("namespaces", Namespace)
 SERVICES = _kind("services", Service)
 ENDPOINTS = _kind("endpoints", Endpoints)
 ENDPOINT_SLICES = _kind("endpointslices", EndpointSlice)
 SERVICE_ACCOUNTS = _kind("serviceaccounts", PartialObject)
 ROOT_CERTIFICATES = _kind("configmaps", objects.RootCertificate)
-CLAIMS = _kind("persistentvolumeclaims", objects.Claim)
+CLAIMS = _kind("persistentvolumeclaims", PersistentVolumeClaim)
 VOLUMES = _kind("persistentvolumes", PersistentVolume)
 STORAGE_CLASSES = _kind("storageclasses", StorageClass)
 BUDGETS = _kind("poddisruptionbudgets", PodDisruptionBudget)
@@ -51,4 +51,4 @@ DAEMON_SETS = _kind("daemonsets", objects.DaemonSet)
 JOBS = _kind("jobs", objects.Job)
 CRON_JOBS = _kind("cronjobs", objects.CronJob)
 AUTOSCALERS = _kind("horizontalpodautoscalers", objects.HorizontalPodAutoscaler)
-DEFINITIONS = _kind("customresourcedefinitions", objects.Definition)
+DEFINITIONS = _kind("customresourcedefinitions", PartialObject)

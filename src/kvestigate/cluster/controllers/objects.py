@@ -11,7 +11,6 @@ from typing import Any
 
 from msgspec import field
 
-from kvestigate.kube.views import storage
 from kvestigate.kube.views.meta import Condition, Metadata, ObjectReference, View
 
 Template = dict[str, Any]
@@ -267,16 +266,6 @@ class CronJob(View, frozen=True):
     status: CronJobStatus = CronJobStatus()
 
 
-class ClaimSpec(storage.PersistentVolumeClaimSpec, frozen=True):
-    selector: Selector | None = None
-
-
-class Claim(View, frozen=True):
-    metadata: Metadata = Metadata()
-    spec: ClaimSpec = ClaimSpec()
-    status: storage.PersistentVolumeClaimStatus = storage.PersistentVolumeClaimStatus()
-
-
 class ScopeTerm(View, frozen=True):
     scope_name: str = ""
     operator: str = ""
@@ -395,27 +384,6 @@ class HorizontalPodAutoscaler(View, frozen=True):
     metadata: Metadata = Metadata()
     spec: HorizontalPodAutoscalerSpec = HorizontalPodAutoscalerSpec()
     status: HorizontalPodAutoscalerStatus = HorizontalPodAutoscalerStatus()
-
-
-class Definition(View, frozen=True):
-    """A CustomResourceDefinition: its name is `plural.group`."""
-
-    metadata: Metadata = Metadata()
-
-
-class NamespaceSpec(View, frozen=True):
-    finalizers: tuple[str, ...] = ()
-
-
-class NamespaceStatus(View, frozen=True):
-    phase: str = ""
-    conditions: tuple[Condition, ...] = ()
-
-
-class Namespace(View, frozen=True):
-    metadata: Metadata = Metadata()
-    spec: NamespaceSpec = NamespaceSpec()
-    status: NamespaceStatus = NamespaceStatus()
 
 
 class CertificateData(View, frozen=True):

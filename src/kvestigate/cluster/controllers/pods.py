@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from math import log2
 from typing import Any
 
+from kvestigate.cluster.controllers import conditions
 from kvestigate.cluster.controllers.times import seconds
-from kvestigate.kube.views.meta import Condition
 from kvestigate.kube.views.pods import Pod
 
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
@@ -18,33 +18,21 @@ _PHASES = {"": 0, "Pending": 0, "Unknown": 1, "Running": 2}
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
 
-def condition(pod: Pod, type: str) -> Condition | None:
-    for found in pod.status.conditions:
-        if found.type == type:
-            return found
-    return None
-
-
-def is_finished(pod: Pod) -> bool:
-    return pod.status.phase in ("Succeeded", "Failed")
-
-
 def is_leaving(pod: Pod) -> bool:
     return pod.metadata.deletion_timestamp is not None
 
 
 def is_active(pod: Pod) -> bool:
     """Neither finished nor on its way out: it counts."""
-    return not is_finished(pod) and not is_leaving(pod)
+    return not pod.finished and not is_leaving(pod)
 
 
 def is_ready(pod: Pod) -> bool:
-    found = condition(pod, "Ready")
-    return found is not None and found.status == "True"
+    return conditions.is_true(pod.status.conditions, "Ready")
 
 
 def ready_since(pod: Pod) -> float:
-    found = condition(pod, "Ready")
+    found = conditions.find(pod.status.conditions, "Ready")
     if found is None or found.status != "True":
         return 0.0
     return seconds(found.last_transition_time)

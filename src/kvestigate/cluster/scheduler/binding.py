@@ -12,10 +12,10 @@ from kvestigate.client.cache import Key
 from kvestigate.cluster.scheduler.following import CLAIMS, VOLUMES, Follower
 from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.state import ClusterState
-from kvestigate.cluster.scheduler.storage_objects import Claim
 from kvestigate.cluster.scheduler.volumes import SELECTED_NODE, Plan
 from kvestigate.kube.times import text
 from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.storage import PersistentVolumeClaim
 
 VOLUMES_TIMEOUT = 600.0
 """Seconds that a pod's volumes have to be made."""
@@ -115,7 +115,7 @@ class Writer:
         return text(self._clock.now())
 
 
-def _claim_reference(claim: Claim) -> dict[str, str]:
+def _claim_reference(claim: PersistentVolumeClaim) -> dict[str, str]:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",

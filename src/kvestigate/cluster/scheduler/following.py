@@ -14,12 +14,11 @@ from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.queue import PodQueue
 from kvestigate.cluster.scheduler.registry import DEFAULT
 from kvestigate.cluster.scheduler.state import ClusterState
-from kvestigate.cluster.scheduler.storage_objects import Claim, StorageClass
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Namespace, Node
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
-from kvestigate.kube.views.storage import PersistentVolume
+from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 NODES = Resource("", "v1", "nodes", "Node", namespaced=False)
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
@@ -64,7 +63,7 @@ class Follower:
         self.informers: dict[str, Informer[Any]] = {}
         self._follow(api, NODES, Node, self._node)
         self._follow(api, NAMESPACES, Namespace, self._namespace)
-        self._follow(api, CLAIMS, Claim, self._claim)
+        self._follow(api, CLAIMS, PersistentVolumeClaim, self._claim)
         self._follow(api, VOLUMES, PersistentVolume, self._volume)
         self._follow(api, CLASSES, StorageClass, self._class)
         self._follow(api, BUDGETS, PodDisruptionBudget, self._budget)
@@ -100,7 +99,7 @@ class Follower:
         if new is None:
             if old is not None:
                 self._pod_gone(old)
-        elif new.status.phase in ("Succeeded", "Failed"):
+        elif new.finished:
             self._pod_gone(new)
         elif new.spec.node_name:
             self._pod_placed(new)
@@ -172,7 +171,7 @@ class Follower:
             self._state.namespaces[change.key.name] = change.new.metadata.labels
         self._wake(_NAMESPACE)
 
-    def _claim(self, change: Change[Claim]) -> None:
+    def _claim(self, change: Change[PersistentVolumeClaim]) -> None:
         _keep(self._state.claims, change.key, change.new)
         news = self._claim_news.pop(change.key, None)
         if news is not None:

@@ -14,10 +14,9 @@ from kvestigate.cluster.scheduler.indexes import Families, PodsByLabels, TermsBy
 from kvestigate.cluster.scheduler.nodes import NodeState
 from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.selection import Labels, Term
-from kvestigate.cluster.scheduler.storage_objects import Claim, StorageClass
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.policy import PodDisruptionBudget
-from kvestigate.kube.views.storage import PersistentVolume
+from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 _NO_LABELS: Labels = {}
 _SOFT = "PreferNoSchedule"
@@ -28,7 +27,7 @@ class ClusterState:
 
     def __init__(self) -> None:
         self.nodes: dict[str, NodeState] = {}
-        self.claims: dict[Key, Claim] = {}
+        self.claims: dict[Key, PersistentVolumeClaim] = {}
         self.volumes: dict[str, PersistentVolume] = {}
         self.classes: dict[str, StorageClass] = {}
         self.budgets: dict[Key, PodDisruptionBudget] = {}

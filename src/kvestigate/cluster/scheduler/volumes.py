@@ -10,9 +10,8 @@ from kvestigate.cluster.scheduler.nodes import NodeState
 from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.selection import label_selector, node_selector
 from kvestigate.cluster.scheduler.state import ClusterState
-from kvestigate.cluster.scheduler.storage_objects import Claim, StorageClass
 from kvestigate.kube import quantities
-from kvestigate.kube.views.storage import PersistentVolume
+from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 SELECTED_NODE = "volume.kubernetes.io/selected-node"
 """The annotation that tells provisioners where a claim's volume is needed."""
@@ -29,8 +28,8 @@ LOST = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s
 class Claims:
     """The claims of one pod."""
 
-    bound: tuple[Claim, ...]
-    waiting: tuple[Claim, ...]
+    bound: tuple[PersistentVolumeClaim, ...]
+    waiting: tuple[PersistentVolumeClaim, ...]
     """Those that are bound only when their pod has a node."""
 
 
@@ -51,8 +50,8 @@ class Trouble:
 
 def claims_of(pod: PodFacts, state: ClusterState) -> Claims | str:
     """The pod's claims, or why no node will do."""
-    bound: list[Claim] = []
-    waiting: list[Claim] = []
+    bound: list[PersistentVolumeClaim] = []
+    waiting: list[PersistentVolumeClaim] = []
     immediate = False
     for name in pod.claims:
         claim = state.claims.get(Key(pod.key.namespace, name))
@@ -70,7 +69,7 @@ def claims_of(pod: PodFacts, state: ClusterState) -> Claims | str:
     return Claims(tuple(bound), tuple(waiting))
 
 
-def _problem(pod: PodFacts, name: str, claim: Claim | None) -> str:
+def _problem(pod: PodFacts, name: str, claim: PersistentVolumeClaim | None) -> str:
     made_for_pod = any(
         volume.ephemeral and f"{pod.key.name}-{volume.name}" == name
         for volume in pod.pod.spec.volumes
@@ -93,13 +92,13 @@ def _problem(pod: PodFacts, name: str, claim: Claim | None) -> str:
     return ""
 
 
-def _is_bound(claim: Claim) -> bool:
+def _is_bound(claim: PersistentVolumeClaim) -> bool:
     if not claim.spec.volume_name:
         return False
     return claim.status.phase == "Bound" or _BIND_COMPLETED in claim.metadata.annotations
 
 
-def _waits(claim: Claim, state: ClusterState) -> bool:
+def _waits(claim: PersistentVolumeClaim, state: ClusterState) -> bool:
     kind = state.classes.get(claim.spec.storage_class_name or "")
     return kind is not None and kind.volume_binding_mode == _LATER and not claim.spec.volume_name
 
@@ -108,7 +107,7 @@ def plan(claims: Claims, node: NodeState, state: ClusterState) -> Plan | Trouble
     """How the claims could be satisfied on a node."""
     reasons = _check_bound(claims.bound, node, state)
     chosen: dict[Key, str] = {}
-    to_make: list[Claim] = []
+    to_make: list[PersistentVolumeClaim] = []
     for claim in sorted(claims.waiting, key=_size):
         selected = claim.metadata.annotations.get(SELECTED_NODE)
         if selected is not None and selected != node.name:
@@ -125,7 +124,9 @@ def plan(claims: Claims, node: NodeState, state: ClusterState) -> Plan | Trouble
     return Plan(tuple(chosen.items()), tuple(map(key_of, to_make)))
 
 
-def _check_bound(claims: Iterable[Claim], node: NodeState, state: ClusterState) -> list[str]:
+def _check_bound(
+    claims: Iterable[PersistentVolumeClaim], node: NodeState, state: ClusterState
+) -> list[str]:
     for claim in claims:
         volume = state.volumes.get(claim.spec.volume_name)
         if volume is None:
@@ -143,7 +144,7 @@ def _reachable(volume: PersistentVolume, node: NodeState) -> bool:
 
 
 def _free_volume(
-    claim: Claim, node: NodeState, state: ClusterState, taken: Iterable[str]
+    claim: PersistentVolumeClaim, node: NodeState, state: ClusterState, taken: Iterable[str]
 ) -> PersistentVolume | None:
     """The smallest volume that will do."""
     suitable = [
@@ -154,7 +155,7 @@ def _free_volume(
     return min(suitable, key=_capacity, default=None)
 
 
-def _suits(volume: PersistentVolume, claim: Claim) -> bool:
+def _suits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     spec = volume.spec
     if spec.claim_ref is not None:
         mine = (claim.metadata.namespace, claim.metadata.name)
@@ -175,7 +176,7 @@ def _suits(volume: PersistentVolume, claim: Claim) -> bool:
     )
 
 
-def _size(claim: Claim) -> int:
+def _size(claim: PersistentVolumeClaim) -> int:
     return quantities.whole(claim.spec.resources.requests.get("storage", "0"))
 
 
@@ -183,7 +184,7 @@ def _capacity(volume: PersistentVolume) -> int:
     return quantities.whole(volume.spec.capacity.get("storage", "0"))
 
 
-def _can_be_made(claim: Claim, node: NodeState, state: ClusterState) -> bool:
+def _can_be_made(claim: PersistentVolumeClaim, node: NodeState, state: ClusterState) -> bool:
     kind = state.classes.get(claim.spec.storage_class_name or "")
     if kind is None or kind.provisioner in _NO_PROVISIONER:
         return False

@@ -58,12 +58,18 @@ class Node(View, frozen=True):
     status: NodeStatus = NodeStatus()
 
 
+class NamespaceSpec(View, frozen=True):
+    finalizers: tuple[str, ...] = ()
+
+
 class NamespaceStatus(View, frozen=True):
     phase: str = ""
+    conditions: tuple[Condition, ...] = ()
 
 
 class Namespace(View, frozen=True):
     metadata: Metadata = Metadata()
+    spec: NamespaceSpec = NamespaceSpec()
     status: NamespaceStatus = NamespaceStatus()
 
 

@@ -12,28 +12,37 @@ class View(msgspec.Struct, frozen=True, gc=False, omit_defaults=True, rename="ca
     """The base of all views."""
 
 
-class OwnerReference(View, frozen=True):
-    api_version: str = ""
+class CondensedOwnerReference(View, frozen=True):
     kind: str = ""
     name: str = ""
-    uid: str = ""
     controller: bool = False
+
+
+class OwnerReference(CondensedOwnerReference, frozen=True):
+    api_version: str = ""
+    uid: str = ""
     block_owner_deletion: bool = False
     """A foreground deletion of the owner waits for this object."""
 
 
-class Metadata(View, frozen=True):
+class CondensedMetadata(View, frozen=True):
+    """The metadata that is kept of objects which a cluster has very many of."""
+
     name: str = ""
     namespace: str = ""
     """Empty for what is not in a namespace."""
-    uid: str = ""
-    resource_version: str = ""
-    generation: int = 0
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
     """Set once deletion was asked for."""
+    owner_references: tuple[CondensedOwnerReference, ...] = ()
+
+
+class Metadata(CondensedMetadata, frozen=True):
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
     deletion_grace_period_seconds: int | None = None
-    labels: dict[str, str] = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
     owner_references: tuple[OwnerReference, ...] = ()

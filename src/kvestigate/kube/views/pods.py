@@ -1,4 +1,10 @@
-"""Pods: what they ask for, where they run, how they fare."""
+"""Pods: what they ask for, where they run, how they fare.
+
+A view decodes and keeps only the fields it declares. `Pod` is what most programs read. Its base,
+`CondensedPod`, is for reading all pods of a cluster at once: of 8.5 KB of JSON it keeps 5.4 KB,
+where `Pod` keeps 10.4 KB, and a quarter of a KB once replicas share what they have in common,
+where `Pod` would keep twice that.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ from datetime import datetime
 
 from msgspec import field
 
-from kvestigate.kube.views.meta import Condition, Metadata, View
+from kvestigate.kube.views.meta import CondensedMetadata, Condition, Metadata, View
 from kvestigate.kube.views.placement import Affinity, Toleration, TopologySpreadConstraint
 
 
@@ -32,32 +38,35 @@ class VolumeMount(View, frozen=True):
     read_only: bool = False
 
 
-class Container(View, frozen=True):
+class CondensedContainer(View, frozen=True):
     name: str = ""
     image: str = ""
+    resources: ResourceRequirements = ResourceRequirements()
+    restart_policy: str = ""
+    """`Always` on an init container makes it a sidecar that runs beside the others."""
+
+
+class Container(CondensedContainer, frozen=True):
     command: tuple[str, ...] = ()
     args: tuple[str, ...] = ()
     ports: tuple[ContainerPort, ...] = ()
-    resources: ResourceRequirements = ResourceRequirements()
     volume_mounts: tuple[VolumeMount, ...] = ()
-    restart_policy: str = ""
-    """`Always` on an init container makes it a sidecar that runs beside the others."""
 
 
 class ClaimSource(View, frozen=True):
     claim_name: str = ""
 
 
-class OtherSource(View, frozen=True):
-    """A source of which only the presence matters here."""
+class Presence(View, frozen=True):
+    """Something of which only the presence matters: none of its fields are kept."""
 
 
 class Volume(View, frozen=True):
-    """A volume; other sources than claims are nobody's business here."""
+    """A volume; its source is kept if that is a claim."""
 
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
-    ephemeral: OtherSource | None = None
+    ephemeral: Presence | None = None
     """A claim made for this pod, named `POD-VOLUME`."""
 
 
@@ -65,10 +74,19 @@ class SchedulingGate(View, frozen=True):
     name: str = ""
 
 
-class PodSpec(View, frozen=True):
+class CondensedPodSpec(View, frozen=True):
+    containers: tuple[CondensedContainer, ...] = ()
+    init_containers: tuple[CondensedContainer, ...] = ()
+    node_name: str = ""
+    overhead: dict[str, str] = field(default_factory=dict)
+    resources: ResourceRequirements | None = None
+    """Of the pod as a whole; where given, it replaces the sum over the containers."""
+    volumes: tuple[Volume, ...] = ()
+
+
+class PodSpec(CondensedPodSpec, frozen=True):
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
-    node_name: str = ""
     node_selector: dict[str, str] = field(default_factory=dict)
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
@@ -78,10 +96,6 @@ class PodSpec(View, frozen=True):
     priority: int = 0
     priority_class_name: str = ""
     preemption_policy: str = ""
-    overhead: dict[str, str] = field(default_factory=dict)
-    resources: ResourceRequirements | None = None
-    """Of the pod as a whole; where given, it replaces the sum over the containers."""
-    volumes: tuple[Volume, ...] = ()
     active_deadline_seconds: int | None = None
     service_account_name: str = ""
     hostname: str = ""
@@ -94,7 +108,7 @@ class WaitingState(View, frozen=True):
     message: str = ""
 
 
-class RunningState(View, frozen=True):
+class RunningState(Presence, frozen=True):
     started_at: datetime | None = None
 
 
@@ -107,40 +121,66 @@ class TerminatedState(View, frozen=True):
     finished_at: datetime | None = None
 
 
-class ContainerState(View, frozen=True):
+class CondensedContainerState(View, frozen=True):
     """One of the three, or none before the kubelet has said anything."""
 
     waiting: WaitingState | None = None
-    running: RunningState | None = None
+    running: Presence | None = None
+    """Without the start time, which would tell all replicas apart."""
     terminated: TerminatedState | None = None
 
 
-class ContainerStatus(View, frozen=True):
+class ContainerState(CondensedContainerState, frozen=True):
+    running: RunningState | None = None
+
+
+class CondensedContainerStatus(View, frozen=True):
     name: str = ""
-    container_id: str = field(name="containerID", default="")
     ready: bool = False
     restart_count: int = 0
-    state: ContainerState = ContainerState()
-    last_state: ContainerState = ContainerState()
+    state: CondensedContainerState = CondensedContainerState()
+    last_state: CondensedContainerState = CondensedContainerState()
     """How it ended last time, if it was restarted."""
 
 
-class PodStatus(View, frozen=True):
+class ContainerStatus(CondensedContainerStatus, frozen=True):
+    container_id: str = field(name="containerID", default="")
+    state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
+
+
+class CondensedPodStatus(View, frozen=True):
     phase: str = ""
     reason: str = ""
     """`Evicted`, `NodeLost`: why the whole pod is as it is."""
     message: str = ""
     conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[CondensedContainerStatus, ...] = ()
+    init_container_statuses: tuple[CondensedContainerStatus, ...] = ()
+    pod_ip: str = field(name="podIP", default="")
+
+
+class PodStatus(CondensedPodStatus, frozen=True):
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     qos_class: str = ""
     start_time: datetime | None = None
-    pod_ip: str = field(name="podIP", default="")
     nominated_node_name: str = ""
     """Where preemption is making room for it."""
 
 
-class Pod(View, frozen=True):
+class CondensedPod(View, frozen=True):
+    metadata: CondensedMetadata = CondensedMetadata()
+    spec: CondensedPodSpec = CondensedPodSpec()
+    status: CondensedPodStatus = CondensedPodStatus()
+
+    @property
+    def finished(self) -> bool:
+        """It has ended for good and holds nothing of its node any more."""
+        return self.status.phase in ("Succeeded", "Failed")
+
+
+class Pod(CondensedPod, frozen=True):
     metadata: Metadata = Metadata()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()

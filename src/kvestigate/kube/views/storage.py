@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import field
 
-from kvestigate.kube.views.meta import Condition, Metadata, ObjectReference, View
+from kvestigate.kube.views.meta import Condition, LabelSelector, Metadata, ObjectReference, View
 from kvestigate.kube.views.placement import NodeSelector
 
 
@@ -19,6 +19,8 @@ class PersistentVolumeClaimSpec(View, frozen=True):
     """None: the default class. Empty: no class, a volume made by hand."""
     volume_name: str = ""
     volume_mode: str = "Filesystem"
+    selector: LabelSelector | None = None
+    """Of volumes made by hand."""
 
 
 class PersistentVolumeClaimStatus(View, frozen=True):
@@ -60,6 +62,17 @@ class PersistentVolume(View, frozen=True):
     status: PersistentVolumeStatus = PersistentVolumeStatus()
 
 
+class TopologyRequirement(View, frozen=True):
+    key: str = ""
+    values: tuple[str, ...] = ()
+
+
+class TopologyTerm(View, frozen=True):
+    """All requirements must hold."""
+
+    match_label_expressions: tuple[TopologyRequirement, ...] = ()
+
+
 class StorageClass(View, frozen=True):
     """The annotation `storageclass.kubernetes.io/is-default-class` marks the default."""
 
@@ -67,3 +80,5 @@ class StorageClass(View, frozen=True):
     provisioner: str = ""
     reclaim_policy: str = "Delete"
     volume_binding_mode: str = "Immediate"
+    allowed_topologies: tuple[TopologyTerm, ...] = ()
+    """Where volumes can be made: one term must hold; none means everywhere."""

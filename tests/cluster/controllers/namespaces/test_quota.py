@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from kvestigate.cluster.controllers.namespaces.quota import Usage, decide
-from kvestigate.cluster.controllers.objects import Claim, ResourceQuota
+from kvestigate.cluster.controllers.objects import ResourceQuota
 from kvestigate.kube.views.network import Service
 from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.storage import PersistentVolumeClaim
 from tests.cluster.controllers.builders import pod, view
 
 
@@ -32,7 +33,7 @@ USAGE = Usage(
     ],
     claims=[
         view(
-            Claim,
+            PersistentVolumeClaim,
             "disk",
             spec={"storageClassName": "fast", "resources": {"requests": {"storage": "3Gi"}}},
         )

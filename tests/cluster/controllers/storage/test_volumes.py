@@ -6,21 +6,20 @@ from typing import Any
 
 import pytest
 
-from kvestigate.cluster.controllers.objects import Claim
 from kvestigate.cluster.controllers.storage import volumes
 from kvestigate.kube.views.core import Node
-from kvestigate.kube.views.storage import PersistentVolume, StorageClass
+from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 from tests.cluster.controllers.builders import at, view
 
 
-def claim(size: str = "5Gi", name: str = "c", **spec: Any) -> Claim:
+def claim(size: str = "5Gi", name: str = "c", **spec: Any) -> PersistentVolumeClaim:
     given = {
         "accessModes": ["ReadWriteOnce"],
         "storageClassName": "manual",
         "resources": {"requests": {"storage": size}},
         **spec,
     }
-    return view(Claim, name, spec=given)
+    return view(PersistentVolumeClaim, name, spec=given)
 
 
 def volume(name: str, size: str = "10Gi", labels: Any = None, **spec: Any) -> PersistentVolume:
@@ -66,7 +65,9 @@ def _for(name: str, uid: str = "") -> dict[str, Any]:
         "used-before",
     ],
 )
-def test_the_match(it: Claim, found: list[PersistentVolume], expected: str | None) -> None:
+def test_the_match(
+    it: PersistentVolumeClaim, found: list[PersistentVolume], expected: str | None
+) -> None:
     best = volumes.match(it, found)
     assert (best.metadata.name if best else None) == expected
 
@@ -93,7 +94,7 @@ def test_a_local_volume_is_pinned_to_its_node() -> None:
         (_for("c", "uid-before"), claim(volumeName="v"), "Released"),
     ],
 )
-def test_the_phase_of_a_volume(spec: Any, owner: Claim | None, phase: str) -> None:
+def test_the_phase_of_a_volume(spec: Any, owner: PersistentVolumeClaim | None, phase: str) -> None:
     assert volumes.phase_of(volume("v", **spec), owner) == phase
 
 
@@ -122,7 +123,7 @@ def test_a_volume_of_ours_grows_with_its_claim(
     asked: str, had: str, by: str, expected: str | None
 ) -> None:
     it = view(
-        Claim,
+        PersistentVolumeClaim,
         "c",
         spec={"resources": {"requests": {"storage": asked}}},
         status={"capacity": {"storage": had}},

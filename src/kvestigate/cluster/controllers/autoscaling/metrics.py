@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 
+from kvestigate.cluster.controllers import conditions
 from kvestigate.cluster.controllers.objects import (
     Behavior,
     ContainerMetricStatus,
@@ -22,7 +23,7 @@ from kvestigate.cluster.controllers.objects import (
     ScalingRules,
 )
 from kvestigate.cluster.controllers.pod_requests import requests, states_requests
-from kvestigate.cluster.controllers.pods import condition, is_leaving
+from kvestigate.cluster.controllers.pods import is_leaving
 from kvestigate.cluster.controllers.times import seconds
 from kvestigate.kube.quantities import Notation, Quantity, parse
 from kvestigate.kube.views.pods import Container, Pod
@@ -237,7 +238,7 @@ def _sorted_out(source: _Source, seen: Seen, used: Amounts) -> tuple[Amounts, li
 
 def _is_starting(pod: Pod, now: float) -> bool:
     """Not ready, and not because of the load: one that was ready before still counts."""
-    ready = condition(pod, "Ready")
+    ready = conditions.find(pod.status.conditions, "Ready")
     if ready is None or pod.status.start_time is None:
         return True
     if ready.status != "False":

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from kvestigate.cluster.controllers import conditions
 from kvestigate.cluster.controllers.objects import ExitCodes, FailurePolicy, FailureRule
-from kvestigate.cluster.controllers.pods import condition, is_leaving
+from kvestigate.cluster.controllers.pods import is_leaving
 from kvestigate.cluster.controllers.times import seconds
 from kvestigate.kube.views.pods import ContainerStatus, Pod
 
@@ -41,7 +42,7 @@ def _cause(rule: FailureRule, pod: Pod) -> str:
             name, code = found
             return f"Container {name} for pod {where} failed with exit code {code}"
     for pattern in rule.on_pod_conditions:
-        present = condition(pod, pattern.type)
+        present = conditions.find(pod.status.conditions, pattern.type)
         if present is not None and present.status == pattern.status:
             return f"Pod {where} has condition {pattern.type}"
     return ""

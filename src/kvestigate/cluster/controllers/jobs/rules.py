@@ -34,7 +34,6 @@ from kvestigate.cluster.controllers.objects import Job, JobCondition, JobStatus
 from kvestigate.cluster.controllers.pods import (
     first_to_go,
     is_active,
-    is_finished,
     is_leaving,
     is_ready,
 )
@@ -120,7 +119,7 @@ def _manage(
         return _Plan(delete=surplus)
     leaving = 0
     if replaces_only_failed(job):
-        leaving = sum(is_leaving(pod) and not is_finished(pod) for pod in pods)
+        leaving = sum(is_leaving(pod) and not pod.finished for pod in pods)
     room = min(BURST, wanted - len(active) - leaving)
     if room <= 0:
         return _Plan()
@@ -219,7 +218,7 @@ def _status(
     found: Conditions,
     start: datetime | None,
 ) -> JobStatus:
-    phases = Counter(is_leaving(pod) and not is_finished(pod) for pod in pods)
+    phases = Counter(is_leaving(pod) and not pod.finished for pod in pods)
     per_index = job.spec.backoff_limit_per_index is not None
     return JobStatus(
         conditions=found,

@@ -14,9 +14,9 @@ from kvestigate.client.recorder import EVENTS
 from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import NAMESPACES
-from kvestigate.cluster.controllers.objects import Namespace, NamespaceStatus
 from kvestigate.cluster.controllers.times import stamp
 from kvestigate.kube.resources import Resource
+from kvestigate.kube.views.core import Namespace, NamespaceStatus
 from kvestigate.kube.views.meta import Condition
 
 FINALIZER = "kubernetes"

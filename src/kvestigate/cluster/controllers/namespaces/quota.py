@@ -11,16 +11,15 @@ from kvestigate.cluster.controllers import owners, pod_requests
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, QUOTAS, SERVICES
 from kvestigate.cluster.controllers.objects import (
-    Claim,
     ResourceQuota,
     ResourceQuotaStatus,
     ScopeTerm,
 )
-from kvestigate.cluster.controllers.pods import is_finished
 from kvestigate.kube.quantities import ZERO, Quantity, parse
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.network import Service
 from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.storage import PersistentVolumeClaim
 
 _CLASS_SUFFIX = ".storageclass.storage.k8s.io/"
 
@@ -30,7 +29,7 @@ class Usage:
     """What a namespace holds."""
 
     pods: Sequence[Pod] = ()
-    claims: Sequence[Claim] = ()
+    claims: Sequence[PersistentVolumeClaim] = ()
     services: Sequence[Service] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
     """Objects by `plural` or `plural.group`."""
@@ -39,7 +38,7 @@ class Usage:
 def decide(quota: ResourceQuota, usage: Usage) -> ResourceQuotaStatus:
     terms = [*(ScopeTerm(scope, "Exists") for scope in quota.spec.scopes)]
     terms += quota.spec.scope_selector.match_expressions
-    living = [pod for pod in usage.pods if not is_finished(pod)]
+    living = [pod for pod in usage.pods if not pod.finished]
     chosen = [pod for pod in living if all(_in_scope(pod, term) for term in terms)]
     used = {name: str(_used(name, chosen, usage)) for name in quota.spec.hard}
     return ResourceQuotaStatus(hard=dict(quota.spec.hard), used=used)
@@ -65,7 +64,7 @@ def _used(name: str, pods: Sequence[Pod], usage: Usage) -> Quantity:
     return _compute(name, pods)
 
 
-def _storage(name: str, claims: Sequence[Claim]) -> Quantity:
+def _storage(name: str, claims: Sequence[PersistentVolumeClaim]) -> Quantity:
     if name != "requests.storage":
         return parse(len(claims))
     total = ZERO
@@ -156,5 +155,5 @@ def _matters(resource: Resource, change: Change[Any]) -> bool:
     if change.old is None or change.new is None:
         return True
     if resource.plural == "pods" and not resource.group:
-        return bool(is_finished(change.old) != is_finished(change.new))
+        return bool(change.old.finished != change.new.finished)
     return resource.plural in ("services", "persistentvolumeclaims")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kvestigate.client.cache import Cache, Change, Key
 from kvestigate.cluster.controllers.owners import NAMESPACE
-from kvestigate.cluster.controllers.pods import is_finished, is_leaving, is_ready
+from kvestigate.cluster.controllers.pods import is_leaving, is_ready
 from kvestigate.kube.views.meta import ObjectReference
 from kvestigate.kube.views.network import Service, ServicePort
 from kvestigate.kube.views.pods import Pod
@@ -46,7 +46,7 @@ def backends(service: Service, pods: Iterable[Pod]) -> list[Backend]:
     for pod in pods:
         if not selector <= pod.metadata.labels.items() or not pod.status.pod_ip:
             continue
-        if is_finished(pod):
+        if pod.finished:
             continue
         serving, terminating = is_ready(pod), is_leaving(pod)
         found.append(

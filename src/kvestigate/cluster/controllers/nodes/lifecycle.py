@@ -13,7 +13,7 @@ from kvestigate.cluster.controllers import conditions
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import LEASES, NODES, PODS
 from kvestigate.cluster.controllers.nodes.health import Decision, decide, time_to_stay, written
-from kvestigate.cluster.controllers.pods import condition, is_finished, is_leaving, is_ready
+from kvestigate.cluster.controllers.pods import is_leaving, is_ready
 from kvestigate.cluster.controllers.times import earliest
 from kvestigate.kube.times import text
 from kvestigate.kube.views.core import Lease, Node
@@ -123,7 +123,7 @@ class TaintEvictionController:
             return None
         pauses = []
         for pod in self._pods.find(_NODE, key.name):
-            if is_leaving(pod) or is_finished(pod):
+            if is_leaving(pod) or pod.finished:
                 continue
             left = time_to_stay(pod, node.spec.taints, self._context.now())
             if left == 0:
@@ -147,7 +147,7 @@ async def mark_disrupted(
     context: Context, pod: Pod, reason: str, message: str, *, fail: bool = False
 ) -> None:
     """Say in the pod's status that its end was none of its own doing."""
-    if condition(pod, "DisruptionTarget") is not None:
+    if conditions.find(pod.status.conditions, "DisruptionTarget") is not None:
         return
     target = {
         "type": "DisruptionTarget",

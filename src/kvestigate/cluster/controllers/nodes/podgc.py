@@ -9,7 +9,7 @@ from kvestigate.client.cache import Change, Key
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import NODES, PODS
 from kvestigate.cluster.controllers.nodes.lifecycle import mark_disrupted
-from kvestigate.cluster.controllers.pods import is_finished, is_leaving
+from kvestigate.cluster.controllers.pods import is_leaving
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod
 
@@ -77,7 +77,7 @@ class PodGarbageController:
         return True
 
     async def _remove(self, pod: Pod) -> None:
-        if pod.spec.node_name and not is_finished(pod):
+        if pod.spec.node_name and not pod.finished:
             message = "PodGC: node no longer exists"
             await mark_disrupted(self._context, pod, "DeletionByPodGC", message, fail=True)
         await self._context.delete(PODS, pod, grace_seconds=0)

@@ -10,7 +10,6 @@ from kvestigate.client.cache import Change, Key
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, VOLUMES
-from kvestigate.cluster.controllers.pods import is_finished
 from kvestigate.kube.views.pods import Pod
 
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
@@ -20,7 +19,7 @@ _CLAIM = "claim"
 
 def claims_of(pod: Pod) -> list[str]:
     """Names of the claims that a pod holds; a finished one holds none."""
-    if is_finished(pod):
+    if pod.finished:
         return []
     named = [
         it.persistent_volume_claim.claim_name

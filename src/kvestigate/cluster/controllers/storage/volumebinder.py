@@ -12,11 +12,11 @@ from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.context import Context
 from kvestigate.cluster.controllers.kinds import CLAIMS, NODES, STORAGE_CLASSES, VOLUMES
-from kvestigate.cluster.controllers.objects import Claim
 from kvestigate.cluster.controllers.storage import volumes
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.storage import (
     PersistentVolume,
+    PersistentVolumeClaim,
     PersistentVolumeClaimStatus,
     StorageClass,
 )
@@ -69,7 +69,7 @@ class ClaimController:
             await self._provision(claim, storage_class)
         return None
 
-    async def _with_class(self, claim: Claim) -> Claim:
+    async def _with_class(self, claim: PersistentVolumeClaim) -> PersistentVolumeClaim:
         """A claim that names no class gets the default one as soon as there is one."""
         if claim.spec.storage_class_name is not None:
             return claim
@@ -79,11 +79,13 @@ class ClaimController:
         patch = {"spec": {"storageClassName": default.metadata.name}}
         return await self._context.patch(CLAIMS, claim, patch)
 
-    def _class_of(self, claim: Claim) -> StorageClass | None:
+    def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass | None:
         name = claim.spec.storage_class_name
         return self._classes.get(Key("", name)) if name else None
 
-    async def _provision(self, claim: Claim, storage_class: StorageClass | None) -> None:
+    async def _provision(
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass | None
+    ) -> None:
         if storage_class is None:
             message = "no persistent volumes available for this claim and no storage class is set"
             if claim.spec.storage_class_name:
@@ -110,14 +112,14 @@ class ClaimController:
         self._tell(claim, "ProvisioningSucceeded", message)
         await self._bind(claim, made)
 
-    def _node_for(self, claim: Claim) -> Node | None:
+    def _node_for(self, claim: PersistentVolumeClaim) -> Node | None:
         chosen = claim.metadata.annotations.get(volumes.SELECTED_NODE)
         if chosen:
             return self._nodes.get(Key("", chosen))
         free = [node for node in self._nodes if not node.spec.unschedulable]
         return min(free, key=lambda node: node.metadata.name, default=None)
 
-    async def _bind(self, claim: Claim, volume: PersistentVolume) -> None:
+    async def _bind(self, claim: PersistentVolumeClaim, volume: PersistentVolume) -> None:
         reference = volume.spec.claim_ref
         if reference is None or not reference.uid:
             note = {volumes.BOUND_BY_CONTROLLER: "yes"}
@@ -141,7 +143,7 @@ class ClaimController:
         )
         await self._phase(bound, "Bound", volume)
 
-    async def _keep(self, claim: Claim) -> None:
+    async def _keep(self, claim: PersistentVolumeClaim) -> None:
         """A claim that names its volume: bound if the volume agrees, lost if it is gone."""
         volume = self._volumes.get(Key("", claim.spec.volume_name))
         if volume is None:
@@ -154,7 +156,9 @@ class ClaimController:
         elif volumes.is_claimed_by(volume, claim) and (size := volumes.grown(claim, volume)):
             await self._grow(claim, volume, size)
 
-    async def _grow(self, claim: Claim, volume: PersistentVolume, size: str) -> None:
+    async def _grow(
+        self, claim: PersistentVolumeClaim, volume: PersistentVolume, size: str
+    ) -> None:
         """Whether the class allows it was asked when the claim was changed."""
         patch = {"spec": {"capacity": {"storage": size}}}
         volume = await self._context.patch(VOLUMES, volume, patch)
@@ -162,7 +166,7 @@ class ClaimController:
         self._tell(claim, "VolumeResizeSuccessful", "Resize volume succeeded")
 
     async def _phase(
-        self, claim: Claim, phase: str, volume: PersistentVolume | None = None
+        self, claim: PersistentVolumeClaim, phase: str, volume: PersistentVolume | None = None
     ) -> None:
         status = msgspec.structs.replace(claim.status, phase=phase)
         if volume is not None:
@@ -174,7 +178,9 @@ class ClaimController:
             )
         await self._context.put_status(CLAIMS, claim, status)
 
-    def _tell(self, claim: Claim, reason: str, message: str, type: str = NORMAL) -> None:
+    def _tell(
+        self, claim: PersistentVolumeClaim, reason: str, message: str, type: str = NORMAL
+    ) -> None:
         self._context.tell(CLAIMS, claim, reason, message, type)
 
 
@@ -186,7 +192,7 @@ class VolumeController:
         self._volumes = context.watch(VOLUMES, owners.itself)
         self._claims = context.watch(CLAIMS, self._of_claim)
 
-    def _of_claim(self, change: Change[Claim]) -> Iterable[Key]:
+    def _of_claim(self, change: Change[PersistentVolumeClaim]) -> Iterable[Key]:
         for claim in change.views:
             if claim.spec.volume_name:
                 yield Key("", claim.spec.volume_name)
@@ -210,7 +216,7 @@ class VolumeController:
         return None
 
 
-def _waits(storage_class: StorageClass | None, claim: Claim) -> bool:
+def _waits(storage_class: StorageClass | None, claim: PersistentVolumeClaim) -> bool:
     if storage_class is None or storage_class.volume_binding_mode != "WaitForFirstConsumer":
         return False
     return volumes.SELECTED_NODE not in claim.metadata.annotations

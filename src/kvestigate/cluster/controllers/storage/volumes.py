@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kvestigate.cluster.controllers.objects import Claim
+import msgspec
+
 from kvestigate.cluster.controllers.owners import any_selector
 from kvestigate.cluster.controllers.pods import by_age
 from kvestigate.kube.quantities import parse
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.meta import ObjectReference
-from kvestigate.kube.views.storage import PersistentVolume, StorageClass
+from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
 
 PROVISIONER = "kvestigate.io/local-path"
 """Makes a directory on the node that the scheduler has chosen."""
@@ -42,7 +43,7 @@ def default_class(classes: Iterable[StorageClass]) -> StorageClass | None:
     return max(marked, key=by_age, default=None)
 
 
-def is_claimed_by(volume: PersistentVolume, claim: Claim) -> bool:
+def is_claimed_by(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     reference = volume.spec.claim_ref
     if reference is None:
         return False
@@ -53,7 +54,7 @@ def is_claimed_by(volume: PersistentVolume, claim: Claim) -> bool:
     return same and reference.uid in ("", claim.metadata.uid)
 
 
-def fits(volume: PersistentVolume, claim: Claim) -> bool:
+def fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
     """Whether a free volume offers what the claim asks for."""
     wanted, offered = claim.spec, volume.spec
     if offered.storage_class_name != (wanted.storage_class_name or ""):
@@ -62,13 +63,17 @@ def fits(volume: PersistentVolume, claim: Claim) -> bool:
         return False
     if offered.volume_mode != wanted.volume_mode:
         return False
-    if wanted.selector and not any_selector(wanted.selector).matches(volume.metadata.labels):
-        return False
+    if wanted.selector is not None:
+        selector = any_selector(msgspec.to_builtins(wanted.selector))
+        if not selector.matches(volume.metadata.labels):
+            return False
     asked = parse(wanted.resources.requests.get("storage", "0"))
     return asked <= parse(offered.capacity.get("storage", "0"))
 
 
-def match(claim: Claim, volumes: Sequence[PersistentVolume]) -> PersistentVolume | None:
+def match(
+    claim: PersistentVolumeClaim, volumes: Sequence[PersistentVolume]
+) -> PersistentVolume | None:
     """The volume that is meant for the claim, or the smallest free one that fits."""
     own = [it for it in volumes if is_claimed_by(it, claim)]
     if own:
@@ -88,7 +93,9 @@ def match(claim: Claim, volumes: Sequence[PersistentVolume]) -> PersistentVolume
     )
 
 
-def provisioned(claim: Claim, storage_class: StorageClass, node: Node) -> dict[str, Any]:
+def provisioned(
+    claim: PersistentVolumeClaim, storage_class: StorageClass, node: Node
+) -> dict[str, Any]:
     """The volume of a claim: a directory on one node, which the node makes when it is used."""
     name = f"pvc-{claim.metadata.uid}"
     host = node.metadata.labels.get(HOSTNAME, node.metadata.name)
@@ -113,7 +120,7 @@ def provisioned(claim: Claim, storage_class: StorageClass, node: Node) -> dict[s
     }
 
 
-def grown(claim: Claim, volume: PersistentVolume) -> str | None:
+def grown(claim: PersistentVolumeClaim, volume: PersistentVolume) -> str | None:
     """The size that a claim has come to ask for of a volume of ours; None if it has that much."""
     if volume.metadata.annotations.get(PROVISIONED_BY) != PROVISIONER:
         return None
@@ -125,7 +132,7 @@ def grown(claim: Claim, volume: PersistentVolume) -> str | None:
     return asked if parse(asked) > had else None
 
 
-def claim_reference(claim: Claim) -> dict[str, str]:
+def claim_reference(claim: PersistentVolumeClaim) -> dict[str, str]:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
@@ -135,7 +142,7 @@ def claim_reference(claim: Claim) -> dict[str, str]:
     }
 
 
-def phase_of(volume: PersistentVolume, owner: Claim | None) -> str:
+def phase_of(volume: PersistentVolume, owner: PersistentVolumeClaim | None) -> str:
     """What a volume is, given the claim that it names."""
     reference: ObjectReference | None = volume.spec.claim_ref
     if reference is None:

@@ -20,7 +20,6 @@ from kvestigate.cluster.controllers.objects import DaemonSet, DaemonSetStatus
 from kvestigate.cluster.controllers.pods import (
     by_age,
     is_available,
-    is_finished,
     is_leaving,
     is_ready,
     next_available,
@@ -100,7 +99,7 @@ def _presence(
         for pod in on_node.get(name, ()):
             if is_leaving(pod):
                 continue
-            if is_finished(pod) or not wanted.stays:
+            if pod.finished or not wanted.stays:
                 delete.append(pod)
             else:
                 living.append(pod)

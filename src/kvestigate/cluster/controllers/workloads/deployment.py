@@ -21,7 +21,6 @@ from kvestigate.cluster.controllers.objects import (
     DeploymentStatus,
     ReplicaSet,
 )
-from kvestigate.cluster.controllers.pods import is_finished
 from kvestigate.cluster.controllers.templates import HASH_LABEL, same_template, template_hash
 from kvestigate.cluster.controllers.workloads import progress, rollout
 from kvestigate.cluster.controllers.workloads.rollout import Sets, Sizes
@@ -127,7 +126,7 @@ def _old_remain(sets: Sets, pods: Sequence[Pod]) -> bool:
         return True
     new = sets.new.metadata.uid if sets.new else None
     return any(
-        not is_finished(pod) and (owner := owners.controller_of(pod)) and owner.uid != new
+        not pod.finished and (owner := owners.controller_of(pod)) and owner.uid != new
         for pod in pods
     )
 
@@ -263,7 +262,7 @@ class DeploymentController:
 
     def _recreated(self, change: Change[Pod]) -> tuple[Key, ...]:
         """The last old pod's end lets a `Recreate` go on; other Deployments need no pods."""
-        if change.new is not None and not is_finished(change.new):
+        if change.new is not None and not change.new.finished:
             return ()
         found = owners.controller_of(change.views[0])
         if found is None or found.kind != REPLICA_SETS.resource.kind:

@@ -18,7 +18,7 @@ from kvestigate.cluster.controllers.kinds import (
     REPLICA_SETS,
     STATEFUL_SETS,
 )
-from kvestigate.cluster.controllers.pods import is_finished, is_leaving, is_ready
+from kvestigate.cluster.controllers.pods import is_leaving, is_ready
 from kvestigate.cluster.controllers.times import earliest, seconds, stamp
 from kvestigate.cluster.controllers.workloads.rollout import scaled
 from kvestigate.kube.selectors import LabelSelector
@@ -104,7 +104,7 @@ class DisruptionController:
         pods = [
             pod
             for pod in self._pods.find(owners.NAMESPACE, key.namespace)
-            if selector.matches(pod.metadata.labels) and not is_finished(pod)
+            if selector.matches(pod.metadata.labels) and not pod.finished
         ]
         decision = decide(budget, pods, self._wanted(key, pods), self._context.now())
         # Evictions write to the same status: neither may overwrite the other.

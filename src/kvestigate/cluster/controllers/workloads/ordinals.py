@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from kvestigate.cluster.controllers.objects import StatefulSet, StatefulSetStatus
 from kvestigate.cluster.controllers.pods import (
     is_available,
-    is_finished,
     is_leaving,
     is_ready,
     next_available,
@@ -90,7 +89,7 @@ def _fill(
         settled = False
         if pod is None:
             create.append((ordinal, _revision_for(stateful_set, ordinal, revisions)))
-        elif is_finished(pod) and not is_leaving(pod):
+        elif pod.finished and not is_leaving(pod):
             delete.append(pod)
         if ordered:
             break
@@ -98,7 +97,7 @@ def _fill(
 
 
 def _is_well(stateful_set: StatefulSet, pod: Pod, now: float) -> bool:
-    if is_leaving(pod) or is_finished(pod):
+    if is_leaving(pod) or pod.finished:
         return False
     return is_available(pod, stateful_set.spec.min_ready_seconds, now)
 
