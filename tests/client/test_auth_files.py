@@ -9,7 +9,7 @@ import pytest
 
 from kvestigate.client.auth.files import CertificateFiles, TokenFile
 from kvestigate.client.auth.interface import Credential, Credentials
-from kvestigate.client.auth.layered import Layered
+from kvestigate.client.auth.selection import Layered
 from kvestigate.client.auth.static import Anonymous, Static
 from kvestigate.errors import ConfigError
 from tests.client.identities import SetClock, make_certificate, make_token

@@ -12,7 +12,6 @@ import logging
 import zlib
 from collections import OrderedDict
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -211,6 +210,5 @@ class Recorder(Teller[News]):
         await self._api.patch(EVENTS, known.name, patch, namespace=namespace, type=bytes)
 
 
-@lru_cache(maxsize=1024)
 def _salt(source: str, host: str) -> str:
     return f"{zlib.crc32(f'{source}/{host}'.encode()) & 0xFFFF:04x}"

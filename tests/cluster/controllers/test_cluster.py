@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kvestigate.client.api import Propagation
-from kvestigate.cluster.controllers.namespaces.rootca import RootCertificateController
+from kvestigate.cluster.controllers.namespaces.defaults import RootCertificateController
 from kvestigate.cluster.controllers.nodes.health import GRACE
 from kvestigate.cluster.controllers.nodes.podgc import QUARANTINE
 from kvestigate.cluster.controllers.runtime import Manager

@@ -10,7 +10,7 @@ import pytest
 from kvestigate.client.cache import key_of
 from kvestigate.cluster.scheduler.decision import Decider, Placement
 from kvestigate.cluster.scheduler.pods import PodFacts
-from kvestigate.cluster.scheduler.refusal import refuse
+from kvestigate.cluster.scheduler.preemption import refuse
 from kvestigate.cluster.scheduler.state import ClusterState
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod

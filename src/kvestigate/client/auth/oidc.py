@@ -11,13 +11,21 @@ import base64
 import json
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 from kvestigate.client.auth.identity import describe_token, jwt_claims, jwt_expiry
 from kvestigate.client.auth.interface import Credential, Credentials, Fetch, Now, wall_now
-from kvestigate.errors import ConfigError
+from kvestigate.client.located import parse
+from kvestigate.client.locking import locked
+from kvestigate.errors import ConfigError, ConnectionFailed
+from kvestigate.files import replace_file
+from kvestigate.render.encode import to_yaml
 
+_TIMEOUT = 30.0
+_LONGEST_ANSWER = 1 << 20
+"""Bytes of an answer; discovery documents are a few kilobytes."""
 EARLY = timedelta(seconds=10)
 """A token this near its end counts as expired: the server's clock may be ahead."""
 
@@ -150,4 +158,79 @@ def _json_object(body: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+async def fetch(
+    method: str,
+    url: str,
+    *,
+    headers: Mapping[str, str],
+    body: bytes | None,
+    ca: bytes | None,
+) -> tuple[int, bytes]:
+    """One request with the standard library, in a thread: it happens once in a token's life."""
+    return await asyncio.to_thread(_request, method, url, dict(headers), body, ca)
+
+
+def _request(
+    method: str, url: str, headers: dict[str, str], body: bytes | None, ca: bytes | None
+) -> tuple[int, bytes]:
+    import http.client
+    import ssl
+    import urllib.error
+    import urllib.request
+
+    if not url.startswith(("https://", "http://")):
+        raise ConnectionFailed("the identity provider's URL must start with https:// or http://")
+    request = urllib.request.Request(url, data=body, headers=headers, method=method)
+    try:
+        # Text around the PEM blocks may be in any language; only the blocks count.
+        trusted = None if ca is None else ca.decode("ascii", "ignore")
+        context = ssl.create_default_context(cadata=trusted)
+        with urllib.request.urlopen(request, timeout=_TIMEOUT, context=context) as response:
+            return response.status, response.read(_LONGEST_ANSWER)
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read(_LONGEST_ANSWER)
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "reason", None) or error
+        raise ConnectionFailed(f"the identity provider at {url} did not answer: {reason}") from None
+
+
+def save_auth_provider(file: Path, user: str, config: Mapping[str, str]) -> None:
+    """Replace the `auth-provider` configuration of `user` in `file`, read anew.
+
+    The file is replaced in one step and keeps its permissions; a link keeps pointing to it.
+    Another program's lock, or a user entry that has gone, leaves the file alone.
+    """
+    target = file.resolve()
+    try:
+        with locked(target):
+            content = _with_provider(file, target.read_bytes(), user, config)
+            if content is not None:
+                replace_file(target, content)
+    except FileExistsError:
+        lock = f"{target}.lock"
+        raise _unsaved(file, f"{lock} is there: another program is writing") from None
+    except OSError as error:
+        raise _unsaved(file, error.strerror) from None
+
+
+def _unsaved(file: Path, reason: str | None) -> ConfigError:
+    return ConfigError(
+        f"{file}: the renewed login could not be saved: {reason}",
+        hint="make the file and its directory writable, then log in again",
+    )
+
+
+def _with_provider(file: Path, data: bytes, user: str, config: Mapping[str, str]) -> bytes | None:
+    document = parse(str(file), data).value
+    users = document.get("users") if isinstance(document, dict) else None
+    for entry in users or ():
+        provider = (entry.get("user") or {}).get("auth-provider")
+        if entry.get("name") == user and provider:
+            provider["config"] = dict(config)
+            return to_yaml(document).encode()
+    return None
+
+
+_fetch: Fetch = fetch
 _oidc: type[Credentials] = Oidc

@@ -10,16 +10,15 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from kvestigate.client.auth.execplugin import ExecCluster, ExecPlugin
-from kvestigate.client.auth.fetching import fetch as default_fetch
 from kvestigate.client.auth.files import CertificateFiles, TokenFile, read_file
 from kvestigate.client.auth.interface import Credential, Credentials, Fetch, Now, wall_now
-from kvestigate.client.auth.layered import Layered
-from kvestigate.client.auth.oidc import Oidc
-from kvestigate.client.auth.persist import save_auth_provider
+from kvestigate.client.auth.oidc import Oidc, save_auth_provider
+from kvestigate.client.auth.oidc import fetch as default_fetch
 from kvestigate.client.auth.static import Anonymous, Static
 from kvestigate.client.kubeconfig import AuthProvider, User
 
@@ -102,3 +101,38 @@ def _provider_ca(provider: AuthProvider) -> bytes | None:
             raise provider.section.error(f"{key} is not base64", "config", key) from None
     path = provider.config.get("idp-certificate-authority")
     return read_file(Path(path), "certificate authority of the provider") if path else None
+
+
+class Layered:
+    """A client certificate and an Authorization header, both sent, as kubectl does.
+
+    The server believes the certificate first.
+    """
+
+    def __init__(self, certificate: Credentials, header: Credentials) -> None:
+        self._certificate = certificate
+        self._header = header
+        self._last: tuple[Credential, Credential, Credential] | None = None
+
+    async def current(self) -> Credential:
+        certificate = await self._certificate.current()
+        header = await self._header.current()
+        if self._last is None or self._last[:2] != (certificate, header):
+            both = replace(header, certificate=certificate.certificate, key=certificate.key)
+            self._last = (certificate, header, both)
+        return self._last[2]
+
+    async def rejected(self, used: Credential) -> bool:
+        certificate = Credential(certificate=used.certificate, key=used.key)
+        header = replace(used, certificate=None, key=None)
+        renewed = [
+            await self._certificate.rejected(certificate),
+            await self._header.rejected(header),
+        ]
+        return any(renewed)
+
+    def describe(self) -> str:
+        return f"{self._certificate.describe()} and {self._header.describe()}"
+
+
+_layered: type[Credentials] = Layered

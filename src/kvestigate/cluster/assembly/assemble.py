@@ -21,7 +21,7 @@ from kvestigate.cluster.assembly.directory import ClusterDirectory, Shape
 from kvestigate.cluster.assembly.metrics.api import API_SERVICE, AVAILABLE, metrics_group
 from kvestigate.cluster.assembly.metrics.scrape import Scraper
 from kvestigate.cluster.assembly.population import populated
-from kvestigate.cluster.controllers.namespaces.rootca import RootCertificateController
+from kvestigate.cluster.controllers.namespaces.defaults import RootCertificateController
 from kvestigate.cluster.controllers.registry import CONTROLLERS
 from kvestigate.cluster.controllers.runtime import Factory, Manager
 from kvestigate.cluster.controllers.storage.volumes import LOCAL_PATH

@@ -11,11 +11,10 @@ from types import MappingProxyType
 from kvestigate.cluster.controllers.autoscaling.autoscaler import AutoscalerController
 from kvestigate.cluster.controllers.garbage.collector import GarbageCollector
 from kvestigate.cluster.controllers.jobs.cronjob import CronJobController
-from kvestigate.cluster.controllers.jobs.job import JobController
-from kvestigate.cluster.controllers.jobs.ttl import TtlController
+from kvestigate.cluster.controllers.jobs.job import JobController, TtlController
+from kvestigate.cluster.controllers.namespaces.defaults import ServiceAccountController
 from kvestigate.cluster.controllers.namespaces.namespace import NamespaceController
 from kvestigate.cluster.controllers.namespaces.quota import QuotaController
-from kvestigate.cluster.controllers.namespaces.serviceaccount import ServiceAccountController
 from kvestigate.cluster.controllers.network.endpoints import EndpointsController
 from kvestigate.cluster.controllers.network.endpointslice import EndpointSliceController
 from kvestigate.cluster.controllers.nodes.lifecycle import (

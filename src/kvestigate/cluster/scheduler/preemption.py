@@ -175,3 +175,32 @@ def _by_protection(
         broken = [allowance.spend(pod) for allowance in allowances] if pod.labels else []
         (protected if any(broken) else others).append(pod)
     return protected, others
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What a pod that fits nowhere is told, and where room is made for it."""
+
+    message: str
+    nominated: str | None
+    """Where room is made for it, empty for nowhere; None leaves that as it was."""
+    preemption: Preemption | None = None
+
+
+def refuse(
+    pod: PodFacts, found: NoFit, state: ClusterState, decider: Decider, random: Random
+) -> Refusal:
+    """The refusal in kube-scheduler's words."""
+    message = str(found)
+    if not found.total:
+        return Refusal(message, "")
+    if found.everywhere is not None:
+        # Evictions cannot help then. What kube-scheduler adds is that it kept no state of
+        # devices: of no use, but those who search for its words should find them.
+        return Refusal(f"{message} not found", "")
+    outcome = preempt(pod, found, state, decider, random)
+    if isinstance(outcome, Preemption):
+        return Refusal(message, outcome.node, outcome)
+    # The first part is what kube-scheduler's dynamic resources always say here.
+    message += f" no new claims to deallocate, preemption: {outcome.why}"
+    return Refusal(message, None if outcome.keeps_nomination else "")

@@ -6,17 +6,23 @@ from dataclasses import dataclass
 
 from kvestigate.cluster.scheduler.framework import Filter, Scorer
 from kvestigate.cluster.scheduler.plugins.family_spread import FamilySpread
-from kvestigate.cluster.scheduler.plugins.node_affinity import NodeAffinity, PreferredNodes
-from kvestigate.cluster.scheduler.plugins.node_name import NodeName
-from kvestigate.cluster.scheduler.plugins.node_ports import NodePorts
 from kvestigate.cluster.scheduler.plugins.node_resources import Allocation, BalancedAllocation, Fit
-from kvestigate.cluster.scheduler.plugins.node_unschedulable import NodeUnschedulable
+from kvestigate.cluster.scheduler.plugins.nodes import (
+    NodeAffinity,
+    NodeName,
+    NodePorts,
+    NodeUnschedulable,
+    PreferredNodes,
+    SoftTaints,
+    TaintToleration,
+)
 from kvestigate.cluster.scheduler.plugins.pod_affinity import InterPodAffinity, PreferredNeighbours
-from kvestigate.cluster.scheduler.plugins.taint_toleration import SoftTaints, TaintToleration
 from kvestigate.cluster.scheduler.plugins.topology_spread import EvenSpread, PodTopologySpread
-from kvestigate.cluster.scheduler.plugins.volume_binding import VolumeBinding
-from kvestigate.cluster.scheduler.plugins.volume_restrictions import VolumeRestrictions
-from kvestigate.cluster.scheduler.plugins.volume_zone import VolumeZone
+from kvestigate.cluster.scheduler.plugins.volumes import (
+    VolumeBinding,
+    VolumeRestrictions,
+    VolumeZone,
+)
 
 
 @dataclass(frozen=True, slots=True)

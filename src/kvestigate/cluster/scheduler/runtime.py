@@ -26,9 +26,8 @@ from kvestigate.cluster.scheduler.decision import Decider, NoFit, Placement
 from kvestigate.cluster.scheduler.events import News, Recorder
 from kvestigate.cluster.scheduler.following import Follower
 from kvestigate.cluster.scheduler.pods import PodFacts
-from kvestigate.cluster.scheduler.preemption import Preemption
+from kvestigate.cluster.scheduler.preemption import Preemption, Refusal, refuse
 from kvestigate.cluster.scheduler.queue import PodQueue, Waiting
-from kvestigate.cluster.scheduler.refusal import Refusal, refuse
 from kvestigate.cluster.scheduler.registry import DEFAULT
 from kvestigate.cluster.scheduler.state import ClusterState
 from kvestigate.cluster.scheduler.volumes import Claims, Plan, claims_of, plan

@@ -7,7 +7,6 @@ admission, metrics, the audit log.
 
 from __future__ import annotations
 
-from functools import lru_cache
 from urllib.parse import unquote, urlencode
 
 from kvestigate import errors
@@ -80,7 +79,6 @@ def request_info_of(call: Call, query: Query, path: str) -> RequestInfo:
     )
 
 
-@lru_cache(maxsize=256)
 def _written(query: Query) -> str:
     return urlencode(query)
 

@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from kvestigate.cluster.controllers.objects import DaemonSet
-from kvestigate.cluster.controllers.workloads.daemonset import decide, pod_of
-from kvestigate.cluster.controllers.workloads.placement import node_of
+from kvestigate.cluster.controllers.workloads.daemonset import decide, node_of, pod_of
 from kvestigate.cluster.controllers.workloads.revisions import HASH
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from kvestigate import errors
-from kvestigate.client.api import PatchType
+from kvestigate.client.api import PatchType, Propagation
 from kvestigate.client.cache import Change, Key
 from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.cluster.controllers import conditions, owners
@@ -19,6 +19,7 @@ from kvestigate.cluster.controllers.jobs.verdict import COMPLETE, FAILED, is_fin
 from kvestigate.cluster.controllers.kinds import JOBS, PODS
 from kvestigate.cluster.controllers.objects import Job, JobStatus
 from kvestigate.cluster.controllers.templates import pod_from
+from kvestigate.cluster.controllers.times import seconds
 from kvestigate.kube.views.pods import Pod
 
 _OURS = "kubernetes.io/job-controller"
@@ -166,6 +167,33 @@ def _with_index(spec: dict[str, Any]) -> dict[str, Any]:
     return {**spec, **changed}
 
 
-def finished_keys(change: Change[Job]) -> tuple[Key, ...]:
-    """Finished Jobs only: for who waits for their end."""
+def time_left(job: Job, now: float) -> float | None:
+    """Seconds until the Job is to go; None if it has not finished or may stay."""
+    limit = job.spec.ttl_seconds_after_finished
+    if limit is None or job.metadata.deletion_timestamp is not None:
+        return None
+    for outcome in (COMPLETE, FAILED):
+        done = conditions.find(job.status.conditions, outcome)
+        if done is not None and done.status == "True":
+            return max(0.0, seconds(done.last_transition_time) + limit - now)
+    return None
+
+
+def _finished(change: Change[Job]) -> tuple[Key, ...]:
     return (change.key,) if change.new is not None and is_finished_job(change.new) else ()
+
+
+class TtlController:
+    """Deletes finished Jobs with `ttlSecondsAfterFinished` when their time is over."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._jobs = context.watch(JOBS, _finished)
+
+    async def reconcile(self, key: Key) -> float | None:
+        job = self._jobs.get(key)
+        left = time_left(job, self._context.now()) if job else None
+        if job is None or left is None or left > 0:
+            return left
+        await self._context.delete(JOBS, job, propagation=Propagation.FOREGROUND)
+        return None

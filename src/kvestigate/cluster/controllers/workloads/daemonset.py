@@ -25,13 +25,23 @@ from kvestigate.cluster.controllers.pods import (
     next_available,
 )
 from kvestigate.cluster.controllers.templates import pod_from
-from kvestigate.cluster.controllers.workloads import placement, revisions
+from kvestigate.cluster.controllers.workloads import revisions
 from kvestigate.cluster.controllers.workloads.revisions import HASH, record
 from kvestigate.cluster.controllers.workloads.rollout import scaled
 from kvestigate.kube import eligibility
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod, PodSpec
 
+DAEMON_TOLERATIONS: tuple[tuple[str, str], ...] = (
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+)
+"""What a daemon lives with: it is there to mend such nodes."""
+_HOST_NETWORK = ("node.kubernetes.io/network-unavailable", "NoSchedule")
 BURST = 250
 
 
@@ -71,7 +81,7 @@ def decide(
     fits = {node.metadata.name: fit(spec, node) for node in nodes}
     on_node: dict[str, list[Pod]] = {}
     for pod in sorted(pods, key=by_age):
-        on_node.setdefault(placement.node_of(pod), []).append(pod)
+        on_node.setdefault(node_of(pod), []).append(pod)
     status = _status(daemon_set, fits, on_node, revision, now)
     if daemon_set.metadata.deletion_timestamp is not None:
         return Decision(status)
@@ -85,7 +95,7 @@ def decide(
 
 def template_spec(daemon_set: DaemonSet) -> PodSpec:
     spec = daemon_set.spec.template.get("spec") or {}
-    whole = {**spec, "tolerations": placement.daemon_tolerations(spec)}
+    whole = {**spec, "tolerations": daemon_tolerations(spec)}
     return msgspec.convert(whole, PodSpec)
 
 
@@ -200,8 +210,41 @@ def _status(
 def pod_of(daemon_set: DaemonSet, node: str, revision: str) -> dict[str, Any]:
     pod = pod_from(daemon_set.spec.template, DAEMON_SETS, daemon_set)
     pod["metadata"]["labels"][HASH] = revision
-    pod["spec"] = placement.pinned(pod["spec"], node)
+    pod["spec"] = pinned(pod["spec"], node)
     return pod
+
+
+def daemon_tolerations(spec: dict[str, Any]) -> list[dict[str, Any]]:
+    """A template's tolerations with those that every daemon has."""
+    wanted = [*DAEMON_TOLERATIONS, *([_HOST_NETWORK] if spec.get("hostNetwork") else [])]
+    added = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in wanted]
+    own = [each for each in spec.get("tolerations") or [] if each not in added]
+    return [*own, *added]
+
+
+def pinned(spec: dict[str, Any], node: str) -> dict[str, Any]:
+    """A pod spec that the scheduler can only put on one node."""
+    field = {"key": "metadata.name", "operator": "In", "values": [node]}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    affinity = dict(spec.get("affinity") or {})
+    towards = dict(affinity.get("nodeAffinity") or {})
+    terms = (towards.get(required) or {}).get("nodeSelectorTerms") or [{}]
+    towards[required] = {"nodeSelectorTerms": [{**term, "matchFields": [field]} for term in terms]}
+    affinity["nodeAffinity"] = towards
+    return {**spec, "affinity": affinity, "tolerations": daemon_tolerations(spec)}
+
+
+def node_of(pod: Pod) -> str:
+    """The node a daemon's pod is on, or is bound for."""
+    if pod.spec.node_name:
+        return pod.spec.node_name
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    terms = affinity.required.node_selector_terms if affinity and affinity.required else ()
+    for term in terms:
+        for field in term.match_fields:
+            if field.key == "metadata.name" and len(field.values) == 1:
+                return field.values[0]
+    return ""
 
 
 class DaemonSetController:

@@ -1,1 +1,1 @@
-"""One file a plugin; `kvestigate.cluster.scheduler.registry` lists them. All of them are Pure."""
+"""The plugins of the scheduler, which `scheduler.registry` lists. All are Pure."""

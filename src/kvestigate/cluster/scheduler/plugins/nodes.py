@@ -1,0 +1,151 @@
+"""Plugins that look at the node alone: its name, cordon, taints, labels and host ports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kvestigate.cluster.scheduler.framework import Grade, Judge, Rejection, in_proportion
+from kvestigate.cluster.scheduler.nodes import NodeState
+from kvestigate.cluster.scheduler.pods import PodFacts
+from kvestigate.cluster.scheduler.selection import node_term, tolerates, untolerated
+from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.kube.views.core import Taint
+
+_CORDONED = Taint("node.kubernetes.io/unschedulable", effect="NoSchedule")
+
+
+class NodeUnschedulable:
+    """Cordoned nodes take only pods that tolerate it."""
+
+    name = "NodeUnschedulable"
+    local = True
+    _rejection = Rejection(name, ("node(s) were unschedulable",), resolvable=False)
+
+    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
+        if tolerates(pod.pod.spec.tolerations, _CORDONED):
+            return None
+        return self._judge
+
+    def _judge(self, node: NodeState) -> Rejection | None:
+        return self._rejection if node.node.spec.unschedulable else None
+
+
+class NodeName:
+    """A pod that names its node gets no other."""
+
+    name = "NodeName"
+    local = False
+    _rejection = Rejection(name, ("node(s) didn't match the requested node name",), False)
+
+    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
+        wanted = pod.pod.spec.node_name
+        if not wanted:
+            return None
+
+        def judge(node: NodeState) -> Rejection | None:
+            return None if node.name == wanted else self._rejection
+
+        return judge
+
+
+_SOFT = "PreferNoSchedule"
+
+
+class TaintToleration:
+    """Taints keep pods away that do not tolerate them."""
+
+    name = "TaintToleration"
+    local = True
+    _rejection = Rejection(name, ("node(s) had untolerated taint(s)",), resolvable=False)
+
+    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
+        tolerations = pod.pod.spec.tolerations
+
+        def judge(node: NodeState) -> Rejection | None:
+            if node.taints and untolerated(tolerations, node.taints) is not None:
+                return self._rejection
+            return None
+
+        return judge
+
+
+class SoftTaints:
+    """`PreferNoSchedule` taints make nodes less welcome. It compares nodes, so it is not local."""
+
+    name = "TaintToleration"
+    local = False
+
+    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
+        return bool(state.soft_tainted)
+
+    def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
+        if not self.cares(pod, state):
+            return None
+        tolerations = [item for item in pod.pod.spec.tolerations if item.effect in ("", _SOFT)]
+        return lambda node: sum(
+            taint.effect == _SOFT and not tolerates(tolerations, taint) for taint in node.taints
+        )
+
+    def scores(self, grades: list[int]) -> list[int]:
+        return in_proportion(grades, reverse=True)
+
+
+class NodeAffinity:
+    """`nodeSelector` and required node affinity: where a pod must be."""
+
+    name = "NodeAffinity"
+    local = True
+    _rejection = Rejection(name, ("node(s) didn't match Pod's node affinity/selector",), False)
+
+    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
+        test = pod.required_nodes
+        if test is None:
+            return None
+
+        def judge(node: NodeState) -> Rejection | None:
+            return None if test(node.name, node.labels) else self._rejection
+
+        return judge
+
+
+class PreferredNodes:
+    """Preferred node affinity: where a pod would like to be."""
+
+    name = "NodeAffinity"
+    local = False
+
+    def cares(self, pod: PodFacts, state: ClusterState) -> bool:
+        affinity = pod.pod.spec.affinity
+        return bool(affinity and affinity.node_affinity and affinity.node_affinity.preferred)
+
+    def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
+        affinity = pod.pod.spec.affinity
+        node_affinity = affinity.node_affinity if affinity else None
+        terms = [
+            (node_term(item.preference), item.weight)
+            for item in (node_affinity.preferred if node_affinity else ())
+        ]
+        if not terms:
+            return None
+        return lambda node: sum(weight for test, weight in terms if test(node.name, node.labels))
+
+    def scores(self, grades: list[int]) -> list[int]:
+        return in_proportion(grades)
+
+
+class NodePorts:
+    """Two pods cannot listen on the same port of a host."""
+
+    name = "NodePorts"
+    local = True
+    _rejection = Rejection(name, ("node(s) didn't have free ports for the requested pod ports",))
+
+    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
+        ports = pod.ports
+        if not ports:
+            return None
+
+        def judge(node: NodeState) -> Rejection | None:
+            return self._rejection if any(map(node.port_taken, ports)) else None
+
+        return judge

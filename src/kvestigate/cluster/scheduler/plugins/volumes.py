@@ -1,0 +1,105 @@
+"""Plugins that look at the volumes of a pod: where they are, can be made, and may be used."""
+
+from __future__ import annotations
+
+from kvestigate.client.cache import Key
+from kvestigate.cluster.scheduler.framework import Judge, Rejection
+from kvestigate.cluster.scheduler.nodes import NodeState
+from kvestigate.cluster.scheduler.pods import PodFacts
+from kvestigate.cluster.scheduler.state import ClusterState
+from kvestigate.cluster.scheduler.volumes import Claims, Trouble, claims_of, plan
+
+
+class VolumeRestrictions:
+    """A claim with the access mode ReadWriteOncePod serves one pod at a time."""
+
+    name = "VolumeRestrictions"
+    local = False
+    _taken = Rejection(
+        name,
+        (
+            "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode"
+            " already in-use by another pod",
+        ),
+    )
+
+    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | Rejection | None:
+        exclusive = []
+        for name in pod.claims:
+            key = Key(pod.key.namespace, name)
+            claim = state.claims.get(key)
+            if claim is None:
+                return Rejection(self.name, (f'persistentvolumeclaim "{name}" not found',), False)
+            if "ReadWriteOncePod" in claim.spec.access_modes:
+                exclusive.append(key)
+        if not any(True for key in exclusive for _ in state.users_of(key)):
+            return None
+        return self._judge
+
+    def _judge(self, node: NodeState) -> Rejection:
+        return self._taken
+
+
+class VolumeBinding:
+    """A pod goes where its volumes are, or where they can be made."""
+
+    name = "VolumeBinding"
+    local = False
+
+    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | Rejection | None:
+        if not pod.claims:
+            return None
+        claims = claims_of(pod, state)
+        if isinstance(claims, str):
+            return Rejection(self.name, (claims,), resolvable=False)
+        return self._judge(claims, state)
+
+    def _judge(self, claims: Claims, state: ClusterState) -> Judge:
+        def judge(node: NodeState) -> Rejection | None:
+            found = plan(claims, node, state)
+            if isinstance(found, Trouble):
+                return Rejection(self.name, found.reasons, resolvable=False)
+            return None
+
+        return judge
+
+
+_PLACES = (
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+)
+_SEPARATOR = "__"  # between the zones of a volume that is in several
+
+
+class VolumeZone:
+    """A volume that is labelled with a zone or a region can only be used there."""
+
+    name = "VolumeZone"
+    local = False
+    _elsewhere = Rejection(name, ("node(s) had no available volume zone",), resolvable=False)
+
+    def judge(self, pod: PodFacts, state: ClusterState) -> Judge | None:
+        wanted = [
+            (key, set(value.split(_SEPARATOR)))
+            for name in pod.claims
+            for key, value in _labels(Key(pod.key.namespace, name), state).items()
+            if key in _PLACES
+        ]
+        if not wanted:
+            return None
+
+        def judge(node: NodeState) -> Rejection | None:
+            if not any(key in node.labels for key in _PLACES):
+                return None  # a cluster without zones
+            fits = all(node.labels.get(key) in values for key, values in wanted)
+            return None if fits else self._elsewhere
+
+        return judge
+
+
+def _labels(key: Key, state: ClusterState) -> dict[str, str]:
+    claim = state.claims.get(key)
+    volume = state.volumes.get(claim.spec.volume_name) if claim else None
+    return volume.metadata.labels if volume else {}
