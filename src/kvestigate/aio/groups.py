@@ -17,7 +17,7 @@ def one_failure() -> Iterator[None]:
     try:
         yield
     except ExceptionGroup as group:
-        told, others = group.split(KvestigateError)
-        if told is None or others is not None:
+        known, others = group.split(KvestigateError)
+        if known is None or others is not None:
             raise
-        raise told.exceptions[0] from None
+        raise known.exceptions[0] from None

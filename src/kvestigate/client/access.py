@@ -159,7 +159,7 @@ def _credentials(
         # kubectl's rule: what travels in the clear must not be a secret.
         return Anonymous("no credentials, which are never sent over plain http")
     cluster = choice.cluster
-    told = ExecCluster(
+    exec_cluster = ExecCluster(
         server=cluster.server,
         tls_server_name=cluster.tls_server_name,
         insecure_skip_tls_verify=cluster.insecure_skip_tls_verify,
@@ -168,7 +168,7 @@ def _credentials(
         disable_compression=cluster.disable_compression,
         config=_plugin_config(cluster),
     )
-    return credentials_for(choice.user, told, environ=environ, now=now, fetch=fetch)
+    return credentials_for(choice.user, exec_cluster, environ=environ, now=now, fetch=fetch)
 
 
 def _plugin_config(cluster: Cluster) -> Any:

@@ -61,11 +61,11 @@ class Call(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         """`get pods/log "web-0" in namespace "shop"`."""
-        what = self.resource.qualified
+        target = self.resource.qualified
         if self.subresource:
-            what = f"{self.resource.plural}/{self.subresource}"
-            what += f".{self.resource.group}" if self.resource.group else ""
-        text = f"{self.verb} {what}"
+            target = f"{self.resource.plural}/{self.subresource}"
+            target += f".{self.resource.group}" if self.resource.group else ""
+        text = f"{self.verb} {target}"
         if self.name:
             text += f' "{self.name}"'
         if self.resource.namespaced:
@@ -114,14 +114,14 @@ class _Status(msgspec.Struct):
 _STATUS = msgspec.json.Decoder(_Status)
 
 
-def failure(what: Call | Request, code: int, body: bytes) -> errors.ApiError:
+def failure(call: Call | Request, code: int, body: bytes) -> errors.ApiError:
     """The exception for an answer other than success to `what`."""
     try:
         status = _STATUS.decode(body)
     except msgspec.DecodeError:
         status = _Status()
     if status.kind != "Status":
-        return _bare(what, code, body)
+        return _bare(call, code, body)
     error = errors.from_status(
         {
             "reason": status.reason,
@@ -133,8 +133,8 @@ def failure(what: Call | Request, code: int, body: bytes) -> errors.ApiError:
     )
     if status.metadata and status.metadata.continue_:
         error.details[CONTINUE] = status.metadata.continue_
-    if isinstance(error, errors.NotFound) and unserved(error) and isinstance(what, Call):
-        return _unserved(what)
+    if isinstance(error, errors.NotFound) and unserved(error) and isinstance(call, Call):
+        return _unserved(call)
     return error
 
 
@@ -143,19 +143,21 @@ def unserved(error: errors.NotFound) -> bool:
     return not error.details.get("name")
 
 
-def _bare(what: Call | Request, code: int, body: bytes) -> errors.ApiError:
+def _bare(call: Call | Request, code: int, body: bytes) -> errors.ApiError:
     """Proxies, load balancers and unknown paths answer without a Status."""
-    request = what if isinstance(what, Request) else None
-    asked = f"{request.method} {request.path}" if request else str(what)
+    request = call if isinstance(call, Request) else None
+    shown = f"{request.method} {request.path}" if request else str(call)
     if code == 401:
-        return errors.Unauthorized(f"the server does not know who you are: cannot {asked}")
+        return errors.Unauthorized(f"the server does not know who you are: cannot {shown}")
     if code == 403:
-        return errors.Forbidden(f"forbidden: you cannot {asked}")
-    if code == 404 and isinstance(what, Call):
-        return _unserved(what)
-    said = _first_line(body)
-    answered = f"the server answered {code} to {asked}"
-    return errors.from_status({"message": f"{answered}: {said}" if said else answered}, code=code)
+        return errors.Forbidden(f"forbidden: you cannot {shown}")
+    if code == 404 and isinstance(call, Call):
+        return _unserved(call)
+    first_line = _first_line(body)
+    answered = f"the server answered {code} to {shown}"
+    return errors.from_status(
+        {"message": f"{answered}: {first_line}" if first_line else answered}, code=code
+    )
 
 
 def _unserved(call: Call) -> errors.NotFound:

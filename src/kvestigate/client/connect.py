@@ -26,8 +26,8 @@ async def connect(access: Access) -> AsyncIterator[Api]:
         await api.aclose()
 
 
-def _timeout(asked: float | None) -> float:
+def _timeout(request_timeout: float | None) -> float:
     """As kubectl reads it: 0 means that a request may take any time."""
-    if asked is None:
+    if request_timeout is None:
         return TIMEOUT
-    return asked or math.inf
+    return request_timeout or math.inf

@@ -158,8 +158,8 @@ class Discovery:
 
         with one_failure():
             async with asyncio.TaskGroup() as tasks:
-                found = [tasks.create_task(ask(*version)) for version in _versions(root)]
-        return [resource for task in found for resource in task.result()]
+                lists = [tasks.create_task(ask(*version)) for version in _versions(root)]
+        return [resource for task in lists for resource in task.result()]
 
     async def _ask(self, path: str, type: type[S], accept: str = "application/json") -> S:
         return decode(await self._api.request("GET", path, accept=accept), type, where=path)
@@ -170,47 +170,47 @@ def _versions(root: _Roots) -> Iterator[tuple[str, str]]:
         yield "", version
     for group in root.groups:
         preferred = group.preferred_version.version if group.preferred_version else ""
-        for served in sorted(group.versions, key=lambda it: it.version != preferred):
+        for served in sorted(group.versions, key=lambda entry: entry.version != preferred):
             yield group.name, served.version
 
 
 def _aggregated(groups: Iterable[_Group]) -> Iterator[Resource]:
     for group in groups:
         for version in group.versions:
-            for found in version.resources:
-                if found.response_kind is not None:
+            for resource in version.resources:
+                if resource.response_kind is not None:
                     yield Resource(
                         group=group.metadata.name,
                         version=version.version,
-                        plural=found.resource,
-                        kind=found.response_kind.kind,
-                        namespaced=found.scope == "Namespaced",
-                        singular=found.singular_resource,
-                        short_names=found.short_names,
-                        categories=found.categories,
-                        verbs=found.verbs,
-                        subresources=tuple(it.subresource for it in found.subresources),
+                        plural=resource.resource,
+                        kind=resource.response_kind.kind,
+                        namespaced=resource.scope == "Namespaced",
+                        singular=resource.singular_resource,
+                        short_names=resource.short_names,
+                        categories=resource.categories,
+                        verbs=resource.verbs,
+                        subresources=tuple(part.subresource for part in resource.subresources),
                     )
 
 
-def _listed(group: str, version: str, found: Iterable[_LegacyResource]) -> Iterator[Resource]:
+def _listed(group: str, version: str, resources: Iterable[_LegacyResource]) -> Iterator[Resource]:
     """A flat list in which `pods/log` stands beside `pods`."""
     below: dict[str, list[str]] = {}
-    for one in found:
-        plural, slash, subresource = one.name.partition("/")
+    for resource in resources:
+        plural, slash, subresource = resource.name.partition("/")
         if slash:
             below.setdefault(plural, []).append(subresource)
-    for one in found:
-        if "/" not in one.name:
+    for resource in resources:
+        if "/" not in resource.name:
             yield Resource(
                 group=group,
                 version=version,
-                plural=one.name,
-                kind=one.kind,
-                namespaced=one.namespaced,
-                singular=one.singular_name,
-                short_names=one.short_names,
-                categories=one.categories,
-                verbs=one.verbs,
-                subresources=tuple(below.get(one.name, ())),
+                plural=resource.name,
+                kind=resource.kind,
+                namespaced=resource.namespaced,
+                singular=resource.singular_name,
+                short_names=resource.short_names,
+                categories=resource.categories,
+                verbs=resource.verbs,
+                subresources=tuple(below.get(resource.name, ())),
             )

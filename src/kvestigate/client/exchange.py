@@ -27,14 +27,14 @@ class Exchange:
         """Seconds for a whole answer, or of silence within one that streams."""
 
     async def body(
-        self, what: Call | Request, request: Request | None = None, *, timeout: float | None = None
+        self, call: Call | Request, request: Request | None = None, *, timeout: float | None = None
     ) -> bytes:
         """The body of a successful answer to `what`."""
-        asked = request or _request(what)
+        asked = request or _request(call)
         deadline = timeout or self.timeout
 
         async def attempt() -> bytes:
-            incoming = await self.once(what, asked, timeout=deadline)
+            incoming = await self.once(call, asked, timeout=deadline)
             try:
                 return await incoming.read()
             finally:
@@ -43,11 +43,11 @@ class Exchange:
         return await self.policy.run(asked, attempt, deadline=deadline)
 
     @asynccontextmanager
-    async def stream(self, what: Call, request: Request | None = None) -> AsyncIterator[Incoming]:
+    async def stream(self, call: Call, request: Request | None = None) -> AsyncIterator[Incoming]:
         """A successful answer whose body is read inside the block; leaving it closes the body."""
-        asked = request or _request(what)
+        asked = request or _request(call)
         incoming = await self.policy.run(
-            asked, lambda: self.once(what, asked), deadline=self.timeout
+            asked, lambda: self.once(call, asked), deadline=self.timeout
         )
         try:
             yield incoming
@@ -55,14 +55,14 @@ class Exchange:
             await incoming.aclose()
 
     async def once(
-        self, what: Call | Request, request: Request, *, timeout: float | None = None
+        self, call: Call | Request, request: Request, *, timeout: float | None = None
     ) -> Incoming:
         """One attempt: the head of a successful answer, or an exception."""
         incoming = await self.transport.send(request, timeout=timeout or self.timeout)
         if 200 <= incoming.status < 300:
             return incoming
         try:
-            error = failure(what, incoming.status, await incoming.read())
+            error = failure(call, incoming.status, await incoming.read())
         finally:
             await incoming.aclose()
         pause = retry_after(incoming.status, incoming.headers.get("retry-after"))
@@ -89,5 +89,5 @@ async def pieces(
         yield piece
 
 
-def _request(what: Call | Request) -> Request:
-    return what.request() if isinstance(what, Call) else what
+def _request(call: Call | Request) -> Request:
+    return call.request() if isinstance(call, Call) else call

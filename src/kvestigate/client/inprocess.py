@@ -47,14 +47,14 @@ class InProcessTransport:
     async def upgrade(
         self, request: Request, subprotocols: Sequence[str], *, timeout: float | None
     ) -> WebSocket:
-        asked = Headers(request.headers)
-        asked.add("connection", "Upgrade")
-        asked.add("upgrade", "websocket")
-        asked.add("sec-websocket-version", "13")
-        asked.add("sec-websocket-key", "a3Zlc3RpZ2F0ZS1sb2NhbA==")
+        headers = Headers(request.headers)
+        headers.add("connection", "Upgrade")
+        headers.add("upgrade", "websocket")
+        headers.add("sec-websocket-version", "13")
+        headers.add("sec-websocket-key", "a3Zlc3RpZ2F0ZS1sb2NhbA==")
         if subprotocols:
-            asked.add("sec-websocket-protocol", ", ".join(subprotocols))
-        request = Request(request.method, request.path, request.query, asked, request.body)
+            headers.add("sec-websocket-protocol", ", ".join(subprotocols))
+        request = Request(request.method, request.path, request.query, headers, request.body)
         answer = await self._answer(request, timeout)
         if isinstance(answer, Response):
             incoming = InProcessIncoming(answer)

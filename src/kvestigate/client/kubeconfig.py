@@ -227,15 +227,15 @@ EntryT = TypeVar("EntryT", bound=_Entry)
 
 
 def _unique(entries: Iterable[EntryT]) -> dict[str, EntryT]:
-    found: dict[str, EntryT] = {}
+    by_name: dict[str, EntryT] = {}
     for entry in entries:
-        if entry.name in found:
-            first = found[entry.name].section.where()
+        if entry.name in by_name:
+            first = by_name[entry.name].section.where()
             raise entry.section.error(
                 f"the name is already taken at {first}", hint="rename or remove one of the two"
             )
-        found[entry.name] = entry
-    return found
+        by_name[entry.name] = entry
+    return by_name
 
 
 def read_cluster(name: str, body: Section) -> Cluster:

@@ -54,16 +54,16 @@ class Document:
 def parse(file: str, data: bytes) -> Document:
     """The first document in `data`; `file` is only for messages."""
     try:
-        found = load_first(data, file)
+        loaded = load_first(data, file)
     except InputError as error:
         where = error.where or file
         raise ConfigError(
             f"{where}: not YAML: {error.message.removeprefix(f'{where}: ')}",
             hint=error.hint or "fix the file at that place, or restore it",
         ) from None
-    if found is None:
+    if loaded is None:
         return Document(file, None, None)
-    document, node = found
+    document, node = loaded
     return Document(file, node, document.value, document.repeated)
 
 
@@ -130,14 +130,14 @@ class Section:
 
     def sections(self, key: str) -> list[Section]:
         """The mappings in the list under `key`."""
-        found = []
+        sections = []
         for index, item in enumerate(self._items(key)):
             if not isinstance(item, dict):
                 raise self.error(
                     f"{key}[{index}] must be a mapping, not {type_name(item)}", key, index
                 )
-            found.append(Section(self.document, (*self.path, key, index), self.label, item))
-        return found
+            sections.append(Section(self.document, (*self.path, key, index), self.label, item))
+        return sections
 
     def _items(self, key: str) -> list[Any]:
         value = self.values.get(key)

@@ -82,28 +82,28 @@ async def _unbroken(
 ) -> AsyncGenerator[bytes, None]:
     seen = LastSecond()
     backoff = Backoff(initial=0.5, cap=30.0)
-    asked = options
+    resumed = options
     while True:
         heard = False
         try:
-            async with aclosing(_lines(exchange, call, asked)) as lines:
+            async with aclosing(_lines(exchange, call, resumed)) as lines:
                 async for line in lines:
                     heard = True
                     if seen.is_new(line):
                         yield line
             return
         except errors.ConnectionFailed:
-            if not heard and asked is options:
+            if not heard and resumed is options:
                 raise
         except errors.NotFound:
-            if asked is options:
+            if resumed is options:
                 raise
             return  # deleted while the connection was down: there is nothing left to follow
         if heard:
             backoff.reset()
         await exchange.policy.clock.sleep(backoff.next())
         if seen.second:
-            asked = msgspec.structs.replace(
+            resumed = msgspec.structs.replace(
                 options, tail=None, since_seconds=None, since_time=f"{seen.second}Z"
             )
             seen.replay()

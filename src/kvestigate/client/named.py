@@ -44,17 +44,17 @@ async def _near(api: Api, resource: Resource, name: str) -> str | None:
         page = await api.list(resource, Selection(where), type=PartialObject)
     except KvestigateError:
         return None
-    names = [it.metadata.name for it in page.items]
-    what = resource.kind.lower() if len(names) == 1 else resource.plural
+    names = [other.metadata.name for other in page.items]
+    kind = resource.kind.lower() if len(names) == 1 else resource.plural
     # The name of a workload is where those of its pods begin, and not similar to them.
-    longer = sorted(it for it in names if it.startswith(name))
+    longer = sorted(other for other in names if other.startswith(name))
     near = longer[:3] or difflib.get_close_matches(name, names, n=1)
     if near:
         more = f" There are {len(longer)} that begin so" if len(longer) > len(near) else ""
         return f"did you mean {' or '.join(map(repr, near))}?{more}"
     if where is None:
-        return f"the cluster has {len(names)} {what}, none with a similar name"
-    count = f"{len(names)} {what}, none with a similar name"
+        return f"the cluster has {len(names)} {kind}, none with a similar name"
+    count = f"{len(names)} {kind}, none with a similar name"
     return f"namespace {where!r} has {count if names else f'no {resource.plural}'}; try another -n"
 
 
@@ -65,8 +65,10 @@ async def _elsewhere(api: Api, resource: Resource, name: str) -> str:
         page = await api.list(resource, everywhere, type=PartialObject)
     except KvestigateError:
         return ""
-    found = sorted(it.metadata.namespace for it in page.items if it.metadata.name == name)
-    if not found:
+    namespaces = sorted(
+        item.metadata.namespace for item in page.items if item.metadata.name == name
+    )
+    if not namespaces:
         return ""
-    more = f" and {len(found) - 1} more" if len(found) > 1 else ""
-    return f"namespace {found[0]!r}{more}: add -n {found[0]}"
+    more = f" and {len(namespaces) - 1} more" if len(namespaces) > 1 else ""
+    return f"namespace {namespaces[0]!r}{more}: add -n {namespaces[0]}"

@@ -198,10 +198,10 @@ class Recorder(Teller[News]):
         except errors.AlreadyExists:
             # An earlier recorder told something in this very instant, where a clock stood still.
             metadata = {"generateName": f"{name}.", "namespace": namespace}
-            made = await self._api.create(
+            event = await self._api.create(
                 EVENTS, body | {"metadata": metadata}, namespace=namespace
             )
-            name = made["metadata"]["name"]
+            name = event["metadata"]["name"]
         return name
 
     async def _count(self, news: News, known: _Told, message: str, now: float) -> None:

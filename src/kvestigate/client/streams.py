@@ -220,13 +220,13 @@ class PortStream(_Stream):
 def exit_code(status: bytes) -> int:
     """What the error channel's Status says: an exit code, or the failure to run at all."""
     try:
-        said: dict[str, Any] = msgspec.json.decode(status, type=dict)
+        outcome: dict[str, Any] = msgspec.json.decode(status, type=dict)
     except msgspec.DecodeError:
         raise errors.InternalError(status.decode("utf-8", "replace")) from None
-    if said.get("status") == "Success":
+    if outcome.get("status") == "Success":
         return 0
-    if said.get("reason") == "NonZeroExitCode":
-        for cause in (said.get("details") or {}).get("causes") or ():
+    if outcome.get("reason") == "NonZeroExitCode":
+        for cause in (outcome.get("details") or {}).get("causes") or ():
             if cause.get("reason") == "ExitCode":
                 return int(cause["message"])
-    raise errors.from_status(said, code=said.get("code") or 500)
+    raise errors.from_status(outcome, code=outcome.get("code") or 500)

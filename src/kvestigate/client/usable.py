@@ -106,17 +106,17 @@ def _check_exec(plugin: Exec) -> Iterator[ConfigError]:
     if not plugin.command:
         yield section.error("exec has no command", hint="name the credential plugin to run")
     if plugin.api_version not in API_VERSIONS:
-        said = f'is "{plugin.api_version}"' if plugin.api_version else "is missing"
+        problem = f'is "{plugin.api_version}"' if plugin.api_version else "is missing"
         yield section.error(
-            f"exec.apiVersion {said}, it must be one of {', '.join(API_VERSIONS)}",
+            f"exec.apiVersion {problem}, it must be one of {', '.join(API_VERSIONS)}",
             "apiVersion",
             hint="update the plugin and write its kubeconfig anew",
         )
     elif plugin.interactive_mode not in INTERACTIVE_MODES:
         mode = plugin.interactive_mode
-        said = f'is "{mode}"' if mode else "is missing, which v1 requires"
+        problem = f'is "{mode}"' if mode else "is missing, which v1 requires"
         yield section.error(
-            f"exec.interactiveMode {said}; it is one of {', '.join(INTERACTIVE_MODES)}",
+            f"exec.interactiveMode {problem}; it is one of {', '.join(INTERACTIVE_MODES)}",
             "interactiveMode",
             hint="set interactiveMode: IfAvailable",
         )

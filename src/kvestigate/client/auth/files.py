@@ -61,13 +61,14 @@ def _read_token(path: Path) -> str:
     return token
 
 
-def read_file(path: Path, what: str) -> bytes:
+def read_file(path: Path, content: str) -> bytes:
     """The content of a file a kubeconfig points to; `what` says which in the error."""
     try:
         return path.read_bytes()
     except OSError as error:
         raise ConfigError(
-            f"{what} {path}: cannot be read: {error.strerror}", hint=f"check it with: ls -l {path}"
+            f"{content} {path}: cannot be read: {error.strerror}",
+            hint=f"check it with: ls -l {path}",
         ) from None
 
 

@@ -19,8 +19,8 @@ def find(conditions: tuple[C, ...], type: str) -> C | None:
 
 
 def is_true(conditions: tuple[C, ...], type: str) -> bool:
-    found = find(conditions, type)
-    return found is not None and found.status == "True"
+    condition = find(conditions, type)
+    return condition is not None and condition.status == "True"
 
 
 def without(conditions: tuple[C, ...], type: str) -> tuple[C, ...]:

@@ -94,9 +94,9 @@ class Context:
     # -- writing ---------------------------------------------------------------------------
 
     async def create(self, kind: Kind[V], body: dict[str, Any]) -> V:
-        made = await self.api.create(kind.resource, body, field_manager=self.name, type=kind.view)
-        self.cache(kind).assume(made)
-        return made
+        view = await self.api.create(kind.resource, body, field_manager=self.name, type=kind.view)
+        self.cache(kind).assume(view)
+        return view
 
     async def patch(
         self,
@@ -184,7 +184,7 @@ class Context:
 
 def _reference(kind: Kind[Any], view: Named) -> Reference:
     metadata = view.metadata
-    found = {
+    fields = {
         "kind": kind.resource.kind,
         "namespace": metadata.namespace,
         "name": metadata.name,
@@ -192,7 +192,7 @@ def _reference(kind: Kind[Any], view: Named) -> Reference:
         "apiVersion": kind.resource.api_version,
         "resourceVersion": metadata.resource_version,
     }
-    return tuple((key, value) for key, value in found.items() if value)
+    return tuple((key, value) for key, value in fields.items() if value)
 
 
 async def slow_start(work: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
@@ -211,7 +211,7 @@ async def slow_start(work: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
 
 async def _together(work: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
     done: list[T] = []
-    for result in await asyncio.gather(*(each() for each in work), return_exceptions=True):
+    for result in await asyncio.gather(*(action() for action in work), return_exceptions=True):
         if isinstance(result, BaseException):
             raise result
         done.append(result)

@@ -63,9 +63,9 @@ class Inventory:
 
     def resource_of(self, api_version: str, kind: str) -> Resource | None:
         """The resource that serves a kind, of any version."""
-        found = self._registry.for_kind(api_version, kind)
-        if found is not None:
-            return found
+        exact = self._registry.for_kind(api_version, kind)
+        if exact is not None:
+            return exact
         group = api_version.rpartition("/")[0]
         for resource in self._registry:
             if resource.group == group and resource.kind == kind:
@@ -75,9 +75,9 @@ class Inventory:
     def in_namespace(self, namespace: str) -> dict[Resource, list[Any]]:
         """What a namespace holds, by resource; empty ones are left out."""
         return {
-            resource: found
+            resource: objects
             for resource, cache in self._followed.values()
-            if resource.namespaced and (found := cache.find("namespace", namespace))
+            if resource.namespaced and (objects := cache.find("namespace", namespace))
         }
 
     async def run(self, ready: Ready[None]) -> None:
@@ -116,7 +116,7 @@ class Inventory:
             if not self._discovery.unavailable:
                 resource, _ = self._followed.pop(place)
                 self._followers.unfollow(resource)
-        new = [it for place, it in served.items() if place not in self._followed]
+        new = [unknown for place, unknown in served.items() if place not in self._followed]
         caches = await self._followers.follow(new)
         for resource, cache in zip(new, caches, strict=True):
             self._add(resource, cache)

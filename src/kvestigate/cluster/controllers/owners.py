@@ -136,14 +136,14 @@ def owner_keys(
     """A changed dependent concerns its owner, or all who might want to own it."""
 
     def keys(change: Change[Any]) -> Iterable[Key]:
-        found: list[Key] = []
+        concerned: list[Key] = []
         for view in change.views:
             owner = controller_of(view)
             if owner is None:
-                found += _takers(change.key, view, owners, selector)
+                concerned += _takers(change.key, view, owners, selector)
             elif owner.kind == kind.resource.kind:
-                found.append(change.key.sibling(owner.name))
-        return dict.fromkeys(found)
+                concerned.append(change.key.sibling(owner.name))
+        return dict.fromkeys(concerned)
 
     return keys
 

@@ -13,14 +13,16 @@ _Read = Callable[[Container], Mapping[str, str]]
 
 def requests(pod: Pod) -> Amounts:
     whole = {} if pod.spec.resources is None else pod.spec.resources.requests
-    return added(_total(pod, lambda it: it.resources.requests, whole), pod.spec.overhead)
+    return added(
+        _total(pod, lambda container: container.resources.requests, whole), pod.spec.overhead
+    )
 
 
 def limits(pod: Pod) -> Amounts:
     whole = {} if pod.spec.resources is None else pod.spec.resources.limits
-    total = _total(pod, lambda it: it.resources.limits, whole)
+    total = _total(pod, lambda item: item.resources.limits, whole)
     # A pod without a limit stays without one.
-    return added(total, {name: it for name, it in pod.spec.overhead.items() if name in total})
+    return added(total, {name: item for name, item in pod.spec.overhead.items() if name in total})
 
 
 def states_requests(pod: Pod) -> bool:

@@ -32,10 +32,10 @@ def is_ready(pod: Pod) -> bool:
 
 
 def ready_since(pod: Pod) -> float:
-    found = conditions.find(pod.status.conditions, "Ready")
-    if found is None or found.status != "True":
+    ready = conditions.find(pod.status.conditions, "Ready")
+    if ready is None or ready.status != "True":
         return 0.0
-    return seconds(found.last_transition_time)
+    return seconds(ready.last_transition_time)
 
 
 def available_in(pod: Pod, min_ready_seconds: int, now: float) -> float | None:

@@ -45,7 +45,9 @@ def template_hash(template: Mapping[str, Any], collisions: int | None = None) ->
 def without_hash(template: Template) -> Template:
     """A ReplicaSet's template as the Deployment wrote it."""
     metadata = dict(template.get("metadata") or {})
-    labels = {key: it for key, it in (metadata.get("labels") or {}).items() if key != HASH_LABEL}
+    labels = {
+        key: value for key, value in (metadata.get("labels") or {}).items() if key != HASH_LABEL
+    }
     metadata["labels"] = labels
     if not labels:
         del metadata["labels"]

@@ -134,18 +134,18 @@ class Decider:
         judges: list[Judge] = []
         for plugin in self._profile.filters:
             if plugin.local is local:
-                found = plugin.judge(pod, state)
-                if isinstance(found, Rejection):
-                    return found
-                if found is not None:
-                    judges.append(found)
+                verdict = plugin.judge(pod, state)
+                if isinstance(verdict, Rejection):
+                    return verdict
+                if verdict is not None:
+                    judges.append(verdict)
         return judges
 
     def _judge(self, pod: PodFacts, node: NodeState, state: ClusterState) -> Rejection | None:
         for plugin in self._profile.filters:
-            found = plugin.judge(pod, state)
-            if found is not None:
-                rejection = found if isinstance(found, Rejection) else found(node)
+            verdict = plugin.judge(pod, state)
+            if verdict is not None:
+                rejection = verdict if isinstance(verdict, Rejection) else verdict(node)
                 if rejection is not None:
                     return rejection
         return None
@@ -183,12 +183,12 @@ class Decider:
         names = names[start:] + names[:start]
         nodes = trial.state.nodes
         if trial.judges or trial.contested:
-            found = list(islice(filter(trial.accepts, names), enough))
+            accepted = list(islice(filter(trial.accepts, names), enough))
         else:
-            found = names[:enough]
-        enough_found = len(found) == enough
-        self._start += names.index(found[-1]) + 1 if enough_found else len(names)
-        feasible = [nodes[name] for name in found]
+            accepted = names[:enough]
+        enough_found = len(accepted) == enough
+        self._start += names.index(accepted[-1]) + 1 if enough_found else len(names)
+        feasible = [nodes[name] for name in accepted]
         if not feasible:
             return _no_fit(trial.state, {**recollection.rejections, **trial.rejections})
         return self._choose(trial.pod, trial.state, feasible, recollection)

@@ -82,8 +82,8 @@ class Follower:
 
     def pod(self, key: Key) -> Pod | None:
         """The pod as the API server last told."""
-        found: Pod | None = self.informers[PODS.plural].get(key)
-        return found
+        pod: Pod | None = self.informers[PODS.plural].get(key)
+        return pod
 
     async def claim_changed(self, key: Key) -> None:
         """Wait for news of a claim."""
@@ -216,11 +216,11 @@ class Follower:
         self._queue.something_changed(concerns)
 
 
-def _keep(found: dict[Any, Any], key: Any, new: Any) -> None:
+def _keep(objects: dict[Any, Any], key: Any, new: Any) -> None:
     if new is None:
-        found.pop(key, None)
+        objects.pop(key, None)
     else:
-        found[key] = new
+        objects[key] = new
 
 
 def _same_to_others(known: Pod, new: Pod) -> bool:

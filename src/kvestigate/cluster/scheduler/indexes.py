@@ -58,12 +58,12 @@ class PodsByLabels:
 
     def by_node(self, namespace: str, matches: Callable[[Labels], bool]) -> dict[str, int]:
         """How many pods that match stay on each node; those being deleted do not stay."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for alike in self.of(namespace):
             if not alike.terminating and matches(alike.labels):
                 for node, count in alike.nodes.items():
-                    found[node] = found.get(node, 0) + count
-        return found
+                    counts[node] = counts.get(node, 0) + count
+        return counts
 
 
 class TermsByTopology:

@@ -55,20 +55,20 @@ class Recollection:
         """The acceptable node with the highest score; any of them when several have it."""
         heap, scores = self._best, self.scores
         passed = []
-        found = None
+        best = None
         while heap:
             entry = heap[0]
             name = entry[2]
             if scores.get(name) != -entry[0]:
                 heapq.heappop(heap)  # the node has changed since
             elif accepts(name):
-                found = name
+                best = name
                 break
             else:
                 passed.append(heapq.heappop(heap))
         for entry in passed:
             heapq.heappush(heap, entry)
-        return found
+        return best
 
     def _look(self, name: str, state: ClusterState) -> None:
         node = state.nodes[name]
@@ -132,9 +132,9 @@ def _judges(
     pod: PodFacts,
     state: ClusterState,
 ) -> list[Judge]:
-    found = ask(pod, state)
-    if found is None:
+    verdict = ask(pod, state)
+    if verdict is None:
         return []
-    if isinstance(found, Rejection):
-        return [lambda node: found]
-    return [found]
+    if isinstance(verdict, Rejection):
+        return [lambda node: verdict]
+    return [verdict]

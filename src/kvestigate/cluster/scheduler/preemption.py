@@ -79,11 +79,11 @@ def _candidates(
     enough = min(len(names), max(_FEWEST, len(names) * _SHARE // 100))
     start = random.randrange(len(names)) if names else 0
     for name in names[start:] + names[:start]:
-        found = _on_node(pod, state.nodes[name], state, decider)
-        if isinstance(found, Rejection):
-            rejections[name] = found
+        candidate = _on_node(pod, state.nodes[name], state, decider)
+        if isinstance(candidate, Rejection):
+            rejections[name] = candidate
             continue
-        (harmful if found.broken_budgets else harmless).append(found)
+        (harmful if candidate.broken_budgets else harmless).append(candidate)
         if harmless and len(harmless) + len(harmful) >= enough:
             break
     return harmless + harmful, rejections
@@ -127,17 +127,17 @@ def _importance(pod: PodFacts) -> tuple[int, datetime, str]:
     return (-pod.priority, pod.pod.status.start_time or _NEVER, pod.uid)
 
 
-def _harm(found: Preemption) -> tuple[int, int, int, int, float]:
+def _harm(preemption: Preemption) -> tuple[int, int, int, int, float]:
     """What makes a node the worse choice, the gravest first."""
-    priorities = [victim.priority for victim in found.victims]
+    priorities = [victim.priority for victim in preemption.victims]
     highest = max(priorities)
     began = min(
         (victim.pod.status.start_time or _NEVER).timestamp()
-        for victim in found.victims
+        for victim in preemption.victims
         if victim.priority == highest
     )
     total = sum(priority + 2**31 for priority in priorities)
-    return (found.broken_budgets, highest, total, len(priorities), -began)
+    return (preemption.broken_budgets, highest, total, len(priorities), -began)
 
 
 @dataclass(slots=True)
@@ -188,17 +188,17 @@ class Refusal:
 
 
 def refuse(
-    pod: PodFacts, found: NoFit, state: ClusterState, decider: Decider, random: Random
+    pod: PodFacts, no_fit: NoFit, state: ClusterState, decider: Decider, random: Random
 ) -> Refusal:
     """The refusal in kube-scheduler's words."""
-    message = str(found)
-    if not found.total:
+    message = str(no_fit)
+    if not no_fit.total:
         return Refusal(message, "")
-    if found.everywhere is not None:
+    if no_fit.everywhere is not None:
         # Evictions cannot help then. What kube-scheduler adds is that it kept no state of
         # devices: of no use, but those who search for its words should find them.
         return Refusal(f"{message} not found", "")
-    outcome = preempt(pod, found, state, decider, random)
+    outcome = preempt(pod, no_fit, state, decider, random)
     if isinstance(outcome, Preemption):
         return Refusal(message, outcome.node, outcome)
     # The first part is what kube-scheduler's dynamic resources always say here.

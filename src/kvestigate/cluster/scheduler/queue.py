@@ -183,8 +183,8 @@ class PodQueue:
 
     def _pop_backing_off(self) -> Waiting | None:
         kept = []
-        found = None
-        while self._backing_off and found is None:
+        due = None
+        while self._backing_off and due is None:
             entry = heapq.heappop(self._backing_off)
             waiting = self._current(entry[2], entry[1])
             if waiting is None:
@@ -192,10 +192,10 @@ class PodQueue:
             if waiting.failed:
                 kept.append(entry)
             else:
-                found = waiting
+                due = waiting
         for entry in kept:
             heapq.heappush(self._backing_off, entry)
-        return found
+        return due
 
     def _current(self, uid: str, ticket: int) -> Waiting | None:
         waiting = self._pods.get(uid)

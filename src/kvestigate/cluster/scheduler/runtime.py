@@ -149,8 +149,8 @@ class Scheduler:
         if pod.claims:
             claims = claims_of(pod, self._state)
             if isinstance(claims, Claims):
-                found = plan(claims, self._state.nodes[node], self._state)
-                volumes = found if isinstance(found, Plan) else volumes
+                planned = plan(claims, self._state.nodes[node], self._state)
+                volumes = planned if isinstance(planned, Plan) else volumes
         self._state.withdraw(pod.uid)
         self._state.place(pod, node)
         if volumes == Plan():
@@ -159,14 +159,14 @@ class Scheduler:
         self._supervisor.spawn(f"volumes of {pod.key}", self._bind(waiting, node, volumes))
         return None
 
-    def _refuse(self, waiting: Waiting, found: NoFit) -> Write:
+    def _refuse(self, waiting: Waiting, no_fit: NoFit) -> Write:
         pod = waiting.pod
-        refusal = refuse(pod, found, self._state, self._decider, self._random)
+        refusal = refuse(pod, no_fit, self._state, self._decider, self._random)
         if refusal.nominated:
             self._state.nominate(pod, refusal.nominated)
         elif refusal.nominated is not None:
             self._state.withdraw(pod.uid)
-        self._queue.park(waiting, found.plugins)
+        self._queue.park(waiting, no_fit.plugins)
         return lambda: self._tell_refusal(pod, refusal)
 
     # -- writing ---------------------------------------------------------------------------------
@@ -196,18 +196,18 @@ class Scheduler:
 
     async def _take_back(self, waiting: Waiting, node: str, error: errors.KvestigateError) -> None:
         pod = waiting.pod
-        told = self._follower.pod(pod.key)
-        if told is not None and told.metadata.uid == pod.uid and told.spec.node_name:
+        current = self._follower.pod(pod.key)
+        if current is not None and current.metadata.uid == pod.uid and current.spec.node_name:
             return  # it has a node, ours or that of somebody faster
         self._state.take_away(pod.uid)
-        if told is None or told.metadata.uid != pod.uid:
+        if current is None or current.metadata.uid != pod.uid:
             self._queue.remove(pod.uid)
             return
         message = f'binding rejected: running Bind plugin "DefaultBinder": {error.message}'
         _log.warning("%s was not bound to %s: %s", pod.key, node, error)
         self._queue.back_off(waiting)
         self._recorder.tell(News(pod.pod, "Warning", "FailedScheduling", "Scheduling", message))
-        await self._patient(self._writer.condition(told, "SchedulerError", message, None))
+        await self._patient(self._writer.condition(current, "SchedulerError", message, None))
 
     async def _tell_refusal(self, pod: PodFacts, refusal: Refusal) -> None:
         current = self._follower.pod(pod.key) or pod.pod

@@ -103,7 +103,7 @@ def named_nodes(affinity: Affinity | None) -> frozenset[str] | None:
     if not node_affinity or node_affinity.required is None:
         return None
     terms = node_affinity.required.node_selector_terms
-    found: set[str] = set()
+    names: set[str] = set()
     for term in terms:
         named = [
             set(item.values)
@@ -112,8 +112,8 @@ def named_nodes(affinity: Affinity | None) -> frozenset[str] | None:
         ]
         if not named:
             return None
-        found |= set.intersection(*named)
-    return frozenset(found) if terms else None
+        names |= set.intersection(*named)
+    return frozenset(names) if terms else None
 
 
 def _names(item: NodeSelectorRequirement, name: str) -> bool:

@@ -58,10 +58,10 @@ class Feed:
 
     def views(self, data: bytes) -> _Views:
         """What these bytes have been decoded to; whoever decodes them again adds to it."""
-        found = self._decoded.get(id(data))
-        if found is None:
-            found = self._decoded[id(data)] = data, {}
-        return found[1]
+        known = self._decoded.get(id(data))
+        if known is None:
+            known = self._decoded[id(data)] = data, {}
+        return known[1]
 
     def join(self, informer: FedInformer[Any], key: ResourceKey) -> None:
         """Tell `informer` of what there is, and from now on of all that changes."""
@@ -85,16 +85,16 @@ class Feed:
             self._start_over()
             return True
         self._revision = self.plane.state.revision
-        told: dict[int, tuple[bytes, _Views]] = {}
+        delivered: dict[int, tuple[bytes, _Views]] = {}
         for change in changes:
             informers = self._informers.get(change.resource)
             if informers:
                 data = change.item.data
                 views = self.views(data)
-                told[id(data)] = data, views
+                delivered[id(data)] = data, views
                 for informer in tuple(informers):
                     informer.hear(change, views)
-        self._decoded = told
+        self._decoded = delivered
         return any(change.resource not in _ROUTINE for change in changes)
 
     def _start_over(self) -> None:
@@ -159,10 +159,10 @@ class FedInformer(Informer[V]):
     def fill(self, items: Iterable[Item]) -> None:
         kind = self.view
         if self._convert is None:
-            found = [_shared(item.data, kind) for item in items if self._selects(item)]
+            views = [_shared(item.data, kind) for item in items if self._selects(item)]
         else:
-            found = [decode(self._data(item), kind) for item in items if self._selects(item)]
-        self.replace(found, str(self._feed.plane.state.revision))
+            views = [decode(self._data(item), kind) for item in items if self._selects(item)]
+        self.replace(views, str(self._feed.plane.state.revision))
 
     def hear(self, change: Change, views: _Views) -> None:
         """`views` keeps what the change was decoded to, for those who see it the same way."""

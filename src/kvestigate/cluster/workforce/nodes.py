@@ -53,7 +53,7 @@ class Nodes:
         if not len(self._nodes):
             for number in range(1, self._count + 1):
                 await self._begin(replace(_PLAIN, name=f"node-{number}"))
-        for node in sorted(self._nodes, key=lambda one: one.metadata.name):
+        for node in sorted(self._nodes, key=lambda item: item.metadata.name):
             await self._found(node)
         self._nodes.subscribe(self._heard)
         return self
@@ -112,12 +112,12 @@ class RecalledHost(SimulatedHost):
         self._node = node
 
     async def adopt(self) -> list[Process]:
-        found: list[Process] = []
+        processes: list[Process] = []
         for pod in self._pods.pods_of(self._node):
             statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
             if pod.status.phase not in ("Succeeded", "Failed"):
-                found += self._runs(pod, statuses)
-        return found
+                processes += self._runs(pod, statuses)
+        return processes
 
     def _runs(self, pod: Pod, statuses: Iterable[ContainerStatus]) -> Iterable[Process]:
         for status in statuses:

@@ -128,8 +128,8 @@ class AutoscalerController:
     ) -> HorizontalPodAutoscalerStatus:
         first = proposal.unread[0]
         count = f"{len(proposal.unread)} invalid out of {len(proposal.metrics)}"
-        told = f"invalid metrics ({count}), first error is: {first.attempt}: {first}"
-        self._warn(scaler, "FailedComputeMetricsReplicas", told)
+        summary = f"invalid metrics ({count}), first error is: {first.attempt}: {first}"
+        self._warn(scaler, "FailedComputeMetricsReplicas", summary)
         message = f"the HPA was unable to compute the replica count: {first}"
         return self._put(status, "ScalingActive", "False", first.reason, message)
 
@@ -176,11 +176,11 @@ class AutoscalerController:
         try:
             await self._context.api.scale(resource, name, size, namespace=key.namespace)
         except errors.ApiError as error:
-            told = f"New size: {size}; reason: {why}; error: {error.message}"
-            self._warn(scaler, "FailedRescale", told)
+            failure = f"New size: {size}; reason: {why}; error: {error.message}"
+            self._warn(scaler, "FailedRescale", failure)
             message = f"the HPA controller was unable to update the target scale: {error.message}"
             return self._put(status, "AbleToScale", "False", "FailedUpdateScale", message)
-        past.steps = [each for each in past.steps if each[0] > now - 1800]
+        past.steps = [step for step in past.steps if step[0] > now - 1800]
         past.steps.append((now, size - current))
         message = f"New size: {size}; reason: {why}"
         self._context.tell(AUTOSCALERS, scaler, "SuccessfulRescale", message)
@@ -245,14 +245,14 @@ class AutoscalerController:
         message: str,
     ) -> HorizontalPodAutoscalerStatus:
         new = Condition(type, status, reason, message, stamp(self._context.now()))
-        put = sorted(conditions.put(into.conditions, new), key=lambda it: it.type)
+        put = sorted(conditions.put(into.conditions, new), key=lambda condition: condition.type)
         return msgspec.structs.replace(into, conditions=tuple(put))
 
 
 def _target(scaler: HorizontalPodAutoscaler) -> Resource:
     target = scaler.spec.scale_target_ref
-    found = builtins.registry().for_kind(target.api_version, target.kind)
-    if found is not None:
-        return found
+    resource = builtins.registry().for_kind(target.api_version, target.kind)
+    if resource is not None:
+        return resource
     group, _, version = target.api_version.rpartition("/")
     return Resource(group, version, f"{target.kind.lower()}s", target.kind)

@@ -127,8 +127,8 @@ class _Source:
             else f"failed to get {self.resource} resource metric value"
         )
         word = "utilization" if self.target.average_value is None else "usage"
-        told = f"failed to get {self.resource} {word}: {why}"
-        return Unread(f"FailedGet{kind}Metric", attempt, told)
+        message = f"failed to get {self.resource} {word}: {why}"
+        return Unread(f"FailedGet{kind}Metric", attempt, message)
 
 
 def propose(metrics: Sequence[Metric], seen: Seen, tolerance: Tolerance = USUAL) -> Proposal:
@@ -149,7 +149,7 @@ def propose(metrics: Sequence[Metric], seen: Seen, tolerance: Tolerance = USUAL)
         else:
             sizes.append((size, source.name))
             shown.append(_status(source, value))
-    size, because = max(sizes, key=lambda it: it[0], default=(0, ""))
+    size, because = max(sizes, key=lambda proposal: proposal[0], default=(0, ""))
     known = bool(sizes) and not (unread and size < seen.current)
     return Proposal(size if known else None, because, tuple(shown), tuple(unread))
 
@@ -205,7 +205,7 @@ def _by_metric(source: _Source, seen: Seen, tolerance: Tolerance) -> tuple[int, 
 
 def _used(source: _Source, usage: Usage) -> Amounts:
     """Of the pods all of whose containers, as far as they matter, tell it."""
-    found: Amounts = {}
+    used: Amounts = {}
     for pod, containers in usage.items():
         amounts = [
             resources.get(source.resource)
@@ -213,8 +213,8 @@ def _used(source: _Source, usage: Usage) -> Amounts:
             if source.container in ("", name)
         ]
         if amounts and None not in amounts:
-            found[pod] = sum(amount.millis for amount in amounts if amount is not None)
-    return found
+            used[pod] = sum(amount.millis for amount in amounts if amount is not None)
+    return used
 
 
 def _sorted_out(source: _Source, seen: Seen, used: Amounts) -> tuple[Amounts, list[str], list[str]]:
@@ -270,10 +270,10 @@ class _Scale:
         total = sum(used.values())
         if self._percent is None:
             return (total // len(used)) / self._amount, None
-        asked = sum(self._requests[name] for name in used)
-        if not asked:
+        requested = sum(self._requests[name] for name in used)
+        if not requested:
             raise self._source.failure("no metrics returned matched known pods")
-        percent = total * 100 // asked
+        percent = total * 100 // requested
         return percent / self._percent, percent
 
     def supposed(self, missing: Sequence[str], ratio: float) -> Amounts:
@@ -295,9 +295,13 @@ def _request(source: _Source, pod: Pod) -> int:
             why = f"missing pod-level request for {source.resource} in Pod {pod.metadata.name}"
             raise source.failure(why)
         return whole.millis
-    sidecars = [one for one in pod.spec.init_containers if one.restart_policy == "Always"]
+    sidecars = [
+        candidate for candidate in pod.spec.init_containers if candidate.restart_policy == "Always"
+    ]
     wanted = [
-        one for one in (*pod.spec.containers, *sidecars) if source.container in ("", one.name)
+        candidate
+        for candidate in (*pod.spec.containers, *sidecars)
+        if source.container in ("", candidate.name)
     ]
     if not wanted:
         raise source.failure(f"container {source.container} not found in Pod {pod.metadata.name}")

@@ -91,7 +91,7 @@ def _recent(
     down_window = down.stabilization_window_seconds
     down_window = DOWN_WINDOW if down_window is None else down_window
     oldest = now - max(up_window, down_window)
-    past.wished[:] = [each for each in past.wished if each[0] >= oldest]
+    past.wished[:] = [wish for wish in past.wished if wish[0] >= oldest]
     lowest = min(size for at, size in past.wished if at >= now - up_window)
     highest = max(size for at, size in past.wished if at >= now - down_window)
     return lowest, highest
@@ -102,17 +102,17 @@ def _reach(rules: ScalingRules, current: int, past: Past, now: float, *, up: boo
     if rules.select_policy == "Disabled":
         return current
     policies = rules.policies or (_UP if up else _DOWN).policies
-    found = []
+    limits = []
     for policy in policies:
         start = current - sum(
             change for at, change in past.steps if at > now - policy.period_seconds
         )
         if policy.type == "Pods":
-            found.append(start + policy.value if up else start - policy.value)
+            limits.append(start + policy.value if up else start - policy.value)
         elif up:
-            found.append(ceil(start * (1 + policy.value / 100)))
+            limits.append(ceil(start * (1 + policy.value / 100)))
         else:
-            found.append(int(start * (1 - policy.value / 100)))
+            limits.append(int(start * (1 - policy.value / 100)))
     widest = rules.select_policy != "Min"
-    reach = max(found) if up == widest else min(found)
+    reach = max(limits) if up == widest else min(limits)
     return max(reach, current) if up else max(0, min(reach, current))

@@ -110,7 +110,7 @@ class GarbageCollector:
         if resource.namespaced and not node.metadata.namespace:
             return OwnerState.SOLID  # it cannot be found, so nothing is known of it
         try:
-            found = await self._context.api.get(
+            answer = await self._context.api.get(
                 resource,
                 reference.name,
                 namespace=node.metadata.namespace or None,
@@ -118,10 +118,10 @@ class GarbageCollector:
             )
         except errors.NotFound:
             return OwnerState.DANGLING
-        if found.metadata.uid != reference.uid:
+        if answer.metadata.uid != reference.uid:
             return OwnerState.DANGLING
-        leaving = found.metadata.deletion_timestamp is not None
-        waits = leaving and rules.FOREGROUND in found.metadata.finalizers
+        leaving = answer.metadata.deletion_timestamp is not None
+        waits = leaving and rules.FOREGROUND in answer.metadata.finalizers
         return OwnerState.WAITING if waits else OwnerState.SOLID
 
     async def _delete(self, node: Node, propagation: Propagation) -> None:
@@ -156,7 +156,7 @@ class GarbageCollector:
         await self._patch(node, {"ownerReferences": owners or None})
 
     async def _drop_finalizer(self, node: Node, finalizer: str) -> None:
-        kept = [each for each in node.metadata.finalizers if each != finalizer]
+        kept = [name for name in node.metadata.finalizers if name != finalizer]
         await self._patch(node, {"finalizers": kept or None})
 
     async def _patch(self, node: Node, change: dict[str, Any]) -> None:

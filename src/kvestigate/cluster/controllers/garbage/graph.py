@@ -72,7 +72,7 @@ class Graph:
     def dependents(self, uid: str) -> list[Node]:
         node = self._nodes.get(uid)
         uids = node.dependents if node else self._waiting.get(uid, {})
-        return [self._nodes[each] for each in uids if each in self._nodes]
+        return [self._nodes[dependent] for dependent in uids if dependent in self._nodes]
 
     def put(self, resource: Resource, metadata: Metadata) -> Node:
         old = self._nodes.get(metadata.uid)
@@ -158,10 +158,10 @@ def on_leaving(node: Node, dependents: Iterable[Node]) -> Decision | None:
     if node.orphans:
         return Decision(Step.ORPHAN_DEPENDENTS)
     if node.waits_for_dependents:
-        blocking = [each for each in dependents if blocks(each, node)]
+        blocking = [dependent for dependent in dependents if blocks(dependent, node)]
         if not blocking:
             return Decision(Step.FINISH_FOREGROUND)
-        late = tuple(each.uid for each in blocking if not each.waits_for_dependents)
+        late = tuple(dependent.uid for dependent in blocking if not dependent.waits_for_dependents)
         return Decision(Step.NOTHING, look_at=late)
     if node.is_leaving or not node.metadata.owner_references:
         return Decision(Step.NOTHING)
@@ -188,7 +188,7 @@ def on_owners(
     if by_state[OwnerState.SOLID]:
         return Decision(Step.DROP_OWNERS, drop=gone) if gone else Decision(Step.NOTHING)
     if by_state[OwnerState.WAITING] and dependents:
-        circle = any(each.waits_for_dependents for each in dependents)
+        circle = any(dependent.waits_for_dependents for dependent in dependents)
         return Decision(Step.DELETE_FOREGROUND, unblock=circle)
     if ORPHAN in node.metadata.finalizers:
         return Decision(Step.DELETE_ORPHANING)

@@ -52,8 +52,8 @@ class Schedule:
 
     def _midnight(self, year: int, month: int, day: int, before: datetime) -> datetime:
         # A clock that is set forward at midnight has no such time; then the day begins later.
-        found = datetime(year, month, day, tzinfo=self.zone).astimezone(UTC)
-        return found if found > before else before + timedelta(hours=1)
+        midnight = datetime(year, month, day, tzinfo=self.zone).astimezone(UTC)
+        return midnight if midnight > before else before + timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,8 @@ def decide(cron_job: CronJob, jobs: Sequence[Job], now: float) -> Decision:
     try:
         schedule = cron.parse(cron_job.spec.schedule, cron_job.spec.time_zone)
     except errors.InputError as error:
-        told = (WARNING, "UnparseableSchedule", f"unparseable schedule: {error}")
-        return Decision(status, forget=forget, news=(*news, told))
+        event = (WARNING, "UnparseableSchedule", f"unparseable schedule: {error}")
+        return Decision(status, forget=forget, news=(*news, event))
     upcoming = schedule.next(stamp(now))
     pause = max(0.1, seconds(upcoming) - now) if upcoming else None
     due, missed = _due(cron_job, schedule, now)
@@ -60,14 +60,14 @@ def decide(cron_job: CronJob, jobs: Sequence[Job], now: float) -> Decision:
         return Decision(status, forget=forget, news=news, pause=pause)
     limit = cron_job.spec.starting_deadline_seconds
     if limit is not None and due.timestamp() + limit < now:
-        told = (WARNING, "MissSchedule", f"Missed scheduled time to start a job: {due:%c}")
-        return Decision(status, forget=forget, news=(*news, told), pause=pause)
+        event = (WARNING, "MissSchedule", f"Missed scheduled time to start a job: {due:%c}")
+        return Decision(status, forget=forget, news=(*news, event), pause=pause)
     active = [job for job in jobs if not is_finished_job(job)]
     policy = cron_job.spec.concurrency_policy
     if active and policy == "Forbid":
         message = "Not starting job because prior execution is running and concurrency policy is"
-        told = (NORMAL, "JobAlreadyActive", f"{message} Forbid")
-        return Decision(status, forget=forget, news=(*news, told), pause=pause)
+        event = (NORMAL, "JobAlreadyActive", f"{message} Forbid")
+        return Decision(status, forget=forget, news=(*news, event), pause=pause)
     replace = tuple(active) if policy == "Replace" else ()
     return Decision(status, due, replace, forget, news, pause)
 
@@ -143,14 +143,14 @@ def _reference(job: Job) -> ObjectReference:
 def _beyond_history(cron_job: CronJob, jobs: Sequence[Job]) -> tuple[Job, ...]:
     spec = cron_job.spec
     limits = {COMPLETE: spec.successful_jobs_history_limit, FAILED: spec.failed_jobs_history_limit}
-    found: list[Job] = []
+    surplus: list[Job] = []
     for outcome, limit in limits.items():
         done = sorted(
             (job for job in jobs if conditions.is_true(job.status.conditions, outcome)),
             key=by_age,
         )
-        found += done[: max(0, len(done) - limit)]
-    return tuple(job for job in found if job.metadata.deletion_timestamp is None)
+        surplus += done[: max(0, len(done) - limit)]
+    return tuple(job for job in surplus if job.metadata.deletion_timestamp is None)
 
 
 def job_of(cron_job: CronJob, due: datetime) -> dict[str, Any]:

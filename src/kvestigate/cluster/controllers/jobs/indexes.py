@@ -11,12 +11,12 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 def parse(text: str | None) -> frozenset[int]:
     """The numbers of `1,3-5`; what does not parse is left out, as nobody else writes it."""
-    found: set[int] = set()
+    numbers: set[int] = set()
     for part in filter(None, (text or "").split(",")):
         first, _, last = part.partition("-")
         if first.isdecimal() and (last or first).isdecimal():
-            found.update(range(int(first), int(last or first) + 1))
-    return frozenset(found)
+            numbers.update(range(int(first), int(last or first) + 1))
+    return frozenset(numbers)
 
 
 def write(numbers: Iterable[int]) -> str:

@@ -31,7 +31,7 @@ class JobController:
         self._context = context
         self._jobs = context.watch(JOBS, owners.itself)
         owners.index_owners(self._jobs)
-        to_jobs = owners.owner_keys(JOBS, self._jobs, lambda it: it.spec.selector)
+        to_jobs = owners.owner_keys(JOBS, self._jobs, lambda job: job.spec.selector)
         self._pods = context.watch(PODS, to_jobs)
         owners.index_owners(self._pods)
 
@@ -96,12 +96,12 @@ class JobController:
     async def _create(self, job: Job, wanted: Sequence[Creation]) -> None:
         async def create(creation: Creation) -> None:
             try:
-                made = await self._context.create(PODS, pod_of(job, creation))
+                pod = await self._context.create(PODS, pod_of(job, creation))
             except errors.KvestigateError as error:
                 message = f"Error creating: {error.message}"
                 self._tell(job, "FailedCreate", message, WARNING)
                 raise
-            self._tell(job, "SuccessfulCreate", f"Created pod: {made.metadata.name}")
+            self._tell(job, "SuccessfulCreate", f"Created pod: {pod.metadata.name}")
 
         await slow_start([partial(create, creation) for creation in wanted])
 
@@ -155,7 +155,7 @@ def _with_index(spec: dict[str, Any]) -> dict[str, Any]:
 
     def with_variable(container: dict[str, Any]) -> dict[str, Any]:
         env = container.get("env") or []
-        if any(each.get("name") == variable["name"] for each in env):
+        if any(entry.get("name") == variable["name"] for entry in env):
             return container
         return {**container, "env": [*env, variable]}
 

@@ -37,9 +37,9 @@ def judge(policy: FailurePolicy | None, pod: Pod) -> Verdict:
 def _cause(rule: FailureRule, pod: Pod) -> str:
     where = f"{pod.metadata.namespace}/{pod.metadata.name}"
     if rule.on_exit_codes is not None:
-        found = _exit(rule.on_exit_codes, pod)
-        if found is not None:
-            name, code = found
+        cause = _exit(rule.on_exit_codes, pod)
+        if cause is not None:
+            name, code = cause
             return f"Container {name} for pod {where} failed with exit code {code}"
     for pattern in rule.on_pod_conditions:
         present = conditions.find(pod.status.conditions, pattern.type)

@@ -73,15 +73,15 @@ def decide(job: Job, pods: Sequence[Pod], now: float) -> Decision:
         return Decision(job.status, counted=tuple(pod for pod in pods if holds(pod)))
     counts = tally(job, pods, ending=ending)
     active = [pod for pod in pods if is_active(pod)]
-    found = judged(job, active, counts, now)
-    verdict = verdict_on(found)
+    conditions_now = judged(job, active, counts, now)
+    verdict = verdict_on(conditions_now)
     suspended = job.spec.suspend and verdict is None
     if verdict is not None or suspended:
         plan = _Plan(delete=tuple(active))
     else:
         plan = _manage(job, pods, active, counts, now)
-    found, start = _suspension(job, found, suspended, now)
-    status = _status(job, pods, active, counts, found, start)
+    conditions_now, start = _suspension(job, conditions_now, suspended, now)
+    status = _status(job, pods, active, counts, conditions_now, start)
     status = _concluded(status, verdict, bool(active) or bool(counts.counted), now)
     late = deadline(job, start, now) if verdict is None and not suspended else None
     return Decision(
@@ -163,14 +163,14 @@ def _free_indexes(
         failed = [pod for pod in pods if pod_failures.is_failed(pod, only_failed=False)]
         succeeded = [pod for pod in pods if pod.status.phase == "Succeeded"]
         pause = pod_failures.pause(failed, succeeded, now)
-        made = () if pause else tuple(Creation(index) for index in free[:room])
-        return _Plan(made, pause=pause or None)
-    found, pauses = [], []
+        creations = () if pause else tuple(Creation(index) for index in free[:room])
+        return _Plan(creations, pause=pause or None)
+    candidates, pauses = [], []
     last = _last_failures(pods)
     for index in free:
         pod = last.get(index)
         if pod is None:
-            found.append(Creation(index, 0))
+            candidates.append(Creation(index, 0))
             continue
         failures = pod_failures.failure_count(pod)
         ignored = pod_failures.judge(job.spec.pod_failure_policy, pod).action
@@ -179,8 +179,8 @@ def _free_indexes(
         if wait:
             pauses.append(wait)
         else:
-            found.append(Creation(index, failures))
-    return _Plan(tuple(found[:room]), pause=earliest(*pauses))
+            candidates.append(Creation(index, failures))
+    return _Plan(tuple(candidates[:room]), pause=earliest(*pauses))
 
 
 def _last_failures(pods: Sequence[Pod]) -> dict[int, Pod]:
@@ -196,18 +196,18 @@ def _last_failures(pods: Sequence[Pod]) -> dict[int, Pod]:
 
 
 def _suspension(
-    job: Job, found: Conditions, suspended: bool, now: float
+    job: Job, conditions_now: Conditions, suspended: bool, now: float
 ) -> tuple[Conditions, datetime | None]:
     start = job.status.start_time
     at = stamp(now)
-    was = conditions.is_true(found, SUSPENDED)
+    was = conditions.is_true(conditions_now, SUSPENDED)
     if suspended:
         new = JobCondition(SUSPENDED, "True", "JobSuspended", "Job suspended", at, at)
-        return (found if was else conditions.put(found, new)), None
+        return (conditions_now if was else conditions.put(conditions_now, new)), None
     if was:
         new = JobCondition(SUSPENDED, "False", "JobResumed", "Job resumed", at, at)
-        return conditions.put(found, new), at
-    return found, start or at
+        return conditions.put(conditions_now, new), at
+    return conditions_now, start or at
 
 
 def _status(
@@ -215,13 +215,13 @@ def _status(
     pods: Sequence[Pod],
     active: Sequence[Pod],
     tally: Tally,
-    found: Conditions,
+    conditions_now: Conditions,
     start: datetime | None,
 ) -> JobStatus:
     phases = Counter(is_leaving(pod) and not pod.finished for pod in pods)
     per_index = job.spec.backoff_limit_per_index is not None
     return JobStatus(
-        conditions=found,
+        conditions=conditions_now,
         start_time=start,
         completion_time=job.status.completion_time,
         active=len(active),

@@ -23,14 +23,14 @@ Conditions = tuple[JobCondition, ...]
 
 
 def is_finished_job(job: Job) -> bool:
-    found = job.status.conditions
-    return conditions.is_true(found, COMPLETE) or conditions.is_true(found, FAILED)
+    present = job.status.conditions
+    return conditions.is_true(present, COMPLETE) or conditions.is_true(present, FAILED)
 
 
-def verdict_on(found: Conditions) -> JobCondition | None:
+def verdict_on(present: Conditions) -> JobCondition | None:
     """The condition that says how the Job is to end, if that is settled."""
     for outcome in (FAILURE_TARGET, SUCCESS_MET):
-        condition = conditions.find(found, outcome)
+        condition = conditions.find(present, outcome)
         if condition is not None and condition.status == "True":
             return condition
     return None
@@ -38,17 +38,17 @@ def verdict_on(found: Conditions) -> JobCondition | None:
 
 def judged(job: Job, active: Sequence[Pod], tally: Tally, now: float) -> Conditions:
     """The conditions of the Job, with a verdict if there is one now."""
-    found = job.status.conditions
-    if verdict_on(found) is not None:
-        return found
+    present = job.status.conditions
+    if verdict_on(present) is not None:
+        return present
     for outcome, (reason, message) in (
         (FAILURE_TARGET, _failure(job, active, tally, now)),
         (SUCCESS_MET, _success(job, active, tally)),
     ):
         if reason:
             at = stamp(now)
-            return conditions.put(found, JobCondition(outcome, "True", reason, message, at, at))
-    return found
+            return conditions.put(present, JobCondition(outcome, "True", reason, message, at, at))
+    return present
 
 
 def _failure(job: Job, active: Sequence[Pod], tally: Tally, now: float) -> tuple[str, str]:

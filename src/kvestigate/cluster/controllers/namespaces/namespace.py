@@ -53,34 +53,34 @@ def decide(
 ) -> NamespaceStatus:
     """The status of a namespace in which so much is left."""
     troubles = _troubles(failures, content)
-    found = namespace.status.conditions
+    present = namespace.status.conditions
     for kind, fine in _FINE.items():
         status = "True" if kind in troubles else "False"
         reason, message = troubles.get(kind, fine)
-        found = conditions.put(found, Condition(kind, status, reason, message, stamp(now)))
-    return NamespaceStatus(phase="Terminating", conditions=found)
+        present = conditions.put(present, Condition(kind, status, reason, message, stamp(now)))
+    return NamespaceStatus(phase="Terminating", conditions=present)
 
 
 def _troubles(
     failures: Sequence[str], content: Mapping[Resource, Sequence[Any]]
 ) -> dict[str, tuple[str, str]]:
-    found: dict[str, tuple[str, str]] = {}
+    troubles: dict[str, tuple[str, str]] = {}
     if failures:
         message = f"Failed to delete all resource types: {'; '.join(failures)}"
-        found["NamespaceDeletionContentFailure"] = ("ContentDeletionFailed", message)
+        troubles["NamespaceDeletionContentFailure"] = ("ContentDeletionFailed", message)
     if content:
         counts = sorted((resource.qualified, len(items)) for resource, items in content.items())
         left = ", ".join(f"{name} has {count} resource instances" for name, count in counts)
         message = f"Some resources are remaining: {left}"
-        found["NamespaceContentRemaining"] = ("SomeResourcesRemain", message)
+        troubles["NamespaceContentRemaining"] = ("SomeResourcesRemain", message)
     held = Counter(
         name for items in content.values() for item in items for name in item.metadata.finalizers
     )
     if held:
         left = ", ".join(f"{name} in {held[name]} resource instances" for name in sorted(held))
         message = f"Some content in the namespace has finalizers remaining: {left}"
-        found["NamespaceFinalizersRemaining"] = ("SomeFinalizersRemain", message)
-    return found
+        troubles["NamespaceFinalizersRemaining"] = ("SomeFinalizersRemain", message)
+    return troubles
 
 
 class NamespaceController:
@@ -133,19 +133,21 @@ class NamespaceController:
 
     async def _unseen(self, key: Key) -> list[Resource]:
         """What a cache may not have heard of yet: asked once, before it is too late."""
-        found = []
+        unseen = []
         for resource in self._inventory.resources:
             if resource.namespaced:
                 page = await self._context.api.list(resource, Selection(key.name))
                 if page.items:
-                    found.append(resource)
-        return found
+                    unseen.append(resource)
+        return unseen
 
     async def _finalize(self, key: Key) -> None:
         api = self._context.api
         try:
             whole = await api.get(NAMESPACES.resource, key.name)
-            finalizers = [it for it in whole["spec"].get("finalizers") or [] if it != FINALIZER]
+            finalizers = [
+                name for name in whole["spec"].get("finalizers") or [] if name != FINALIZER
+            ]
             whole["spec"]["finalizers"] = finalizers
             await api.replace(NAMESPACES.resource, key.name, whole, subresource="finalize")
         except errors.NotFound:

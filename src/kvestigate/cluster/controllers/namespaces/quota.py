@@ -52,9 +52,9 @@ def _used(name: str, pods: Sequence[Pod], usage: Usage) -> Quantity:
     if name in ("persistentvolumeclaims", "requests.storage"):
         return _storage(name, usage.claims)
     if _CLASS_SUFFIX in name:
-        storage_class, _, what = name.partition(_CLASS_SUFFIX)
-        own = [it for it in usage.claims if it.spec.storage_class_name == storage_class]
-        return _storage(what, own)
+        storage_class, _, counted = name.partition(_CLASS_SUFFIX)
+        own = [claim for claim in usage.claims if claim.spec.storage_class_name == storage_class]
+        return _storage(counted, own)
     if name.startswith("services"):
         return parse(_services(name, usage.services))
     if name.startswith("count/"):
@@ -75,10 +75,10 @@ def _storage(name: str, claims: Sequence[PersistentVolumeClaim]) -> Quantity:
 
 def _services(name: str, services: Sequence[Service]) -> int:
     if name == "services.loadbalancers":
-        return sum(it.spec.type == "LoadBalancer" for it in services)
+        return sum(service.spec.type == "LoadBalancer" for service in services)
     if name == "services.nodeports":
-        own = [it for it in services if it.spec.type in ("NodePort", "LoadBalancer")]
-        return sum(len(it.spec.ports) for it in own)
+        own = [service for service in services if service.spec.type in ("NodePort", "LoadBalancer")]
+        return sum(len(service.spec.ports) for service in own)
     return len(services)
 
 

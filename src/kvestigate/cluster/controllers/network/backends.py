@@ -42,14 +42,14 @@ def backends(service: Service, pods: Iterable[Pod]) -> list[Backend]:
     """The pods that the Service selects and that have an address, in a stable order."""
     selector = service.spec.selector.items()
     publish = service.spec.publish_not_ready_addresses
-    found = []
+    selected = []
     for pod in pods:
         if not selector <= pod.metadata.labels.items() or not pod.status.pod_ip:
             continue
         if pod.finished:
             continue
         serving, terminating = is_ready(pod), is_leaving(pod)
-        found.append(
+        selected.append(
             Backend(
                 pod=pod,
                 ports=_ports(service, pod),
@@ -58,16 +58,18 @@ def backends(service: Service, pods: Iterable[Pod]) -> list[Backend]:
                 terminating=terminating,
             )
         )
-    return sorted(found, key=lambda it: (it.pod.status.pod_ip, it.pod.metadata.uid))
+    return sorted(
+        selected, key=lambda backend: (backend.pod.status.pod_ip, backend.pod.metadata.uid)
+    )
 
 
 def _ports(service: Service, pod: Pod) -> tuple[Port, ...]:
-    found = []
+    ports = []
     for port in service.spec.ports:
         number = _target(port, pod)
         if number:
-            found.append(Port(port.name, number, port.protocol))
-    return tuple(sorted(found))
+            ports.append(Port(port.name, number, port.protocol))
+    return tuple(sorted(ports))
 
 
 def _target(port: ServicePort, pod: Pod) -> int:

@@ -31,10 +31,10 @@ MANAGED_BY = "endpoints.kubernetes.io/managed-by"
 HEADLESS = "service.kubernetes.io/headless"
 
 
-def decide(service: Service, found: Iterable[Backend]) -> tuple[EndpointSubset, ...]:
+def decide(service: Service, backends_found: Iterable[Backend]) -> tuple[EndpointSubset, ...]:
     """One subset for each set of ports."""
     groups: dict[tuple[Port, ...], tuple[list[EndpointAddress], list[EndpointAddress]]] = {}
-    for backend in found:
+    for backend in backends_found:
         if backend.terminating and not service.spec.publish_not_ready_addresses:
             continue
         if not backend.ports and service.spec.ports:

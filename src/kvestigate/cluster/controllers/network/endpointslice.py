@@ -48,37 +48,40 @@ class Decision:
 
 def decide(
     service: Service,
-    found: Sequence[Backend],
+    selected: Sequence[Backend],
     slices: Sequence[EndpointSlice],
     zones: Mapping[str, str],
 ) -> Decision:
     """The fewest writes: an endpoint stays in its slice, new ones fill what has room."""
-    wanted = _by_ports(service, found, zones)
+    wanted = _by_ports(service, selected, zones)
     create, update, delete = [], [], []
     for ports, endpoints in wanted.items():
-        own = [each for each in slices if each.ports == ports]
+        own = [endpoint_slice for endpoint_slice in slices if endpoint_slice.ports == ports]
         left = dict(endpoints)
-        kept = [[left.pop(uid) for uid in _uids(each) if uid in left] for each in own]
-        for position, each in enumerate(own):
+        kept = [
+            [left.pop(uid) for uid in _uids(endpoint_slice) if uid in left]
+            for endpoint_slice in own
+        ]
+        for position, endpoint_slice in enumerate(own):
             room = CAPACITY - len(kept[position])
             for uid in list(left)[:room]:
                 kept[position].append(left.pop(uid))
             if not kept[position] and len(own) > 1:
-                delete.append(each)
-            elif tuple(kept[position]) != each.endpoints:
-                update.append((each, tuple(kept[position])))
+                delete.append(endpoint_slice)
+            elif tuple(kept[position]) != endpoint_slice.endpoints:
+                update.append((endpoint_slice, tuple(kept[position])))
         rest = list(left.values())
         for start in range(0, len(rest), CAPACITY):
             create.append((ports, tuple(rest[start : start + CAPACITY])))
-    delete += [each for each in slices if each.ports not in wanted]
+    delete += [endpoint_slice for endpoint_slice in slices if endpoint_slice.ports not in wanted]
     return Decision(tuple(create), tuple(update), tuple(delete))
 
 
 def _by_ports(
-    service: Service, found: Sequence[Backend], zones: Mapping[str, str]
+    service: Service, selected: Sequence[Backend], zones: Mapping[str, str]
 ) -> dict[_Ports, dict[str, Endpoint]]:
     wanted: dict[_Ports, dict[str, Endpoint]] = {}
-    for backend in found:
+    for backend in selected:
         if not backend.ports and service.spec.ports:
             continue
         ports = tuple(map(_port, backend.ports))
@@ -91,8 +94,8 @@ def _port(port: Port) -> EndpointPort:
     return EndpointPort(*port)
 
 
-def _uids(each: EndpointSlice) -> list[str]:
-    return [endpoint.target_ref.uid for endpoint in each.endpoints if endpoint.target_ref]
+def _uids(endpoint_slice: EndpointSlice) -> list[str]:
+    return [endpoint.target_ref.uid for endpoint in endpoint_slice.endpoints if endpoint.target_ref]
 
 
 def _endpoint(service: Service, backend: Backend, zones: Mapping[str, str]) -> Endpoint:
@@ -124,40 +127,40 @@ class EndpointSliceController:
         place = f"{key.namespace}/{key.name}"
         slices = self._slices.find(_SERVICE, place)
         if service is None or service.metadata.deletion_timestamp is not None:
-            for each in slices:
-                await self._context.delete(ENDPOINT_SLICES, each)
+            for endpoint_slice in slices:
+                await self._context.delete(ENDPOINT_SLICES, endpoint_slice)
             return None
         if not service.spec.selector:
             return None
         pods = self._pods.find(owners.NAMESPACE, key.namespace)
-        found = backends(service, pods)
-        decision = decide(service, found, slices, self._zones(found))
-        for each, endpoints in decision.update:
+        selected = backends(service, pods)
+        decision = decide(service, selected, slices, self._zones(selected))
+        for endpoint_slice, endpoints in decision.update:
             patch = {"endpoints": _written(endpoints)}
-            await self._context.patch(ENDPOINT_SLICES, each, patch)
+            await self._context.patch(ENDPOINT_SLICES, endpoint_slice, patch)
         for ports, endpoints in decision.create:
             await self._context.create(ENDPOINT_SLICES, _body(service, ports, endpoints))
-        for each in decision.delete:
-            await self._context.delete(ENDPOINT_SLICES, each)
+        for endpoint_slice in decision.delete:
+            await self._context.delete(ENDPOINT_SLICES, endpoint_slice)
         return None
 
-    def _zones(self, found: Iterable[Backend]) -> dict[str, str]:
-        names = {backend.pod.spec.node_name for backend in found}
+    def _zones(self, endpoints: Iterable[Backend]) -> dict[str, str]:
+        names = {backend.pod.spec.node_name for backend in endpoints}
         nodes = {name: self._nodes.get(Key("", name)) for name in names}
         return {name: node.metadata.labels.get(ZONE, "") for name, node in nodes.items() if node}
 
 
-def _service_name(each: EndpointSlice) -> tuple[str, ...]:
-    labels = each.metadata.labels
+def _service_name(endpoint_slice: EndpointSlice) -> tuple[str, ...]:
+    labels = endpoint_slice.metadata.labels
     if labels.get(MANAGED_BY) != MANAGER:
         return ()
-    return (f"{each.metadata.namespace}/{labels.get(SERVICE_NAME, '')}",)
+    return (f"{endpoint_slice.metadata.namespace}/{labels.get(SERVICE_NAME, '')}",)
 
 
 def _service_key(change: Change[EndpointSlice]) -> Iterable[Key]:
-    for each in change.views:
-        name = each.metadata.labels.get(SERVICE_NAME)
-        if name and each.metadata.labels.get(MANAGED_BY) == MANAGER:
+    for endpoint_slice in change.views:
+        name = endpoint_slice.metadata.labels.get(SERVICE_NAME)
+        if name and endpoint_slice.metadata.labels.get(MANAGED_BY) == MANAGER:
             yield change.key.sibling(name)
 
 
@@ -189,5 +192,5 @@ def _body(service: Service, ports: _Ports, endpoints: Sequence[Endpoint]) -> dic
 
 
 def _written(endpoints: Sequence[Endpoint]) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = msgspec.to_builtins(endpoints)
-    return found
+    written: list[dict[str, Any]] = msgspec.to_builtins(endpoints)
+    return written

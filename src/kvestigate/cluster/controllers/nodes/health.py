@@ -39,16 +39,16 @@ class Decision:
 def decide(node: Node, heard: float, now: float) -> Decision:
     """`heard` is when the last sign of life was noticed."""
     left = heard + GRACE - now
-    found = node.status.conditions
+    present = node.status.conditions
     if left <= 0:
-        found = _lost(found, now)
-    return Decision(found, _taints(node, found, now), max(left, 1.0) if left > 0 else GRACE)
+        present = _lost(present, now)
+    return Decision(present, _taints(node, present, now), max(left, 1.0) if left > 0 else GRACE)
 
 
-def _lost(found: tuple[NodeCondition, ...], now: float) -> tuple[NodeCondition, ...]:
+def _lost(present: tuple[NodeCondition, ...], now: float) -> tuple[NodeCondition, ...]:
     message = "Kubelet stopped posting node status."
     for kind in _LIFE:
-        old = conditions.find(found, kind)
+        old = conditions.find(present, kind)
         if old is not None and old.status == "Unknown":
             continue
         reason = "NodeStatusUnknown"
@@ -62,24 +62,26 @@ def _lost(found: tuple[NodeCondition, ...], now: float) -> tuple[NodeCondition, 
             last_transition_time=stamp(now),
             last_heartbeat_time=old.last_heartbeat_time if old else None,
         )
-        found = tuple(lost if it.type == kind else it for it in found)
+        present = tuple(lost if condition.type == kind else condition for condition in present)
         if old is None:
-            found = (*found, lost)
-    return found
+            present = (*present, lost)
+    return present
 
 
-def _taints(node: Node, found: tuple[NodeCondition, ...], now: float) -> tuple[Taint, ...]:
-    ready = conditions.find(found, "Ready")
+def _taints(node: Node, reported: tuple[NodeCondition, ...], now: float) -> tuple[Taint, ...]:
+    ready = conditions.find(reported, "Ready")
     wanted: list[tuple[str, str]] = []
     if ready is None:  # it has not spoken yet: what it was given at birth stays
-        born = [it for it in node.spec.taints if it.key in (NOT_READY, UNREACHABLE)]
-        wanted += [(it.key, it.effect) for it in born]
+        born = [own for own in node.spec.taints if own.key in (NOT_READY, UNREACHABLE)]
+        wanted += [(own.key, own.effect) for own in born]
     elif ready.status == "False":
         wanted += [(NOT_READY, "NoSchedule"), (NOT_READY, "NoExecute")]
     elif ready.status != "True":
         wanted += [(UNREACHABLE, "NoSchedule"), (UNREACHABLE, "NoExecute")]
     wanted += [
-        (key, "NoSchedule") for kind, key in _PRESSURES.items() if conditions.is_true(found, kind)
+        (key, "NoSchedule")
+        for kind, key in _PRESSURES.items()
+        if conditions.is_true(reported, kind)
     ]
     if node.spec.unschedulable:
         wanted.append((UNSCHEDULABLE, "NoSchedule"))
@@ -97,11 +99,15 @@ def time_to_stay(pod: Pod, taints: Sequence[Taint], now: float) -> float | None:
     for taint in taints:
         if taint.effect != "NoExecute":
             continue
-        matching = [each for each in pod.spec.tolerations if tolerates(each, taint)]
+        matching = [
+            toleration for toleration in pod.spec.tolerations if tolerates(toleration, taint)
+        ]
         if not matching:
             return 0.0
         limits = [
-            each.toleration_seconds for each in matching if each.toleration_seconds is not None
+            toleration.toleration_seconds
+            for toleration in matching
+            if toleration.toleration_seconds is not None
         ]
         if limits:
             until = seconds(taint.time_added, now) + max(0, min(limits)) - now
@@ -110,5 +116,5 @@ def time_to_stay(pod: Pod, taints: Sequence[Taint], now: float) -> float | None:
 
 
 def written(taint: Taint) -> dict[str, str]:
-    found: dict[str, str] = msgspec.to_builtins(taint)
-    return found
+    fields: dict[str, str] = msgspec.to_builtins(taint)
+    return fields

@@ -22,12 +22,14 @@ def claims_of(pod: Pod) -> list[str]:
     if pod.finished:
         return []
     named = [
-        it.persistent_volume_claim.claim_name
-        for it in pod.spec.volumes
-        if it.persistent_volume_claim
+        volume.persistent_volume_claim.claim_name
+        for volume in pod.spec.volumes
+        if volume.persistent_volume_claim
     ]
-    made = [f"{pod.metadata.name}-{it.name}" for it in pod.spec.volumes if it.ephemeral]
-    return named + made
+    ephemeral = [
+        f"{pod.metadata.name}-{volume.name}" for volume in pod.spec.volumes if volume.ephemeral
+    ]
+    return named + ephemeral
 
 
 def _places(pod: Pod) -> tuple[str, ...]:

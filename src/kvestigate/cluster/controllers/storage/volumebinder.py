@@ -56,10 +56,10 @@ class ClaimController:
             return None
         claim = await self._with_class(claim)
         storage_class = self._class_of(claim)
-        found = volumes.match(claim, list(self._volumes))
+        volume = volumes.match(claim, list(self._volumes))
         waits = _waits(storage_class, claim)
-        if found is not None and (not waits or volumes.is_claimed_by(found, claim)):
-            await self._bind(claim, found)
+        if volume is not None and (not waits or volumes.is_claimed_by(volume, claim)):
+            await self._bind(claim, volume)
         elif waits:
             message = "waiting for first consumer to be created before binding"
             self._tell(claim, "WaitForFirstConsumer", message)
@@ -105,12 +105,12 @@ class ClaimController:
             return
         body = volumes.provisioned(claim, storage_class, node)
         try:
-            made = await self._context.create(VOLUMES, body)
+            volume = await self._context.create(VOLUMES, body)
         except errors.AlreadyExists:
             return  # the cache will tell of it
-        message = f"Successfully provisioned volume {made.metadata.name}"
+        message = f"Successfully provisioned volume {volume.metadata.name}"
         self._tell(claim, "ProvisioningSucceeded", message)
-        await self._bind(claim, made)
+        await self._bind(claim, volume)
 
     def _node_for(self, claim: PersistentVolumeClaim) -> Node | None:
         chosen = claim.metadata.annotations.get(volumes.SELECTED_NODE)

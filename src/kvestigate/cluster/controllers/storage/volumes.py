@@ -39,7 +39,11 @@ LOCAL_PATH: dict[str, Any] = {
 
 def default_class(classes: Iterable[StorageClass]) -> StorageClass | None:
     """Of several defaults the newest, as upstream decides."""
-    marked = [it for it in classes if it.metadata.annotations.get(DEFAULT_CLASS) == "true"]
+    marked = [
+        storage_class
+        for storage_class in classes
+        if storage_class.metadata.annotations.get(DEFAULT_CLASS) == "true"
+    ]
     return max(marked, key=by_age, default=None)
 
 
@@ -67,28 +71,28 @@ def fits(volume: PersistentVolume, claim: PersistentVolumeClaim) -> bool:
         selector = any_selector(msgspec.to_builtins(wanted.selector))
         if not selector.matches(volume.metadata.labels):
             return False
-    asked = parse(wanted.resources.requests.get("storage", "0"))
-    return asked <= parse(offered.capacity.get("storage", "0"))
+    requested = parse(wanted.resources.requests.get("storage", "0"))
+    return requested <= parse(offered.capacity.get("storage", "0"))
 
 
 def match(
     claim: PersistentVolumeClaim, volumes: Sequence[PersistentVolume]
 ) -> PersistentVolume | None:
     """The volume that is meant for the claim, or the smallest free one that fits."""
-    own = [it for it in volumes if is_claimed_by(it, claim)]
+    own = [volume for volume in volumes if is_claimed_by(volume, claim)]
     if own:
         return own[0]
     free = [
-        it
-        for it in volumes
-        if it.spec.claim_ref is None
-        and it.metadata.deletion_timestamp is None
-        and it.status.phase in ("", "Available", "Pending")
-        and fits(it, claim)
+        volume
+        for volume in volumes
+        if volume.spec.claim_ref is None
+        and volume.metadata.deletion_timestamp is None
+        and volume.status.phase in ("", "Available", "Pending")
+        and fits(volume, claim)
     ]
     return min(
         free,
-        key=lambda it: (parse(it.spec.capacity.get("storage", "0")), it.metadata.name),
+        key=lambda volume: (parse(volume.spec.capacity.get("storage", "0")), volume.metadata.name),
         default=None,
     )
 
@@ -124,12 +128,12 @@ def grown(claim: PersistentVolumeClaim, volume: PersistentVolume) -> str | None:
     """The size that a claim has come to ask for of a volume of ours; None if it has that much."""
     if volume.metadata.annotations.get(PROVISIONED_BY) != PROVISIONER:
         return None
-    asked = claim.spec.resources.requests.get("storage", "0")
+    requested = claim.spec.resources.requests.get("storage", "0")
     had = min(
         parse(volume.spec.capacity.get("storage", "0")),
         parse(claim.status.capacity.get("storage", "0")),
     )
-    return asked if parse(asked) > had else None
+    return requested if parse(requested) > had else None
 
 
 def claim_reference(claim: PersistentVolumeClaim) -> dict[str, str]:

@@ -143,7 +143,7 @@ def _update(
 ) -> tuple[list[str], list[Pod]]:
     """Old pods that may go, and nodes that may have a new one beside the old."""
     rolling = daemon_set.spec.update_strategy.rolling_update
-    names = [name for name, each in fits.items() if each.starts]
+    names = [name for name, fit in fits.items() if fit.starts]
     surge = scaled(rolling.max_surge, len(names), up=True)
     default = 0 if surge else 1
     unavailable = scaled(rolling.max_unavailable, len(names), up=True) or default
@@ -184,7 +184,7 @@ def _status(
     revision: str,
     now: float,
 ) -> DaemonSetStatus:
-    desired = [name for name, each in fits.items() if each.starts]
+    desired = [name for name, fit in fits.items() if fit.starts]
     current = ready = available = updated = 0
     for name in desired:
         pods = on_node.get(name, ())
@@ -192,7 +192,7 @@ def _status(
         ready += any(map(is_ready, pods))
         available += any(_is_available(daemon_set, pod, now) for pod in pods)
         updated += any(pod.metadata.labels.get(HASH) == revision for pod in pods)
-    misplaced = sum(bool(on_node.get(name)) for name, each in fits.items() if not each.starts)
+    misplaced = sum(bool(on_node.get(name)) for name, fit in fits.items() if not fit.starts)
     return DaemonSetStatus(
         current_number_scheduled=current,
         number_misscheduled=misplaced,
@@ -218,7 +218,7 @@ def daemon_tolerations(spec: dict[str, Any]) -> list[dict[str, Any]]:
     """A template's tolerations with those that every daemon has."""
     wanted = [*DAEMON_TOLERATIONS, *([_HOST_NETWORK] if spec.get("hostNetwork") else [])]
     added = [{"key": key, "operator": "Exists", "effect": effect} for key, effect in wanted]
-    own = [each for each in spec.get("tolerations") or [] if each not in added]
+    own = [toleration for toleration in spec.get("tolerations") or [] if toleration not in added]
     return [*own, *added]
 
 
@@ -252,7 +252,9 @@ class DaemonSetController:
         self._context = context
         self._sets = context.watch(DAEMON_SETS, owners.itself)
         owners.index_owners(self._sets)
-        to_sets = owners.owner_keys(DAEMON_SETS, self._sets, lambda it: it.spec.selector)
+        to_sets = owners.owner_keys(
+            DAEMON_SETS, self._sets, lambda daemon_set: daemon_set.spec.selector
+        )
         self._pods = context.watch(PODS, to_sets)
         owners.index_owners(self._pods)
         self._revisions = context.cache(REVISIONS)
@@ -312,12 +314,12 @@ class DaemonSetController:
         async def create(node: str) -> None:
             try:
                 body = pod_of(daemon_set, node, revision)
-                made = await self._context.create(PODS, body)
+                pod = await self._context.create(PODS, body)
             except errors.KvestigateError as error:
                 message = f"Error creating: {error.message}"
                 self._tell(daemon_set, "FailedCreate", message, WARNING)
                 raise
-            self._tell(daemon_set, "SuccessfulCreate", f"Created pod: {made.metadata.name}")
+            self._tell(daemon_set, "SuccessfulCreate", f"Created pod: {pod.metadata.name}")
 
         for pod in decision.delete:
             if await self._context.delete(PODS, pod):

@@ -77,10 +77,10 @@ def decide(
 
 
 def _resize(deployment: Deployment, sets: Sets, status: DeploymentStatus, now: float) -> Decision:
-    found = _pausing(deployment, status, now)
+    present = _pausing(deployment, status, now)
     forget = rollout.to_forget(deployment, sets) if deployment.spec.paused else []
     return Decision(
-        status=msgspec.structs.replace(status, conditions=found),
+        status=msgspec.structs.replace(status, conditions=present),
         patches=_patches(deployment, sets, rollout.rescale(deployment, sets), sized=True),
         forget=tuple(forget),
     )
@@ -89,18 +89,18 @@ def _resize(deployment: Deployment, sets: Sets, status: DeploymentStatus, now: f
 def _pausing(
     deployment: Deployment, status: DeploymentStatus, now: float
 ) -> tuple[DeploymentCondition, ...]:
-    found = status.conditions
-    current = conditions.find(found, progress.PROGRESSING)
+    present = status.conditions
+    current = conditions.find(present, progress.PROGRESSING)
     if current is not None and current.reason == progress.TIMED_OUT:
-        return found
+        return present
     paused = current is not None and current.reason == progress.PAUSED
     if deployment.spec.paused and not paused:
         values = ("Unknown", progress.PAUSED, "Deployment is paused")
-        return progress.noted(deployment, found, *values, now)
+        return progress.noted(deployment, present, *values, now)
     if not deployment.spec.paused and paused:
         values = ("Unknown", progress.RESUMED, "Deployment is resumed")
-        return progress.noted(deployment, found, *values, now)
-    return found
+        return progress.noted(deployment, present, *values, now)
+    return present
 
 
 def _recreate(
@@ -111,7 +111,7 @@ def _recreate(
     now: float,
 ) -> Decision:
     """All old pods go, and only then the new ones come."""
-    sizes = {it.metadata.name: 0 for it in sets.old if it.spec.replicas}
+    sizes = {replica_set.metadata.name: 0 for replica_set in sets.old if replica_set.spec.replicas}
     if sizes or _old_remain(sets, pods):
         return _continue(deployment, sets, sizes, status, now)
     if sets.new is None:
@@ -122,7 +122,7 @@ def _recreate(
 
 
 def _old_remain(sets: Sets, pods: Sequence[Pod]) -> bool:
-    if any(it.status.replicas for it in sets.old):
+    if any(replica_set.status.replicas for replica_set in sets.old):
         return True
     new = sets.new.metadata.uid if sets.new else None
     return any(
@@ -134,10 +134,10 @@ def _old_remain(sets: Sets, pods: Sequence[Pod]) -> bool:
 def _begin(deployment: Deployment, sets: Sets, status: DeploymentStatus, now: float) -> Decision:
     body = new_replica_set(deployment, sets)
     message = f'Created new replica set "{body["metadata"]["name"]}"'
-    found = _pausing(deployment, status, now)
-    found = progress.noted(deployment, found, "True", progress.CREATED, message, now)
+    present = _pausing(deployment, status, now)
+    present = progress.noted(deployment, present, "True", progress.CREATED, message, now)
     return Decision(
-        status=msgspec.structs.replace(status, conditions=found),
+        status=msgspec.structs.replace(status, conditions=present),
         create=body,
         revision=body["metadata"]["annotations"][rollout.REVISION],
     )
@@ -146,16 +146,16 @@ def _begin(deployment: Deployment, sets: Sets, status: DeploymentStatus, now: fl
 def _continue(
     deployment: Deployment, sets: Sets, sizes: Sizes, status: DeploymentStatus, now: float
 ) -> Decision:
-    found = _pausing(deployment, status, now)
+    present = _pausing(deployment, status, now)
     revision = None
     if sets.new is not None:
-        if conditions.find(found, progress.PROGRESSING) is None:
+        if conditions.find(present, progress.PROGRESSING) is None:
             message = f'Found new replica set "{sets.new.metadata.name}"'
-            found = progress.noted(deployment, found, "True", progress.FOUND, message, now)
+            present = progress.noted(deployment, present, "True", progress.FOUND, message, now)
         revision = str(_revision(sets))
         if deployment.metadata.annotations.get(rollout.REVISION) == revision:
             revision = None
-    status = msgspec.structs.replace(status, conditions=found)
+    status = msgspec.structs.replace(status, conditions=present)
     done = progress.is_complete(deployment, status)
     return Decision(
         status=status,
@@ -176,7 +176,7 @@ def _revision(sets: Sets) -> int:
 def _patches(
     deployment: Deployment, sets: Sets, sizes: Sizes, *, sized: bool = False
 ) -> tuple[tuple[ReplicaSet, dict[str, Any]], ...]:
-    found = []
+    patches = []
     for replica_set in sets.all:
         name, annotations = replica_set.metadata.name, replica_set.metadata.annotations
         wanted: dict[str, str] = {}
@@ -194,8 +194,8 @@ def _patches(
         if changed:
             patch["metadata"] = {"annotations": changed}
         if patch:
-            found.append((replica_set, patch))
-    return tuple(found)
+            patches.append((replica_set, patch))
+    return tuple(patches)
 
 
 def _sizing(deployment: Deployment) -> dict[str, str]:
@@ -207,18 +207,18 @@ def _sizing(deployment: Deployment) -> dict[str, str]:
 
 
 def _annotations(deployment: Deployment, sets: Sets) -> dict[str, str]:
-    found = {
+    annotations = {
         key: value
         for key, value in deployment.metadata.annotations.items()
         if key not in _OWN_ANNOTATIONS
     }
     revision = _revision(sets)
-    found[rollout.REVISION] = str(revision)
+    annotations[rollout.REVISION] = str(revision)
     before = rollout.revision_of(sets.new) if sets.new else 0
     if sets.new and 0 < before < revision:
         past = sets.new.metadata.annotations.get(rollout.REVISION_HISTORY, "")
-        found[rollout.REVISION_HISTORY] = f"{past},{before}" if past else str(before)
-    return found
+        annotations[rollout.REVISION_HISTORY] = f"{past},{before}" if past else str(before)
+    return annotations
 
 
 def new_replica_set(deployment: Deployment, sets: Sets) -> dict[str, Any]:
@@ -254,7 +254,9 @@ class DeploymentController:
         owners.index_owners(self._deployments)
         self._sets = context.watch(
             REPLICA_SETS,
-            owners.owner_keys(DEPLOYMENTS, self._deployments, lambda it: it.spec.selector),
+            owners.owner_keys(
+                DEPLOYMENTS, self._deployments, lambda deployment: deployment.spec.selector
+            ),
         )
         owners.index_owners(self._sets)
         self._pods = context.watch(PODS, self._recreated)
@@ -264,10 +266,10 @@ class DeploymentController:
         """The last old pod's end lets a `Recreate` go on; other Deployments need no pods."""
         if change.new is not None and not change.new.finished:
             return ()
-        found = owners.controller_of(change.views[0])
-        if found is None or found.kind != REPLICA_SETS.resource.kind:
+        controller = owners.controller_of(change.views[0])
+        if controller is None or controller.kind != REPLICA_SETS.resource.kind:
             return ()
-        replica_set = self._sets.get(change.key.sibling(found.name))
+        replica_set = self._sets.get(change.key.sibling(controller.name))
         owner = owners.controller_of(replica_set) if replica_set else None
         if owner is None:
             return ()
@@ -320,15 +322,15 @@ class DeploymentController:
     async def _create(self, key: Key, deployment: Deployment, body: dict[str, Any]) -> bool:
         """Whether the new ReplicaSet exists; if not, its name was taken and another is due."""
         try:
-            made = await self._context.create(REPLICA_SETS, body)
+            replica_set = await self._context.create(REPLICA_SETS, body)
         except errors.AlreadyExists:
             return await self._collided(key, deployment, body)
         except errors.KvestigateError as error:
             message = f"Failed to create new replica set {body['metadata']['name']}: {error}"
             self._context.tell(DEPLOYMENTS, deployment, "ReplicaSetCreateError", message, WARNING)
             raise
-        if made.spec.replicas:
-            self._scaled(deployment, made.metadata.name, 0, made.spec.replicas)
+        if replica_set.spec.replicas:
+            self._scaled(deployment, replica_set.metadata.name, 0, replica_set.spec.replicas)
         return True
 
     async def _collided(self, key: Key, deployment: Deployment, body: dict[str, Any]) -> bool:

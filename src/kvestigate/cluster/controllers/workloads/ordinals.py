@@ -130,7 +130,9 @@ def _update(
     budget = max(1, scaled(update.max_unavailable or 1, len(wanted), up=False))
     lowest = wanted.start + update.partition
     doomed: list[Pod] = []
-    unwell = sum(not _is_well(stateful_set, pods[it], now) for it in wanted if it in pods)
+    unwell = sum(
+        not _is_well(stateful_set, pods[number], now) for number in wanted if number in pods
+    )
     for ordinal in reversed(wanted):
         if ordinal < lowest:
             break
@@ -171,19 +173,19 @@ def _status(
 ) -> StatefulSetStatus:
     """What is about to go no longer counts: its successor's revision hangs on that."""
     spec = stateful_set.spec
-    made = list(pods.values())
-    living = [pod for pod in made if not is_leaving(pod) and pod not in doomed]
+    created = list(pods.values())
+    living = [pod for pod in created if not is_leaving(pod) and pod not in doomed]
     current = sum(pod.metadata.labels.get(HASH) == revisions.current for pod in living)
     updated = sum(pod.metadata.labels.get(HASH) == revisions.update for pod in living)
-    ready = sum(is_ready(pod) for pod in made)
-    done = updated == ready == len(made) == spec.replicas
+    ready = sum(is_ready(pod) for pod in created)
+    done = updated == ready == len(created) == spec.replicas
     return StatefulSetStatus(
         observed_generation=stateful_set.metadata.generation,
-        replicas=len(made),
+        replicas=len(created),
         ready_replicas=ready,
         current_replicas=updated if done else current,
         updated_replicas=updated,
-        available_replicas=sum(is_available(pod, spec.min_ready_seconds, now) for pod in made),
+        available_replicas=sum(is_available(pod, spec.min_ready_seconds, now) for pod in created),
         current_revision=revisions.update if done else revisions.current,
         update_revision=revisions.update,
         collision_count=stateful_set.status.collision_count or 0,

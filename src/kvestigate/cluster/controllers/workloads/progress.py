@@ -30,19 +30,19 @@ Conditions = tuple[DeploymentCondition, ...]
 def status_of(deployment: Deployment, sets: Sets, now: float) -> DeploymentStatus:
     """The status that follows from the ReplicaSets as they are now."""
     counted = _counted(deployment, sets)
-    found = _availability(deployment, counted, now)
-    found = _progress(deployment, counted, sets, found, now)
-    found = _failures(sets, found)
-    return msgspec.structs.replace(counted, conditions=found)
+    present = _availability(deployment, counted, now)
+    present = _progress(deployment, counted, sets, present, now)
+    present = _failures(sets, present)
+    return msgspec.structs.replace(counted, conditions=present)
 
 
 def noted(
-    deployment: Deployment, found: Conditions, status: str, reason: str, message: str, now: float
+    deployment: Deployment, present: Conditions, status: str, reason: str, message: str, now: float
 ) -> Conditions:
     """A step of the roll-out in the conditions, where a deadline asks for it."""
     if deadline(deployment) is None:
-        return found
-    return _put(found, PROGRESSING, status, reason, message, now)
+        return present
+    return _put(present, PROGRESSING, status, reason, message, now)
 
 
 def deadline(deployment: Deployment) -> int | None:
@@ -75,9 +75,9 @@ def _counted(deployment: Deployment, sets: Sets) -> DeploymentStatus:
     available = rollout.available_in(sets.all)
     return DeploymentStatus(
         observed_generation=deployment.metadata.generation,
-        replicas=sum(it.status.replicas for it in sets.all),
+        replicas=sum(replica_set.status.replicas for replica_set in sets.all),
         updated_replicas=sets.new.status.replicas if sets.new else 0,
-        ready_replicas=sum(it.status.ready_replicas for it in sets.all),
+        ready_replicas=sum(replica_set.status.ready_replicas for replica_set in sets.all),
         available_replicas=available,
         unavailable_replicas=max(0, rollout.wanted_by(sets.all) - available),
         collision_count=deployment.status.collision_count,
@@ -95,28 +95,28 @@ def _availability(deployment: Deployment, counted: DeploymentStatus, now: float)
 
 
 def _progress(
-    deployment: Deployment, counted: DeploymentStatus, sets: Sets, found: Conditions, now: float
+    deployment: Deployment, counted: DeploymentStatus, sets: Sets, present: Conditions, now: float
 ) -> Conditions:
     limit = deadline(deployment)
     if limit is None:
-        return conditions.without(found, PROGRESSING)
-    current = conditions.find(found, PROGRESSING)
+        return conditions.without(present, PROGRESSING)
+    current = conditions.find(present, PROGRESSING)
     settled = current is not None and current.reason == NEW_AVAILABLE
     if settled and counted.replicas == counted.updated_replicas:
-        return found
+        return present
     kind, name = "Deployment", deployment.metadata.name
     if sets.new is not None:
         kind, name = "ReplicaSet", sets.new.metadata.name
     subject = f'{kind} "{name}"'
     if is_complete(deployment, counted):
         message = f"{subject} has successfully progressed."
-        return _put(found, PROGRESSING, "True", NEW_AVAILABLE, message, now)
+        return _put(present, PROGRESSING, "True", NEW_AVAILABLE, message, now)
     if _moves(deployment.status, counted):
-        return _moved(found, f"{subject} is progressing.", now)
+        return _moved(present, f"{subject} is progressing.", now)
     if current is not None and _is_late(current, limit, now):
         message = f"{subject} has timed out progressing."
-        return _put(found, PROGRESSING, "False", TIMED_OUT, message, now)
-    return found
+        return _put(present, PROGRESSING, "False", TIMED_OUT, message, now)
+    return present
 
 
 def _moves(before: DeploymentStatus, after: DeploymentStatus) -> bool:
@@ -128,13 +128,13 @@ def _moves(before: DeploymentStatus, after: DeploymentStatus) -> bool:
     )
 
 
-def _moved(found: Conditions, message: str, now: float) -> Conditions:
+def _moved(present: Conditions, message: str, now: float) -> Conditions:
     """Every step counts anew towards the deadline, so the update time moves with it."""
     new = _condition(PROGRESSING, "True", UPDATED, message, now)
-    old = conditions.find(found, PROGRESSING)
+    old = conditions.find(present, PROGRESSING)
     if old is not None and old.status == "True":
         new = msgspec.structs.replace(new, last_transition_time=old.last_transition_time)
-    return (*conditions.without(found, PROGRESSING), new)
+    return (*conditions.without(present, PROGRESSING), new)
 
 
 def _is_late(current: DeploymentCondition, limit: int, now: float) -> bool:
@@ -143,7 +143,7 @@ def _is_late(current: DeploymentCondition, limit: int, now: float) -> bool:
     return current.reason == TIMED_OUT or seconds(current.last_update_time) + limit < now
 
 
-def _failures(sets: Sets, found: Conditions) -> Conditions:
+def _failures(sets: Sets, present: Conditions) -> Conditions:
     """What keeps the newest ReplicaSet that has trouble from creating pods."""
     for replica_set in _newest_first(sets):
         failure = conditions.find(replica_set.status.conditions, FAILURE)
@@ -156,8 +156,8 @@ def _failures(sets: Sets, found: Conditions) -> Conditions:
                 last_transition_time=failure.last_transition_time,
                 last_update_time=failure.last_transition_time,
             )
-            return conditions.put(found, copy)
-    return conditions.without(found, FAILURE)
+            return conditions.put(present, copy)
+    return conditions.without(present, FAILURE)
 
 
 def _newest_first(sets: Sets) -> Sequence[ReplicaSet]:
@@ -165,12 +165,12 @@ def _newest_first(sets: Sets) -> Sequence[ReplicaSet]:
 
 
 def _put(
-    found: Conditions, type: str, status: str, reason: str, message: str, now: float
+    present: Conditions, type: str, status: str, reason: str, message: str, now: float
 ) -> Conditions:
-    old = conditions.find(found, type)
+    old = conditions.find(present, type)
     if old is not None and (old.status, old.reason) == (status, reason):
-        return found
-    return conditions.put(found, _condition(type, status, reason, message, now))
+        return present
+    return conditions.put(present, _condition(type, status, reason, message, now))
 
 
 def _condition(

@@ -81,7 +81,10 @@ class ReplicaSetController:
         self._sets = context.watch(REPLICA_SETS, owners.itself)
         owners.index_owners(self._sets)
         self._pods = context.watch(
-            PODS, owners.owner_keys(REPLICA_SETS, self._sets, lambda it: it.spec.selector)
+            PODS,
+            owners.owner_keys(
+                REPLICA_SETS, self._sets, lambda replica_set: replica_set.spec.selector
+            ),
         )
         owners.index_owners(self._pods)
 
@@ -134,12 +137,12 @@ class ReplicaSetController:
         async def create() -> None:
             pod = pod_from(replica_set.spec.template, REPLICA_SETS, replica_set)
             try:
-                made = await self._context.create(PODS, pod)
+                created = await self._context.create(PODS, pod)
             except errors.KvestigateError as error:
                 message = f"Error creating: {error.message}"
                 self._tell(replica_set, "FailedCreate", message, WARNING)
                 raise
-            message = f"Created pod: {made.metadata.name}"
+            message = f"Created pod: {created.metadata.name}"
             self._tell(replica_set, "SuccessfulCreate", message)
 
         await slow_start([create] * count)

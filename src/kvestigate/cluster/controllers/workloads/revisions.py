@@ -41,15 +41,15 @@ def history_of(
     owner: Named,
     template: Template,
     labels: Mapping[str, str],
-    found: Sequence[ControllerRevision],
+    revisions: Sequence[ControllerRevision],
     collisions: int | None,
 ) -> History:
     """Find the present template among the revisions, or say how its revision would look."""
     data = data_of(template)
-    ordered = sorted(found, key=lambda it: (it.revision, it.metadata.name))
-    update = next((it for it in reversed(ordered) if it.data == data), None)
-    others = tuple(it for it in ordered if it is not update)
-    highest = max((it.revision for it in others), default=0)
+    ordered = sorted(revisions, key=lambda revision: (revision.revision, revision.metadata.name))
+    update = next((revision for revision in reversed(ordered) if revision.data == data), None)
+    others = tuple(revision for revision in ordered if revision is not update)
+    highest = max((revision.revision for revision in others), default=0)
     number = highest + 1
     if update is not None and update.revision > highest:
         number = update.revision
@@ -85,7 +85,7 @@ def to_forget(
     others: Sequence[ControllerRevision], live: set[str], limit: int
 ) -> list[ControllerRevision]:
     """Revisions beyond the limit, the oldest first; none that a pod was made from."""
-    idle = [it for it in others if it.metadata.name not in live]
+    idle = [revision for revision in others if revision.metadata.name not in live]
     return idle[: max(0, len(idle) - limit)]
 
 

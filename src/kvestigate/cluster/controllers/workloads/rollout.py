@@ -41,8 +41,15 @@ def sort_out(deployment: Deployment, replica_sets: Sequence[ReplicaSet]) -> Sets
     ordered = sorted(replica_sets, key=by_age)
     template = deployment.spec.template
     # Two can match after a hash collision; the oldest is the one that others have seen.
-    new = next((it for it in ordered if same_template(it.spec.template, template)), None)
-    return Sets(new, tuple(it for it in ordered if it is not new))
+    new = next(
+        (
+            replica_set
+            for replica_set in ordered
+            if same_template(replica_set.spec.template, template)
+        ),
+        None,
+    )
+    return Sets(new, tuple(replica_set for replica_set in ordered if replica_set is not new))
 
 
 def scaled(value: IntOrPercent | None, total: int, *, up: bool) -> int:
@@ -78,11 +85,11 @@ def rolls(deployment: Deployment) -> bool:
 
 
 def wanted_by(replica_sets: Sequence[ReplicaSet]) -> int:
-    return sum(it.spec.replicas for it in replica_sets)
+    return sum(replica_set.spec.replicas for replica_set in replica_sets)
 
 
 def available_in(replica_sets: Sequence[ReplicaSet]) -> int:
-    return sum(it.status.available_replicas for it in replica_sets)
+    return sum(replica_set.status.available_replicas for replica_set in replica_sets)
 
 
 def new_size(deployment: Deployment, sets: Sets) -> int:
@@ -113,7 +120,7 @@ def _shrink_old(deployment: Deployment, sets: Sets, new: ReplicaSet) -> Sizes:
     spare = wanted_by(sets.all) - least - still_coming
     if spare <= 0 or not wanted_by(sets.old):
         return {}
-    sizes = {it.metadata.name: it.spec.replicas for it in sets.old}
+    sizes = {old_set.metadata.name: old_set.spec.replicas for old_set in sets.old}
     for replica_set in sets.old:  # what does not run anyway goes first
         unhealthy = replica_set.spec.replicas - replica_set.status.available_replicas
         gone = max(0, min(spare, unhealthy))
@@ -130,20 +137,23 @@ def _shrink_old(deployment: Deployment, sets: Sets, new: ReplicaSet) -> Sizes:
 def is_rescaled(deployment: Deployment, sets: Sets) -> bool:
     """Whether the Deployment's size changed since its ReplicaSets were sized."""
     return any(
-        it.spec.replicas and _number(it.metadata.annotations, DESIRED) != deployment.spec.replicas
-        for it in sets.all
-        if DESIRED in it.metadata.annotations
+        replica_set.spec.replicas
+        and _number(replica_set.metadata.annotations, DESIRED) != deployment.spec.replicas
+        for replica_set in sets.all
+        if DESIRED in replica_set.metadata.annotations
     )
 
 
 def rescale(deployment: Deployment, sets: Sets) -> Sizes:
     """Give every ReplicaSet its share of a changed size, in the middle of a roll-out too."""
-    active = [it for it in sets.all if it.spec.replicas]
+    active = [replica_set for replica_set in sets.all if replica_set.spec.replicas]
     if len(active) <= 1:
         only = active[0] if active else (sets.new or (sets.old[-1] if sets.old else None))
         return _changed([only], {only.metadata.name: deployment.spec.replicas}) if only else {}
     if sets.new is not None and _is_saturated(deployment, sets.new):
-        return _changed(sets.old, dict.fromkeys((it.metadata.name for it in sets.old), 0))
+        return _changed(
+            sets.old, dict.fromkeys((replica_set.metadata.name for replica_set in sets.old), 0)
+        )
     return _proportional(deployment, active) if rolls(deployment) else {}
 
 
@@ -157,9 +167,11 @@ def _proportional(deployment: Deployment, active: list[ReplicaSet]) -> Sizes:
     allowed = deployment.spec.replicas + surge(deployment) if deployment.spec.replicas else 0
     to_add = allowed - wanted_by(active)
     if to_add >= 0:  # the largest first, and the newest of equals
-        order = sorted(sorted(active, key=by_age, reverse=True), key=lambda it: -it.spec.replicas)
+        order = sorted(
+            sorted(active, key=by_age, reverse=True), key=lambda resized: -resized.spec.replicas
+        )
     else:
-        order = sorted(sorted(active, key=by_age), key=lambda it: -it.spec.replicas)
+        order = sorted(sorted(active, key=by_age), key=lambda resized: -resized.spec.replicas)
     sizes, added = {}, 0
     for replica_set in order:
         share = _share(deployment, replica_set)
@@ -184,16 +196,18 @@ def _share(deployment: Deployment, replica_set: ReplicaSet) -> int:
 def to_forget(deployment: Deployment, sets: Sets) -> list[ReplicaSet]:
     """Old ReplicaSets beyond the history that is to be kept, the oldest first."""
     limit = deployment.spec.revision_history_limit
-    kept = [it for it in sets.old if it.metadata.deletion_timestamp is None]
+    kept = [
+        replica_set for replica_set in sets.old if replica_set.metadata.deletion_timestamp is None
+    ]
     if limit is None or len(kept) <= limit:
         return []
     kept.sort(key=revision_of)
     return [
-        it
-        for it in kept[: len(kept) - limit]
-        if not it.status.replicas
-        and not it.spec.replicas
-        and it.metadata.generation <= it.status.observed_generation
+        replica_set
+        for replica_set in kept[: len(kept) - limit]
+        if not replica_set.status.replicas
+        and not replica_set.spec.replicas
+        and replica_set.metadata.generation <= replica_set.status.observed_generation
     ]
 
 
@@ -208,7 +222,7 @@ def _number(annotations: Mapping[str, str], name: str) -> int:
 
 def _changed(replica_sets: Sequence[ReplicaSet], sizes: Sizes) -> Sizes:
     return {
-        it.metadata.name: sizes[it.metadata.name]
-        for it in replica_sets
-        if sizes[it.metadata.name] != it.spec.replicas
+        replica_set.metadata.name: sizes[replica_set.metadata.name]
+        for replica_set in replica_sets
+        if sizes[replica_set.metadata.name] != replica_set.spec.replicas
     }

@@ -43,7 +43,7 @@ def pod_of(stateful_set: StatefulSet, template: Template, ordinal: int, revision
         claim["metadata"]["name"]: claim_name(stateful_set, claim, ordinal)
         for claim in stateful_set.spec.volume_claim_templates
     }
-    others = [each for each in spec.get("volumes") or [] if each.get("name") not in claimed]
+    others = [other for other in spec.get("volumes") or [] if other.get("name") not in claimed]
     volumes = [
         {"name": volume, "persistentVolumeClaim": {"claimName": claim}}
         for volume, claim in claimed.items()
@@ -88,7 +88,9 @@ class StatefulSetController:
         self._context = context
         self._sets = context.watch(STATEFUL_SETS, owners.itself)
         owners.index_owners(self._sets)
-        to_sets = owners.owner_keys(STATEFUL_SETS, self._sets, lambda it: it.spec.selector)
+        to_sets = owners.owner_keys(
+            STATEFUL_SETS, self._sets, lambda stateful_set: stateful_set.spec.selector
+        )
         self._pods = context.watch(PODS, to_sets)
         owners.index_owners(self._pods)
         self._revisions = context.cache(REVISIONS)
@@ -114,8 +116,10 @@ class StatefulSetController:
         return decision.pause
 
     def _templates(self, history: History, stateful_set: StatefulSet) -> dict[str, Template]:
-        found = {it.metadata.name: revisions.template_in(it) for it in history.others}
-        return {**found, history.name: stateful_set.spec.template}
+        templates = {
+            revision.metadata.name: revisions.template_in(revision) for revision in history.others
+        }
+        return {**templates, history.name: stateful_set.spec.template}
 
     async def _claimed(self, stateful_set: StatefulSet) -> Sequence[Pod]:
         candidates = owners.candidates(self._pods, stateful_set)
@@ -137,14 +141,14 @@ class StatefulSetController:
         return claim.owned
 
     async def _history(self, stateful_set: StatefulSet) -> History:
-        found = self._revisions.find(owners.OWNER, stateful_set.metadata.uid)
+        known = self._revisions.find(owners.OWNER, stateful_set.metadata.uid)
         spec = stateful_set.spec
         history = revisions.history_of(
             STATEFUL_SETS,
             stateful_set,
             spec.template,
             spec.selector.get("matchLabels") or {},
-            found,
+            known,
             stateful_set.status.collision_count,
         )
         await record(self._context, history)
@@ -162,7 +166,7 @@ class StatefulSetController:
             pod = pod_of(stateful_set, templates[revision], ordinal, revision)
             await self._create(stateful_set, pod)
 
-        await slow_start([partial(create, *each) for each in decision.create])
+        await slow_start([partial(create, *creation) for creation in decision.create])
         for pod in decision.condemned:
             await self._pass_claims_on(key, stateful_set, pod)
         for pod in decision.delete:

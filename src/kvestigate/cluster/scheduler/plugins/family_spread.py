@@ -40,15 +40,15 @@ class FamilySpread:
             """Of thousands of nodes most have as many siblings as others of their zone."""
             siblings = on_host.get(node.name, 0) if node.is_host else None
             case = (siblings, node.zone)
-            found = known.get(case)
-            if found is None:
+            score = known.get(case)
+            if score is None:
                 total = 0.5  # so that what follows rounds to the nearest number
                 if siblings is not None:
                     total += siblings * host_weight + _HOST_SLACK
                 if node.zone is not None:
                     total += in_zone.get(node.zone, 0) * zone_weight + _ZONE_SLACK
-                found = known[case] = int(total)
-            return found
+                score = known[case] = int(total)
+            return score
 
         return grade
 
@@ -60,10 +60,10 @@ class FamilySpread:
 
 
 def _by_zone(pod: PodFacts, on_host: dict[str, int], state: ClusterState) -> dict[str, int]:
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     test = pod.required_nodes
     for name, count in on_host.items():
         node = state.nodes[name]
         if node.zone is not None and (test is None or test(name, node.labels)):
-            found[node.zone] = found.get(node.zone, 0) + count
-    return found
+            counts[node.zone] = counts.get(node.zone, 0) + count
+    return counts

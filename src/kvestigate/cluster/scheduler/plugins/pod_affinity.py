@@ -46,13 +46,13 @@ class InterPodAffinity:
 
 def _unwelcome_in(pod: PodFacts, state: ClusterState) -> Counts:
     """Topologies with pods that repel this one."""
-    found: Counts = {}
+    totals: Counts = {}
     if state.repulsions:
         labels = state.namespace_labels(pod.key.namespace)
         for term, counts in state.repulsions.about(pod, labels):
             for value, count in counts.items():
-                found[term.topology_key, value] = count
-    return found
+                totals[term.topology_key, value] = count
+    return totals
 
 
 def _any_of(node: NodeState, topologies: Counts) -> bool:
@@ -71,24 +71,24 @@ def _attracted(node: NodeState, terms: tuple[Term, ...], near: Counts, first: bo
 
 def _near(terms: tuple[Term, ...], state: ClusterState) -> Counts:
     """Topologies with pods that all terms mean together."""
-    found: Counts = {}
+    totals: Counts = {}
     if terms:
         for namespace, alike in _candidates(terms[0], state):
             labels = state.namespace_labels(namespace)
             if all(term.covers(namespace, labels) and term.matches(alike.labels) for term in terms):
                 for term in terms:
-                    _count(found, term, alike, state, 1)
-    return found
+                    _count(totals, term, alike, state, 1)
+    return totals
 
 
 def _far(terms: tuple[Term, ...], state: ClusterState) -> Counts:
     """Topologies with pods that some term means."""
-    found: Counts = {}
+    totals: Counts = {}
     for term in terms:
         for _, alike in _candidates(term, state):
             if term.matches(alike.labels):
-                _count(found, term, alike, state, 1)
-    return found
+                _count(totals, term, alike, state, 1)
+    return totals
 
 
 def _candidates(term: Term, state: ClusterState) -> Iterator[tuple[str, Alike]]:
@@ -98,12 +98,12 @@ def _candidates(term: Term, state: ClusterState) -> Iterator[tuple[str, Alike]]:
                 yield namespace, alike
 
 
-def _count(found: Counts, term: Term, alike: Alike, state: ClusterState, weight: int) -> None:
+def _count(totals: Counts, term: Term, alike: Alike, state: ClusterState, weight: int) -> None:
     key = term.topology_key
     for name, count in alike.nodes.items():
         value = state.nodes[name].labels.get(key)
         if value is not None:
-            found[key, value] = found.get((key, value), 0) + count * weight
+            totals[key, value] = totals.get((key, value), 0) + count * weight
 
 
 def _means_itself(pod: PodFacts, state: ClusterState) -> bool:
@@ -125,21 +125,21 @@ class PreferredNeighbours:
         )
 
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
-        found: Counts = {}
+        weights: Counts = {}
         if pod.pod.spec.affinity is not None:
             for term in pod.preferences:
                 for _, alike in _candidates(term, state):
                     if term.matches(alike.labels):
-                        _count(found, term, alike, state, term.weight)
+                        _count(weights, term, alike, state, term.weight)
         if state.preferences:
             labels = state.namespace_labels(pod.key.namespace)
             for term, counts in state.preferences.about(pod, labels):
                 for value, count in counts.items():
                     place = (term.topology_key, value)
-                    found[place] = found.get(place, 0) + count * term.weight
-        if not found:
+                    weights[place] = weights.get(place, 0) + count * term.weight
+        if not weights:
             return None
-        return lambda node: sum(found.get(item, 0) for item in node.labels.items())
+        return lambda node: sum(weights.get(item, 0) for item in node.labels.items())
 
     def scores(self, grades: list[int]) -> list[int]:
         least, most = min(grades), max(grades)

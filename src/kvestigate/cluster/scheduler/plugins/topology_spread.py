@@ -81,17 +81,17 @@ def _domains(
             _in_domains(item.key, pods, state)
             for item, pods in zip(constraints, matching, strict=True)
         ]
-    found: list[dict[str, int]] = [{} for _ in constraints]
+    domains: list[dict[str, int]] = [{} for _ in constraints]
     keys = [item.key for item in constraints]
     for node in state.nodes.values():
         labels = node.labels
         if any(key not in labels for key in keys):
             continue
-        for constraint, pods, counts in zip(constraints, matching, found, strict=True):
+        for constraint, pods, counts in zip(constraints, matching, domains, strict=True):
             if _counts(constraint.written, pod, node):
                 value = labels[constraint.key]
                 counts[value] = counts.get(value, 0) + pods.get(node.name, 0)
-    return found
+    return domains
 
 
 def _all_count(pod: PodFacts, constraints: list[_Constraint], state: ClusterState) -> bool:

@@ -56,9 +56,9 @@ class VolumeBinding:
 
     def _judge(self, claims: Claims, state: ClusterState) -> Judge:
         def judge(node: NodeState) -> Rejection | None:
-            found = plan(claims, node, state)
-            if isinstance(found, Trouble):
-                return Rejection(self.name, found.reasons, resolvable=False)
+            planned = plan(claims, node, state)
+            if isinstance(planned, Trouble):
+                return Rejection(self.name, planned.reasons, resolvable=False)
             return None
 
         return judge
