@@ -16,7 +16,7 @@ TIMEOUT = 60.0
 
 
 class Exchange:
-    """A transport with manners: what everything above it asks through."""
+    """A transport with retries, deadlines and failures as exceptions."""
 
     def __init__(
         self, transport: Transport, *, policy: RetryPolicy | None = None, timeout: float = TIMEOUT

@@ -43,7 +43,7 @@ class Informer(Cache[V]):
     async def start(
         self, supervisor: Supervisor, name: str, *, patient: bool = False
     ) -> Callable[[], None]:
-        """Fill the cache, tell the handlers, keep it current; returns the way to stop.
+        """Fill the cache, tell the handlers, keep it current; returns the function that stops it.
 
         A definite no of the server (forbidden, no such type) is raised, unless `patient`: then
         the cache stays empty.

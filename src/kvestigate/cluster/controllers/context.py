@@ -1,4 +1,4 @@
-"""What one controller is given: caches to read, a queue of its own, and writes that it sees."""
+"""What one controller works with: caches, a queue of its own, and writes that its caches see."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from kvestigate.kube.patches import merge
 
 T = TypeVar("T")
 
-ROUTINE = frozenset({"node-lifecycle-controller"})
-"""Controllers whose timers are no work to come: they watch over what renews itself."""
+RECURRING = frozenset({"node-lifecycle-controller"})
+"""Controllers whose timers only recur: a plane is idle though they will look at leases again."""
 
-_TELLERS = {
+_EVENT_SOURCES = {
     "horizontal-pod-autoscaler-controller": "horizontal-pod-autoscaler",
     "node-lifecycle-controller": "node-controller",
     "persistentvolume-binder-controller": "persistentvolume-controller",
     "persistentvolumeclaim-binder-controller": "persistentvolume-controller",
 }
-"""What kube-controller-manager's call themselves in events, where that is not their name."""
+"""The source in the events of kube-controller-manager, where it is not the controller's name."""
 
 Keys = Callable[[Change[V]], Iterable[Key]]
-"""Whom a change concerns: the keys that have to be looked at again."""
+"""The keys that have to be reconciled after a change."""
 
 
 class Sources(Protocol):
@@ -46,25 +46,25 @@ class Sources(Protocol):
 
     def cache(self, kind: Kind[V]) -> Cache[V]: ...
 
-    def hire(self, context: Context) -> None: ...
+    def add_worker(self, context: Context) -> None: ...
 
 
 class Controller(Protocol):
     """Brings one object at a time to its wanted state."""
 
     async def reconcile(self, key: Key) -> float | None:
-        """Do what is to be done for the object; seconds until it needs another look."""
+        """Bring the object to its wanted state; seconds until it must be reconciled again."""
 
 
 class Context:
-    """A controller's hands and eyes."""
+    """What a controller reads, queues and writes through."""
 
     def __init__(self, name: str, sources: Sources) -> None:
         self.name = name
         """`deployment-controller`: as events and field managers know it."""
         self.queue: WorkQueue[Key] = WorkQueue(
-            clock=sources.clock.routine() if name in ROUTINE else sources.clock,
-            offered=lambda: sources.hire(self),
+            clock=sources.clock.routine() if name in RECURRING else sources.clock,
+            offered=lambda: sources.add_worker(self),
         )
         self.api = sources.api
         self._sources = sources
@@ -81,7 +81,7 @@ class Context:
         return self._sources.inventory
 
     def watch(self, kind: Kind[V], keys: Keys[V]) -> Cache[V]:
-        """Look at `keys` again whenever an object of this kind changes."""
+        """Queue `keys` whenever an object of this kind changes."""
 
         def note(change: Change[V]) -> None:
             for key in keys(change):
@@ -177,7 +177,7 @@ class Context:
         type: str = NORMAL,
     ) -> None:
         """Record an event about an object."""
-        teller = _TELLERS.get(self.name, self.name)
+        teller = _EVENT_SOURCES.get(self.name, self.name)
         news = News(_reference(kind, view), teller, type, reason, message)
         self._sources.recorder.tell(news)
 
@@ -196,9 +196,9 @@ def _reference(kind: Kind[Any], view: Named) -> Reference:
 
 
 async def slow_start(work: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
-    """Do alike things in batches that double, so that what fails always fails only a few times.
+    """Do similar actions in batches that double: if all of them fail, only a few are tried.
 
-    The results of what was done; the first failure is raised when its batch has ended.
+    Returns the results; the first failure is raised when its batch has ended.
     """
     done: list[T] = []
     size = 1

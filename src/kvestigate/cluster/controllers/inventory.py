@@ -1,7 +1,7 @@
 """Every object of every resource that can be deleted, custom ones included, by its metadata.
 
-For the garbage collector and the namespace controller, which must know things they have never
-heard of. What other controllers watch anyway is not watched twice.
+For the garbage collector and the namespace controller, which work on resources of any kind. A
+resource that another controller already follows is not watched twice.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from kvestigate.kube.views.meta import PartialObject
 
 _NEEDED = frozenset({"list", "watch", "delete"})
 _IGNORED = frozenset({("", "events"), ("events.k8s.io", "events")})
-"""They own nothing, expire by themselves, and are the most numerous of all."""
+"""Events own nothing, expire by themselves, and are the most numerous objects of all."""
 _ATTEMPTS = 8
 
 Told = Callable[[Resource, Change[Any]], None]
 
 
 class Followers(Protocol):
-    """Who keeps the caches: the manager."""
+    """What the inventory needs of the manager: the caches."""
 
     clock: Clock
 

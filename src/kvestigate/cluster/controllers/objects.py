@@ -1,4 +1,4 @@
-"""Workloads as their controllers see them: with the whole template, which they must copy.
+"""Objects as their controllers read and write them: workloads with the whole template.
 
 The views of `kube.views` hold what reports read; these hold what a controller writes too, so a
 status here has every field that its controller sets.

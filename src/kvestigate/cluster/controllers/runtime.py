@@ -2,9 +2,9 @@
 
     async with Manager(api, CONTROLLERS) as manager: ...
 
-Entering waits until every cache is filled; leaving lets the work in hand finish. Workers come
-when a queue has something for them and go when it is empty, but for one or two who wait for the
-next: so what it costs to be idle is one watch for each resource.
+Entering waits until every cache is filled; leaving lets the work in hand finish. Workers are
+tasks: they start when a queue has a key and end when it is empty, but for two that are kept. So
+an idle manager costs one watch for each resource.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _log = logging.getLogger(__name__)
 
 WORKERS = 4
 """Objects that one controller works on at a time: enough to hide a server's latency."""
-_WAITING = 2
-"""Workers that are kept though there is nothing to do right now."""
-_FAREWELL = 5.0
+_MOST_IDLE = 2
+"""Idle workers that are kept for the next key."""
+_GRACE = 5.0
 """Seconds that work in hand has to finish."""
 
 Factory = Callable[[Context], Controller]
@@ -70,16 +70,16 @@ class Manager:
         self._controllers: dict[str, Controller] = {}
         self._contexts: list[Context] = []
         self._working: set[asyncio.Task[None]] = set()
-        self._waiting: list[asyncio.Future[Context]] = []
-        """Workers who have nothing to do, the last one at the end."""
+        self._idle_workers: list[asyncio.Future[Context]] = []
+        """Idle workers, the one that became idle last at the end."""
         self._workers_of: dict[str, int] = {}
-        """How many workers each controller has that will look at its queue again."""
+        """How many workers each controller has."""
         self._pace = pace
         self._ranks = {name: rank for rank, name in enumerate(controllers)}
-        self._called: set[str] = set()
-        """Controllers whose turn `pace` was asked for."""
+        self._turns_asked: set[str] = set()
+        """Controllers that wait for `pace` to call them."""
         self._open = False
-        """Whether there are workers to be had: not before the caches are filled."""
+        """Whether workers may start: not before the caches are filled."""
         self._supervisor = Supervisor("controllers")
         self._stack = AsyncExitStack()
         for name, factory in controllers.items():
@@ -141,10 +141,10 @@ class Manager:
         self._open = False
         for context in self._contexts:
             context.queue.close()
-        for waiting in self._waiting:
+        for waiting in self._idle_workers:
             waiting.cancel()
         if self._working:
-            await asyncio.wait(self._working, timeout=_FAREWELL)
+            await asyncio.wait(self._working, timeout=_GRACE)
         await self._stack.__aexit__(kind, error, traceback)
 
     async def _start(self) -> None:
@@ -155,7 +155,7 @@ class Manager:
         self._open = True
         for context in self._contexts:
             for _ in range(len(context.queue)):
-                self.hire(context)
+                self.add_worker(context)
 
     async def _start_informers(
         self, informers: Mapping[tuple[str, str], Informer[Any]], *, patient: bool = False
@@ -172,69 +172,69 @@ class Manager:
             stops = [await start(place) for place in informers]
         return dict(zip(informers, stops, strict=True))
 
-    def hire(self, context: Context) -> None:
-        """A queue has something to do: one more worker, if that is not too many."""
+    def add_worker(self, context: Context) -> None:
+        """A queue has a key: start one more worker for it, up to the limit."""
         if not self._open:
             return
         if self._pace is None:
-            self._employ(context)
-        elif context.name not in self._called:
-            self._called.add(context.name)
+            self._start_worker(context)
+        elif context.name not in self._turns_asked:
+            self._turns_asked.add(context.name)
             self._pace(self._ranks[context.name], lambda: self._begin(context))
 
     def _begin(self, context: Context) -> None:
-        """Its turn has come: for as many objects as there are workers, then it asks for another."""
-        self._called.discard(context.name)
+        """Start a worker for each waiting key; keys that come later wait for the next turn."""
+        self._turns_asked.discard(context.name)
         for _ in range(len(context.queue)):
-            self._employ(context)
+            self._start_worker(context)
 
-    def _employ(self, context: Context) -> None:
+    def _start_worker(self, context: Context) -> None:
         if self._open and self._workers_of[context.name] < self._workers:
             self._workers_of[context.name] += 1
-            if self._waiting:
-                self._waiting.pop().set_result(context)
+            if self._idle_workers:
+                self._idle_workers.pop().set_result(context)
             else:
                 task = self._supervisor.spawn("worker", self._work_for(context))
                 self._working.add(task)
                 task.add_done_callback(self._working.discard)
 
     async def _work_for(self, context: Context) -> None:
-        """For one controller, and then for whoever has something to do."""
+        """Work for one controller, then for any other that has a key."""
         await self._work(context)
-        while self._open and len(self._waiting) < _WAITING:
+        while self._open and len(self._idle_workers) < _MOST_IDLE:
             waiting: asyncio.Future[Context] = asyncio.get_running_loop().create_future()
-            self._waiting.append(waiting)
+            self._idle_workers.append(waiting)
             await self._work(await waiting)
 
     async def _work(self, context: Context) -> None:
         queue, controller = context.queue, self._controllers[context.name]
         while self._open and (key := queue.get_now()) is not None:
             try:
-                await _attend(context, controller, key)
+                await _reconcile(context, controller, key)
             finally:
                 queue.done(key)
             if self._pace is not None:
                 break
-            # A server in this process answers without a pause: let others have their turn.
+            # A server in this process answers without a pause: let other tasks run.
             await asyncio.sleep(0)
         self._workers_of[context.name] -= 1
         if len(queue):
-            self.hire(context)
+            self.add_worker(context)
 
 
-async def _attend(context: Context, controller: Controller, key: Key) -> None:
+async def _reconcile(context: Context, controller: Controller, key: Key) -> None:
     queue = context.queue
     try:
         pause = await controller.reconcile(key)
     except (errors.Conflict, errors.AlreadyExists, errors.NotFound) as error:
-        # Somebody was faster; the cache will tell of it in a moment.
-        _log.debug("%s of %s has to be tried again: %s", context.name, key, error)
+        # Another client wrote first; the cache will have its change in a moment.
+        _log.debug("%s: %s is retried: %s", context.name, key, error)
         queue.retry(key)
     except errors.KvestigateError as error:
-        _log.warning("%s of %s failed, and will be tried again: %s", context.name, key, error)
+        _log.warning("%s: reconciling %s failed and is retried: %s", context.name, key, error)
         queue.retry(key)
     except Exception:  # noqa: BLE001 - one broken object must not stop the others
-        _log.exception("%s of %s failed, and will be tried again", context.name, key)
+        _log.exception("%s: reconciling %s failed and is retried", context.name, key)
         queue.retry(key)
     else:
         queue.forget(key)

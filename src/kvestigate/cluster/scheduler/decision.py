@@ -10,10 +10,10 @@ from random import Random
 
 from kvestigate.cluster.scheduler import selection
 from kvestigate.cluster.scheduler.framework import Judge, Rejection
-from kvestigate.cluster.scheduler.memory import Memory, Recollection
 from kvestigate.cluster.scheduler.nodes import NodeState
 from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.registry import DEFAULT, Profile
+from kvestigate.cluster.scheduler.score_cache import ClassScores, ScoreCache
 from kvestigate.cluster.scheduler.state import ClusterState
 
 _ENOUGH_NODES = 100
@@ -84,7 +84,7 @@ class Decider:
     def __init__(self, profile: Profile = DEFAULT, random: Random | None = None) -> None:
         self._profile = profile
         self._random = random or Random()
-        self._memory = Memory(profile, self._random)
+        self._score_cache = ScoreCache(profile, self._random)
         self._start = 0
 
     def decide(self, pod: PodFacts, state: ClusterState) -> Placement | NoFit:
@@ -99,15 +99,15 @@ class Decider:
         named = selection.named_nodes(pod.pod.spec.affinity)
         if named is not None:
             return self._among_named(pod, named, state)
-        recollection = self._memory.of(pod, state)
+        class_scores = self._score_cache.of(pod, state)
         contested = _contested(pod, state)
         trial = _Trial(self, pod, state, judges, contested)
         if self._compares(pod, state):
-            return self._side_by_side(trial, recollection)
-        node = recollection.best(trial.accepts)
+            return self._side_by_side(trial, class_scores)
+        node = class_scores.best(trial.accepts)
         if node is not None:
             return Placement(node)
-        return _no_fit(state, {**recollection.rejections, **trial.rejections})
+        return _no_fit(state, {**class_scores.rejections, **trial.rejections})
 
     def fits(self, pod: PodFacts, node: NodeState, state: ClusterState) -> Rejection | None:
         """Judge one node, with and without the pods for which room is being made there."""
@@ -124,7 +124,7 @@ class Decider:
         named = selection.named_nodes(pod.pod.spec.affinity)
         if named is not None:
             return node in named
-        return node in self._memory.of(pod, state).scores
+        return node in self._score_cache.of(pod, state).scores
 
     # -- parts -----------------------------------------------------------------------------------
 
@@ -176,8 +176,8 @@ class Decider:
         elsewhere = Rejection("NodeAffinity", reasons, resolvable=False)
         return NoFit(len(state.nodes), nodes=rejections, elsewhere=elsewhere)
 
-    def _side_by_side(self, trial: _Trial, recollection: Recollection) -> Placement | NoFit:
-        names = list(recollection.scores)
+    def _side_by_side(self, trial: _Trial, class_scores: ClassScores) -> Placement | NoFit:
+        names = list(class_scores.scores)
         enough = enough_nodes(len(trial.state.nodes))
         start = self._start % len(names) if names else 0
         names = names[start:] + names[:start]
@@ -190,21 +190,21 @@ class Decider:
         self._start += names.index(accepted[-1]) + 1 if enough_found else len(names)
         feasible = [nodes[name] for name in accepted]
         if not feasible:
-            return _no_fit(trial.state, {**recollection.rejections, **trial.rejections})
-        return self._choose(trial.pod, trial.state, feasible, recollection)
+            return _no_fit(trial.state, {**class_scores.rejections, **trial.rejections})
+        return self._choose(trial.pod, trial.state, feasible, class_scores)
 
     def _choose(
         self,
         pod: PodFacts,
         state: ClusterState,
         feasible: list[NodeState],
-        recollection: Recollection | None,
+        class_scores: ClassScores | None,
     ) -> Placement:
         if len(feasible) == 1:
             return Placement(feasible[0].name)
-        totals = [recollection.scores[node.name] if recollection else 0 for node in feasible]
+        totals = [class_scores.scores[node.name] if class_scores else 0 for node in feasible]
         for plugin, weight in self._profile.scorers:
-            if plugin.local and recollection:
+            if plugin.local and class_scores:
                 continue
             grade = plugin.grade(pod, state, feasible)
             if grade is not None:

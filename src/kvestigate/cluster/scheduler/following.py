@@ -206,10 +206,10 @@ class Follower:
             return plugins is None or not plugins.isdisjoint(rejected_by)
 
         def helps(pod: PodFacts) -> bool:
-            known = fits.get(pod.likeness)
+            known = fits.get(pod.equivalence)
             if known is None:
                 known = self._decider.may_fit(pod, node, self._state)
-                fits[pod.likeness] = known
+                fits[pod.equivalence] = known
             return known
 
         self._queue.something_changed(only_there, helps)

@@ -1,4 +1,20 @@
-"""What a plugin is: it looks at a pod and the cluster, and returns how to look at nodes. Pure."""
+"""What a plugin of the scheduler is. Pure.
+
+A plugin decides in two steps. It is given the pod and the cluster once, and returns a function of
+a node (a `Judge` for filters, a `Grade` for scorers), or None where it has nothing to say. So what
+depends on the pod alone (its parsed selector, its counts of matching pods in each zone) is worked
+out once and not for each of thousands of nodes, and a plugin without an opinion costs nothing.
+
+The second idea is `local`: the verdict of a local plugin depends on the node with its pods and on
+the pod's equivalence class (requests, ports, selectors, tolerations), on nothing else. Replicas of
+one workload are of one class, and after each placement only one node has changed. `score_cache`
+keeps the verdicts of local plugins by class and asks again only for changed nodes, so placing the
+next replica costs one look at one node, however many nodes there are. A plugin that compares nodes
+or counts pods elsewhere (affinity between pods, topology spread) must not claim to be local.
+
+Rejections carry the words of kube-scheduler and whether evictions could help (`resolvable`), which
+is all that preemption has to know about a plugin.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +51,7 @@ class Filter(Protocol):
 
     @property
     def local(self) -> bool:
-        """The verdict depends on the pod's likeness and the node with its pods, on nothing else."""
+        """The verdict depends on nothing but the pod's equivalence class and the node's pods."""
 
     def judge(self, pod: PodFacts, state: ClusterState) -> Judge | Rejection | None:
         """How to judge nodes; None when all will do, a rejection when none will."""

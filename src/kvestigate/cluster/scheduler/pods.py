@@ -94,7 +94,7 @@ class PodFacts:
         return selection.required_nodes(self.pod.spec.node_selector, self.pod.spec.affinity)
 
     @cached_property
-    def likeness(self) -> bytes:
+    def equivalence(self) -> bytes:
         """Pods with the same one fare the same on any node, as far as that node alone decides."""
         spec = self.pod.spec
         node_affinity = spec.affinity.node_affinity if spec.affinity else None

@@ -1,4 +1,28 @@
-"""Whom to evict so that a more important pod fits. Pure."""
+"""Which pods to evict so that a pod of higher priority fits. Pure.
+
+A pod that fits nowhere may take the place of pods with a lower priority. The rules are
+kube-scheduler's, to the order of comparisons and the words of messages, as users read them in
+events and the same cluster must evict the same pods under either scheduler. The tests compare with
+recorded decisions of the real one.
+
+On one node: remove all pods of lower priority and ask the filters whether the pod would fit. If it
+would not, evictions on this node cannot help. If it would, bring the victims back one by one, those
+that a PodDisruptionBudget protects first and the most important first, and keep each that still
+leaves room. What cannot come back are the victims. This is greedy: the smallest possible set of
+victims would need all combinations, and nobody waits for that.
+
+Across nodes: the node where evictions do least harm, by `_harm`: fewest broken budgets, then the
+lowest highest priority, then the lowest sum of priorities, then the fewest victims, then the
+victims that started last. Not all nodes are tried: a tenth of them, at least 100, from a random
+start, or a large cluster would be simulated whole for every pod that waits.
+
+`ClusterState.supposing` changes the state for the length of a block instead of copying it, as a
+copy of all nodes for each of 100 candidates would cost more than the decision.
+
+Eviction takes time: the victims end gracefully. Until then the pod is *nominated* for the node, so
+that other pods of the same or lower priority do not take the room; and while victims of an earlier
+round are still terminating there, no further ones are chosen.
+"""
 
 from __future__ import annotations
 

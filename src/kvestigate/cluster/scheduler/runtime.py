@@ -37,7 +37,7 @@ _log = logging.getLogger(__name__)
 NAME = "default-scheduler"
 WRITERS = 32
 """Writes in flight at a time: enough to hide a server's latency."""
-_FAREWELL = 5.0
+_GRACE = 5.0
 """Seconds that work in hand has to finish."""
 _SLICE = 16
 """Decisions after which others on the loop have their turn."""
@@ -107,7 +107,7 @@ class Scheduler:
         if self._deciding is not None:
             self._deciding.cancel()
         try:
-            async with asyncio.timeout(_FAREWELL):
+            async with asyncio.timeout(_GRACE):
                 while self._writes:
                     await asyncio.wait(self._writes)
                 await self._recorder.drain()

@@ -1,4 +1,33 @@
-"""Who depends on whom, and what that means for one object. Pure."""
+"""Who depends on whom, and what follows for one object. Pure.
+
+Objects name their owners; owners do not know their dependents. The garbage collector needs the
+other direction: when a Deployment goes, which ReplicaSets named it? So this graph is kept from
+the metadata of every object of every resource, custom ones included, and is asked by uid. A name
+would not do: a new object with the name of a deleted owner is not the owner.
+
+Every resource has a watch of its own, so news of an owner and of its dependents come in any order.
+A dependent that is seen before its owner waits in `_waiting` under the owner's uid; when an owner
+goes, its edges move back there. An edge therefore never depends on which end was seen first.
+
+Being absent from this graph proves nothing: the owner may not have been seen yet. `on_owners` is
+given the state of each owner, and the collector asks the API server before it calls one DANGLING.
+Deleting on the word of a cache would delete live objects whenever a watch lags.
+
+The three ways to delete are states of metadata, not of this program, so a restart loses nothing:
+
+* background: the owner is gone, its dependents find it DANGLING and are deleted;
+* foreground: the owner keeps the `foregroundDeletion` finalizer until no dependent is left that
+  has `blockOwnerDeletion`. Two objects that own each other would wait for ever: the one that finds
+  a dependent which itself waits is told to `unblock`;
+* orphan: the owner keeps the `orphan` finalizer until its dependents no longer name it.
+
+One race is kube-controller-manager's too: a dependent that is created right before a foreground
+deletion, and whose watch lags behind the owner's, does not hold the owner up. It is deleted all the
+same, only not first.
+
+Most changes change no edge: `refresh` takes these (a status update, a heartbeat) without a look at
+the rest of the graph, and `is_kept` spares the queue objects whose owners are all here to stay.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How pods of one likeness fare on each node, remembered until the node changes. Pure.
+"""Scores of nodes for pods of one equivalence class, kept until the node changes. Pure.
 
-Pods come in large numbers from few templates. After each placement only one node looks
-different, so the next pod of the template costs one look at one node, however many there are.
+Pods come in large numbers from few templates. After each placement only one node has changed, so
+the next pod of the template costs one look at one node, however many there are.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from kvestigate.cluster.scheduler.pods import PodFacts
 from kvestigate.cluster.scheduler.registry import Profile
 from kvestigate.cluster.scheduler.state import ClusterState
 
-_LIKENESSES = 256
-"""Templates in use at one time, by a guess; those unused longest are forgotten."""
+_CLASSES = 256
+"""Classes that are kept; the ones unused longest are dropped."""
 
 
-class Recollection:
-    """Verdicts and scores of the local plugins for one likeness."""
+class ClassScores:
+    """Verdicts and scores of the local plugins for one equivalence class."""
 
     def __init__(
         self, judges: list[Judge], grades: list[tuple[Grade, int]], random: Random
@@ -90,27 +90,27 @@ class Recollection:
             heapq.heappush(self._best, (-score, self._random.random(), name))
 
 
-class Memory:
-    """The recollections of one scheduler."""
+class ScoreCache:
+    """The scores of all equivalence classes of one scheduler."""
 
     def __init__(self, profile: Profile, random: Random) -> None:
         self._profile = profile
         self._random = random
-        self._known: OrderedDict[bytes, Recollection] = OrderedDict()
+        self._known: OrderedDict[bytes, ClassScores] = OrderedDict()
 
-    def of(self, pod: PodFacts, state: ClusterState) -> Recollection:
-        """How pods like this fare now."""
-        known = self._known.get(pod.likeness)
+    def of(self, pod: PodFacts, state: ClusterState) -> ClassScores:
+        """The current scores for pods like this one."""
+        known = self._known.get(pod.equivalence)
         if known is None:
-            known = self._known[pod.likeness] = self._new(pod, state)
-            if len(self._known) > _LIKENESSES:
+            known = self._known[pod.equivalence] = self._new(pod, state)
+            if len(self._known) > _CLASSES:
                 self._known.popitem(last=False)
         else:
-            self._known.move_to_end(pod.likeness)
+            self._known.move_to_end(pod.equivalence)
         known.refresh(state)
         return known
 
-    def _new(self, pod: PodFacts, state: ClusterState) -> Recollection:
+    def _new(self, pod: PodFacts, state: ClusterState) -> ClassScores:
         judges = [
             judge
             for plugin in self._profile.filters
@@ -124,7 +124,7 @@ class Memory:
             for grade in [plugin.grade(pod, state, ())]
             if grade is not None
         ]
-        return Recollection(judges, grades, self._random)
+        return ClassScores(judges, grades, self._random)
 
 
 def _judges(
