@@ -9,13 +9,13 @@ from typing import Protocol
 
 
 class Timer(Protocol):
-    """A call that is to come."""
+    """A scheduled call."""
 
     def cancel(self) -> None: ...
 
 
 class Clock(Protocol):
-    """What code that waits or stamps asks for the time."""
+    """The source of time for code that waits or writes timestamps."""
 
     def now(self) -> float:
         """Seconds since the epoch."""
@@ -26,7 +26,7 @@ class Clock(Protocol):
         """Call back once, when so much time has passed; on the event loop of the caller."""
 
     def routine(self) -> Clock:
-        """The same time for waits that only repeat themselves, which nobody has to wait for."""
+        """The same clock for waits that only recur: they do not keep a plane from being idle."""
 
 
 class WallClock:

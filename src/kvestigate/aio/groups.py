@@ -1,4 +1,4 @@
-"""What a group of tasks raises, for callers who expect one error."""
+"""One error instead of the ExceptionGroup of a task group."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kvestigate.errors import KvestigateError
 
 @contextmanager
 def one_failure() -> Iterator[None]:
-    """Around a task group: of errors that users are told, raise the first instead of the group.
+    """Around a task group: raise the first KvestigateError instead of the group.
 
     `except*` would do, but before Python 3.11.4 it raises a group whatever one raises in it.
     """

@@ -1,4 +1,4 @@
-"""Which event loop servers run on, and for how long."""
+"""The event loop that servers run on, and the signals that stop them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def fast_loop() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 def told_to_stop() -> asyncio.Event:
-    """Set by SIGTERM or Ctrl-C, which end nothing by themselves from now on."""
+    """An event that SIGTERM or Ctrl-C sets, instead of ending the process."""
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)

@@ -92,7 +92,7 @@ class SteppedLoop(asyncio.BaseEventLoop):
         return self._left > 0
 
     def turn_idle(self) -> bool:
-        """Run the first of what waits until nothing else is ready; whether there was any."""
+        """Run the first idle callback; whether there was one."""
         if not self._idle:
             return False
         heapq.heappop(self._idle)[2]()
@@ -115,11 +115,11 @@ class SteppedLoop(asyncio.BaseEventLoop):
         return min(times, default=None)
 
     def next_work(self) -> float | None:
-        """When the next timer is due that is more than routine."""
+        """When the next timer is due that is not routine."""
         return self._work.first()
 
     def end(self) -> None:
-        """Cancel all tasks and let no time pass but what they insist on to clean up."""
+        """Cancel all tasks; time passes only as far as their cleanup waits for it."""
         self._idle.clear()
         with self.entered():
             tasks = asyncio.all_tasks(self)
@@ -178,7 +178,7 @@ class SteppedLoop(asyncio.BaseEventLoop):
     def call_as_routine(
         self, delay: float, callback: Callable[[Unpack[_Ts]], object], *args: *_Ts
     ) -> asyncio.TimerHandle:
-        """As `call_later`, of something that only repeats itself: `next_work` passes it by."""
+        """As `call_later`, for something that only recurs: `next_work` ignores it."""
         handle = asyncio.TimerHandle(self._now + delay, callback, args, self)
         self._routine.add(handle)
         return handle
@@ -199,7 +199,7 @@ class SteppedLoop(asyncio.BaseEventLoop):
 
 
 class _Soon(asyncio.Handle):
-    """A handle that is made without asking the loop whether it is debugged: it never is."""
+    """A handle that skips asking whether the loop is in debug mode: it never is."""
 
     __slots__ = ()
 

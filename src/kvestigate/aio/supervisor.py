@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 class Ready(Generic[T]):
-    """What a task calls, once, when others may rely on it."""
+    """The callback by which a task says, once, that it is ready."""
 
     def __init__(self) -> None:
         self.told: asyncio.Future[T] = asyncio.get_running_loop().create_future()

@@ -1,4 +1,4 @@
-"""One request in the words of Kubernetes, and the failure it becomes when the server says no."""
+"""One request in the words of Kubernetes, and the exception for an unsuccessful answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ METHODS = {
 
 
 class Call(msgspec.Struct, frozen=True):
-    """A verb on a resource: what the server authorises and error messages speak of."""
+    """A verb on a resource, as the server authorises it and error messages name it."""
 
     verb: str
     """`get list watch create update patch delete deletecollection`, or `connect` for streams"""
@@ -115,7 +115,7 @@ _STATUS = msgspec.json.Decoder(_Status)
 
 
 def failure(call: Call | Request, code: int, body: bytes) -> errors.ApiError:
-    """The exception for an answer other than success to `what`."""
+    """The exception for an answer other than success."""
     try:
         status = _STATUS.decode(body)
     except msgspec.DecodeError:

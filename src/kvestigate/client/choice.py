@@ -103,7 +103,7 @@ def choose(
 def load_config(
     options: AccessOptions, environ: Mapping[str, str], home: Path | None
 ) -> tuple[Config, str]:
-    """All that is configured, and by which of the ways that there are."""
+    """The merged configuration, and where it comes from."""
     paths, source = config_paths(options, environ, home)
     return load(paths[0]) if options.kubeconfig else load_all(paths), source
 
@@ -111,7 +111,7 @@ def load_config(
 def config_paths(
     options: AccessOptions, environ: Mapping[str, str], home: Path | None
 ) -> tuple[list[Path], str]:
-    """The kubeconfig files that are meant, there or not, and who says so."""
+    """The kubeconfig files to read, whether or not they exist, and which setting names them."""
     if options.kubeconfig:
         return [Path(options.kubeconfig)], f"flag --kubeconfig {options.kubeconfig}"
     if variable := environ.get("KUBECONFIG"):
@@ -209,7 +209,7 @@ def _choice_of_pod(pod: InCluster) -> Choice:
 
 
 def _section(origin: str, values: dict[str, Any]) -> Section:
-    """A mapping that no file holds."""
+    """A section for values from flags instead of a file."""
     return Section(Document(origin, None, values), (), "", values)
 
 

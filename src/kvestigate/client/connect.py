@@ -1,4 +1,4 @@
-"""From an access to an API that is closed when the block is left."""
+"""Connects an `Access` to an `Api` that is closed when the block is left."""
 
 from __future__ import annotations
 

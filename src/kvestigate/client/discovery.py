@@ -34,7 +34,7 @@ S = TypeVar("S", bound="_Answer")
 
 
 class _Answer(msgspec.Struct, rename="camel"):
-    """The base of what discovery answers."""
+    """The base of discovery's answers."""
 
 
 class _Kind(_Answer):

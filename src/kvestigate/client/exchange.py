@@ -29,7 +29,7 @@ class Exchange:
     async def body(
         self, call: Call | Request, request: Request | None = None, *, timeout: float | None = None
     ) -> bytes:
-        """The body of a successful answer to `what`."""
+        """The body of a successful answer."""
         asked = request or _request(call)
         deadline = timeout or self.timeout
 

@@ -28,7 +28,7 @@ async def get_named(api: Api, resource: Resource, name: str, type: type[Any]) ->
 
 
 async def require_namespace(api: Api, name: str) -> None:
-    """NotFound with a hint if it is not there; silence if we may not know."""
+    """NotFound with a hint if the namespace does not exist; passes if reading it is forbidden."""
     try:
         await get_named(api, NAMESPACES, name, PartialObject)
     except Forbidden:
@@ -36,7 +36,7 @@ async def require_namespace(api: Api, name: str) -> None:
 
 
 async def _near(api: Api, resource: Resource, name: str) -> str | None:
-    """What was probably meant, if we may know."""
+    """The hint with similar names; empty if listing is forbidden."""
     where = api.namespace if resource.namespaced else None
     if where is not None and (elsewhere := await _elsewhere(api, resource, name)):
         return f"there is one in {elsewhere}"

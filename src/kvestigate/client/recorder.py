@@ -55,7 +55,7 @@ class Recent(OrderedDict[K, W], Generic[K, W]):
 
 
 class Teller(Generic[N]):
-    """Takes news at once, writes them in their order and in its own time. `run` it in a task."""
+    """Queues events and writes them in their order. `run` it in a task."""
 
     def __init__(self, *, waiting: int = _WAITING) -> None:
         """Beyond `waiting` news are dropped: they must never hold up the work they tell of."""

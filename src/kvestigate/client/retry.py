@@ -36,7 +36,7 @@ class RetryLater(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How patient a client is."""
+    """How often and how long a client retries."""
 
     attempts: int = 10
     """Tries that follow a `Retry-After`, as client-go's."""
@@ -77,7 +77,7 @@ class RetryPolicy:
 
 
 def _lasting(error: errors.ConnectionFailed) -> bool:
-    """Whether the next attempt would meet the same wall: nobody listens, no such name, TLS."""
+    """Whether the next attempt would fail alike: connection refused, unknown host, TLS."""
     return isinstance(error.__cause__, (ConnectionRefusedError, socket.gaierror, ssl.SSLError))
 
 

@@ -19,7 +19,7 @@ _CERTIFICATE = b"-----BEGIN CERTIFICATE-----"
 
 
 def check_cluster(cluster: Cluster) -> Iterator[ConfigError]:
-    """Everything that keeps `cluster` from being used, the most telling first."""
+    """All errors of a cluster entry, the most important first."""
     section = cluster.section
     if not cluster.server:
         yield section.error(
@@ -56,7 +56,7 @@ def _check_authority(cluster: Cluster) -> Iterator[ConfigError]:
 
 
 def check_user(user: User) -> Iterator[ConfigError]:
-    """Everything that keeps `user` from being used, the most telling first."""
+    """All errors of a user entry, the most important first."""
     section = user.section
     if user.token and (user.username or user.password):
         yield section.error(

@@ -199,7 +199,7 @@ class Watch(Generic[T]):
 
 
 async def _next(body: AsyncIterator[bytes]) -> bytes | None:
-    """The next piece; None at the end, which silence is too: the next connection will tell."""
+    """The next piece; None at the end of the body, or after too long a silence."""
     try:
         return await anext(body, None)
     except errors.DeadlineExceeded:
@@ -207,7 +207,7 @@ async def _next(body: AsyncIterator[bytes]) -> bytes | None:
 
 
 def _version(object: Any, data: bytes) -> str:
-    """The object's version, from what is decoded already where that has it."""
+    """The object's version, from the decoded object if it has the field."""
     if isinstance(object, dict):
         version = (object.get("metadata") or {}).get("resourceVersion")
     else:

@@ -37,7 +37,7 @@ async def whoami(api: Api) -> Identity:
 async def ask_json(
     api: Api, method: str, path: str, body: Mapping[str, Any] | bytes = b""
 ) -> dict[str, Any]:
-    """A JSON object; whoever answers with something else is not an API server."""
+    """A JSON object; any other answer is not that of an API server."""
     data = await api.request(method, path, body=body)
     try:
         return msgspec.json.decode(data, type=dict[str, Any])

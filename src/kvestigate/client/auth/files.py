@@ -62,7 +62,7 @@ def _read_token(path: Path) -> str:
 
 
 def read_file(path: Path, content: str) -> bytes:
-    """The content of a file a kubeconfig points to; `what` says which in the error."""
+    """The bytes of a file that a kubeconfig names; `content` says in errors what it holds."""
     try:
         return path.read_bytes()
     except OSError as error:

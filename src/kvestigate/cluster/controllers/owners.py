@@ -1,4 +1,4 @@
-"""Who owns what: claiming pods and the like by owner reference and selector. Pure."""
+"""Claiming pods and other dependents by owner reference and selector. Pure."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _compiled(selector: bytes) -> LabelSelector:
 
 @dataclass(frozen=True, slots=True)
 class Claim(Generic[V]):
-    """What belongs to an owner, and what has to be written to make it so."""
+    """The objects of an owner, and which of them have to be adopted or released."""
 
     owned: tuple[V, ...]
     """Those that are to be counted, the ones to adopt included."""
@@ -88,7 +88,7 @@ class Claim(Generic[V]):
 
 
 def claim(owner: Named, selector: LabelSelector, candidates: Iterable[V]) -> Claim[V]:
-    """Sort out candidates: the owner's own, and orphans that its selector matches."""
+    """The owner's own objects among candidates, and orphans that its selector matches."""
     owned, adopt, release = [], [], []
     leaving = owner.metadata.deletion_timestamp is not None
     for view in candidates:
@@ -108,7 +108,7 @@ def claim(owner: Named, selector: LabelSelector, candidates: Iterable[V]) -> Cla
 
 
 def candidates(cache: Cache[V], owner: Named) -> list[V]:
-    """All that `claim` has to look at: what the owner has, and what nobody has."""
+    """The candidates for `claim`: objects of the owner, and objects without a controller."""
     mine = cache.find(OWNER, owner.metadata.uid)
     return mine + cache.find(ORPHANS, owner.metadata.namespace)
 
@@ -133,7 +133,7 @@ def itself(change: Change[Any]) -> Iterable[Key]:
 def owner_keys(
     kind: Kind[Any], owners: Cache[Any], selector: Callable[[Any], Mapping[str, Any]]
 ) -> Callable[[Change[Any]], Iterable[Key]]:
-    """A changed dependent concerns its owner, or all who might want to own it."""
+    """A changed dependent concerns its owner, or all owners whose selector matches it."""
 
     def keys(change: Change[Any]) -> Iterable[Key]:
         concerned: list[Key] = []

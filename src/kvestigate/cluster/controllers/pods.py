@@ -1,4 +1,4 @@
-"""What controllers ask of pods: are they alive, ready, available; which goes first. Pure."""
+"""Whether pods are active, ready, available; which is deleted first. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_leaving(pod: Pod) -> bool:
 
 
 def is_active(pod: Pod) -> bool:
-    """Neither finished nor on its way out: it counts."""
+    """Neither finished nor being deleted."""
     return not pod.finished and not is_leaving(pod)
 
 

@@ -19,7 +19,7 @@ _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 
 def safe_text(number: int) -> str:
-    """A number as it appears in generated names: each decimal digit, disguised."""
+    """A number as it appears in generated names: a letter for each decimal digit."""
     return "".join(_ALPHABET[ord(digit) % len(_ALPHABET)] for digit in str(number))
 
 

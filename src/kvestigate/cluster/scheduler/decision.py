@@ -1,4 +1,4 @@
-"""Which node a pod gets: filter, score, choose. Nothing is changed here. Pure."""
+"""Chooses the node of a pod: filter, score, choose. Changes nothing. Pure."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _ENOUGH_NODES = 100
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The pod fits."""
+    """The node that the pod gets."""
 
     node: str
 
 
 @dataclass(frozen=True, slots=True)
 class NoFit:
-    """The pod fits nowhere."""
+    """Why the pod fits on no node."""
 
     total: int
     """How many nodes there are."""
@@ -41,7 +41,7 @@ class NoFit:
 
     @property
     def plugins(self) -> frozenset[str]:
-        """Who rejected it: what has to change before it is worth another try."""
+        """Names of the plugins that rejected it: only a change that concerns one may help."""
         rejections = [*self.nodes.values(), self.everywhere, self.elsewhere]
         return frozenset(item.plugin for item in rejections if item is not None)
 
@@ -79,7 +79,7 @@ def unavailable(
 
 
 class Decider:
-    """Decides for one pod after another, and remembers what it has worked out."""
+    """Decides for one pod after another; scores of nodes are kept between decisions."""
 
     def __init__(self, profile: Profile = DEFAULT, random: Random | None = None) -> None:
         self._profile = profile
@@ -110,7 +110,7 @@ class Decider:
         return _no_fit(state, {**class_scores.rejections, **trial.rejections})
 
     def fits(self, pod: PodFacts, node: NodeState, state: ClusterState) -> Rejection | None:
-        """Judge one node, with and without the pods for which room is being made there."""
+        """None if the pod fits on the node, both with and without the pods nominated for it."""
         expected = _expected(pod, node.name, state)
         if expected:
             with state.supposing(node.name, along=expected):
@@ -120,7 +120,7 @@ class Decider:
         return self._judge(pod, node, state)
 
     def may_fit(self, pod: PodFacts, node: str, state: ClusterState) -> bool:
-        """Whether plugins that look at single nodes have no objection to this one."""
+        """Whether the local plugins accept the node."""
         named = selection.named_nodes(pod.pod.spec.affinity)
         if named is not None:
             return node in named
@@ -151,7 +151,7 @@ class Decider:
         return None
 
     def _compares(self, pod: PodFacts, state: ClusterState) -> bool:
-        """Whether some plugin looks at nodes side by side."""
+        """Whether some plugin scores nodes by comparing them."""
         return any(
             plugin.cares(pod, state) for plugin, _ in self._profile.scorers if not plugin.local
         )
@@ -219,7 +219,7 @@ class Decider:
 
 @dataclass(slots=True)
 class _Trial:
-    """The judgement on nodes to which the local plugins have no objection."""
+    """Filters nodes that the local plugins accept by the other plugins."""
 
     decider: Decider
     pod: PodFacts
@@ -257,7 +257,7 @@ def _no_fit(state: ClusterState, rejections: dict[str, Rejection]) -> NoFit:
 
 
 def _expected(pod: PodFacts, node: str, state: ClusterState) -> list[PodFacts]:
-    """Other pods that room is being made for on the node, and that come before this one."""
+    """Pods nominated for the node whose priority is at least that of this pod."""
     waiting = state.nominated.get(node, {}).values()
     return [
         other

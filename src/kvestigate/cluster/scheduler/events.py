@@ -1,4 +1,4 @@
-"""Tells users what became of their pods, as events of the `events.k8s.io` group."""
+"""Records the scheduler's events, in the `events.k8s.io` group."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keeps the cluster state and the queue current with what the API server tells."""
+"""Keeps the cluster state and the queue current from watches."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _ROOM = frozenset(("NodeResourcesFit",))
 
 
 class Follower:
-    """Informers of all that decisions depend on, and what their news mean."""
+    """The informers of all resources that decisions depend on, and what their changes lead to."""
 
     def __init__(
         self, api: Api, state: ClusterState, queue: PodQueue, decider: Decider, name: str
@@ -81,12 +81,12 @@ class Follower:
         self.informers[resource.plural] = informer
 
     def pod(self, key: Key) -> Pod | None:
-        """The pod as the API server last told."""
+        """The pod as last seen in the watch."""
         pod: Pod | None = self.informers[PODS.plural].get(key)
         return pod
 
     async def claim_changed(self, key: Key) -> None:
-        """Wait for news of a claim."""
+        """Wait until a claim changes."""
         await self._claim_news.setdefault(key, asyncio.Event()).wait()
 
     # -- pods ------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ def _keep(objects: dict[Any, Any], key: Any, new: Any) -> None:
 
 
 def _same_to_others(known: Pod, new: Pod) -> bool:
-    """Whether the pod still counts for the same; the first news after binding add its node."""
+    """Whether a placed pod takes the same resources and matches the same selectors as before."""
     return (
         known.metadata.labels == new.metadata.labels
         and known.metadata.deletion_timestamp == new.metadata.deletion_timestamp

@@ -54,7 +54,7 @@ class Filter(Protocol):
         """The verdict depends on nothing but the pod's equivalence class and the node's pods."""
 
     def judge(self, pod: PodFacts, state: ClusterState) -> Judge | Rejection | None:
-        """How to judge nodes; None when all will do, a rejection when none will."""
+        """The function that filters nodes; None if all nodes pass, a rejection if none does."""
 
 
 class Scorer(Protocol):
@@ -68,10 +68,10 @@ class Scorer(Protocol):
         """As with filters; and the grade is the score, without regard to other nodes' grades."""
 
     def cares(self, pod: PodFacts, state: ClusterState) -> bool:
-        """Whether it may prefer some nodes to others, as far as that is cheap to tell."""
+        """False if it surely prefers no node; a cheap test."""
 
     def grade(self, pod: PodFacts, state: ClusterState, nodes: Sequence[NodeState]) -> Grade | None:
-        """How to grade `nodes`; None when the plugin has no preference among them."""
+        """The function that grades `nodes`; None if the plugin prefers none of them."""
 
     def scores(self, grades: list[int]) -> list[int]:
         """Grades of all nodes as scores from 0 to 100."""

@@ -1,4 +1,4 @@
-"""Pods counted by what others ask about them, so that nobody has to look at each pod. Pure.
+"""Counts of placed pods by labels, affinity terms and controllers. Pure.
 
 Thousands of pods come from few templates: they share their labels and their affinity terms.
 What is kept is one entry for each distinct one, with where its pods are.
@@ -57,7 +57,7 @@ class PodsByLabels:
         return iter(self._found.get(namespace, {}).values())
 
     def by_node(self, namespace: str, matches: Callable[[Labels], bool]) -> dict[str, int]:
-        """How many pods that match stay on each node; those being deleted do not stay."""
+        """How many matching pods each node has, without those being deleted."""
         counts: dict[str, int] = {}
         for alike in self.of(namespace):
             if not alike.terminating and matches(alike.labels):
@@ -94,14 +94,14 @@ class TermsByTopology:
     def about(
         self, pod: PodFacts, namespace_labels: Labels
     ) -> Iterator[tuple[Term, dict[str, int]]]:
-        """The terms that mean this pod, with the pods that hold them by topology value."""
+        """The terms that select this pod, with how many pods have each, by topology value."""
         for term, counts in self._found.items():
             if term.covers(pod.key.namespace, namespace_labels) and term.matches(pod.labels):
                 yield term, counts
 
 
 class Families:
-    """How many pods of each controller are where; those being deleted do not count."""
+    """How many pods of each controller are on each node, without those being deleted."""
 
     def __init__(self) -> None:
         self._found: dict[str, dict[str, int]] = {}

@@ -1,4 +1,4 @@
-"""A node and what its pods take of it, kept up to date pod by pod. Pure."""
+"""A node and the resources that its pods use, updated pod by pod. Pure."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class NodeState:
                 del self.ports[port]
 
     def port_taken(self, wanted: Port) -> bool:
-        """An address of its own conflicts with itself and with every address at once."""
+        """Whether a pod uses the port. 0.0.0.0 conflicts with every address."""
         if not self.ports:
             return False
         address, protocol, number = wanted

@@ -1,4 +1,4 @@
-"""A pod as the scheduler needs it: all that is read more than once, worked out once. Pure."""
+"""A pod with what the scheduler reads of it more than once, computed once. Pure."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class PodFacts:
 
     @cached_property
     def family(self) -> str:
-        """The uid of the controller whose pods are spread unasked; empty for pods of others."""
+        """The uid of the controller whose pods are spread by default; empty if there is none."""
         for owner in self.pod.metadata.owner_references:
             if owner.controller and owner.kind in _SPREAD_OWNERS:
                 return owner.uid
@@ -95,7 +95,7 @@ class PodFacts:
 
     @cached_property
     def equivalence(self) -> bytes:
-        """Pods with the same one fare the same on any node, as far as that node alone decides."""
+        """The equivalence class: local plugins treat pods of one class alike on every node."""
         spec = self.pod.spec
         node_affinity = spec.affinity.node_affinity if spec.affinity else None
         return msgspec.json.encode(

@@ -50,7 +50,7 @@ _NEVER = datetime.max.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Preemption:
-    """Room can be made."""
+    """The node to make room on, and whom to evict."""
 
     node: str
     victims: tuple[PodFacts, ...]
@@ -61,7 +61,7 @@ class Preemption:
 
 @dataclass(frozen=True, slots=True)
 class NoPreemption:
-    """Room cannot be made."""
+    """Why evictions would not help, or are not allowed."""
 
     why: str
     keeps_nomination: bool = False
@@ -83,7 +83,7 @@ def preempt(
 
 
 def _under_way(pod: PodFacts, refusal: NoFit, state: ClusterState) -> bool:
-    """Victims of an earlier round are still leaving."""
+    """Whether victims of an earlier preemption are still terminating."""
     name = pod.pod.status.nominated_node_name
     node = state.nodes.get(name)
     if node is None:
@@ -152,7 +152,7 @@ def _importance(pod: PodFacts) -> tuple[int, datetime, str]:
 
 
 def _harm(preemption: Preemption) -> tuple[int, int, int, int, float]:
-    """What makes a node the worse choice, the gravest first."""
+    """The sort key of candidates: the least harm first."""
     priorities = [victim.priority for victim in preemption.victims]
     highest = max(priorities)
     began = min(
@@ -173,7 +173,7 @@ class _Allowance:
     left: int
 
     def spend(self, pod: PodFacts) -> bool:
-        """Take one pod; whether that is too many."""
+        """Count one eviction; whether it breaks the budget."""
         metadata = self.budget.metadata
         if metadata.namespace != pod.key.namespace or self.selector.selects_everything:
             return False

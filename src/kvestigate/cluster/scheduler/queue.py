@@ -90,7 +90,7 @@ class PodQueue:
         self._unpark(uid)
 
     def park(self, waiting: Waiting, rejected_by: frozenset[str]) -> None:
-        """It fits nowhere: wait for something to change."""
+        """The pod fits nowhere: it waits for a change."""
         if self._pods.get(waiting.pod.uid) is waiting:
             waiting.failed = False
             waiting.rejected_by = rejected_by
@@ -102,7 +102,7 @@ class PodQueue:
             self._news.set()  # the next time to wake up may have come nearer
 
     def back_off(self, waiting: Waiting) -> None:
-        """The attempt broke: try again a little later."""
+        """The attempt failed: try again after a pause."""
         if self._pods.get(waiting.pod.uid) is waiting:
             waiting.failed = True
             waiting.until = self._clock.now() + _backoff(waiting.attempts)
@@ -113,7 +113,7 @@ class PodQueue:
         concerns: Callable[[frozenset[str]], bool],
         helps: Callable[[PodFacts], bool] = lambda pod: True,
     ) -> None:
-        """Try parked pods again whose rejection it concerns and whom it may help."""
+        """Try parked pods again whose rejection the change concerns and which it may help."""
         for plugins, group in list(self._by_rejection.items()):
             if concerns(plugins):
                 for waiting in [item for item in group.values() if helps(item.pod)]:

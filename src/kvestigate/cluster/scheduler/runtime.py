@@ -57,7 +57,7 @@ class Scheduler:
         random: Random | None = None,
         host: str = "",
     ) -> None:
-        """`host` is where it says it runs; empty: on this machine."""
+        """`host` is the host in its events; empty for the name of this machine."""
         self._name = name
         self._random = random or Random()
         self._state = ClusterState()
@@ -237,7 +237,7 @@ class Scheduler:
                 await self._patient(self._writer.forget_nomination(other.pod))
 
     async def _patient(self, write: Awaitable[None]) -> None:
-        """Objects that are gone need no news of themselves."""
+        """Write, and ignore that the object is gone or was changed by another client."""
         try:
             await write
         except (errors.NotFound, errors.Conflict) as error:

@@ -37,7 +37,7 @@ class ClassScores:
         self._seen = 0
 
     def refresh(self, state: ClusterState) -> None:
-        """Look again at what has changed since."""
+        """Score again the nodes that have changed since the last call."""
         if self._epoch != state.epoch:
             self.rejections.clear()
             self.scores.clear()

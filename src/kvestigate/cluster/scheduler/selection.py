@@ -28,7 +28,7 @@ _HARD = ("NoSchedule", "NoExecute")
 
 
 def label_selector(selector: meta.LabelSelector | None) -> LabelSelector:
-    """Compiled; one that does not parse selects nothing."""
+    """The compiled selector; one that does not parse selects nothing."""
     if selector is None:
         return selectors.NOTHING
     expressions = [
@@ -156,7 +156,7 @@ def untolerated(tolerations: Iterable[Toleration], taints: Iterable[Taint]) -> T
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Pods that one pod is drawn to or repelled by; equal terms of many pods are one."""
+    """One affinity or anti-affinity term; equal terms of many pods are one value."""
 
     topology_key: str
     selector: LabelSelector
@@ -170,7 +170,7 @@ class Term:
         object.__setattr__(self, "matches", self.selector.matches)
 
     def covers(self, namespace: str, labels: Labels) -> bool:
-        """Whether pods of the namespace, which has these labels, are meant at all."""
+        """Whether the term selects pods of the namespace, which has these labels."""
         return namespace in self.namespaces or self.namespace_selector.matches(labels)
 
 

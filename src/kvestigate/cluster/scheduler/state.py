@@ -23,7 +23,7 @@ _SOFT = "PreferNoSchedule"
 
 
 class ClusterState:
-    """What decisions are made on."""
+    """Nodes, pods, volumes and budgets, as decisions read them."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, NodeState] = {}
@@ -152,12 +152,12 @@ class ClusterState:
                 yield pod
 
     def nominate(self, pod: PodFacts, node: str) -> None:
-        """Count on the pod coming to the node."""
+        """Reserve room on the node for the pod."""
         self.withdraw(pod.uid)
         self.nominated.setdefault(node, {})[pod.uid] = pod
 
     def withdraw(self, uid: str) -> None:
-        """Count no more on the pod coming to a node."""
+        """Give up the room that was reserved for the pod."""
         for name in [name for name, pods in self.nominated.items() if uid in pods]:
             del self.nominated[name][uid]
             if not self.nominated[name]:

@@ -1,4 +1,4 @@
-"""HorizontalPodAutoscalers: as many pods as the load asks for."""
+"""HorizontalPodAutoscalers: set the size of workloads by their load."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ class AutoscalerController:
         return propose(scaler.spec.metrics or (DEFAULT,), seen, tolerance)
 
     async def _usage(self, key: Key, labels: str) -> tuple[Usage, str]:
-        """What pods use, and why it would not be known."""
+        """What pods use, or why that is unknown."""
         try:
             page = await self._context.api.list(
                 builtins.POD_METRICS, Selection(key.namespace, labels=labels), type=PodMetrics

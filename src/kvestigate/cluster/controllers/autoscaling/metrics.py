@@ -71,7 +71,7 @@ def _told(rules: ScalingRules | None, usual: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is to be seen of the pods of an autoscaler."""
+    """The pods of an autoscaler and what they use."""
 
     now: float
     current: int
@@ -204,7 +204,7 @@ def _by_metric(source: _Source, seen: Seen, tolerance: Tolerance) -> tuple[int, 
 
 
 def _used(source: _Source, usage: Usage) -> Amounts:
-    """Of the pods all of whose containers, as far as they matter, tell it."""
+    """Usage by pod, of pods for which all containers that count have metrics."""
     used: Amounts = {}
     for pod, containers in usage.items():
         amounts = [
@@ -218,7 +218,7 @@ def _used(source: _Source, usage: Usage) -> Amounts:
 
 
 def _sorted_out(source: _Source, seen: Seen, used: Amounts) -> tuple[Amounts, list[str], list[str]]:
-    """What counts, who is not ready to be counted, and who does not answer."""
+    """Pods that count, pods that are not ready, and pods without metrics."""
     counted: Amounts = {}
     unready, missing = [], []
     for pod in seen.pods:

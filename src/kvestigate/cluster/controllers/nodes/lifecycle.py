@@ -24,7 +24,7 @@ _NODE = "node"
 
 
 class NodeLifecycleController:
-    """Signs of life are noted, not worked on: a healthy node costs one look a minute."""
+    """A renewed lease is only noted: a healthy node is reconciled once a minute."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -81,7 +81,7 @@ class NodeLifecycleController:
             await self._context.patch(NODES, node, patch)
 
     async def _mark_pods(self, key: Key) -> None:
-        """Nobody should be sent to pods of which nothing is known any more."""
+        """Set the pods of the node to not ready, so that Services send them no traffic."""
         lost = {"type": "Ready", "status": "False", "lastTransitionTime": text(self._context.now())}
         patch = {"status": {"conditions": [lost]}}
         strategic = PatchType.STRATEGIC
@@ -146,7 +146,7 @@ class TaintEvictionController:
 async def mark_disrupted(
     context: Context, pod: Pod, reason: str, message: str, *, fail: bool = False
 ) -> None:
-    """Say in the pod's status that its end was none of its own doing."""
+    """Set the pod's `DisruptionTarget` condition: it was ended by the cluster."""
     if conditions.find(pod.status.conditions, "DisruptionTarget") is not None:
         return
     target = {

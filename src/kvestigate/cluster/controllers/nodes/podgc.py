@@ -19,7 +19,7 @@ _NODE = "node"
 
 
 def decide(pod: Pod, node_known: bool, missing_since: float | None, now: float) -> float | None:
-    """Seconds until the pod is to be removed; None if it is in good hands."""
+    """Seconds until the pod is to be removed; None if it stays."""
     if not pod.spec.node_name:
         return 0.0 if is_leaving(pod) else None
     if node_known or missing_since is None:
@@ -69,7 +69,7 @@ class PodGarbageController:
         return left or None
 
     async def _exists(self, node: Key) -> bool:
-        """Asked before the last step, since a cache may be behind."""
+        """Whether the node exists: asked of the API server, as a cache may be behind."""
         try:
             await self._context.api.get(NODES.resource, node.name, type=bytes)
         except errors.NotFound:

@@ -159,7 +159,7 @@ class ClaimController:
     async def _grow(
         self, claim: PersistentVolumeClaim, volume: PersistentVolume, size: str
     ) -> None:
-        """Whether the class allows it was asked when the claim was changed."""
+        """Admission has already checked that the class allows it."""
         patch = {"spec": {"capacity": {"storage": size}}}
         volume = await self._context.patch(VOLUMES, volume, patch)
         await self._phase(claim, "Bound", volume)

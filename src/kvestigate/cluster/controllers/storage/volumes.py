@@ -125,7 +125,7 @@ def provisioned(
 
 
 def grown(claim: PersistentVolumeClaim, volume: PersistentVolume) -> str | None:
-    """The size that a claim has come to ask for of a volume of ours; None if it has that much."""
+    """The size to expand a volume of ours to; None if it is large enough for the claim."""
     if volume.metadata.annotations.get(PROVISIONED_BY) != PROVISIONER:
         return None
     requested = claim.spec.resources.requests.get("storage", "0")

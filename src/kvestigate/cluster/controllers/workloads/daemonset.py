@@ -56,7 +56,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What a node means to a DaemonSet."""
+    """Whether a DaemonSet starts a pod on a node, and keeps one there."""
 
     starts: bool
     """A pod is wanted there."""
@@ -262,7 +262,7 @@ class DaemonSetController:
         self._nodes = context.watch(NODES, self._all_sets)
 
     def _all_sets(self, change: Change[Node]) -> Iterable[Key]:
-        """A node that came, went or changed its face concerns every DaemonSet."""
+        """A node that was added, removed or relevantly changed concerns every DaemonSet."""
         old, new = change.old, change.new
         if old is not None and new is not None:
             same = old.metadata.labels == new.metadata.labels

@@ -41,7 +41,7 @@ _OWN_ANNOTATIONS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One step; the news that it makes lead to the next."""
+    """One step of a rollout; the changes it makes trigger the next."""
 
     status: DeploymentStatus
     create: dict[str, Any] | None = None
@@ -55,7 +55,7 @@ class Decision:
 
     @property
     def moves(self) -> bool:
-        """Whether a ReplicaSet gets something to do."""
+        """Whether any ReplicaSet is created or resized."""
         return self.create is not None or any("spec" in patch for _, patch in self.patches)
 
 

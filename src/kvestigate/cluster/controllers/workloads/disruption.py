@@ -1,4 +1,4 @@
-"""PodDisruptionBudgets: how many more pods may be evicted right now."""
+"""PodDisruptionBudgets: how many more pods may be evicted now."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def _status(
     revisions: Revisions,
     now: float,
 ) -> StatefulSetStatus:
-    """What is about to go no longer counts: its successor's revision hangs on that."""
+    """Pods about to be deleted do not count, as the revision of their successors depends on it."""
     spec = stateful_set.spec
     created = list(pods.values())
     living = [pod for pod in created if not is_leaving(pod) and pod not in doomed]

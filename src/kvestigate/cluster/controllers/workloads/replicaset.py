@@ -1,4 +1,4 @@
-"""ReplicaSets: keep so many pods of a template alive."""
+"""ReplicaSets: keep the wanted number of pods of one template."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class FamilySpread:
         known: dict[tuple[int | None, str | None], int] = {}
 
         def grade(node: NodeState) -> int:
-            """Of thousands of nodes most have as many siblings as others of their zone."""
+            """Kept by case: most of thousands of nodes have as many siblings as others."""
             siblings = on_host.get(node.name, 0) if node.is_host else None
             case = (siblings, node.zone)
             score = known.get(case)

@@ -45,7 +45,7 @@ class InterPodAffinity:
 
 
 def _unwelcome_in(pod: PodFacts, state: ClusterState) -> Counts:
-    """Topologies with pods that repel this one."""
+    """Topologies with a pod whose anti-affinity selects this pod."""
     totals: Counts = {}
     if state.repulsions:
         labels = state.namespace_labels(pod.key.namespace)
@@ -70,7 +70,7 @@ def _attracted(node: NodeState, terms: tuple[Term, ...], near: Counts, first: bo
 
 
 def _near(terms: tuple[Term, ...], state: ClusterState) -> Counts:
-    """Topologies with pods that all terms mean together."""
+    """Topologies with pods that all terms select."""
     totals: Counts = {}
     if terms:
         for namespace, alike in _candidates(terms[0], state):
@@ -82,7 +82,7 @@ def _near(terms: tuple[Term, ...], state: ClusterState) -> Counts:
 
 
 def _far(terms: tuple[Term, ...], state: ClusterState) -> Counts:
-    """Topologies with pods that some term means."""
+    """Topologies with pods that at least one term selects."""
     totals: Counts = {}
     for term in terms:
         for _, alike in _candidates(term, state):
@@ -114,7 +114,7 @@ def _means_itself(pod: PodFacts, state: ClusterState) -> bool:
 
 
 class PreferredNeighbours:
-    """The scoring half: what the pod would like, and what the placed pods think of it."""
+    """Preferred affinity, of this pod and of placed pods towards it."""
 
     name = "InterPodAffinity"
     local = False

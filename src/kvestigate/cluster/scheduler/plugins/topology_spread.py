@@ -95,7 +95,7 @@ def _domains(
 
 
 def _all_count(pod: PodFacts, constraints: list[_Constraint], state: ClusterState) -> bool:
-    """The usual case: every node is labelled, and the pod minds none of them."""
+    """Whether every node counts: all have the label, and the pod excludes none of them."""
     return pod.required_nodes is None and all(
         item.written.node_taints_policy != "Honor" and state.domains(item.key) is not None
         for item in constraints
@@ -130,7 +130,7 @@ def _limit(
 
 
 class EvenSpread:
-    """The scoring half: constraints that may be broken, but better are not."""
+    """Constraints with `whenUnsatisfiable: ScheduleAnyway`."""
 
     name = "PodTopologySpread"
     local = False
