@@ -17,7 +17,6 @@ from kvestigate.aio.supervisor import Ready
 from kvestigate.client.api import Api
 from kvestigate.client.cache import Cache, Change
 from kvestigate.cluster.controllers.kinds import DEFINITIONS
-from kvestigate.cluster.controllers.owners import index_owners
 from kvestigate.kube.resources import Registry, Resource
 from kvestigate.kube.views.meta import PartialObject
 
@@ -122,7 +121,6 @@ class Inventory:
             self._add(resource, cache)
 
     def _add(self, resource: Resource, cache: Cache[Any]) -> None:
-        index_owners(cache)
         self._followed[resource.group, resource.plural] = (resource, cache)
         cache.subscribe(partial(self._tell, resource))
 

@@ -130,8 +130,13 @@ def itself(change: Change[Any]) -> Iterable[Key]:
     return (change.key,)
 
 
+def _selector(owner: Any) -> Mapping[str, Any]:
+    selector: Mapping[str, Any] = owner.spec.selector
+    return selector
+
+
 def owner_keys(
-    kind: Kind[Any], owners: Cache[Any], selector: Callable[[Any], Mapping[str, Any]]
+    kind: Kind[Any], owners: Cache[Any], selector: Callable[[Any], Mapping[str, Any]] = _selector
 ) -> Callable[[Change[Any]], Iterable[Key]]:
     """A changed dependent concerns its owner, or all owners whose selector matches it."""
 

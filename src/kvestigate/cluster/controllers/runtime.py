@@ -26,6 +26,7 @@ from kvestigate.client.recorder import Recorder
 from kvestigate.cluster.controllers.context import Context, Controller
 from kvestigate.cluster.controllers.inventory import Inventory
 from kvestigate.cluster.controllers.kinds import Kind
+from kvestigate.cluster.controllers.owners import index_owners
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.meta import PartialObject
 
@@ -96,6 +97,7 @@ class Manager:
         informer = self._informers.get(place)
         if informer is None:
             informer = self._informers[place] = self.api.informer(kind.resource, type=kind.view)
+            index_owners(informer)
         return informer
 
     async def follow(self, resources: Sequence[Resource]) -> list[Cache[Any]]:
@@ -109,6 +111,8 @@ class Manager:
             for place, resource in places.items()
             if place not in self._informers
         }
+        for informer in new.values():
+            index_owners(informer)
         self._informers.update(new)
         self._stops.update(await self._start_informers(new, patient=True))
         return [self._informers[place] for place in places]

@@ -59,7 +59,6 @@ class AutoscalerController:
         self._context = context
         self._scalers = context.watch(AUTOSCALERS, self._changed)
         self._pods = context.cache(PODS)
-        owners.index_owners(self._pods)
         self._past: dict[Key, Past] = {}
 
     def _changed(self, change: Change[HorizontalPodAutoscaler]) -> tuple[Key, ...]:

@@ -178,11 +178,9 @@ class CronJobController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._cron_jobs = context.watch(CRON_JOBS, owners.itself)
-        owners.index_owners(self._cron_jobs)
         self._jobs = context.watch(
             JOBS, owners.owner_keys(CRON_JOBS, self._cron_jobs, lambda _: {})
         )
-        owners.index_owners(self._jobs)
 
     async def reconcile(self, key: Key) -> float | None:
         cron_job = self._cron_jobs.get(key)

@@ -12,6 +12,7 @@ from kvestigate.client.cache import Change, Key
 from kvestigate.client.recorder import NORMAL, WARNING
 from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.context import Context, slow_start
+from kvestigate.cluster.controllers.dependents import claimed, create_pod, delete_pod
 from kvestigate.cluster.controllers.jobs import indexes, pod_failures
 from kvestigate.cluster.controllers.jobs.rules import SUSPENDED, Creation, decide
 from kvestigate.cluster.controllers.jobs.tally import FINALIZER, holds, is_indexed
@@ -30,10 +31,8 @@ class JobController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._jobs = context.watch(JOBS, owners.itself)
-        owners.index_owners(self._jobs)
-        to_jobs = owners.owner_keys(JOBS, self._jobs, lambda job: job.spec.selector)
+        to_jobs = owners.owner_keys(JOBS, self._jobs)
         self._pods = context.watch(PODS, to_jobs)
-        owners.index_owners(self._pods)
 
     async def reconcile(self, key: Key) -> float | None:
         job = self._jobs.get(key)
@@ -42,30 +41,17 @@ class JobController:
             return None
         if job.spec.managed_by not in ("", _OURS):
             return None
-        pods = await self._claimed(job)
+        candidates = owners.candidates(self._pods, job)
+        pods = await claimed(self._context, JOBS, job, PODS, candidates, finalizers=[FINALIZER])
         decision = decide(job, pods, self._context.now())
         if await self._context.put_status(JOBS, job, decision.status):
             self._announce(job, decision.status)
         for pod in decision.counted:
             await self._untrack(pod)
         await self._delete(job, decision.delete, counting=decision.failing)
-        await self._create(job, decision.create)
+        create = partial(create_pod, self._context, JOBS, job)
+        await slow_start([partial(create, pod_of(job, creation)) for creation in decision.create])
         return decision.pause
-
-    async def _claimed(self, job: Job) -> Sequence[Pod]:
-        claim = owners.claim(
-            job,
-            owners.selector_of(job.spec.selector),
-            owners.candidates(self._pods, job),
-        )
-        patch = partial(self._context.patch, PODS, type=PatchType.STRATEGIC)
-        for pod in claim.adopt:
-            adopted = owners.adoption(JOBS, job, pod)
-            adopted["metadata"]["finalizers"] = [FINALIZER]
-            await patch(pod, adopted)
-        for pod in claim.release:
-            await patch(pod, owners.release(job, pod))
-        return claim.owned
 
     async def _let_go(self, key: Key) -> None:
         """Pods of a Job that is gone must not wait for a count that nobody keeps."""
@@ -88,22 +74,9 @@ class JobController:
         async def delete(pod: Pod) -> None:
             if not counting:  # ended by us, so no failure of its own
                 await self._untrack(pod)
-            if await self._context.delete(PODS, pod):
-                self._tell(job, "SuccessfulDelete", f"Deleted pod: {pod.metadata.name}")
+            await delete_pod(self._context, JOBS, job, pod)
 
         await slow_start([partial(delete, pod) for pod in pods])
-
-    async def _create(self, job: Job, wanted: Sequence[Creation]) -> None:
-        async def create(creation: Creation) -> None:
-            try:
-                pod = await self._context.create(PODS, pod_of(job, creation))
-            except errors.KvestigateError as error:
-                message = f"Error creating: {error.message}"
-                self._tell(job, "FailedCreate", message, WARNING)
-                raise
-            self._tell(job, "SuccessfulCreate", f"Created pod: {pod.metadata.name}")
-
-        await slow_start([partial(create, creation) for creation in wanted])
 
     def _announce(self, job: Job, status: JobStatus) -> None:
         for outcome, reason, message in (

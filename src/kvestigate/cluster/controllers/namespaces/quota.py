@@ -115,13 +115,9 @@ class QuotaController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._quotas = context.watch(QUOTAS, owners.itself)
-        owners.index_owners(self._quotas)
         self._pods = context.cache(PODS)
         self._claims = context.cache(CLAIMS)
         self._services = context.cache(SERVICES)
-        owners.index_owners(self._pods)
-        owners.index_owners(self._claims)
-        owners.index_owners(self._services)
         self._inventory = context.inventory()
         self._inventory.subscribe(self._note)
 

@@ -73,9 +73,7 @@ class EndpointsController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._services = context.watch(SERVICES, owners.itself)
-        owners.index_owners(self._services)
         self._pods = context.watch(PODS, partial(service_keys, self._services))
-        owners.index_owners(self._pods)
         self._endpoints = context.watch(ENDPOINTS, owners.itself)
 
     async def reconcile(self, key: Key) -> float | None:

@@ -115,9 +115,7 @@ class EndpointSliceController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._services = context.watch(SERVICES, owners.itself)
-        owners.index_owners(self._services)
         self._pods = context.watch(PODS, partial(service_keys, self._services))
-        owners.index_owners(self._pods)
         self._slices = context.watch(ENDPOINT_SLICES, _service_key)
         self._slices.add_index(_SERVICE, _service_name)
         self._nodes = context.cache(NODES)

@@ -9,12 +9,10 @@ from typing import Any
 
 import msgspec
 
-from kvestigate import errors
-from kvestigate.client.api import PatchType
 from kvestigate.client.cache import Change, Key, key_of
-from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.context import Context, slow_start
+from kvestigate.cluster.controllers.dependents import claimed, create_pod, delete_pod
 from kvestigate.cluster.controllers.kinds import DAEMON_SETS, NODES, PODS, REVISIONS
 from kvestigate.cluster.controllers.objects import DaemonSet, DaemonSetStatus
 from kvestigate.cluster.controllers.pods import (
@@ -251,14 +249,9 @@ class DaemonSetController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._sets = context.watch(DAEMON_SETS, owners.itself)
-        owners.index_owners(self._sets)
-        to_sets = owners.owner_keys(
-            DAEMON_SETS, self._sets, lambda daemon_set: daemon_set.spec.selector
-        )
+        to_sets = owners.owner_keys(DAEMON_SETS, self._sets)
         self._pods = context.watch(PODS, to_sets)
-        owners.index_owners(self._pods)
         self._revisions = context.cache(REVISIONS)
-        owners.index_owners(self._revisions)
         self._nodes = context.watch(NODES, self._all_sets)
 
     def _all_sets(self, change: Change[Node]) -> Iterable[Key]:
@@ -275,7 +268,8 @@ class DaemonSetController:
         daemon_set = self._sets.get(key)
         if daemon_set is None:
             return None
-        pods = await self._claimed(daemon_set)
+        context, candidates = self._context, owners.candidates(self._pods, daemon_set)
+        pods = await claimed(context, DAEMON_SETS, daemon_set, PODS, candidates)
         history = revisions.history_of(
             DAEMON_SETS,
             daemon_set,
@@ -288,7 +282,11 @@ class DaemonSetController:
         revision = history.name.removeprefix(f"{daemon_set.metadata.name}-")
         nodes = list(self._nodes)
         decision = decide(daemon_set, nodes, pods, revision, self._context.now())
-        await self._apply(daemon_set, decision, revision)
+        for pod in decision.delete:
+            await delete_pod(context, DAEMON_SETS, daemon_set, pod)
+        create = partial(create_pod, context, DAEMON_SETS, daemon_set)
+        bodies = [pod_of(daemon_set, node, revision) for node in decision.create]
+        await slow_start([partial(create, body) for body in bodies])
         await self._context.put_status(DAEMON_SETS, daemon_set, decision.status)
         prefix = f"{daemon_set.metadata.name}-"
         live = {prefix + pod.metadata.labels.get(HASH, "") for pod in pods}
@@ -296,36 +294,3 @@ class DaemonSetController:
         for past in revisions.to_forget(history.others, live, limit):
             await self._context.delete(REVISIONS, past)
         return decision.pause
-
-    async def _claimed(self, daemon_set: DaemonSet) -> Sequence[Pod]:
-        claim = owners.claim(
-            daemon_set,
-            owners.selector_of(daemon_set.spec.selector),
-            owners.candidates(self._pods, daemon_set),
-        )
-        patch = partial(self._context.patch, PODS, type=PatchType.STRATEGIC)
-        for pod in claim.adopt:
-            await patch(pod, owners.adoption(DAEMON_SETS, daemon_set, pod))
-        for pod in claim.release:
-            await patch(pod, owners.release(daemon_set, pod))
-        return claim.owned
-
-    async def _apply(self, daemon_set: DaemonSet, decision: Decision, revision: str) -> None:
-        async def create(node: str) -> None:
-            try:
-                body = pod_of(daemon_set, node, revision)
-                pod = await self._context.create(PODS, body)
-            except errors.KvestigateError as error:
-                message = f"Error creating: {error.message}"
-                self._tell(daemon_set, "FailedCreate", message, WARNING)
-                raise
-            self._tell(daemon_set, "SuccessfulCreate", f"Created pod: {pod.metadata.name}")
-
-        for pod in decision.delete:
-            if await self._context.delete(PODS, pod):
-                message = f"Deleted pod: {pod.metadata.name}"
-                self._tell(daemon_set, "SuccessfulDelete", message)
-        await slow_start([partial(create, node) for node in decision.create])
-
-    def _tell(self, daemon_set: DaemonSet, reason: str, message: str, type: str = "Normal") -> None:
-        self._context.tell(DAEMON_SETS, daemon_set, reason, message, type)

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from kvestigate import errors
-from kvestigate.client.api import PatchType
 from kvestigate.client.cache import Change, Key
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.context import Context
+from kvestigate.cluster.controllers.dependents import claimed
 from kvestigate.cluster.controllers.kinds import DEPLOYMENTS, PODS, REPLICA_SETS
 from kvestigate.cluster.controllers.objects import (
     Deployment,
@@ -251,16 +251,11 @@ class DeploymentController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._deployments = context.watch(DEPLOYMENTS, owners.itself)
-        owners.index_owners(self._deployments)
         self._sets = context.watch(
             REPLICA_SETS,
-            owners.owner_keys(
-                DEPLOYMENTS, self._deployments, lambda deployment: deployment.spec.selector
-            ),
+            owners.owner_keys(DEPLOYMENTS, self._deployments),
         )
-        owners.index_owners(self._sets)
         self._pods = context.watch(PODS, self._recreated)
-        owners.index_owners(self._pods)
 
     def _recreated(self, change: Change[Pod]) -> tuple[Key, ...]:
         """The last old pod's end lets a `Recreate` go on; other Deployments need no pods."""
@@ -281,7 +276,10 @@ class DeploymentController:
         deployment = self._deployments.get(key)
         if deployment is None:
             return None
-        replica_sets = await self._claimed(deployment)
+        candidates = owners.candidates(self._sets, deployment)
+        replica_sets = await claimed(
+            self._context, DEPLOYMENTS, deployment, REPLICA_SETS, candidates
+        )
         pods = [] if rollout.rolls(deployment) else self._pods_of(replica_sets)
         decision = decide(deployment, replica_sets, pods, self._context.now())
         if decision.create is not None and not await self._create(key, deployment, decision.create):
@@ -299,21 +297,6 @@ class DeploymentController:
             # status that is worth writing.
             await self._context.put_status(DEPLOYMENTS, deployment, decision.status)
         return decision.pause
-
-    async def _claimed(self, deployment: Deployment) -> Sequence[ReplicaSet]:
-        claim = owners.claim(
-            deployment,
-            owners.selector_of(deployment.spec.selector),
-            owners.candidates(self._sets, deployment),
-        )
-        strategic = PatchType.STRATEGIC
-        for replica_set in claim.adopt:
-            patch = owners.adoption(DEPLOYMENTS, deployment, replica_set)
-            await self._context.patch(REPLICA_SETS, replica_set, patch, type=strategic)
-        for replica_set in claim.release:
-            patch = owners.release(deployment, replica_set)
-            await self._context.patch(REPLICA_SETS, replica_set, patch, type=strategic)
-        return claim.owned
 
     def _pods_of(self, replica_sets: Sequence[ReplicaSet]) -> list[Pod]:
         uids = [replica_set.metadata.uid for replica_set in replica_sets]

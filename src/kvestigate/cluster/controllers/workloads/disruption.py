@@ -78,9 +78,7 @@ class DisruptionController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._budgets = context.watch(BUDGETS, owners.itself)
-        owners.index_owners(self._budgets)
         self._pods = context.watch(PODS, self._of_pod)
-        owners.index_owners(self._pods)
         self._replica_sets = context.cache(REPLICA_SETS)
         self._deployments = context.watch(DEPLOYMENTS, self._in_namespace)
         self._stateful_sets = context.watch(STATEFUL_SETS, self._in_namespace)

@@ -9,14 +9,12 @@ from functools import partial
 import msgspec
 
 from kvestigate import errors
-from kvestigate.client.api import PatchType
 from kvestigate.client.cache import Key
-from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import conditions, owners
 from kvestigate.cluster.controllers.context import Context, slow_start
+from kvestigate.cluster.controllers.dependents import claimed, create_pod, delete_pod
 from kvestigate.cluster.controllers.kinds import PODS, REPLICA_SETS
 from kvestigate.cluster.controllers.objects import ReplicaSet, ReplicaSetStatus
-from kvestigate.cluster.controllers.owners import Claim
 from kvestigate.cluster.controllers.pods import (
     first_to_go,
     is_active,
@@ -79,30 +77,27 @@ class ReplicaSetController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._sets = context.watch(REPLICA_SETS, owners.itself)
-        owners.index_owners(self._sets)
         self._pods = context.watch(
             PODS,
-            owners.owner_keys(
-                REPLICA_SETS, self._sets, lambda replica_set: replica_set.spec.selector
-            ),
+            owners.owner_keys(REPLICA_SETS, self._sets),
         )
-        owners.index_owners(self._pods)
 
     async def reconcile(self, key: Key) -> float | None:
         replica_set = self._sets.get(key)
         if replica_set is None:
             return None
-        candidates = owners.candidates(self._pods, replica_set)
-        selector = owners.selector_of(replica_set.spec.selector)
-        claim = owners.claim(replica_set, selector, candidates)
-        await self._take(replica_set, claim)
-        related = self._related(replica_set, claim.owned)
-        decision = decide(replica_set, claim.owned, related, self._context.now())
+        context, candidates = self._context, owners.candidates(self._pods, replica_set)
+        pods = await claimed(context, REPLICA_SETS, replica_set, PODS, candidates)
+        related = self._related(replica_set, pods)
+        decision = decide(replica_set, pods, related, context.now())
         status = decision.status
         failure: errors.KvestigateError | None = None
         try:
-            await self._create(replica_set, decision.create)
-            await self._delete(replica_set, decision.delete)
+            body = pod_from(replica_set.spec.template, REPLICA_SETS, replica_set)
+            create = partial(create_pod, context, REPLICA_SETS, replica_set, body)
+            await slow_start([create] * decision.create)
+            delete = partial(delete_pod, context, REPLICA_SETS, replica_set)
+            await slow_start([partial(delete, pod) for pod in decision.delete])
         except errors.KvestigateError as error:
             failure = error
             reason = "FailedCreate" if decision.create else "FailedDelete"
@@ -113,13 +108,6 @@ class ReplicaSetController:
         if failure:
             raise failure
         return decision.pause
-
-    async def _take(self, replica_set: ReplicaSet, claim: Claim[Pod]) -> None:
-        patch = partial(self._context.patch, PODS, type=PatchType.STRATEGIC)
-        for pod in claim.adopt:
-            await patch(pod, owners.adoption(REPLICA_SETS, replica_set, pod))
-        for pod in claim.release:
-            await patch(pod, owners.release(replica_set, pod))
 
     def _related(self, replica_set: ReplicaSet, pods: Sequence[Pod]) -> Sequence[Pod]:
         """The pods of all ReplicaSets of the same Deployment."""
@@ -132,33 +120,6 @@ class ReplicaSetController:
             for sibling in siblings
             for pod in self._pods.find(owners.OWNER, sibling.metadata.uid)
         ]
-
-    async def _create(self, replica_set: ReplicaSet, count: int) -> None:
-        async def create() -> None:
-            pod = pod_from(replica_set.spec.template, REPLICA_SETS, replica_set)
-            try:
-                created = await self._context.create(PODS, pod)
-            except errors.KvestigateError as error:
-                message = f"Error creating: {error.message}"
-                self._tell(replica_set, "FailedCreate", message, WARNING)
-                raise
-            message = f"Created pod: {created.metadata.name}"
-            self._tell(replica_set, "SuccessfulCreate", message)
-
-        await slow_start([create] * count)
-
-    async def _delete(self, replica_set: ReplicaSet, pods: Sequence[Pod]) -> None:
-        async def delete(pod: Pod) -> None:
-            if await self._context.delete(PODS, pod):
-                message = f"Deleted pod: {pod.metadata.name}"
-                self._tell(replica_set, "SuccessfulDelete", message)
-
-        await slow_start([partial(delete, pod) for pod in pods])
-
-    def _tell(
-        self, replica_set: ReplicaSet, reason: str, message: str, type: str = "Normal"
-    ) -> None:
-        self._context.tell(REPLICA_SETS, replica_set, reason, message, type)
 
     def _failed(
         self,

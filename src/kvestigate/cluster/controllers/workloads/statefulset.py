@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from kvestigate import errors
-from kvestigate.client.api import PatchType
 from kvestigate.client.cache import Key
 from kvestigate.client.recorder import WARNING
 from kvestigate.cluster.controllers import owners
 from kvestigate.cluster.controllers.context import Context, slow_start
+from kvestigate.cluster.controllers.dependents import claimed
 from kvestigate.cluster.controllers.kinds import CLAIMS, PODS, REVISIONS, STATEFUL_SETS
 from kvestigate.cluster.controllers.objects import StatefulSet, Template
 from kvestigate.cluster.controllers.templates import pod_from
@@ -87,21 +86,21 @@ class StatefulSetController:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._sets = context.watch(STATEFUL_SETS, owners.itself)
-        owners.index_owners(self._sets)
-        to_sets = owners.owner_keys(
-            STATEFUL_SETS, self._sets, lambda stateful_set: stateful_set.spec.selector
-        )
+        to_sets = owners.owner_keys(STATEFUL_SETS, self._sets)
         self._pods = context.watch(PODS, to_sets)
-        owners.index_owners(self._pods)
         self._revisions = context.cache(REVISIONS)
-        owners.index_owners(self._revisions)
         self._claims = context.cache(CLAIMS)
 
     async def reconcile(self, key: Key) -> float | None:
         stateful_set = self._sets.get(key)
         if stateful_set is None:
             return None
-        pods = await self._claimed(stateful_set)
+        candidates = [
+            pod
+            for pod in owners.candidates(self._pods, stateful_set)
+            if owners.controller_of(pod) or ordinal_of(stateful_set, pod) is not None
+        ]
+        pods = await claimed(self._context, STATEFUL_SETS, stateful_set, PODS, candidates)
         history = await self._history(stateful_set)
         names = Revisions(stateful_set.status.current_revision or history.name, history.name)
         if names.current not in self._templates(history, stateful_set):
@@ -120,25 +119,6 @@ class StatefulSetController:
             revision.metadata.name: revisions.template_in(revision) for revision in history.others
         }
         return {**templates, history.name: stateful_set.spec.template}
-
-    async def _claimed(self, stateful_set: StatefulSet) -> Sequence[Pod]:
-        candidates = owners.candidates(self._pods, stateful_set)
-        claim = owners.claim(
-            stateful_set,
-            owners.selector_of(stateful_set.spec.selector),
-            [
-                pod
-                for pod in candidates
-                if owners.controller_of(pod) or ordinal_of(stateful_set, pod) is not None
-            ],
-        )
-        for pod in claim.adopt:
-            patch = owners.adoption(STATEFUL_SETS, stateful_set, pod)
-            await self._context.patch(PODS, pod, patch, type=PatchType.STRATEGIC)
-        for pod in claim.release:
-            patch = owners.release(stateful_set, pod)
-            await self._context.patch(PODS, pod, patch, type=PatchType.STRATEGIC)
-        return claim.owned
 
     async def _history(self, stateful_set: StatefulSet) -> History:
         known = self._revisions.find(owners.OWNER, stateful_set.metadata.uid)
