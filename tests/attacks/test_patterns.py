@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from random import Random
 
 import pytest
 
-from kvestigate.cluster.plane.access.authn.token_file import digest
-from kvestigate.cluster.plane.access.interface import AllowAll
-from kvestigate.cluster.plane.front.server import ApiServer
-from kvestigate.cluster.plane.store.memory import MemoryBackend
-from kvestigate.cluster.plane.store.store import Store
-from tests.cluster.plane.conftest import ADMIN, TOKEN, Api
+from tests.attacks.conftest import Api
 from tests.cluster.plane.kinds.custom.conftest import DEFINITIONS, PROBES, definition, probe
-from tests.static_tokens import StaticTokens
 
 BACKTRACKING = ["^(a+)+$", "^(a|aa)+$", r"^(\w+\s?)*$", "^(.*a){12}$"]
 """Python's `re` tries exponentially many ways to match these."""
 TEXT = "a" * 5_000 + "!"
-
-
-@pytest.fixture
-async def api() -> AsyncIterator[Api]:
-    async with Store(MemoryBackend()) as store:
-        tokens = StaticTokens({digest(TOKEN): ADMIN})
-        yield Api(ApiServer(store, tokens, AllowAll(), random=Random(1)))
 
 
 @contextmanager

@@ -8,6 +8,10 @@ from typing import Any, NamedTuple
 Object = dict[str, Any]
 
 
+_COMPARED = 32
+"""Earlier files that a file is compared with: a volume may have thousands."""
+
+
 class _File(NamedTuple):
     path: str
     source: str
@@ -65,7 +69,7 @@ def _overlaps(groups: list[tuple[list[Object], str]]) -> Iterator[str]:
             file = _File((item.get("path") or "").rstrip("/"), source)
             if not file.path:
                 continue
-            for other in seen:
+            for other in seen[:_COMPARED]:
                 mine, theirs = f"{file.path}/", f"{other.path}/"
                 if mine.startswith(theirs) or theirs.startswith(mine):
                     yield f"{file} with {other}"

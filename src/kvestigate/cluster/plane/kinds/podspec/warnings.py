@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
 from kvestigate.cluster.plane.kinds.podspec.overlaps import warn_of_overlaps
@@ -51,6 +52,10 @@ _VOLUMES = {
     "cephfs": "deprecated in v1.28, non-functional in v1.31+",
     "rbd": "deprecated in v1.28, non-functional in v1.31+",
 }
+_MOST = 1000
+"""Warnings on one object: more do not fit into headers anyway."""
+_COMPARED = 32
+"""Earlier ports that a port is compared with: a pod may repeat one thousands of times."""
 _MAPPED = frozenset({"configMap", "downwardAPI", "projected", "secret"})
 _PLACING = frozenset({"affinity", "nodeSelector", "topologySpreadConstraints"})
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -59,12 +64,12 @@ _NO_SELECTOR = "a null labelSelector results in matching no pod"
 
 
 def warn_of_pod(pod: Object) -> list[str]:
-    return list(_warnings(pod, ""))
+    return list(islice(_warnings(pod, ""), _MOST))
 
 
 def warn_of_template(template: Object, path: str) -> list[str]:
     """Of a workload's template at a path such as `spec.template`."""
-    return list(_warnings(template, f"{path}."))
+    return list(islice(_warnings(template, f"{path}."), _MOST))
 
 
 def hostname_warnings(name: str) -> list[str]:
@@ -230,7 +235,7 @@ def _ports(containers: list[tuple[str, Object]]) -> Iterator[str]:
     known: dict[tuple[int, str], list[tuple[str, Object]]] = {}
     for at, port in ports:
         others = known.setdefault((port["containerPort"], port["protocol"]), [])
-        for other_at, other in others:
+        for other_at, other in others[:_COMPARED]:
             if clash := _clash(port, other):
                 yield f"{at}: {clash} port definition with {other_at}"
         others.append((at, port))
