@@ -1,4 +1,4 @@
-"""Figures in Prometheus' text format, and those of GPU exporters."""
+"""MetricSamples in Prometheus' text format, and those of GPU exporters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`kvestigate audit`: every report and what is wrong, and what changed between two audits."""
+"""`kvestigate audit` and `kvestigate audit diff`."""
 
 from __future__ import annotations
 

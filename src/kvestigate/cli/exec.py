@@ -82,7 +82,7 @@ async def _with_kubectl(options: GlobalOptions, wanted: ExecOptions) -> int:
 
 
 def kubectl_arguments(options: GlobalOptions, wanted: ExecOptions) -> list[str]:
-    """The same command in kubectl's words."""
+    """The equivalent kubectl command line."""
     flags = (
         ("--kubeconfig", options.kubeconfig),
         ("--context", options.context),

@@ -40,7 +40,7 @@ def fanout() -> None:
 @aims
 @json_option
 async def targets(options: GlobalOptions, json_path: Path | None, aim: TargetOptions) -> None:
-    """Show which nodes or pods a fan-out would reach; nothing is run."""
+    """Show the nodes or pods that a fan-out selects; nothing is run."""
     from kvestigate.fanout.rendering import targets_blocks
     from kvestigate.fanout.resolve import collect
 

@@ -14,7 +14,7 @@ _USUAL = NodeAccess()
 
 
 def through_daemon_set(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say how hosts are reached; the command is given `via`."""
+    """Add the options of the node-access DaemonSet; the command gets them as `via`."""
 
     @click.option(
         "--node-ds-namespace",

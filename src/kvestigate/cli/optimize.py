@@ -1,4 +1,4 @@
-"""`kvestigate optimize`: GPUs that are scattered or not used, and room made of them."""
+"""`kvestigate optimize`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def optimize() -> None:
 
 
 def source_options(function: Decorated) -> Decorated:
-    """Add where the fleet is known from."""
+    """Add --audit and --live."""
     return _decorated(
         function,
         click.option("--live", is_flag=True, help="Read the allocated GPUs from the cluster."),
@@ -50,7 +50,7 @@ def source_options(function: Decorated) -> Decorated:
 
 
 def tunable_options(function: Decorated) -> Decorated:
-    """Add what a plan can be told; the command is given `tunables`."""
+    """Add the options of a plan; the command gets them as `tunables`."""
     return _decorated(
         _with_tunables(function),
         click.option(
@@ -333,7 +333,7 @@ def _exit_code(result: Application) -> int:
         return EXIT_TIMEOUT
     if result.count(BLOCKED) or result.count(KEPT):
         return EXIT_CONFLICT
-    # A wave that had no time at all asked nobody.
+    # Without time left, a wave requests no eviction.
     return EXIT_TIMEOUT if result.stopped else EXIT_OK
 
 

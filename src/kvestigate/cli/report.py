@@ -1,4 +1,4 @@
-"""`kvestigate report`: one report of the audit on its own."""
+"""`kvestigate report`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What fan-out offers, on the command line and to agents."""
+"""The operations of fan-out."""
 
 from __future__ import annotations
 

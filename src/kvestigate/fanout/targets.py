@@ -35,7 +35,7 @@ class TargetOptions:
     container: str = ""
     """The pod's default container when empty."""
     namespace: str = ""
-    """Of pods and Deployment; that of the access when empty."""
+    """The namespace of the pods or the Deployment; empty: the namespace of the context."""
     node_access: NodeAccess = field(default_factory=NodeAccess)
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""Looking at one thing in a cluster: namespaces, pods, any object, logs, and a command in a pod.
+"""Namespaces, pods, the description of any object, logs, and commands in a pod.
 
 Everything but `exec` only reads. `status` and `describing` are pure.
 """

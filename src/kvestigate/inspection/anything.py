@@ -46,7 +46,7 @@ def _metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
     if isinstance(value, dict) and value:
         for key, inner in value.items():
-            # A key with dots in it would read as a path of its own.
+            # A key with dots would look like a path.
             step = f"[{key}]" if "." in key or "/" in key else f".{key}" if path else key
             yield from _leaves(f"{path}{step}", inner)
     elif isinstance(value, list) and value:

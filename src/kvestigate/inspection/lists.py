@@ -63,7 +63,7 @@ class PodRow:
     status: str
     restarts: int
     restarted_seconds: float | None
-    """How long ago the last of them was; None if there was none, or nobody knows."""
+    """Seconds since the last restart; None if there was none or its time is unknown."""
     age_seconds: float
     node: str
     ip: str

@@ -68,7 +68,7 @@ class Stream:
     ) -> None:
         self.sources = tuple(sources)
         self.unplaced = tuple(unplaced)
-        """Pods that have no node yet, so that nobody hears them."""
+        """Names of pods that are not scheduled and therefore have no logs."""
         self._api = api
         self._options = options
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# Runtimes make an exec the leader of a process group; where the group's number is 0, its leader
-# is outside of the container. Any other group may be the container's own, and is left alone.
-# The watch begins when the input has been passed on: two cannot read from one stream. It ends
-# with the connection, and finds nothing to do when the command has ended before.
+# Runtimes make an exec the leader of a process group. Group 0 means that its leader is outside of
+# the container. Any other group may be the container's own and must not be killed. The watch starts
+# after the input was passed on, because two processes cannot read one stream. It ends with the
+# connection, and does nothing if the command has ended before.
 _SCRIPT = """
 unset KVESTIGATE_GUARD
 exec 3<&0 4>&2 2>/dev/null

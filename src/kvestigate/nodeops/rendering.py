@@ -1,4 +1,4 @@
-"""Evictions as blocks."""
+"""Evictions as blocks. Pure."""
 
 from __future__ import annotations
 

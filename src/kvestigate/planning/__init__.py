@@ -1,5 +1,5 @@
-"""Whether a workload fits into what is free now, and where it would go.
+"""Whether a workload fits into the free capacity, and on which nodes.
 
-Everything but `plan` is pure: nodes, pods and a demand go in, placements come out. A new
-strategy is one function and one line in `strategies`.
+All modules except `plan` are pure: nodes, pods and a demand in, placements out. A new strategy is
+one entry in `strategies`.
 """

@@ -1,4 +1,4 @@
-"""Why a demand does not fit, and what would make it fit, in sentences. Pure."""
+"""Sentences on why a demand does not fit, and what would help. Pure."""
 
 from __future__ import annotations
 

@@ -51,9 +51,9 @@ class Domains:
 
     key: str
     of: dict[str, str]
-    """Node -> domain. A node without the label takes no replicas."""
+    """Node -> domain. A node without the label gets no replicas."""
     present: dict[str, int]
-    """Domain -> pods already there that count. Every domain is listed."""
+    """Domain -> matching pods in it, with 0 for domains without."""
     skew: int | None = None
     """The most pods by which a domain may exceed the emptiest; None: no limit."""
     each: int | None = None

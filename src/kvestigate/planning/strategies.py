@@ -1,7 +1,7 @@
-"""The strategies. A new one is one line in `STRATEGIES`. Pure.
+"""The strategies. A new one is one entry in `STRATEGIES`. Pure.
 
-Replicas are alike, so a placement is a count per node and every strategy is exact: it places
-all replicas whenever they fit.
+Replicas are equal, so a placement is a number per node, and every strategy places all replicas if
+they fit.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a result looks like before anyone knows where it will be shown.
+"""Blocks: the form of a result between its values and the output format.
 
 A renderer turns a result into blocks; `plain` and `terminal` turn blocks into text. So each
 renderer is written once and tested without a terminal.
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 class Tone(enum.Enum):
-    """What a piece of text means; the terminal gives it a colour, plain text does not."""
+    """The meaning of a text, which a terminal shows as a colour."""
 
     PLAIN = "plain"
     STRONG = "strong"
@@ -43,7 +43,7 @@ class Table:
     rows: Sequence[Sequence[str | Cell]]
     """As many cells as there are columns, the wide ones included."""
     empty: str = ""
-    """Said instead of a header without rows: `no pods in namespace default`."""
+    """Shown instead of a table without rows: `no pods in namespace default`."""
 
     def visible(self, *, wide: bool) -> tuple[list[Column], list[list[Cell]]]:
         """The columns and cells that are shown."""
@@ -61,7 +61,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """One paragraph: a heading, a verdict, a note, or text that came from elsewhere."""
+    """One paragraph: a heading, a verdict, a note or any other text."""
 
     cell: Cell
 
@@ -74,7 +74,7 @@ def text(words: str, tone: Tone = Tone.PLAIN) -> Text:
 
 
 def as_cell(value: str | Cell) -> Cell:
-    """The cell, safe to print: text from a cluster may carry escape sequences."""
+    """The cell, with control characters made visible: cluster text may have escape sequences."""
     cell = Cell(value) if isinstance(value, str) else value
     return cell if cell.text.isprintable() else Cell(printable(cell.text), cell.tone)
 

@@ -8,7 +8,7 @@ from kvestigate.render.yaml_text import written
 
 
 def to_json(value: object) -> bytes:
-    """`value` (a dataclass, a Struct, or plain data), two spaces a level, newline at the end."""
+    """`value` (a dataclass, a Struct or plain data), indented by two spaces, newline at the end."""
     return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
 

@@ -1,4 +1,4 @@
-"""Blocks as HTML. Everything that came from elsewhere is escaped. Pure."""
+"""Blocks as HTML, with all text escaped. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Text, as
 
 
 def to_html(blocks: Sequence[Block]) -> str:
-    """The blocks, one after the other, with all columns; a tone is a class of its name."""
+    """The blocks with all columns; a tone becomes a CSS class of the same name."""
     return "\n".join(map(_block, blocks))
 
 

@@ -10,7 +10,7 @@ _GAP = "   "
 
 
 def to_text(blocks: Sequence[Block], *, wide: bool = False) -> str:
-    """The blocks, separated by empty lines, each line ended."""
+    """The blocks, separated by empty lines, with a newline at the end."""
     parts = [part for part in (_block(block, wide=wide) for block in blocks) if part]
     return "\n\n".join(parts) + "\n" if parts else ""
 
@@ -24,7 +24,7 @@ def _block(block: Block, *, wide: bool) -> str:
 
 
 def _fact(name: str, value: str | Cell) -> list[list[str]]:
-    """A line for each of the value's, the name before the first."""
+    """One row for each line of the value; the first has the name."""
     first, *more = as_cell(value).text.rstrip("\n").split("\n")
     return [[f"{name}:", first], *(["", line] for line in more)]
 

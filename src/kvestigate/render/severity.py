@@ -1,4 +1,4 @@
-"""How bad something is that was found, whatever it was found in. Pure."""
+"""The severity of a finding, of audits and of kubeconfigs. Pure."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kvestigate.render.blocks import Tone
 
 
 class Severity(enum.Enum):
-    """The worst first."""
+    """From the most to the least severe."""
 
     CRITICAL = "critical"
-    """It does not work now, or anybody can change it."""
+    """Something does not work now, or everybody can change it."""
     WARNING = "warning"
-    """It works until the next event: a drain, a peak, a date."""
+    """Something works now, but fails at the next drain, peak or date."""
     INFO = "info"
 
     @property
@@ -31,7 +31,7 @@ _TONES = {Severity.CRITICAL: Tone.BAD, Severity.WARNING: Tone.WARN, Severity.INF
 
 
 def at_least(severities: Iterable[Severity], limit: str) -> bool:
-    """Whether something found is as bad as the severity of that name, or worse."""
+    """Whether one of the severities is `limit` or more severe."""
     rank = Severity(limit).rank
     return any(severity.rank <= rank for severity in severities)
 

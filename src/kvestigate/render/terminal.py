@@ -1,4 +1,4 @@
-"""Blocks as coloured text for a terminal: columns made to fit, nothing cut off."""
+"""Blocks as coloured text for a terminal: columns are folded to its width, nothing is cut."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _CODES = {
 }
 _GAP = "  "
 _MARKS = "-/._,:@="
-"""Names may be broken behind these."""
+"""Long names may be folded after these characters."""
 _NARROWEST = 8
-"""Columns that a column is left, however narrow the terminal is."""
+"""The minimum width of a column."""
 
 
 def to_terminal(blocks: Sequence[Block], *, width: int, wide: bool = False) -> str:
@@ -42,7 +42,7 @@ def to_terminal(blocks: Sequence[Block], *, width: int, wide: bool = False) -> s
 def _lines(block: Block, width: int, *, wide: bool) -> Iterator[str]:
     if isinstance(block, Text):
         cell = as_cell(block.cell)
-        # What follows the first line explains it: all of it in red would be a wall.
+        # Only the first line is coloured; the lines after it explain it.
         first, newline, rest = cell.text.partition("\n")
         yield f"{_coloured(first, cell.tone)}{newline}{rest}\n"
     elif isinstance(block, Facts):
@@ -86,7 +86,7 @@ def _flat(cell: Cell) -> Cell:
 
 
 def fitted(natural: Sequence[int], room: int) -> list[int]:
-    """Widths that add up to `room`, if that can be: the widest are cut to one measure."""
+    """Widths with a sum of `room` if possible: the widest columns are cut to the same width."""
     if sum(natural) <= room:
         return list(natural)
 
@@ -119,7 +119,7 @@ def _line(row: list[Cell], columns: list[Column], widths: list[int]) -> str:
 
 
 def _folded(words: str, width: int) -> list[str]:
-    """Lines of at most `width` columns, broken between words, or between parts of long names."""
+    """Lines of at most `width` columns, folded between words or after marks in long names."""
     if _columns(words) <= width:
         return [words]
     if words.isascii():
@@ -141,7 +141,7 @@ def _broken(words: str, width: int) -> Iterator[str]:
 
 
 def _break(words: str, width: int) -> int:
-    """Where a line of `width` ends: at its last space, else behind its last mark, not too early."""
+    """Where to fold: at the last space, else after the last mark in the second half."""
     space = words.rfind(" ", 1, width + 1)
     if space > 0:
         return space
@@ -154,7 +154,7 @@ def _coloured(words: str, tone: Tone) -> str:
 
 
 def _columns(words: str) -> int:
-    """How much room a terminal gives it: twice as much for ideographs, none for accents."""
+    """The number of terminal columns: 2 for wide characters, 0 for combining ones."""
     if words.isascii():
         return len(words)
     return sum(_room_of(character) for character in words)

@@ -1,6 +1,6 @@
 """Plain data as YAML in the style of `kubectl -o yaml`: block style, lists flush with their key.
 
-Written out directly: PyYAML takes a hundred times as long, and a server has more to do meanwhile.
+Written by hand because PyYAML takes a hundred times as long, which blocks a server.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from typing import Any
 from kvestigate.kube.yaml_scalars import is_text
 
 _NO_START = frozenset("#,[]{}&*!|>'\"%@` ")
-"""What a scalar without quotes cannot begin with."""
+"""Characters that a scalar without quotes cannot start with."""
 _SIMPLE = re.compile(r"[A-Za-z/_][A-Za-z0-9/_.@-]*")
-"""What needs no quotes if it is no word for something else."""
+"""Text that needs no quotes unless it is a keyword such as `true`."""
 _LOOKS_DATED = re.compile(
     r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:$|[Tt \t])"
     r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:[.][0-9_]*)?$"
 )
-"""What older readers of YAML take for a point in time, or for a number of minutes."""
+"""Text that YAML 1.1 reads as a date or a base-60 number."""
 _ESCAPED = re.compile(r'["\\]|[^ -~\u00a1-\ud7ff\ue000-\ufefe\uff00-\ufffd]|[\u2028\u2029]')
 _ESCAPES = {
     "\0": "0",
@@ -41,10 +41,10 @@ _ESCAPES = {
     "\u2029": "P",
 }
 _LONGEST_KEY = 120
-"""Letters of a key that stands on one line with its value."""
+"""The longest key that is on one line with its value."""
 _STEP = "  "
 _ENTRIES, _ITEMS = 100, 4
-"""Of a mapping and of a list: how many make a portion."""
+"""Entries of a mapping and items of a list per portion."""
 
 
 def written(value: Any) -> str:
@@ -53,7 +53,7 @@ def written(value: Any) -> str:
 
 
 def portions(value: Any) -> Iterator[str]:
-    """The same in parts, none of which takes long if no object in a list does."""
+    """The same text in portions, so that a server can do other work between them."""
     if isinstance(value, dict) and value:
         for name, inner in value.items():
             yield from _entry_in_portions(name, inner)
@@ -125,7 +125,7 @@ def _item(parts: list[str], value: Any, indent: str, lead: str) -> None:
 
 
 def _key(name: Any) -> str | None:
-    """None: it takes a line of its own, or several."""
+    """None if the key needs the explicit `? key` form."""
     if not isinstance(name, str):
         return _leaf(name, "")
     if not 0 < len(name) < _LONGEST_KEY or "\n" in name:
@@ -151,7 +151,7 @@ def _float(value: float) -> str:
     if not math.isfinite(value):
         return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
     shown = repr(value)
-    # Without a point it would be read as text.
+    # Without a point, YAML reads it as text.
     return shown if "." in shown else shown.replace("e", ".0e", 1)
 
 
@@ -162,14 +162,14 @@ def _text(text: str, indent: str) -> str:
         if _is_plain(text) and is_text(text) and not _LOOKS_DATED.match(text):
             return text
         return "'" + text.replace("'", "''") + "'"
-    # Other kinds of line ends and control characters survive only as escapes.
+    # Other line ends and control characters need escapes.
     if not text.replace("\n", "").isprintable() or " \n" in text or text.endswith(" "):
         return '"' + _ESCAPED.sub(_escape, text) + '"'
     return _block(text, indent)
 
 
 def _is_plain(text: str) -> bool:
-    """Whether it is one scalar when it stands there without quotes."""
+    """Whether the text is one scalar without quotes."""
     if text in ("", "=", "<<") or text[0] in _NO_START or text[-1] in " :":
         return False
     if text[0] in "?-" and text[1:2] in ("", " "):
@@ -178,7 +178,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _block(text: str, indent: str) -> str:
-    """Line by line, as it is."""
+    """A literal block (`|`)."""
     hint = str(len(_STEP)) if text[0] in " \n" else ""
     ending = "" if text.endswith("\n") else "-"
     if text == "\n" or text.endswith("\n\n"):

@@ -1,5 +1,5 @@
-"""Reports about a cluster, the audit that runs them all, and the findings it ends with.
+"""Reports about a cluster, and the audit, which runs all of them and all rules.
 
-One file a report: what it needs, how it is worked out of a snapshot (pure), how it is shown
-(pure). Only `audit` and `run` read a cluster; nothing here writes to one.
+One file per report: its sources, `collect` from a snapshot (pure), and `render` (pure). Only `audit`
+and `run` read a cluster; nothing here writes to one.
 """

@@ -22,7 +22,7 @@ Document = dict[str, Any]
 
 _LIVE = "metrics"
 _LIVE_FIELDS = {"at_work", "memory_used_mib", "utilization"}
-"""Of GPUs."""
+"""Fields of GPUs that always change."""
 
 # The fields that identify a row of a list: the first of these sets that the row has.
 _IDENTITIES = (

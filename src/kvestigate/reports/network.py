@@ -38,7 +38,7 @@ class ServiceRow:
     ports: tuple[str, ...]
     selector: dict[str, str]
     ready: int
-    """Endpoints that take requests."""
+    """Ready endpoints."""
     not_ready: int
 
 
@@ -51,7 +51,7 @@ class Backend:
     service: str
     port: str
     problem: str
-    """Empty, or why nothing arrives there: `no such Service`."""
+    """Why requests fail: `no such Service`; empty if they do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def collect(snapshot: Snapshot) -> NetworkReport:
 
 
 def count_endpoints(slices: Iterable[EndpointSlice]) -> tuple[Counter[Key], Counter[Key]]:
-    """Ready and other endpoints by Service. One backend may be in slices of both families."""
+    """Ready and other endpoints by Service. A pod in IPv4 and IPv6 slices counts once."""
     ready: dict[Key, set[str]] = {}
     others: dict[Key, set[str]] = {}
     for endpoint_slice in slices:

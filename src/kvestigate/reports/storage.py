@@ -1,4 +1,4 @@
-"""Claims, volumes and how much each StorageClass has bound. Pure."""
+"""PersistentVolumeClaims, PersistentVolumes, and bound capacity per StorageClass. Pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class ClaimRow:
     storage_class: str
     volume: str
     bytes: int
-    """Of the volume if bound, else what is asked for."""
+    """The size of the volume if bound, otherwise the requested size."""
     used_by: int | None
     """Pods that mount it; None if pods could not be listed."""
 
@@ -41,7 +41,7 @@ class VolumeRow:
     bytes: int
     reclaim_policy: str
     orphaned: bool
-    """Its claim is gone and it was kept: nobody can use it until somebody decides."""
+    """Its claim no longer exists: no claim can use the volume until it is reclaimed by hand."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def _volume(volume: PersistentVolume) -> VolumeRow:
 
 
 def _classes(classes: Iterable[StorageClass], volumes: Sequence[VolumeRow]) -> tuple[ClassRow, ...]:
-    """The classes, and those that volumes name without there being such an object."""
+    """The StorageClasses, and classes that only volumes name."""
     known = {storage_class.metadata.name: storage_class for storage_class in classes}
     named = {volume.storage_class for volume in volumes if volume.phase == "Bound"}
     rows = []

@@ -1,4 +1,4 @@
-"""What a cluster is like at one moment, and what follows from it.
+"""The state of a cluster at one moment: each resource is listed once.
 
-`snapshot` and `take` read; `capacity` and `gpus` are pure. Nothing here writes to a cluster.
+`collect` reads; `capacity` and `gpus` are pure. Nothing here writes to a cluster.
 """

@@ -1,4 +1,4 @@
-"""What nodes have, and how much of it pods have asked for. Pure."""
+"""Allocatable resources of nodes and the requests of their pods. Pure."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ class NodeCapacity:
     """Not cordoned."""
     allocatable: Amounts
     requested: Amounts
-    """By the pods bound to it that have not ended; `pods` is how many these are."""
+    """By the pods on the node that are not finished; `pods` is their number."""
 
     def free(self, resource: str) -> int:
-        """What is left; negative on a node that is overcommitted."""
+        """Allocatable minus requested; negative on an overcommitted node."""
         return self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
 
 
 def capacities(nodes: Iterable[Node], requested: Mapping[str, Amounts]) -> tuple[NodeCapacity, ...]:
-    """Every node with what is asked for on it, in the order of the nodes."""
+    """The capacity of each node; `requested` is by node name."""
     return tuple(
         NodeCapacity(
             name=node.metadata.name,
@@ -44,12 +44,12 @@ def capacities(nodes: Iterable[Node], requested: Mapping[str, Amounts]) -> tuple
 
 
 def requested(snapshot: Snapshot) -> dict[str, Amounts]:
-    """For `Snapshot.derived`: several reports add up the same pods."""
+    """Node -> requests, for `Snapshot.derived`: several reports need them."""
     return requested_by_node(snapshot.of(listings.PODS))
 
 
 def requested_by_node(pods: Iterable[Pod]) -> dict[str, Amounts]:
-    """Node -> the sum over its pods, as the scheduler counts it."""
+    """Node -> the sum of the requests of its pods, as the scheduler counts them."""
     by_node: dict[str, Amounts] = {}
     for pod in pods:
         if pod.spec.node_name and not pod.finished:

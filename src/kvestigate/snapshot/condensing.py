@@ -1,7 +1,7 @@
-"""Pods cut down to what reports look at, sharing whatever they have in common. Pure.
+"""Pods reduced to the fields that reports use, with equal parts shared. Pure.
 
-A large cluster has few kinds of pods and many of each. What replicas have alike is kept once;
-what nothing here asks about (moments, addresses, conditions that hold) is not kept at all.
+A large cluster has many replicas of few kinds of pods. What replicas have in common is kept once.
+Fields that no report uses (times, addresses, conditions that are True) are dropped.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ T = TypeVar("T")
 _Work = tuple[
     tuple[Container, ...], tuple[Container, ...], dict[str, str], ResourceRequirements | None
 ]
-"""Containers, init containers, overhead and the pod's own resources: what a template says."""
+"""Containers, init containers, overhead and pod resources: the part from the template."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
 
 class PodCondenser:
-    """For the pods of one reading."""
+    """Reduces the pods of one list; equal parts are shared among them."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
@@ -72,7 +72,7 @@ class PodCondenser:
                 phase=status.phase,
                 reason=status.reason,
                 message=status.message,
-                conditions=_that_do_not_hold(status.conditions),
+                conditions=_not_true(status.conditions),
                 container_statuses=status.container_statuses,
                 init_container_statuses=status.init_container_statuses,
             )
@@ -83,7 +83,7 @@ class PodCondenser:
 
 
 class _Shared(Generic[T]):
-    """The first of each of a number of values that are equal."""
+    """Keeps one of several equal values."""
 
     __slots__ = ("_known",)
 
@@ -94,5 +94,5 @@ class _Shared(Generic[T]):
         return self._known.setdefault(_encode(value), value)
 
 
-def _that_do_not_hold(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+def _not_true(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
     return tuple([condition for condition in conditions if condition.status != "True"])

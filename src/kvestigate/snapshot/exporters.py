@@ -1,7 +1,6 @@
-"""What GPUs are doing, where NVIDIA's DCGM exporter runs beside them.
+"""Utilization and memory of GPUs, from the pods of NVIDIA's DCGM exporter.
 
-Its pods are asked through the API server, so whoever may use `pods/proxy` needs no other way
-into the cluster.
+The pods are read through the API server, which needs the permission to get `pods/proxy`.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ SELECTORS = (
 PORT = 9400
 UTILIZATION = "DCGM_FI_DEV_GPU_UTIL"
 ACTIVITY = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
-"""The share of time that counts as work where a GPU is divided: the other is of whole ones."""
+"""The share of busy time of a MIG instance; `UTILIZATION` is only of whole GPUs."""
 MEMORY = "DCGM_FI_DEV_FB_USED"
 _INSTANCE = "GPU_I_ID"
 _TOGETHER = 16
@@ -34,23 +33,23 @@ _PATIENCE = 5.0
 @dataclass(frozen=True, slots=True)
 class GpuReading:
     uuid: str
-    """`GPU-...`; of an instance (MIG) with its number behind a slash."""
+    """`GPU-...`; for a MIG instance with `/` and its number."""
     node: str
     index: str
     """`0`; the GPU's number on its node."""
     utilization: float
     """Percent of the time in which something computed."""
     namespace: str
-    """Of the pod that has it; empty if none has, or the exporter does not say."""
+    """The namespace of its pod; empty if not allocated or unknown to the exporter."""
     pod: str
     container: str
     memory_used_mib: float | None = None
-    """None if that is not told."""
+    """None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuExporters(Source[GpuReading]):
-    """A reading of each GPU of each exporter that answers; none where there is no exporter."""
+    """The readings of all exporters that answer; empty without an exporter."""
 
     @property
     def verb(self) -> str:
@@ -84,7 +83,7 @@ class GpuExporters(Source[GpuReading]):
 
 
 async def _exposed(api: Api, pod: Pod) -> bytes:
-    """Nothing from an exporter that does not answer: the others tell of their nodes."""
+    """The metrics of one exporter; empty if it does not answer, so that the others still count."""
     where = f"/api/v1/namespaces/{pod.metadata.namespace}/pods/{pod.metadata.name}:{PORT}"
     try:
         return await api.request(
@@ -97,7 +96,7 @@ async def _exposed(api: Api, pod: Pod) -> bytes:
 
 
 def readings(exposed: bytes, node: str) -> Iterator[GpuReading]:
-    """PURE. One for each GPU, or instance of one, in what an exporter on `node` said."""
+    """PURE. One reading for each GPU or MIG instance in the metrics of an exporter."""
     memory = {_uuid(sample.labels): sample.value for sample in samples(exposed, MEMORY)}
     for labels, utilization in _utilizations(exposed):
         uuid = _uuid(labels)
@@ -114,7 +113,7 @@ def readings(exposed: bytes, node: str) -> Iterator[GpuReading]:
 
 
 def _utilizations(exposed: bytes) -> Iterator[tuple[dict[str, str], float]]:
-    """Labels and percent."""
+    """(labels, percent) of each GPU or MIG instance."""
     for sample in samples(exposed, UTILIZATION):
         if _INSTANCE not in sample.labels:
             yield sample.labels, sample.value

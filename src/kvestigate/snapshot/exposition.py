@@ -1,4 +1,4 @@
-"""Figures in Prometheus' text format. Pure."""
+"""The parser of Prometheus' text format. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LINE = re.compile(
     r"\s+(?P<value>\S+)"
 )
 _ESCAPED = re.compile(r"\\(.)")
-_MEANT = {"n": "\n"}
+_UNESCAPED = {"n": "\n"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Sample:
 
 
 def samples(exposed: bytes, metric: str) -> Iterator[Sample]:
-    """Those of one metric. Lines that are no samples are passed over."""
+    """The samples of one metric. Lines that are not samples are ignored."""
     wanted = metric.encode()
     for line in exposed.split(b"\n"):
         if not line.startswith(wanted):
@@ -40,4 +40,4 @@ def samples(exposed: bytes, metric: str) -> Iterator[Sample]:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(lambda match: _MEANT.get(match[1], match[1]), text)
+    return _ESCAPED.sub(lambda match: _UNESCAPED.get(match[1], match[1]), text)

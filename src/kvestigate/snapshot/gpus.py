@@ -1,7 +1,7 @@
-"""GPUs as nodes advertise them, and the containers that have asked for them. Pure.
+"""GPUs of nodes, and the containers that request them. Pure.
 
-NVIDIA's feature discovery tells most in labels. Of AMD and Intel devices the resource name
-tells the vendor, and their own labellers the model.
+NVIDIA's GPU feature discovery labels nodes with most details. For AMD and Intel, the vendor follows
+from the resource name and the model from the labels of their own tools.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AMD = "AMD"
 INTEL = "Intel"
 
 UUIDS = "kvestigate.dev/gpu-uuids"
-"""The annotation in which embedded nodes tell their GPUs' uuids, in the order of their indices."""
+"""The annotation of embedded nodes with the uuids of their GPUs, sorted by index."""
 
 MIG_PREFIX = "nvidia.com/mig-"
 SHARED = ".shared"
@@ -41,14 +41,14 @@ _MODEL_LABELS = (
     "gpu.intel.com/product",
 )
 _WORK = 1
-"""Percent of utilization from which a GPU does something."""
+"""Percent of utilization from which a GPU counts as busy."""
 _HELD_MIB = 1024
-"""A GPU that nobody uses has far less of its memory taken."""
+"""A GPU without a loaded program uses far less memory."""
 _MEMORY_LABEL = "nvidia.com/gpu.memory"
 
 
 Ask = tuple[str, str, int]
-"""A container, a resource and how much of it the container asks for."""
+"""A container, a GPU resource and the requested amount."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,22 +58,22 @@ class NodeGpus:
     node: str
     vendor: str
     model: str
-    """As the label says it, `NVIDIA-H100-80GB-HBM3`; empty if no label does."""
+    """The value of the label, `NVIDIA-H100-80GB-HBM3`; empty without one."""
     count: int
-    """Physical devices where a label tells, else what the node offers."""
+    """Physical devices if a label says it, otherwise the allocatable ones."""
     memory_mib: int
-    """Of one device; 0 if unknown."""
+    """The memory of one device; 0 if unknown."""
     driver: str
     cuda: str
     """The CUDA version that the driver supports."""
     mig_strategy: str
     """`none`, `single`, `mixed`; empty on devices without MIG."""
     mig_profiles: Amounts
-    """`1g.10gb` -> instances, where the node offers them as resources of their own."""
+    """`1g.10gb` -> instances, if the node has them as separate resources."""
     sharing: str
-    """`time-slicing` or `mps`; empty when a device has one user at a time."""
+    """`time-slicing` or `mps`; empty if a device is allocated to one container."""
     replicas: int
-    """Users a device is offered to."""
+    """Containers that can share one device."""
     allocatable: Amounts
     """By resource name; healthy devices only."""
     requested: Amounts
@@ -85,13 +85,13 @@ class NodeGpus:
 
 @dataclass(frozen=True, slots=True)
 class Consumer:
-    """A container that has asked for GPUs."""
+    """A container that requests GPUs."""
 
     namespace: str
     pod: str
     container: str
     node: str
-    """Empty while the pod waits for a node."""
+    """Empty while the pod is not scheduled."""
     resource: str
     amount: int
     phase: str
@@ -99,23 +99,23 @@ class Consumer:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One GPU, or an instance of one, wherever it is known by its uuid."""
+    """One GPU or MIG instance with a known uuid."""
 
     uuid: str
     node: str
     index: str
-    """Its number on its node."""
+    """The number of the GPU on its node."""
     user: str | None = None
-    """`namespace/pod/container`; empty if nobody has it, None if that is not told."""
+    """`namespace/pod/container`; empty if not allocated, None if unknown."""
     utilization: float | None = None
-    """Percent; None if that is not told."""
+    """Percent; None if unknown."""
     memory_used_mib: float | None = None
-    """None if that is not told."""
+    """None if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """Who has which GPUs."""
+    """The GPUs of all nodes, and the containers that request GPUs."""
 
     nodes: tuple[NodeGpus, ...]
     consumers: tuple[Consumer, ...]
@@ -133,9 +133,9 @@ def gpus_only(resources: Mapping[str, int]) -> Amounts:
 
 
 def ledger(nodes: Iterable[Node], pods: Iterable[Pod], requested: Mapping[str, Amounts]) -> Ledger:
-    """Every node with GPUs, and every container that holds or waits for some.
+    """The nodes with GPUs and the containers that request GPUs.
 
-    `asked` is what the pods ask for by node, as `capacity` has it.
+    `requested` is the requests of the pods by node, from `capacity`.
     """
     by_node = (node_gpus(node, requested.get(node.metadata.name, {})) for node in nodes)
     return Ledger(
@@ -145,7 +145,7 @@ def ledger(nodes: Iterable[Node], pods: Iterable[Pod], requested: Mapping[str, A
 
 
 def consumers(pods: Iterable[Pod]) -> tuple[Consumer, ...]:
-    """Every container that holds or waits for GPUs, by node and name."""
+    """The containers that request GPUs, sorted by node and name."""
     return tuple(
         sorted(
             (consumer for pod in pods if not pod.finished for consumer in _consumers(pod)),
@@ -161,7 +161,7 @@ def consumers(pods: Iterable[Pod]) -> tuple[Consumer, ...]:
 
 
 def node_gpus(node: Node, requested: Amounts) -> NodeGpus | None:
-    """What a node tells about its GPUs; None if it has none."""
+    """The GPUs of a node; None if it has none."""
     labels = node.metadata.labels
     allocatable = gpus_only(amounts(node.status.allocatable))
     counted = _number(labels.get("nvidia.com/gpu.count"))
@@ -191,10 +191,10 @@ def node_gpus(node: Node, requested: Amounts) -> NodeGpus | None:
 
 
 def asked_for(pod: Pod) -> Iterator[Ask]:
-    """For each GPU resource that a container asks for."""
+    """The GPU requests of the containers of a pod."""
     for container in (*pod.spec.init_containers, *pod.spec.containers):
         for resource, written in container.resources.requests.items():
-            # Most containers ask for CPU and memory only: these need not be parsed here.
+            # Most containers request only CPU and memory, which are not parsed here.
             if vendor_of(resource) and (amount := quantities.whole(written)):
                 yield container.name, resource, amount
 
@@ -213,7 +213,7 @@ def _consumers(pod: Pod) -> Iterator[Consumer]:
 
 
 def devices(nodes: Iterable[Node], readings: Iterable[GpuReading]) -> tuple[Device, ...]:
-    """Every GPU that is known by its uuid: the ledger has one line for each."""
+    """Every GPU with a known uuid, from the node's annotation or an exporter."""
     by_uuid: dict[str, Device] = {}
     for node in nodes:
         uuids = node.metadata.annotations.get(UUIDS, "")
@@ -234,12 +234,12 @@ def devices(nodes: Iterable[Node], readings: Iterable[GpuReading]) -> tuple[Devi
             )
             divided = reading.uuid.partition("/")
             if divided[1]:
-                by_uuid.pop(divided[0], None)  # its instances are what can be had
+                by_uuid.pop(divided[0], None)  # only its MIG instances can be allocated
     return tuple(sorted(by_uuid.values(), key=_place))
 
 
 def _place(device: Device) -> tuple[str, int, str, int, str]:
-    """By node, then as people count: 2 before 10."""
+    """Sorts by node, then by number: 2 before 10."""
     return device.node, len(device.index), device.index, len(device.uuid), device.uuid
 
 
@@ -248,7 +248,7 @@ def at_work(utilization: float | None) -> bool:
 
 
 def occupied(utilization: float | None, memory_used_mib: float | None) -> bool:
-    """Somebody uses it, whether or not a pod was given it."""
+    """Whether the GPU is in use, allocated to a pod or not."""
     return at_work(utilization) or (memory_used_mib or 0.0) >= _HELD_MIB
 
 
@@ -267,7 +267,7 @@ def _sharing(labels: Mapping[str, str], allocatable: Amounts, replicas: int) -> 
 
 
 def _version(labels: Mapping[str, str], whole: str, parts: str) -> str:
-    """The label with the whole version, or what the older labels of its parts make up."""
+    """The label with the whole version, or the version from the older labels of its parts."""
     if labels.get(whole):
         return labels[whole]
     numbers = (labels.get(f"{parts}.{part}") for part in ("major", "minor", "rev"))
@@ -275,5 +275,5 @@ def _version(labels: Mapping[str, str], whole: str, parts: str) -> str:
 
 
 def _number(text: str | None) -> int:
-    """Labels are written by people too: what is no number counts as not told."""
+    """0 if the label is missing or not a number."""
     return int(text) if text and text.isascii() and text.isdigit() else 0

@@ -1,4 +1,4 @@
-"""The sources that a snapshot can hold. A new one is one line here."""
+"""The sources that snapshots are taken of. A new one is one line here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kvestigate.kube.views import core, metrics, network, storage
 from kvestigate.snapshot import objects
 from kvestigate.snapshot.condensing import PodCondenser
 from kvestigate.snapshot.exporters import GpuExporters
-from kvestigate.snapshot.source import Figures, Listing
+from kvestigate.snapshot.source import Listing, MetricSamples
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ def _of(name: str, type: type[T], fields: str = "") -> Listing[T]:
 NODES = _of("nodes", core.Node)
 NAMESPACES = _of("namespaces", core.Namespace)
 PODS = Listing(builtins.resource("pods"), objects.Pod, condense=PodCondenser)
-"""Only what reports look at; `PODS_IN_FULL` are all that the view has."""
+"""Reduced to what reports use; `PODS_IN_FULL` have all fields of `objects.Pod`."""
 PODS_IN_FULL = _of("pods", objects.Pod)
 DEPLOYMENTS = _of("deployments", objects.Deployment)
 STATEFUL_SETS = _of("statefulsets", objects.StatefulSet)
@@ -42,5 +42,5 @@ AUTOSCALERS = Listing(
 TLS_SECRETS = _of("secrets", objects.TlsSecret, "type=kubernetes.io/tls")
 NODE_METRICS = Listing(builtins.NODE_METRICS, metrics.NodeMetrics)
 POD_METRICS = Listing(builtins.POD_METRICS, metrics.PodMetrics)
-DEPRECATED_REQUESTS = Figures("apiserver_requested_deprecated_apis")
+DEPRECATED_REQUESTS = MetricSamples("apiserver_requested_deprecated_apis")
 GPU_READINGS = GpuExporters()

@@ -1,5 +1,5 @@
-"""Objects as the reports see them: pods cut down, because clusters have so many, and others with
-who wrote them.
+"""The fields of objects that reports use: few of pods, because clusters have so many, and of other
+kinds also the managed fields.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Volume(View, frozen=True):
     name: str = ""
     persistent_volume_claim: ClaimSource | None = None
     ephemeral: OtherSource | None = None
-    """A claim made for this pod, named `POD-VOLUME`."""
+    """A claim created for this pod, named `POD-VOLUME`."""
 
 
 class PodSpec(View, frozen=True):
@@ -58,7 +58,7 @@ class PodSpec(View, frozen=True):
 
 
 class Running(View, frozen=True):
-    """That it runs: since when tells replicas apart, and no report asks."""
+    """Without the start time, which no report uses and which differs between replicas."""
 
 
 class ContainerState(View, frozen=True):
@@ -92,7 +92,7 @@ class Pod(View, frozen=True):
 
     @property
     def finished(self) -> bool:
-        """It has ended for good and holds nothing of its node any more."""
+        """Succeeded or Failed: the pod no longer uses resources of its node."""
         return self.status.phase in ("Succeeded", "Failed")
 
 
@@ -108,7 +108,7 @@ class TlsSecret(View, frozen=True):
 
 
 class FieldsManager(View, frozen=True):
-    """Somebody who wrote to an object, and in which version of its type."""
+    """One client that wrote to an object, and the API version it used."""
 
     manager: str = ""
     api_version: str = ""
@@ -124,14 +124,14 @@ class JobStatus(View, frozen=True):
 
 
 class Job(View, frozen=True):
-    """How it ended; clusters keep many that have."""
+    """Only the conditions, because clusters keep many finished Jobs."""
 
     metadata: PodMeta = PodMeta()
     status: JobStatus = JobStatus()
 
 
 class Written(View, frozen=True):
-    """An object of which only its history matters."""
+    """An object of which only the managed fields are used."""
 
     metadata: WrittenMeta = WrittenMeta()
 

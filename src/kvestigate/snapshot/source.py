@@ -1,4 +1,4 @@
-"""What a snapshot can be taken of: collections of objects, and figures that servers expose."""
+"""The sources of a snapshot: lists of objects, and metrics of the API server."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from kvestigate.snapshot.exposition import Sample, samples
 
 T = TypeVar("T")
 
-# Fewer answers, and still only a few megabytes each.
+# Few responses of a few megabytes each.
 _PAGE_SIZE = 1000
 
-# A large API server has megabytes of figures, and takes its time to write them.
+# A large API server exposes megabytes of metrics.
 _PATIENCE = 30.0
 
 
 class Progress(Protocol):
     def __call__(self, name: str, count: int, total: int = 0, /) -> None:
-        """So much of a source has been read; of how much, if the server says, else 0."""
+        """`count` items of a source have been read, of `total`; 0 if the total is unknown."""
 
 
 Condense = Callable[[T], T]
@@ -31,12 +31,12 @@ Condense = Callable[[T], T]
 
 @dataclass(frozen=True, slots=True)
 class Source(ABC, Generic[T]):
-    """Something that is read once, as a sequence of `T`."""
+    """Something that a snapshot reads once, as a sequence of `T`."""
 
     @property
     @abstractmethod
     def verb(self) -> str:
-        """What one must be allowed to do: `list`."""
+        """The verb that RBAC must allow: `list`."""
 
     @property
     @abstractmethod
@@ -45,7 +45,7 @@ class Source(ABC, Generic[T]):
 
     @abstractmethod
     async def read(self, api: Api, namespace: str, progress: Progress | None) -> tuple[T, ...]:
-        """Everything, or what is in one namespace and in none."""
+        """All items; with `namespace`, only those of it and those without a namespace."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class Listing(Source[T]):
     """A field selector that the server applies: `type=kubernetes.io/tls`."""
     metadata_only: bool = False
     condense: Callable[[], Condense[T]] | None = None
-    """Makes what each object of one reading passes through, so that less of it is kept."""
+    """Creates a function that reduces each object of one list to the needed fields."""
 
     @property
     def verb(self) -> str:
@@ -91,8 +91,8 @@ class Listing(Source[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Figures(Source[Sample]):
-    """The samples of one metric that the API server itself exposes."""
+class MetricSamples(Source[Sample]):
+    """The samples of one metric of the API server."""
 
     metric: str
     path: str = "/metrics"

@@ -1,1 +1,1 @@
-"""What is wrong with a cluster, or soon will be. PURE: rules take a snapshot, one file a topic."""
+"""The rules of the audit, one file per topic. PURE: a rule turns a snapshot into findings."""
