@@ -12,7 +12,7 @@ import yaml
 
 from kvestigate.client.access import Access, AccessOptions, resolve
 from kvestigate.client.connect import connect
-from kvestigate.node_access.manifest import manifest
+from kvestigate.node_access.reach import manifest
 from tests.bed import Bed, Objects
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import io
 
 from kvestigate.cli.watching import Lines
-from kvestigate.fanout.results import Outcome, Place, Ran
+from kvestigate.fanout.results import Outcome, Ran, TargetAddress
 
 
 def ran(name: str, error: str = "") -> Ran:
-    return Ran(Place(name, name), Outcome.ERROR if error else Outcome.OK, error=error)
+    return Ran(TargetAddress(name, name), Outcome.ERROR if error else Outcome.OK, error=error)
 
 
 def test_those_we_wait_for_stand_below_those_that_ended() -> None:

@@ -9,14 +9,16 @@ import pytest
 
 from kvestigate.errors import ConnectionFailed, DeadlineExceeded
 from kvestigate.fanout.parallel import Nobody, fan_out
-from kvestigate.fanout.results import Outcome, Place, Ran, TargetResult
-from kvestigate.fanout.targets import Target, TargetKind, Targets, Unreachable
+from kvestigate.fanout.results import Outcome, Ran, TargetAddress, TargetResult
+from kvestigate.fanout.targets import Target, TargetKind, Targets, UnreachableTarget
 
 
 def targets(count: int, *lost: str) -> Targets:
     found = (Target(f"n{number}", "", "ns", "p", "c") for number in range(count))
     return Targets(
-        TargetKind.NODES, tuple(found), tuple(Unreachable(name, name, "lost") for name in lost)
+        TargetKind.NODES,
+        tuple(found),
+        tuple(UnreachableTarget(name, name, "lost") for name in lost),
     )
 
 
@@ -47,7 +49,7 @@ async def run(
 
 
 def done(target: Target) -> Ran:
-    return Ran(Place.of(target), Outcome.OK)
+    return Ran(TargetAddress.of(target), Outcome.OK)
 
 
 @pytest.mark.parametrize(("count", "at_most"), [(1, 8), (10, 1), (10, 3), (3, 8)])

@@ -9,12 +9,20 @@ import pytest
 from kvestigate.fanout.execute import Executed
 from kvestigate.fanout.fetch import Fetched
 from kvestigate.fanout.rendering import executed_blocks, fetched_blocks
-from kvestigate.fanout.results import Outcome, Place, Ran, Transferred, cut, progress_line, summary
+from kvestigate.fanout.results import (
+    Outcome,
+    Ran,
+    TargetAddress,
+    Transferred,
+    cut,
+    progress_line,
+    summary,
+)
 from kvestigate.render.plain import to_text
 
 
-def place(name: str) -> Place:
-    return Place(name, name)
+def place(name: str) -> TargetAddress:
+    return TargetAddress(name, name)
 
 
 OK = Ran(place("n1"), Outcome.OK, ("true",), 0, 1.26)

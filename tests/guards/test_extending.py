@@ -22,7 +22,7 @@ from kvestigate.kube.views.core import Node
 from kvestigate.snapshot import listings
 from kvestigate.planning.plan import PlanOptions, demand_of, solved
 from kvestigate.reports.audit import NEEDS, examine
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.model import Snapshot
 
 def node(name, **labels):
     return msgspec.convert({

@@ -10,7 +10,7 @@ from kvestigate.client.api import Api
 from kvestigate.client.inprocess import InProcessTransport
 from kvestigate.errors import BadRequest
 from kvestigate.http.message import Request, Response
-from kvestigate.inspection.logs import LogsOptions, Source, Stream
+from kvestigate.inspection.logs import LogsOptions, LogSource, Stream
 
 WAITING = {"kind": "Status", "reason": "BadRequest", "code": 400, "message": "waiting to start"}
 
@@ -22,7 +22,7 @@ async def handle(request: Request) -> Response:
 
 
 async def test_a_pod_that_cannot_be_heard_does_not_silence_the_others() -> None:
-    sources = [Source("new", "main"), Source("old", "main")]
+    sources = [LogSource("new", "main"), LogSource("old", "main")]
     stream = Stream(Api(InProcessTransport(handle)), sources, LogsOptions("deployment/web"))
     heard: list[tuple[str, str]] = []
     with pytest.raises(BadRequest, match="waiting to start"):

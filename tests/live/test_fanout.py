@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kvestigate.node_access.manifest import manifest
+from kvestigate.node_access.reach import manifest
 from tests.live.conftest import NODES, Kubectl, Live
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(240)]

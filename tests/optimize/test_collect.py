@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kvestigate.errors import InputError, NoCluster, UsageError
-from kvestigate.optimize.collect import Source, from_audit, read
+from kvestigate.optimize.collect import FleetSource, from_audit, read
 from tests.optimize.conftest import AUDIT
 
 GAP = {"verb": "list", "resource": "pods", "cause": "denied", "message": "no"}
@@ -17,17 +17,17 @@ GAP = {"verb": "list", "resource": "pods", "cause": "denied", "message": "no"}
 def test_exactly_one_source_is_named() -> None:
     for wrong in ({}, {"audit": "{}", "live": True}):
         with pytest.raises(UsageError) as refused:
-            Source(**wrong)  # type: ignore[arg-type]  # the values are of two types
+            FleetSource(**wrong)  # type: ignore[arg-type]  # the values are of two types
         assert "--audit" in str(refused.value.hint)
         assert "--live" in str(refused.value.hint)
 
 
 async def test_a_kept_audit_needs_no_cluster() -> None:
-    found = await read(None, Source(AUDIT.read_text()))
+    found = await read(None, FleetSource(AUDIT.read_text()))
     assert (len(found.nodes), found.server) == (8, "https://gpu.example:6443")
     assert [pod.path for pod in found.nodes[7].pods] == ["serving/batch-0", "serving/batch-1"]
     with pytest.raises(NoCluster):
-        await read(None, Source(live=True))
+        await read(None, FleetSource(live=True))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from kvestigate.client.connect import connect
 from kvestigate.errors import UsageError
 from kvestigate.kube import builtins
 from kvestigate.optimize.activity import Verdict
-from kvestigate.optimize.collect import Source
+from kvestigate.optimize.collect import FleetSource
 from kvestigate.optimize.probe import ProbeOptions, probe
 from tests.hosts_cluster import HostsCluster
 from tests.snapshot.objects import node
@@ -34,7 +34,7 @@ async def test_rounds_are_as_far_apart_as_the_clock_says(cluster: HostsCluster) 
         await api.create(nodes, {"metadata": {"name": "node-9"}})
         await api.patch(nodes, "node-9", {"status": away["status"]}, subresource="status")
     clock = VirtualClock(1_800_000_000.0)
-    options = ProbeOptions(Source(live=True), samples=3, interval=HOUR)
+    options = ProbeOptions(FleetSource(live=True), samples=3, interval=HOUR)
     async with asyncio.timeout(30), asyncio.TaskGroup() as group:
         probing = group.create_task(probe(access, options, clock=clock))
         for _ in range(2):
@@ -54,9 +54,9 @@ async def test_rounds_are_as_far_apart_as_the_clock_says(cluster: HostsCluster) 
 @pytest.mark.parametrize(
     "options",
     [
-        ProbeOptions(Source(live=True), ghost_threshold=0),
-        ProbeOptions(Source(live=True), ghost_threshold=1.1),
-        ProbeOptions(Source(live=True), samples=0),
+        ProbeOptions(FleetSource(live=True), ghost_threshold=0),
+        ProbeOptions(FleetSource(live=True), ghost_threshold=1.1),
+        ProbeOptions(FleetSource(live=True), samples=0),
     ],
 )
 async def test_what_means_nothing_is_refused(cluster: HostsCluster, options: ProbeOptions) -> None:

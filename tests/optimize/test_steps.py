@@ -10,7 +10,7 @@ import pytest
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod
 from kvestigate.optimize.consolidation import Move
-from kvestigate.optimize.steps import Place, obstacle, steps
+from kvestigate.optimize.steps import TargetRoom, obstacle, steps
 from tests.snapshot.objects import container, node
 
 MOVE = Move("ml", "web-0", 1, "a", "z")
@@ -27,12 +27,12 @@ def pod(*, owners: Any = OWNED, meta: Any = None, phase: str = "Running", **spec
     return msgspec.convert(body, Pod)
 
 
-def target(*, ready: bool = True, cpu: int = 1000, pods: int = 1, **spec: Any) -> Place:
+def target(*, ready: bool = True, cpu: int = 1000, pods: int = 1, **spec: Any) -> TargetRoom:
     """With so much left."""
     body = node("z", labels={"pool": "gpu"}, gpu="8") | {"spec": spec}
     if not ready:
         body["status"]["conditions"] = []
-    return Place(msgspec.convert(body, Node), {"cpu": cpu, "pods": pods})
+    return TargetRoom(msgspec.convert(body, Node), {"cpu": cpu, "pods": pods})
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def target(*, ready: bool = True, cpu: int = 1000, pods: int = 1, **spec: Any) -
         (pod(containers=[container(gpu="1")]), target(), "insufficient nvidia.com/gpu on z"),
     ],
 )
-def test_what_keeps_a_pod(found: Pod | None, onto: Place | None, reason: str) -> None:
+def test_what_keeps_a_pod(found: Pod | None, onto: TargetRoom | None, reason: str) -> None:
     said = obstacle(MOVE, found, onto)
     assert said.startswith(reason)
     assert bool(said) == bool(reason)

@@ -10,7 +10,7 @@ import msgspec
 
 from kvestigate.reports.audit import NEEDS
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.snapshot import Cause, Gap, Snapshot
+from kvestigate.snapshot.model import Cause, Gap, Snapshot
 from kvestigate.snapshot.source import Listing, Source
 
 Object = dict[str, Any]

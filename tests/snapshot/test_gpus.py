@@ -9,7 +9,7 @@ import pytest
 from kvestigate.cluster.node.gpu import model as embedded
 from kvestigate.snapshot.capacity import requested_by_node
 from kvestigate.snapshot.exporters import GpuReading
-from kvestigate.snapshot.gpus import Device, devices, ledger
+from kvestigate.snapshot.gpus import Device, devices, inventory
 from tests.snapshot.objects import as_node, as_pod, container, node, pod
 
 H100 = {
@@ -80,18 +80,18 @@ def test_what_a_node_tells(
 ) -> None:
     body = node("n", labels=labels)
     body["status"]["allocatable"] = {"cpu": "8", **offered}
-    (found,) = ledger([as_node(body)], [], {}).nodes
+    (found,) = inventory([as_node(body)], [], {}).nodes
     assert {name: getattr(found, name) for name in facts} == facts
 
 
 def test_devices_that_are_all_unhealthy_are_still_there() -> None:
     body = node("n", labels=H100, gpu="0")
-    (found,) = ledger([as_node(body)], [], {}).nodes
+    (found,) = inventory([as_node(body)], [], {}).nodes
     assert (found.count, found.allocatable) == (8, {"nvidia.com/gpu": 0})
 
 
 def test_a_node_without_gpus_is_left_out() -> None:
-    assert ledger([as_node(node("n", cpu="8")), as_node(node("m", gpu="0"))], [], {}).nodes == ()
+    assert inventory([as_node(node("n", cpu="8")), as_node(node("m", gpu="0"))], [], {}).nodes == ()
 
 
 def test_consumers_are_containers_and_ended_pods_are_none() -> None:
@@ -102,7 +102,7 @@ def test_consumers_are_containers_and_ended_pods_are_none() -> None:
         pod("none", container("x", cpu="1"), on="n"),
     ]
     pods = [as_pod(body) for body in bodies]
-    found = ledger([as_node(node("n", gpu="8"))], pods, requested_by_node(pods))
+    found = inventory([as_node(node("n", gpu="8"))], pods, requested_by_node(pods))
     assert [(it.pod, it.container, it.node, it.amount) for it in found.consumers] == [
         ("a", "z", "", 4),
         ("b", "x", "n", 2),

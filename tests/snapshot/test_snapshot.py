@@ -6,6 +6,7 @@ import pytest
 
 from kvestigate.errors import ApiError, Forbidden, ServiceUnavailable, Unauthorized
 from kvestigate.kube import builtins
+from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.listings import (
     DEPRECATED_REQUESTS,
     GPU_READINGS,
@@ -14,7 +15,7 @@ from kvestigate.snapshot.listings import (
     PODS,
     SERVICES,
 )
-from kvestigate.snapshot.snapshot import Cause, take
+from kvestigate.snapshot.model import Cause
 from tests.snapshot.conftest import Front
 from tests.snapshot.objects import container, node, pod
 

@@ -66,9 +66,8 @@ async def audit(
     namespace and the objects without a namespace. `-o sarif` prints the findings for code scanners.
     """
     from kvestigate.render.severity import at_least
-    from kvestigate.reports.aim import aimed
     from kvestigate.reports.audit import AuditOptions, collect
-    from kvestigate.reports.rendering import audit_blocks
+    from kvestigate.reports.rendering import aimed, audit_blocks
 
     with counting() as progress:
         wanted = AuditOptions(logs=not no_logs, namespace=options.namespace)

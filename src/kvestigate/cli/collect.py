@@ -13,7 +13,7 @@ import click
 
 from kvestigate.cli.cluster import resolved
 from kvestigate.cli.group import command, group
-from kvestigate.cli.lists import ListCommand
+from kvestigate.cli.list_options import ListCommand
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.parameters import whole_number
 from kvestigate.errors import EXIT_INTERRUPTED, EXIT_OK, InputError, UsageError

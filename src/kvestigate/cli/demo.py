@@ -52,8 +52,8 @@ async def _show(options: GlobalOptions, started: Started) -> None:
     from kvestigate.client.connect import connect
     from kvestigate.cluster.assembly.demo import demonstrate
     from kvestigate.cluster.assembly.rendering import demonstration_blocks, started_blocks
-    from kvestigate.reports.aim import aimed
     from kvestigate.reports.audit import AuditOptions, collect
+    from kvestigate.reports.rendering import aimed
 
     as_text = options.output == "table"
     if as_text:

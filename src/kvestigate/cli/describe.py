@@ -29,7 +29,7 @@ async def describe(options: GlobalOptions, kind: str, name: str | None) -> None:
     too. The values of Secrets are not shown.
     """
     from kvestigate.inspection.describe import DescribeOptions, collect
-    from kvestigate.inspection.describing import blocks
+    from kvestigate.inspection.description import blocks
 
     wanted = DescribeOptions(*kind_and_name(kind, name))
     with counting() as progress:

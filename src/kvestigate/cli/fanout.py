@@ -193,7 +193,7 @@ def manifest(options: GlobalOptions) -> None:
 
     Its pods are privileged: everyone who may exec into them is root on the nodes.
     """
-    from kvestigate.node_access.manifest import manifest as text
+    from kvestigate.node_access.reach import manifest as text
 
     if options.output != "json":
         click.echo(text(), nl=False)  # with its comments

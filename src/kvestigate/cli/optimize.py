@@ -24,7 +24,7 @@ from kvestigate.node_access.model import NodeAccess
 
 if TYPE_CHECKING:
     from kvestigate.optimize.apply import Application
-    from kvestigate.optimize.collect import Source
+    from kvestigate.optimize.collect import FleetSource
     from kvestigate.optimize.consolidation import Tunables
 
 Decorated = Callable[..., Any]
@@ -236,7 +236,7 @@ async def probe_gpu(
     the hosts through the node-access DaemonSet.
     """
     from kvestigate.optimize.probe import ProbeOptions, probe
-    from kvestigate.optimize.probe_views import probe_blocks
+    from kvestigate.optimize.probe_rendering import probe_blocks
 
     wanted = ProbeOptions(
         source=_source(audit, live),
@@ -337,13 +337,13 @@ def _exit_code(result: Application) -> int:
     return EXIT_TIMEOUT if result.stopped else EXIT_OK
 
 
-def _source(audit: Path | None, live: bool) -> Source:
-    from kvestigate.optimize.collect import Source
+def _source(audit: Path | None, live: bool) -> FleetSource:
+    from kvestigate.optimize.collect import FleetSource
 
     if audit is None:
-        return Source(live=live)
+        return FleetSource(live=live)
     try:
-        return Source(audit.read_text(encoding="utf-8"), live=live, name=str(audit))
+        return FleetSource(audit.read_text(encoding="utf-8"), live=live, name=str(audit))
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "not text in UTF-8"
         raise InputError(

@@ -17,7 +17,7 @@ from kvestigate.node_access.model import NodeAccess
 from kvestigate.node_access.reach import reach
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import NodeCapacity, capacities, requested
-from kvestigate.snapshot.snapshot import take
+from kvestigate.snapshot.collect import take
 from kvestigate.workspace import lifecycle
 
 

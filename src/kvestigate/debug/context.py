@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.client.whoami import Identity, ask_json, whoami
-from kvestigate.debug.authorities import Authority, authorities
 from kvestigate.errors import KvestigateError
 from kvestigate.operation import Effect, Operation
 
@@ -19,6 +18,14 @@ from kvestigate.operation import Effect, Operation
 @dataclass(frozen=True, slots=True)
 class ContextOptions:
     """`debug context` has no options."""
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    subject: str
+    """`CN=kubernetes`"""
+    expires: str
+    """`2027-01-01 00:00 UTC`"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +127,23 @@ def _tls(access: Access) -> TlsFacts | None:
         trust="the authorities of the kubeconfig",
         server_name=name,
         authorities=authorities(access.tls.ca),
+    )
+
+
+def authorities(bundle: bytes) -> tuple[Authority, ...]:
+    """Empty if the bundle cannot be parsed; connecting reports that error."""
+    from cryptography import x509
+
+    try:
+        certificates = x509.load_pem_x509_certificates(bundle)
+    except ValueError:
+        return ()
+    return tuple(
+        Authority(
+            subject=certificate.subject.rfc4514_string(),
+            expires=f"{certificate.not_valid_after_utc:%Y-%m-%d %H:%M} UTC",
+        )
+        for certificate in certificates
     )
 
 

@@ -9,7 +9,7 @@ from kvestigate.debug.api import Answer, indented
 from kvestigate.debug.context import ContextReport, TlsFacts
 from kvestigate.debug.exec_url import ExecUrlReport
 from kvestigate.debug.timing import TimingReport
-from kvestigate.debug.verdict import Sample
+from kvestigate.debug.verdict import CallTiming
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Text, Tone, text
 from kvestigate.render.human import milliseconds, size
 
@@ -104,7 +104,7 @@ def timing_blocks(report: TimingReport) -> Sequence[Block]:
     ]
 
 
-def _row(sample: Sample, connection: str) -> list[str | Cell]:
+def _row(sample: CallTiming, connection: str) -> list[str | Cell]:
     if sample.problem:
         return [sample.name, connection, "-", "-", "-", Cell(sample.problem, Tone.BAD)]
     times = (sample.p50, sample.fastest, sample.slowest)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
-from kvestigate.debug.verdict import Sample, verdict
+from kvestigate.debug.verdict import CallTiming, verdict
 from kvestigate.errors import ApiError
 from kvestigate.http.message import Headers, Request
 from kvestigate.operation import Effect, Operation
@@ -38,9 +38,9 @@ class TimingOptions:
 class TimingReport:
     server: str
     samples: int
-    connecting: Sample
+    connecting: CallTiming
     """The first call of a new client: name lookup, TCP, TLS and credentials included."""
-    calls: tuple[Sample, ...]
+    calls: tuple[CallTiming, ...]
     """Calls on one open connection."""
     verdict: str
 
@@ -81,7 +81,7 @@ def _on(api: Api, request: Request) -> Callable[[], Awaitable[int]]:
     return call
 
 
-async def _measure(name: str, call: Callable[[], Awaitable[int]], samples: int) -> Sample:
+async def _measure(name: str, call: Callable[[], Awaitable[int]], samples: int) -> CallTiming:
     """A refused call is a sample with a problem; the other calls are still measured."""
     seconds: list[float] = []
     size = 0
@@ -90,9 +90,9 @@ async def _measure(name: str, call: Callable[[], Awaitable[int]], samples: int) 
         try:
             size = await call()
         except ApiError as refused:
-            return Sample(name, problem=refused.message)
+            return CallTiming(name, problem=refused.message)
         seconds.append(time.perf_counter() - started)
-    return Sample(name, statistics.median(seconds), min(seconds), max(seconds), size)
+    return CallTiming(name, statistics.median(seconds), min(seconds), max(seconds), size)
 
 
 OPERATION = Operation(

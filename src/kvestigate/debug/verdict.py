@@ -16,7 +16,7 @@ SLOW_LIST = 2.0
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class CallTiming:
     """One call, made several times."""
 
     name: str
@@ -30,7 +30,7 @@ class Sample:
     """The server's error message; empty if the call succeeded."""
 
 
-def verdict(connecting: Sample, calls: Sequence[Sample]) -> str:
+def verdict(connecting: CallTiming, calls: Sequence[CallTiming]) -> str:
     """One line that names the worst problem; the first of `calls` is the trivial call."""
     trivial, *lists = calls
     if trivial.problem:

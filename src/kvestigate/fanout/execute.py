@@ -8,7 +8,7 @@ from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.fanout.parallel import AT_MOST, SECONDS, Nobody, Watcher, fan_out
 from kvestigate.fanout.resolve import aimed
-from kvestigate.fanout.results import Outcome, Place, Ran
+from kvestigate.fanout.results import Outcome, Ran, TargetAddress
 from kvestigate.fanout.targets import Target, TargetOptions, Targets
 from kvestigate.node_access.remote import Output, Remote, TookTooLong
 from kvestigate.operation import Effect, Operation
@@ -52,9 +52,12 @@ async def execute(access: Access, options: ExecOptions, watcher: Watcher | None 
 def planned(targets: Targets, command: tuple[str, ...]) -> tuple[Ran, ...]:
     """PURE. The commands that would run."""
     return (
-        *(Ran(Place.of(target), Outcome.PLANNED, target.argv(command)) for target in targets.found),
         *(
-            Ran(Place.of(target), Outcome.UNREACHABLE, error=target.reason)
+            Ran(TargetAddress.of(target), Outcome.PLANNED, target.argv(command))
+            for target in targets.found
+        ),
+        *(
+            Ran(TargetAddress.of(target), Outcome.UNREACHABLE, error=target.reason)
             for target in targets.unreachable
         ),
     )
@@ -73,7 +76,7 @@ def remote(api: Api, target: Target) -> Remote:
 
 async def _run(api: Api, target: Target, options: ExecOptions) -> Ran:
     output = Output() if options.full else Output(_KEPT)
-    place, argv = Place.of(target), target.argv(options.command)
+    place, argv = TargetAddress.of(target), target.argv(options.command)
     try:
         done = await remote(api, target).run(
             options.command, timeout=options.timeout, output=output

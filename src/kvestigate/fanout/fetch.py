@@ -19,7 +19,7 @@ from kvestigate.errors import DeadlineExceeded, InputError, KvestigateError, Usa
 from kvestigate.fanout.execute import remote
 from kvestigate.fanout.parallel import AT_MOST, SECONDS, Nobody, Watcher, fan_out
 from kvestigate.fanout.resolve import aimed
-from kvestigate.fanout.results import Outcome, Place, Transferred
+from kvestigate.fanout.results import Outcome, TargetAddress, Transferred
 from kvestigate.fanout.targets import Target, TargetOptions, Targets
 from kvestigate.fanout.unpack import unpack
 from kvestigate.operation import Effect, Operation
@@ -90,7 +90,7 @@ async def archives(access: Access, options: FetchOptions) -> Archives:
         buffer = io.BytesIO()
         await _receive(api, target, options, buffer, _ANSWER_BYTES)
         kept.append(Archive(target.name, buffer.getvalue()))
-        return Transferred(Place.of(target), Outcome.OK, options.path, bytes=buffer.tell())
+        return Transferred(TargetAddress.of(target), Outcome.OK, options.path, bytes=buffer.tell())
 
     async with aimed(access, options.targets) as (api, targets):
         if options.dry_run:
@@ -105,17 +105,17 @@ def planned(targets: Targets, where: Callable[[Target], Path | str]) -> tuple[Tr
     """PURE. The paths that would be written."""
     return (
         *(
-            Transferred(Place.of(target), Outcome.PLANNED, str(where(target)))
+            Transferred(TargetAddress.of(target), Outcome.PLANNED, str(where(target)))
             for target in targets.found
         ),
         *(
-            _failed(Place.of(target), Outcome.UNREACHABLE, target.reason)
+            _failed(TargetAddress.of(target), Outcome.UNREACHABLE, target.reason)
             for target in targets.unreachable
         ),
     )
 
 
-def _failed(place: Place, outcome: Outcome, error: str) -> Transferred:
+def _failed(place: TargetAddress, outcome: Outcome, error: str) -> Transferred:
     return Transferred(place, outcome, error=error)
 
 
@@ -152,7 +152,7 @@ async def _into(api: Api, target: Target, options: FetchOptions, destination: Pa
     finally:
         await asyncio.to_thread(shutil.rmtree, work, ignore_errors=True)
     return Transferred(
-        Place.of(target),
+        TargetAddress.of(target),
         Outcome.OK,
         str(destination),
         unpacked.files,

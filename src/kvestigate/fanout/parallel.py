@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from kvestigate.errors import DeadlineExceeded, KvestigateError
-from kvestigate.fanout.results import Outcome, Place, Ran, TargetResult, Transferred
+from kvestigate.fanout.results import Outcome, Ran, TargetAddress, TargetResult, Transferred
 from kvestigate.fanout.targets import Target, Targets
 
 R = TypeVar("R", Ran, Transferred)
@@ -39,7 +39,7 @@ class Nobody:
 async def fan_out(
     targets: Targets,
     work: Callable[[Target], Awaitable[R]],
-    failed: Callable[[Place, Outcome, str], R],
+    failed: Callable[[TargetAddress, Outcome, str], R],
     *,
     at_most: int,
     watcher: Watcher,
@@ -59,7 +59,7 @@ async def fan_out(
 
     results: list[R] = []
     for other in targets.unreachable:
-        results.append(failed(Place.of(other), Outcome.UNREACHABLE, other.reason))
+        results.append(failed(TargetAddress.of(other), Outcome.UNREACHABLE, other.reason))
         watcher.ended(results[-1])
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(target)) for target in targets.found]
@@ -70,15 +70,15 @@ async def fan_out(
 async def _timed(
     target: Target,
     work: Callable[[Target], Awaitable[R]],
-    failed: Callable[[Place, Outcome, str], R],
+    failed: Callable[[TargetAddress, Outcome, str], R],
 ) -> R:
     began = time.monotonic()
     try:
         result = await work(target)
     except DeadlineExceeded as late:
-        result = failed(Place.of(target), Outcome.TIMEOUT, _message(target, late))
+        result = failed(TargetAddress.of(target), Outcome.TIMEOUT, _message(target, late))
     except KvestigateError as error:
-        result = failed(Place.of(target), Outcome.ERROR, _message(target, error))
+        result = failed(TargetAddress.of(target), Outcome.ERROR, _message(target, error))
     return replace(result, seconds=round(time.monotonic() - began, 3))
 
 

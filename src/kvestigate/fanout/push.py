@@ -12,7 +12,7 @@ from kvestigate.fanout.execute import remote
 from kvestigate.fanout.fetch import planned
 from kvestigate.fanout.parallel import AT_MOST, SECONDS, Nobody, Watcher, fan_out
 from kvestigate.fanout.resolve import aimed
-from kvestigate.fanout.results import Outcome, Place, Transferred
+from kvestigate.fanout.results import Outcome, TargetAddress, Transferred
 from kvestigate.fanout.targets import Target, TargetOptions
 from kvestigate.operation import Effect, Operation
 
@@ -100,7 +100,7 @@ async def _write(api: Api, target: Target, options: PushOptions) -> Transferred:
     if done.exit_code:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise KvestigateError(lines[0] if lines else f"exit code {done.exit_code}")
-    return Transferred(Place.of(target), Outcome.OK, options.path, files=1, bytes=size)
+    return Transferred(TargetAddress.of(target), Outcome.OK, options.path, files=1, bytes=size)
 
 
 OPERATION = Operation(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from kvestigate.fanout.targets import Target, Unreachable
+from kvestigate.fanout.targets import Target, UnreachableTarget
 
 
 class Outcome(enum.Enum):
@@ -28,7 +28,7 @@ class Outcome(enum.Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TargetAddress:
     """The target of a result."""
 
     name: str
@@ -39,8 +39,8 @@ class Place:
     container: str = ""
 
     @classmethod
-    def of(cls, target: Target | Unreachable) -> Place:
-        if isinstance(target, Unreachable):
+    def of(cls, target: Target | UnreachableTarget) -> TargetAddress:
+        if isinstance(target, UnreachableTarget):
             return cls(target.name, target.node)
         return cls(target.name, target.node, target.namespace, target.pod, target.container)
 
@@ -49,7 +49,7 @@ class TargetResult(Protocol):
     """What the results of commands and of transfers have in common."""
 
     @property
-    def target(self) -> Place: ...
+    def target(self) -> TargetAddress: ...
 
     @property
     def outcome(self) -> Outcome: ...
@@ -65,7 +65,7 @@ class TargetResult(Protocol):
 class Ran:
     """A command on one target."""
 
-    target: Place
+    target: TargetAddress
     outcome: Outcome
     argv: tuple[str, ...] = ()
     """The command line in the container, with its wrapper."""
@@ -83,7 +83,7 @@ class Ran:
 class Transferred:
     """A file or tree from or to one target."""
 
-    target: Place
+    target: TargetAddress
     outcome: Outcome
     path: str = ""
     """The path of the copy."""

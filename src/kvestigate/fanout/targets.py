@@ -86,7 +86,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class Unreachable:
+class UnreachableTarget:
     """A selected node or pod that cannot be reached now."""
 
     name: str
@@ -98,7 +98,7 @@ class Unreachable:
 class Targets:
     kind: TargetKind
     found: tuple[Target, ...]
-    unreachable: tuple[Unreachable, ...] = ()
+    unreachable: tuple[UnreachableTarget, ...] = ()
 
 
 def chosen_hosts(hosts: Hosts, options: TargetOptions) -> Targets:
@@ -116,7 +116,7 @@ def chosen_hosts(hosts: Hosts, options: TargetOptions) -> Targets:
         if name in selected
     ]
     others = [
-        Unreachable(name, name, reason)
+        UnreachableTarget(name, name, reason)
         for name, reason in hosts.unreachable.items()
         if name in selected
     ]
@@ -133,7 +133,7 @@ def chosen_pods(pods: Iterable[Pod], options: TargetOptions) -> Targets:
             continue
         container = container_of(pod, options.container)
         if reason := _obstacle(pod, container):
-            others.append(Unreachable(name, node, reason))
+            others.append(UnreachableTarget(name, node, reason))
         else:
             reachable.append(Target(name, node, pod.metadata.namespace, name, container))
     return Targets(options.target, tuple(reachable), tuple(others))

@@ -13,13 +13,14 @@ from kvestigate.client.connect import connect
 from kvestigate.client.discovery import Discovery
 from kvestigate.client.named import get_named
 from kvestigate.errors import KvestigateError
-from kvestigate.inspection.describing import Description, describe, events_section
+from kvestigate.inspection.description import Description, describe, events_section
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Event
 from kvestigate.operation import Effect, Operation
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.snapshot import Snapshot, take
+from kvestigate.snapshot.collect import take
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.source import Listing, Progress, Source
 
 _EVENTS = builtins.resource("events")

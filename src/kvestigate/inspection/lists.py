@@ -13,13 +13,14 @@ from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
 from kvestigate.client.named import require_namespace
 from kvestigate.errors import Forbidden
-from kvestigate.inspection.status import ready_of, restarted_at, restarts_of, status_of
+from kvestigate.inspection.pod_status import ready_of, restarted_at, restarts_of, status_of
 from kvestigate.operation import Effect, Operation
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
 from kvestigate.render.human import age
 from kvestigate.snapshot import listings
+from kvestigate.snapshot.collect import take
+from kvestigate.snapshot.model import Gap
 from kvestigate.snapshot.objects import Pod
-from kvestigate.snapshot.snapshot import Gap, take
 from kvestigate.snapshot.source import Progress
 
 _GOOD = ("Running", "Completed", "Succeeded")

@@ -40,14 +40,14 @@ class LogsOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class LogSource:
     pod: str
     container: str
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    source: Source
+    source: LogSource
     text: str
 
 
@@ -62,7 +62,7 @@ class Stream:
     def __init__(
         self,
         api: Api,
-        sources: Sequence[Source],
+        sources: Sequence[LogSource],
         options: LogsOptions,
         unplaced: Sequence[str] = (),
     ) -> None:
@@ -96,7 +96,7 @@ class Stream:
             following.result()
 
     async def _follow(self, queue: asyncio.Queue[Line | None]) -> None:
-        async def feed(source: Source) -> None:
+        async def feed(source: LogSource) -> None:
             async for line in self._lines(source):
                 await queue.put(line)
 
@@ -111,7 +111,7 @@ class Stream:
         if failure is not None:
             raise failure
 
-    async def _lines(self, source: Source) -> AsyncGenerator[Line, None]:
+    async def _lines(self, source: LogSource) -> AsyncGenerator[Line, None]:
         options = self._options
         wanted = LogOptions(
             container=source.container,
@@ -156,12 +156,12 @@ def _first(failures: BaseExceptionGroup[KvestigateError]) -> KvestigateError:
     return inner if isinstance(inner, KvestigateError) else _first(inner)
 
 
-def _sources(pod: Pod, options: LogsOptions) -> list[Source]:
+def _sources(pod: Pod, options: LogsOptions) -> list[LogSource]:
     name = pod.metadata.name
     if not options.all_containers:
-        return [Source(name, container_of(pod, options.container))]
+        return [LogSource(name, container_of(pod, options.container))]
     return [
-        Source(name, container.name)
+        LogSource(name, container.name)
         for container in (*pod.spec.init_containers, *pod.spec.containers)
     ]
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import msgspec
 
+from kvestigate.inspection.pod_status import ready_of, status_of
 from kvestigate.inspection.sections import Parts, Section, conditions, pairs, seen_as
-from kvestigate.inspection.status import ready_of, status_of
 from kvestigate.kube.selectors import from_label_selector
 from kvestigate.kube.views.meta import Condition, Metadata, View
 from kvestigate.kube.views.pods import PodTemplate
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.model import Snapshot
 
 _REPLICAS = {"readyReplicas": "ready", "availableReplicas": "available"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
 from kvestigate.client.api import PODS, Api
@@ -66,6 +67,11 @@ class Hosts:
             )
         known = ", ".join(sorted({*self.nodes, *self.unreachable})) or "none"
         raise NotFound(f"there is no node {node!r}", hint=f"the nodes are: {known}")
+
+
+def manifest() -> str:
+    """The YAML of the node-access DaemonSet, with a comment on the access that it gives."""
+    return resources.files("kvestigate.node_access").joinpath("node-access.yaml").read_text()
 
 
 async def reach(api: Api, access: NodeAccess = DEFAULT) -> Hosts:

@@ -28,9 +28,8 @@ from kvestigate.kube import builtins
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
-from kvestigate.nodeops.budgets import held_back
 from kvestigate.nodeops.cordon import set_cordoned
-from kvestigate.nodeops.pods import Choice, Skipped, Target, choose
+from kvestigate.nodeops.selection import Choice, EvictionTarget, Skipped, choose, held_back
 from kvestigate.operation import Effect, Operation
 
 _PODS = builtins.resource("pods")
@@ -116,7 +115,7 @@ async def drain(
 
 async def evict_targets(
     api: Api,
-    targets: Sequence[Target],
+    targets: Sequence[EvictionTarget],
     *,
     grace_seconds: int | None = None,
     timeout: float = 300.0,
@@ -198,7 +197,7 @@ class _Waves:
         self._progress = progress
         self._room = asyncio.Semaphore(_TOGETHER)
 
-    async def run(self, targets: Iterable[Target]) -> None:
+    async def run(self, targets: Iterable[EvictionTarget]) -> None:
         left = list(targets)
         try:
             async with asyncio.timeout(self._options.timeout):
@@ -220,7 +219,7 @@ class _Waves:
         except TimeoutError:
             return  # the outcomes say which pods are still leaving or blocked
 
-    async def _ask(self, target: Target) -> None:
+    async def _ask(self, target: EvictionTarget) -> None:
         async with self._room:
             try:
                 await self._api.evict(

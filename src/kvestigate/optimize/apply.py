@@ -20,13 +20,12 @@ from kvestigate.kube import builtins
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
-from kvestigate.nodeops.budgets import held_back
 from kvestigate.nodeops.cordon import set_cordoned
 from kvestigate.nodeops.evict import GONE, Progress, evict_targets
-from kvestigate.nodeops.pods import Target, choose
-from kvestigate.optimize.collect import Source, read
+from kvestigate.nodeops.selection import EvictionTarget, choose, held_back
+from kvestigate.optimize.collect import FleetSource, read
 from kvestigate.optimize.consolidation import Consolidation, Tunables, plan
-from kvestigate.optimize.steps import KEPT, Place, Step, steps
+from kvestigate.optimize.steps import KEPT, Step, TargetRoom, steps
 from kvestigate.snapshot.capacity import capacities, requested_by_node
 from kvestigate.snapshot.objects import Pod as ObservedPod
 
@@ -40,7 +39,7 @@ _BUDGETS = builtins.resource("poddisruptionbudgets")
 
 @dataclass(frozen=True, slots=True)
 class ApplyOptions:
-    source: Source
+    source: FleetSource
     tunables: Tunables = field(default_factory=Tunables)
     wave_size: int = 4
     """Pods that are evicted at the same time."""
@@ -106,7 +105,7 @@ async def apply(
         return await _waves(api, application, targets, options, progress)
 
 
-_Targets = Mapping[tuple[str, str], Target]
+_Targets = Mapping[tuple[str, str], EvictionTarget]
 """By namespace and name."""
 
 
@@ -122,7 +121,7 @@ async def _look(
     ]
     running = [pod for name in sorted(names) for pod in await _pods_on(api, name, ObservedPod)]
     places = {
-        node.metadata.name: Place(
+        node.metadata.name: TargetRoom(
             node, {resource: room.free(resource) for resource in room.allocatable}
         )
         for node, room in zip(nodes, capacities(nodes, requested_by_node(running)), strict=True)

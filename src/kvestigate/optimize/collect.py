@@ -17,7 +17,8 @@ from kvestigate.reports import gpu, nodes
 from kvestigate.reports.audit import Audit
 from kvestigate.reports.difference import parse
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.snapshot import Gap, take
+from kvestigate.snapshot.collect import take
+from kvestigate.snapshot.model import Gap
 from kvestigate.snapshot.source import Progress
 
 _NEEDS = tuple(dict.fromkeys((*gpu.REPORT.needs, *nodes.REPORT.needs)))
@@ -26,7 +27,7 @@ _ALL_OF = tuple(listing.name for listing in (listings.NODES, listings.PODS))
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FleetSource:
     """Where the fleet is read from: exactly one of `audit` and `live`."""
 
     audit: str | None = None
@@ -46,7 +47,9 @@ class Source:
             )
 
 
-async def read(access: Access | None, source: Source, progress: Progress | None = None) -> Fleet:
+async def read(
+    access: Access | None, source: FleetSource, progress: Progress | None = None
+) -> Fleet:
     """The fleet; `access` is needed only with `live`."""
     if source.audit is not None:
         return from_audit(source.audit, source.name)

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 
 from kvestigate.errors import UsageError
 from kvestigate.kube.requests import Amounts
-from kvestigate.nodeops.pods import SYSTEM
+from kvestigate.nodeops.selection import SYSTEM
 from kvestigate.optimize.model import Fill, Fleet, GpuNode, GpuPod, largest_first
 
 SCHEMA = "kvestigate.optimize.plan/v1"

@@ -8,7 +8,7 @@ from kvestigate.client.access import Access
 from kvestigate.operation import Effect, Operation
 from kvestigate.optimize import consolidation, fragmentation
 from kvestigate.optimize.apply import Application, ApplyOptions, apply
-from kvestigate.optimize.collect import Source, read
+from kvestigate.optimize.collect import FleetSource, read
 from kvestigate.optimize.consolidation import Consolidation, Tunables
 from kvestigate.optimize.fragmentation import Fragmentation
 from kvestigate.optimize.probe import Probe, ProbeOptions, probe
@@ -17,12 +17,12 @@ from kvestigate.snapshot.source import Progress
 
 @dataclass(frozen=True, slots=True)
 class AnalyzeOptions:
-    source: Source
+    source: FleetSource
 
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
-    source: Source
+    source: FleetSource
     tunables: Tunables = field(default_factory=Tunables)
 
 

@@ -14,7 +14,7 @@ from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.node_access.model import NodeAccess
 from kvestigate.node_access.reach import Host, Hosts, reach
 from kvestigate.optimize.activity import NodeWindow, node_window
-from kvestigate.optimize.collect import Source, read
+from kvestigate.optimize.collect import FleetSource, read
 from kvestigate.optimize.model import Fleet
 from kvestigate.optimize.smi import COMMAND, Reading, readings
 from kvestigate.optimize.summary import Summary, summarize
@@ -28,7 +28,7 @@ _PATIENCE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class ProbeOptions:
-    source: Source
+    source: FleetSource
     ghost_threshold: float = 0.05
     """A share: GPUs allocated on a node below this mean utilization are ghosts."""
     samples: int = 1

@@ -12,7 +12,7 @@ from kvestigate.kube.requests import PODS, Amounts, requests_of
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import Pod
 from kvestigate.nodeops.evict import UNASKED
-from kvestigate.nodeops.pods import choose
+from kvestigate.nodeops.selection import choose
 from kvestigate.optimize.consolidation import Move
 from kvestigate.snapshot.capacity import is_ready
 
@@ -37,7 +37,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TargetRoom:
     """A target node, and what is free on it after the moves before this one."""
 
     node: Node
@@ -45,7 +45,7 @@ class Place:
 
 
 def steps(
-    moves: Sequence[tuple[Move, Pod | None]], places: Mapping[str, Place], wave_size: int
+    moves: Sequence[tuple[Move, Pod | None]], places: Mapping[str, TargetRoom], wave_size: int
 ) -> Iterator[Step]:
     """A step for each move; each move takes from the room of its target in `places`."""
     going = 0
@@ -69,7 +69,7 @@ def steps(
         )
 
 
-def obstacle(move: Move, pod: Pod | None, place: Place | None) -> str:
+def obstacle(move: Move, pod: Pod | None, place: TargetRoom | None) -> str:
     """Why a move is not possible; empty if it is."""
     if pod is None:
         return f"no longer on {move.donor}"

@@ -24,9 +24,10 @@ from kvestigate.planning.rules import preferences, rules_of
 from kvestigate.planning.solve import most, place
 from kvestigate.planning.strategies import NAMES, STRATEGIES
 from kvestigate.snapshot import listings
+from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.gpus import vendor_of
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.objects import Pod
-from kvestigate.snapshot.snapshot import Snapshot, take
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.plan/v1"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from kvestigate.planning.domains import allot
+from kvestigate.planning.filling import allot
 from kvestigate.planning.model import Domains, Placement, Room, Strategy
 
 

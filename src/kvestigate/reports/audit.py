@@ -20,8 +20,9 @@ from kvestigate.reports.findings.model import Finding
 from kvestigate.reports.findings.pods import crashing_containers
 from kvestigate.reports.findings.registry import RULES, findings, skipped
 from kvestigate.reports.registry import REPORTS
+from kvestigate.snapshot.collect import take
+from kvestigate.snapshot.model import Gap, Snapshot
 from kvestigate.snapshot.objects import ContainerStatus, Pod
-from kvestigate.snapshot.snapshot import Gap, Snapshot, take
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.audit/v1"

@@ -10,8 +10,8 @@ from kvestigate.render.human import size
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import requested
-from kvestigate.snapshot.gpus import Consumer, Device, NodeGpus, at_work, devices, ledger
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.gpus import Consumer, Device, NodeGpus, at_work, devices, inventory
+from kvestigate.snapshot.model import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class GpuReport:
 
 def collect(snapshot: Snapshot) -> GpuReport:
     nodes, pods = snapshot.of(listings.NODES), snapshot.of(listings.PODS)
-    book = ledger(nodes, pods, snapshot.derived(requested))
+    book = inventory(nodes, pods, snapshot.derived(requested))
     known = devices(nodes, snapshot.of(listings.GPU_READINGS))
     return GpuReport(
         allocatable=sum(sum(node.allocatable.values()) for node in book.nodes),

@@ -11,7 +11,7 @@ from kvestigate.render.blocks import Block, Column, Table, Tone, text
 from kvestigate.render.human import cores, size
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.model import Snapshot
 
 TOP = 15
 """How many of the busiest pods are shown."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvestigate.render.blocks import Block
-from kvestigate.snapshot.snapshot import Cause, Gap, Snapshot
+from kvestigate.snapshot.model import Cause, Gap, Snapshot
 from kvestigate.snapshot.source import Source
 
 

@@ -20,8 +20,8 @@ from kvestigate.kube.views.network import (
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.objects import Pod
-from kvestigate.snapshot.snapshot import Snapshot
 
 _SERVICE_LABEL = "kubernetes.io/service-name"
 

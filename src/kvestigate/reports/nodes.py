@@ -13,7 +13,7 @@ from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import NodeCapacity, capacities, requested
 from kvestigate.snapshot.gpus import gpus_only
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.model import Snapshot
 
 _TIGHT = 0.9
 """A resource requested to this share is shown as nearly used up."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,9 +17,10 @@ from kvestigate.reports.findings.registry import RULES
 from kvestigate.reports.model import Report, gap_line, gap_reason
 from kvestigate.reports.registry import REPORTS, find
 from kvestigate.reports.run import ReportNames, ReportResult
-from kvestigate.snapshot.snapshot import Gap
+from kvestigate.snapshot.model import Gap
 from kvestigate.snapshot.source import Source
 
+_PROGRAMS = ("kvestigate", "kubectl")
 _SHOWN = 10
 """How many findings of one rule are shown."""
 
@@ -137,3 +139,19 @@ def names_blocks(names: ReportNames) -> Sequence[Block]:
     columns = (Column("name"), Column("summary"), Column("needs", wide=True))
     rows = [[report.name, report.summary, ", ".join(report.needs)] for report in names.reports]
     return [Table(columns, rows)]
+
+
+def aimed(audit: Audit, flags: Sequence[str]) -> Audit:
+    """The audit with `flags` (such as `--context`) in the commands of its findings."""
+    if not flags:
+        return audit
+    findings = (
+        replace(finding, command=_aimed(finding.command, shlex.join(flags)))
+        for finding in audit.findings
+    )
+    return replace(audit, findings=tuple(findings))
+
+
+def _aimed(command: str, flags: str) -> str:
+    program, _, rest = command.partition(" ")
+    return f"{program} {flags} {rest}" if program in _PROGRAMS else command

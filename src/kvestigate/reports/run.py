@@ -11,7 +11,8 @@ from kvestigate.client.connect import connect
 from kvestigate.client.named import require_namespace
 from kvestigate.operation import Effect, Operation
 from kvestigate.reports.registry import REPORTS, find
-from kvestigate.snapshot.snapshot import Gap, take
+from kvestigate.snapshot.collect import take
+from kvestigate.snapshot.model import Gap
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.report/v1"
@@ -62,7 +63,7 @@ class ListOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Description:
+class ReportInfo:
     name: str
     summary: str
     needs: tuple[str, ...]
@@ -71,13 +72,13 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class ReportNames:
-    reports: tuple[Description, ...]
+    reports: tuple[ReportInfo, ...]
 
 
 def names() -> ReportNames:
     return ReportNames(
         tuple(
-            Description(report.name, report.summary, tuple(source.name for source in report.needs))
+            ReportInfo(report.name, report.summary, tuple(source.name for source in report.needs))
             for report in REPORTS
         )
     )

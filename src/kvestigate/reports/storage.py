@@ -11,7 +11,7 @@ from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
 from kvestigate.render.human import counted, size
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.model import Snapshot
 
 _DEFAULT = "storageclass.kubernetes.io/is-default-class"
 

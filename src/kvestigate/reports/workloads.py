@@ -10,7 +10,7 @@ from kvestigate.kube.views.pods import PodTemplate
 from kvestigate.render.blocks import Block, Cell, Column, Table, Tone
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.model import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from kvestigate.kube.requests import PODS, Amounts, amounts, requests_of
 from kvestigate.kube.views.core import Node
 from kvestigate.snapshot import listings
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.objects import Pod
-from kvestigate.snapshot.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from kvestigate.client.api import PODS, Api
 from kvestigate.client.call import Selection
 from kvestigate.errors import Forbidden, KvestigateError
-from kvestigate.snapshot.exposition import samples
 from kvestigate.snapshot.objects import Pod
+from kvestigate.snapshot.prometheus import samples
 from kvestigate.snapshot.source import Progress, Source
 
 SELECTORS = (

@@ -47,7 +47,7 @@ _HELD_MIB = 1024
 _MEMORY_LABEL = "nvidia.com/gpu.memory"
 
 
-Ask = tuple[str, str, int]
+GpuRequest = tuple[str, str, int]
 """A container, a GPU resource and the requested amount."""
 
 
@@ -114,7 +114,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class GpuInventory:
     """The GPUs of all nodes, and the containers that request GPUs."""
 
     nodes: tuple[NodeGpus, ...]
@@ -132,13 +132,15 @@ def gpus_only(resources: Mapping[str, int]) -> Amounts:
     return {name: amount for name, amount in resources.items() if vendor_of(name)}
 
 
-def ledger(nodes: Iterable[Node], pods: Iterable[Pod], requested: Mapping[str, Amounts]) -> Ledger:
+def inventory(
+    nodes: Iterable[Node], pods: Iterable[Pod], requested: Mapping[str, Amounts]
+) -> GpuInventory:
     """The nodes with GPUs and the containers that request GPUs.
 
     `requested` is the requests of the pods by node, from `capacity`.
     """
     by_node = (node_gpus(node, requested.get(node.metadata.name, {})) for node in nodes)
-    return Ledger(
+    return GpuInventory(
         nodes=tuple(gpus for gpus in by_node if gpus is not None),
         consumers=consumers(pods),
     )
@@ -190,7 +192,7 @@ def node_gpus(node: Node, requested: Amounts) -> NodeGpus | None:
     )
 
 
-def asked_for(pod: Pod) -> Iterator[Ask]:
+def gpu_requests(pod: Pod) -> Iterator[GpuRequest]:
     """The GPU requests of the containers of a pod."""
     for container in (*pod.spec.init_containers, *pod.spec.containers):
         for resource, written in container.resources.requests.items():
@@ -200,7 +202,7 @@ def asked_for(pod: Pod) -> Iterator[Ask]:
 
 
 def _consumers(pod: Pod) -> Iterator[Consumer]:
-    for container, resource, amount in asked_for(pod):
+    for container, resource, amount in gpu_requests(pod):
         yield Consumer(
             namespace=pod.metadata.namespace,
             pod=pod.metadata.name,

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.kube.resources import Resource
-from kvestigate.snapshot.exposition import Sample, samples
+from kvestigate.snapshot.prometheus import Sample, samples
 
 T = TypeVar("T")
 

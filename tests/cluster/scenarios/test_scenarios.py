@@ -19,7 +19,7 @@ from kvestigate.cluster.scenarios.objects import objects, resource_of
 from kvestigate.errors import InputError, UsageError
 from kvestigate.kube import facts, schema
 from kvestigate.kube.views.meta import Metadata
-from kvestigate.node_access.manifest import manifest
+from kvestigate.node_access.reach import manifest
 
 HEAD = "apiVersion: kvestigate.dev/v1\nkind: Scenario\nmetadata: {name: mine}\n"
 

@@ -11,7 +11,7 @@ from kvestigate.render.human import counted
 from kvestigate.render.severity import Severity
 from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.model import Snapshot
 
 SOON = timedelta(days=30)
 

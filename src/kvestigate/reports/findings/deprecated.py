@@ -14,8 +14,8 @@ from typing import Any
 from kvestigate.render.severity import Severity
 from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.snapshot import listings
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.objects import FieldsManager, WrittenMeta
-from kvestigate.snapshot.snapshot import Snapshot
 from kvestigate.snapshot.source import Listing
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"

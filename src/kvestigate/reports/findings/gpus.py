@@ -14,8 +14,8 @@ from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.reports.findings.pods import owner_of
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.exporters import GpuReading
-from kvestigate.snapshot.gpus import asked_for, at_work, occupied
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.gpus import at_work, gpu_requests, occupied
+from kvestigate.snapshot.model import Snapshot
 
 _IDLE_MILLIS = 10
 """A program that feeds a GPU uses more CPU than this."""
@@ -139,7 +139,7 @@ def idle_by_cpu(snapshot: Snapshot) -> Iterator[Finding]:
         key = (pod.metadata.namespace, pod.metadata.name)
         if pod.status.phase != "Running" or used.get(key, _IDLE_MILLIS) >= _IDLE_MILLIS:
             continue
-        gpus = sum(amount for _, _, amount in asked_for(pod))
+        gpus = sum(amount for _, _, amount in gpu_requests(pod))
         if gpus:
             idle.setdefault(owner_of(pod), _Idle(pod.metadata.name)).add(gpus)
     for owner, held in _largest_first(idle):

@@ -8,8 +8,8 @@ from kvestigate.render.severity import Severity
 from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.reports.findings.pods import how_it_ended
 from kvestigate.snapshot import listings
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.objects import Pod
-from kvestigate.snapshot.snapshot import Snapshot
 
 
 def failed(snapshot: Snapshot) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvestigate.render.severity import Severity
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.source import Source
 
 

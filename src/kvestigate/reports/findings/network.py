@@ -8,7 +8,7 @@ from kvestigate.render.severity import Severity
 from kvestigate.reports import network
 from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.model import Snapshot
 
 
 def services_without_endpoints(snapshot: Snapshot) -> Iterator[Finding]:

@@ -8,7 +8,7 @@ from kvestigate.render.severity import Severity
 from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import is_ready
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.model import Snapshot
 
 _PRESSURES = {
     "MemoryPressure": "The node is low on memory: the kubelet evicts pods.",

@@ -14,8 +14,8 @@ from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import capacities, requested
 from kvestigate.snapshot.gpus import gpus_only
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.objects import ContainerStatus, Pod
-from kvestigate.snapshot.snapshot import Snapshot
 
 _CHANGEABLE = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "CronJob")
 """Workloads whose pod template can be changed."""

@@ -14,7 +14,7 @@ from kvestigate.reports.findings import (
     usage,
 )
 from kvestigate.reports.findings.model import Finding, Rule
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.model import Snapshot
 
 RULES: tuple[Rule, ...] = (
     *nodes.RULES,

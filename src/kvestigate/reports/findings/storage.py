@@ -9,7 +9,7 @@ from kvestigate.render.severity import Severity
 from kvestigate.reports import storage
 from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.model import Snapshot
 
 _LATE = "WaitForFirstConsumer"
 

@@ -9,7 +9,7 @@ from kvestigate.render.human import cores, size
 from kvestigate.render.severity import Severity
 from kvestigate.reports.findings.model import Finding, Rule, Subject
 from kvestigate.snapshot import listings
-from kvestigate.snapshot.snapshot import Snapshot
+from kvestigate.snapshot.model import Snapshot
 
 _NEAR = 0.9
 """A container that uses this share of its memory limit may exceed it at the next peak."""

@@ -22,7 +22,7 @@ from kvestigate.cluster.node.spec.pod import Container, Pod
 from kvestigate.http.message import Headers, Request
 from kvestigate.kube.views.meta import Metadata
 from kvestigate.snapshot.exporters import readings
-from kvestigate.snapshot.exposition import samples
+from kvestigate.snapshot.prometheus import samples
 
 POD = Pod(metadata=Metadata(name="train-0", namespace="ml", uid="u"))
 BUSY = Steady(utilization=97, memory_mib=70000, temperature=61, watts=512.5)

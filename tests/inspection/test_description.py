@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from kvestigate.inspection.describing import Description, blocks, describe
+from kvestigate.inspection.description import Description, blocks, describe
 from kvestigate.kube import builtins
 from kvestigate.kube.decode import decode
 from kvestigate.render.encode import to_json
 from kvestigate.render.plain import to_text
 from kvestigate.snapshot import listings
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.objects import Pod
-from kvestigate.snapshot.snapshot import Snapshot
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 TEMPLATE = {

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvestigate.snapshot.exporters import GpuReading, readings
-from kvestigate.snapshot.exposition import Sample, samples
+from kvestigate.snapshot.prometheus import Sample, samples
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from kvestigate.inspection.status import ready_of, restarted_at, restarts_of, status_of
+from kvestigate.inspection.pod_status import ready_of, restarted_at, restarts_of, status_of
 from kvestigate.snapshot.objects import Pod
 
 RUNNING: Any = {"running": {}}

@@ -17,7 +17,12 @@ from kvestigate.optimize.activity import (
     Verdict,
 )
 from kvestigate.optimize.probe import Probe
-from kvestigate.optimize.summary_views import forecast_blocks, memory_of, power_of, summary_facts
+from kvestigate.optimize.summary_rendering import (
+    forecast_blocks,
+    memory_of,
+    power_of,
+    summary_facts,
+)
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
 from kvestigate.render.human import counted
 

@@ -1,18 +1,22 @@
-"""Which pods are evicted, and why others are skipped. Pure."""
+"""Which pods are evicted, why others are skipped, and which budgets protect them. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
+from kvestigate.kube.selectors import from_label_selector
 from kvestigate.kube.views.pods import Pod
+from kvestigate.kube.views.policy import PodDisruptionBudget
 
 SYSTEM = ("kube-system", "kube-public", "kube-node-lease")
 _MIRROR = "kubernetes.io/config.mirror"
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class EvictionTarget:
     """A pod to be evicted."""
 
     namespace: str
@@ -30,7 +34,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    evict: tuple[Target, ...]
+    evict: tuple[EvictionTarget, ...]
     skip: tuple[Skipped, ...]
 
 
@@ -42,7 +46,7 @@ def choose(pods: Iterable[Pod], *, include_system: bool = False) -> Choice:
         if reason:
             skip.append(Skipped(meta.namespace, meta.name, reason))
         else:
-            evict.append(Target(meta.namespace, meta.name, meta.uid, pod.spec.node_name))
+            evict.append(EvictionTarget(meta.namespace, meta.name, meta.uid, pod.spec.node_name))
     return Choice(tuple(evict), tuple(skip))
 
 
@@ -60,3 +64,20 @@ def _protection(pod: Pod, include_system: bool) -> str:
     if meta.namespace in SYSTEM and not include_system:
         return "in a system namespace"
     return ""
+
+
+def held_back(pods: Sequence[Pod], budgets: Iterable[PodDisruptionBudget]) -> dict[str, str]:
+    """Pod uid -> what its budget allows, for budgets that allow fewer evictions than planned."""
+    reasons: dict[str, str] = {}
+    for budget in budgets:
+        meta, allowed = budget.metadata, budget.status.disruptions_allowed
+        selector = from_label_selector(msgspec.to_builtins(budget.spec.selector))
+        guarded = [
+            pod.metadata.uid
+            for pod in pods
+            if pod.metadata.namespace == meta.namespace and selector.matches(pod.metadata.labels)
+        ]
+        if len(guarded) > allowed:
+            reason = f"PodDisruptionBudget {meta.name} allows {allowed} of {len(guarded)} evictions"
+            reasons |= dict.fromkeys(guarded, reason)
+    return reasons

@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from kvestigate.inspection import workloads
-from kvestigate.inspection.anything import facts_of_anything
+from kvestigate.inspection.any_object import facts_of_anything
 from kvestigate.inspection.containers import container_sections
+from kvestigate.inspection.pod_status import ready_of, status_of
 from kvestigate.inspection.sections import Parts, Section, conditions, pairs, seen_as
-from kvestigate.inspection.status import ready_of, status_of
 from kvestigate.kube.quantities import NANO, Notation, Quantity
 from kvestigate.kube.requests import CPU
 from kvestigate.kube.resources import Resource
@@ -23,8 +23,8 @@ from kvestigate.render.blocks import Block, Column, Facts, Table, Tone, text
 from kvestigate.render.human import age
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import requested_by_node
+from kvestigate.snapshot.model import Snapshot
 from kvestigate.snapshot.objects import Pod
-from kvestigate.snapshot.snapshot import Snapshot
 
 T = TypeVar("T")
 
