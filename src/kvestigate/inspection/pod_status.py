@@ -37,13 +37,13 @@ def ready_of(pod: Pod) -> tuple[int, int]:
 
 
 def restarts_of(pod: Pod) -> int:
-    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    statuses = pod.status.all_statuses
     return sum(status.restart_count for status in statuses)
 
 
 def restarted_at(pod: Pod) -> datetime | None:
     """The time of the last restart of a container; None if unknown."""
-    statuses = (*pod.status.init_container_statuses, *pod.status.container_statuses)
+    statuses = pod.status.all_statuses
     ended = (status.last_state.terminated for status in statuses if status.restart_count)
     return max((state.finished_at for state in ended if state and state.finished_at), default=None)
 

@@ -30,54 +30,31 @@ class WorkloadsReport:
 
 
 def collect(snapshot: Snapshot) -> WorkloadsReport:
-    workloads = [
-        *(
-            _workload(
-                "Deployment",
-                deployment.metadata,
-                deployment.spec.template,
-                (
-                    deployment.spec.replicas,
-                    deployment.status.ready_replicas,
-                    deployment.status.updated_replicas,
-                ),
-            )
-            for deployment in snapshot.of(listings.DEPLOYMENTS)
-        ),
-        *(
-            _workload(
-                "StatefulSet",
-                stateful_set.metadata,
-                stateful_set.spec.template,
-                (
-                    stateful_set.spec.replicas,
-                    stateful_set.status.ready_replicas,
-                    stateful_set.status.updated_replicas,
-                ),
-            )
-            for stateful_set in snapshot.of(listings.STATEFUL_SETS)
-        ),
-        *(
-            _workload(
-                "DaemonSet",
-                daemon_set.metadata,
-                daemon_set.spec.template,
-                (
-                    daemon_set.status.desired_number_scheduled,
-                    daemon_set.status.number_ready,
-                    daemon_set.status.updated_number_scheduled,
-                ),
-            )
-            for daemon_set in snapshot.of(listings.DAEMON_SETS)
-        ),
-    ]
-    return WorkloadsReport(
-        tuple(
-            sorted(
-                workloads, key=lambda workload: (workload.namespace, workload.kind, workload.name)
-            )
-        )
+    replicated = (
+        ("Deployment", snapshot.of(listings.DEPLOYMENTS)),
+        ("StatefulSet", snapshot.of(listings.STATEFUL_SETS)),
     )
+    workloads = [
+        _workload(
+            kind,
+            each.metadata,
+            each.spec.template,
+            (each.spec.replicas, each.status.ready_replicas, each.status.updated_replicas),
+        )
+        for kind, objects in replicated
+        for each in objects
+    ]
+    for daemon_set in snapshot.of(listings.DAEMON_SETS):
+        status = daemon_set.status
+        counts = (
+            status.desired_number_scheduled,
+            status.number_ready,
+            status.updated_number_scheduled,
+        )
+        template = daemon_set.spec.template
+        workloads.append(_workload("DaemonSet", daemon_set.metadata, template, counts))
+    workloads.sort(key=lambda workload: (workload.namespace, workload.kind, workload.name))
+    return WorkloadsReport(tuple(workloads))
 
 
 def _workload(

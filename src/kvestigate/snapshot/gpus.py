@@ -194,7 +194,7 @@ def node_gpus(node: Node, requested: Amounts) -> NodeGpus | None:
 
 def gpu_requests(pod: Pod) -> Iterator[GpuRequest]:
     """The GPU requests of the containers of a pod."""
-    for container in (*pod.spec.init_containers, *pod.spec.containers):
+    for container in pod.spec.all_containers:
         for resource, written in container.resources.requests.items():
             # Most containers request only CPU and memory, which are not parsed here.
             if vendor_of(resource) and (amount := quantities.whole(written)):

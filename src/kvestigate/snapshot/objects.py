@@ -56,6 +56,11 @@ class PodSpec(View, frozen=True):
     resources: ResourceRequirements | None = None
     volumes: tuple[Volume, ...] = ()
 
+    @property
+    def all_containers(self) -> tuple[Container, ...]:
+        """Init containers first."""
+        return (*self.init_containers, *self.containers)
+
 
 class Running(View, frozen=True):
     """Without the start time, which no report uses and which differs between replicas."""
@@ -83,6 +88,11 @@ class PodStatus(View, frozen=True):
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     pod_ip: str = field(name="podIP", default="")
+
+    @property
+    def all_statuses(self) -> tuple[ContainerStatus, ...]:
+        """Of init containers first."""
+        return (*self.init_container_statuses, *self.container_statuses)
 
 
 class Pod(View, frozen=True):

@@ -42,7 +42,7 @@ def _ends(snapshot: Snapshot) -> dict[tuple[str, str], str]:
 
 
 def _end(pod: Pod) -> str:
-    for status in (*pod.status.init_container_statuses, *pod.status.container_statuses):
+    for status in pod.status.all_statuses:
         ended = status.state.terminated
         if ended is not None and ended.exit_code:
             return f"container {status.name}: {how_it_ended(ended)}"

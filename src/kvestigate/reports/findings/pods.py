@@ -32,6 +32,18 @@ _STARTING = timedelta(minutes=5)
 _CONFIG_REASONS = {"CreateContainerConfigError", "CreateContainerError", "RunContainerError"}
 
 
+def _finding(rule: str, pod: Pod, *, evidence: str, why: str) -> Finding:
+    """A critical finding that `describe pod` explains."""
+    return Finding(
+        rule=rule,
+        severity=Severity.CRITICAL,
+        subject=subject(pod),
+        evidence=evidence,
+        why=why,
+        command=f"kvestigate describe pod {pod.metadata.name} -n {_namespace(pod)}",
+    )
+
+
 def crashing_containers(snapshot: Snapshot) -> tuple[tuple[Pod, ContainerStatus], ...]:
     return tuple(
         (pod, status)
@@ -68,13 +80,11 @@ def out_of_memory(snapshot: Snapshot) -> Iterator[Finding]:
                     else "has no memory limit, and the node ran out of memory"
                 )
                 at = f" at {state.finished_at:%Y-%m-%d %H:%M} UTC" if state.finished_at else ""
-                yield Finding(
-                    rule="out-of-memory",
-                    severity=Severity.CRITICAL,
-                    subject=subject(pod),
+                yield _finding(
+                    "out-of-memory",
+                    pod,
                     evidence=f"Container {status.name} was OOM-killed{at}: it {cause}.",
                     why="The kernel ends the process at once; unsaved work is lost.",
-                    command=f"kvestigate describe pod {pod.metadata.name} -n {_namespace(pod)}",
                 )
                 break
 
@@ -84,14 +94,12 @@ def image_pulls(snapshot: Snapshot) -> Iterator[Finding]:
         waiting = status.state.waiting
         if waiting is not None and waiting.reason in _IMAGE_REASONS:
             message = f": {waiting.message}" if waiting.message else ""
-            yield Finding(
-                rule="image-pull",
-                severity=Severity.CRITICAL,
-                subject=subject(pod),
+            yield _finding(
+                "image-pull",
+                pod,
                 evidence=f"Container {status.name} cannot pull the image "
                 f"{_image(pod, status.name)} ({waiting.reason}){message}",
                 why="The container cannot start without its image.",
-                command=f"kvestigate describe pod {pod.metadata.name} -n {_namespace(pod)}",
             )
 
 
@@ -99,13 +107,11 @@ def bad_configuration(snapshot: Snapshot) -> Iterator[Finding]:
     for pod, status in _statuses(snapshot):
         waiting = status.state.waiting
         if waiting is not None and waiting.reason in _CONFIG_REASONS:
-            yield Finding(
-                rule="container-config",
-                severity=Severity.CRITICAL,
-                subject=subject(pod),
+            yield _finding(
+                "container-config",
+                pod,
                 evidence=f"Container {status.name}: {waiting.reason}: {waiting.message}",
                 why="The container cannot be created: something in its spec is missing or invalid.",
-                command=f"kvestigate describe pod {pod.metadata.name} -n {_namespace(pod)}",
             )
 
 
@@ -115,18 +121,18 @@ def pending(snapshot: Snapshot) -> Iterator[Finding]:
             continue
         for condition in pod.status.conditions:
             if condition.type == "PodScheduled" and condition.status == "False":
-                yield Finding(
-                    rule="pending",
-                    severity=Severity.CRITICAL,
-                    subject=subject(pod),
+                yield _finding(
+                    "pending",
+                    pod,
                     evidence=in_plain_words(condition.reason, condition.message),
-                    why=_what_it_waits_for(snapshot, pod),
-                    command=f"kvestigate describe pod {pod.metadata.name} -n {_namespace(pod)}",
+                    why=_pending_until(snapshot, pod),
                 )
 
 
-def _what_it_waits_for(snapshot: Snapshot, pod: Pod) -> str:
-    """With the largest free block of GPUs where that is too small."""
+def _pending_until(snapshot: Snapshot, pod: Pod) -> str:
+    """With the largest free block of GPUs if no node has enough and all requests are known."""
+    if snapshot.namespace:
+        return "The pod stays Pending until a node fits."
     nodes = capacities(snapshot.of(listings.NODES), snapshot.derived(requested))
     usable = [node for node in nodes if node.ready and node.schedulable]
     for resource, amount in gpus_only(requests_of(pod.spec)).items() if usable else ():
@@ -239,20 +245,20 @@ def _troubled(snapshot: Snapshot) -> tuple[tuple[Pod, ContainerStatus], ...]:
     return tuple(
         (pod, status)
         for pod in snapshot.of(listings.PODS)
-        for status in (*pod.status.init_container_statuses, *pod.status.container_statuses)
+        for status in pod.status.all_statuses
         if not status.state.running or status.last_state.terminated
     )
 
 
 def _memory_limit(pod: Pod, name: str) -> str:
-    for container in (*pod.spec.init_containers, *pod.spec.containers):
+    for container in pod.spec.all_containers:
         if container.name == name:
             return container.resources.limits.get("memory", "")
     return ""
 
 
 def _image(pod: Pod, name: str) -> str:
-    containers = (*pod.spec.init_containers, *pod.spec.containers)
+    containers = pod.spec.all_containers
     return next((container.image for container in containers if container.name == name), "")
 
 

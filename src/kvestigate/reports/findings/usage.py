@@ -20,29 +20,28 @@ _FULL = 0.95
 def memory_near_limit(snapshot: Snapshot) -> Iterator[Finding]:
     for subject, used, limit in _used_and_limit(snapshot, "memory", quantities.whole):
         if used >= limit * _NEAR:
-            yield Finding(
-                rule="memory-near-limit",
-                severity=Severity.WARNING,
-                subject=subject,
-                evidence=f"Container {subject.container} uses {size(used)} of its "
-                f"{size(limit)} memory limit ({used / limit * 100:.0f} %).",
-                why="A container that exceeds its memory limit is OOM-killed.",
-                command=f"kvestigate describe pod {subject.name} -n {subject.namespace}",
-            )
+            evidence = f"{size(used)} of its {size(limit)} memory limit"
+            why = "A container that exceeds its memory limit is OOM-killed."
+            yield _finding("memory-near-limit", subject, evidence, used / limit, why)
 
 
 def cpu_at_limit(snapshot: Snapshot) -> Iterator[Finding]:
     for subject, used, limit in _used_and_limit(snapshot, "cpu", quantities.millis):
         if used >= limit * _FULL:
-            yield Finding(
-                rule="cpu-limit",
-                severity=Severity.WARNING,
-                subject=subject,
-                evidence=f"Container {subject.container} uses {cores(used / 1000)} of its "
-                f"{cores(limit / 1000)} CPU limit ({used / limit * 100:.0f} %).",
-                why="The container is throttled, so it responds slowly.",
-                command=f"kvestigate describe pod {subject.name} -n {subject.namespace}",
-            )
+            evidence = f"{cores(used / 1000)} of its {cores(limit / 1000)} CPU limit"
+            why = "The container is throttled, so it responds slowly."
+            yield _finding("cpu-limit", subject, evidence, used / limit, why)
+
+
+def _finding(rule: str, subject: Subject, evidence: str, share: float, why: str) -> Finding:
+    return Finding(
+        rule=rule,
+        severity=Severity.WARNING,
+        subject=subject,
+        evidence=f"Container {subject.container} uses {evidence} ({share * 100:.0f} %).",
+        why=why,
+        command=f"kvestigate describe pod {subject.name} -n {subject.namespace}",
+    )
 
 
 def _used_and_limit(
@@ -55,7 +54,7 @@ def _used_and_limit(
         if key not in pods:
             continue
         spec = pods[key].spec
-        containers = (*spec.init_containers, *spec.containers)
+        containers = spec.all_containers
         limits = {container.name: container.resources.limits for container in containers}
         for usage in measured.containers:
             limit = amount(limits.get(usage.name, {}).get(resource, "0"))
