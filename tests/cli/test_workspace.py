@@ -461,4 +461,4 @@ def test_without_the_daemon_set_it_is_said_how_to_install_it(
     invoke: Invoke, kubeconfig: None
 ) -> None:
     outcome = invoke("workspace", "status", "--node-ds-name", "nothing")
-    assert (outcome.code, "there is no DaemonSet 'nothing'" in outcome.err) == (5, True)
+    assert (outcome.code, "DaemonSet 'nothing' does not exist" in outcome.err) == (5, True)

@@ -256,7 +256,7 @@ async def test_hosts_are_reached_through_the_daemon_set_that_was_named(
         for name, parameters in (("workspace.status", {}), ("workspace.create", new)):
             outcome = await opened.call(caller, name, parameters)
             assert outcome.refusal is not None
-            assert "no DaemonSet 'doors' in namespace 'ops'" in outcome.refusal.message
+            assert "DaemonSet 'doors' does not exist in namespace 'ops'" in outcome.refusal.message
 
 
 @pytest.mark.parametrize(

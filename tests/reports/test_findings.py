@@ -186,7 +186,7 @@ def haunted(
 
 
 FAULTS: list[tuple[str, str, str, Given]] = [
-    ("crash-loop", "critical", "restarted 4 times; last exit: exit code 1 (Error): no config",
+    ("crash-loop", "critical", "restarted 4 times; last run: exit code 1 (Error): no config",
      {listings.PODS: [status(CRASHING, FAILED)]}),
     ("out-of-memory", "critical", "OOM-killed: it has no memory limit",
      {listings.PODS: [status({"running": {}}, KILLED)]}),

@@ -62,7 +62,7 @@ def crash_loops(snapshot: Snapshot) -> Iterator[Finding]:
             severity=Severity.CRITICAL,
             subject=subject(pod, status.name),
             evidence=f"Container {status.name} restarted {counted(status.restart_count, 'time')}; "
-            f"last exit: {ended}" + (f"; last log line: {line}" if line else ""),
+            f"last run: {ended}" + (f"; last log line: {line}" if line else ""),
             why="The container exits right after start; Kubernetes restarts it with growing "
             "delays.",
             command=_logs(pod, status, previous=True),
