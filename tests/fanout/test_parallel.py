@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from kvestigate.errors import ConnectionFailed, DeadlineExceeded
-from kvestigate.fanout.parallel import Nobody, fan_out
+from kvestigate.fanout.parallel import fan_out
 from kvestigate.fanout.results import Outcome, Ran, TargetAddress, TargetResult
 from kvestigate.fanout.targets import Target, TargetKind, Targets, UnreachableTarget
 
@@ -22,7 +22,7 @@ def targets(count: int, *lost: str) -> Targets:
     )
 
 
-class Notes(Nobody):
+class Notes:
     def __init__(self) -> None:
         self.lines: list[str] = []
 

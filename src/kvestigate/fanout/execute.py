@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from kvestigate.client.access import Access
 from kvestigate.client.api import Api
-from kvestigate.fanout.parallel import AT_MOST, SECONDS, Nobody, Watcher, fan_out
+from kvestigate.fanout.parallel import AT_MOST, SECONDS, Watcher, fan_out
 from kvestigate.fanout.resolve import aimed
 from kvestigate.fanout.results import Outcome, Ran, TargetAddress
 from kvestigate.fanout.targets import Target, TargetOptions, Targets
@@ -44,7 +44,7 @@ async def execute(access: Access, options: ExecOptions, watcher: Watcher | None 
             lambda target: _run(api, target, options),
             lambda place, outcome, error: Ran(place, outcome, error=error),
             at_most=options.max_parallel,
-            watcher=watcher or Nobody(),
+            watcher=watcher,
         )
     return Executed(options.command, results)
 

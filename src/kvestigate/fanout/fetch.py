@@ -17,7 +17,7 @@ from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.errors import DeadlineExceeded, InputError, KvestigateError, UsageError
 from kvestigate.fanout.execute import remote
-from kvestigate.fanout.parallel import AT_MOST, SECONDS, Nobody, Watcher, fan_out
+from kvestigate.fanout.parallel import AT_MOST, SECONDS, Watcher, fan_out
 from kvestigate.fanout.resolve import aimed
 from kvestigate.fanout.results import Outcome, TargetAddress, Transferred
 from kvestigate.fanout.targets import Target, TargetOptions, Targets
@@ -76,7 +76,7 @@ async def fetch(
             return await _into(api, target, options, directory / target.name / name)
 
         results = await fan_out(
-            targets, one, _failed, at_most=options.max_parallel, watcher=watcher or Nobody()
+            targets, one, _failed, at_most=options.max_parallel, watcher=watcher
         )
     return Fetched(options.path, results)
 
@@ -95,9 +95,7 @@ async def archives(access: Access, options: FetchOptions) -> Archives:
     async with aimed(access, options.targets) as (api, targets):
         if options.dry_run:
             return Archives(options.path, planned(targets, lambda _: options.path), ())
-        results = await fan_out(
-            targets, one, _failed, at_most=options.max_parallel, watcher=Nobody()
-        )
+        results = await fan_out(targets, one, _failed, at_most=options.max_parallel)
     return Archives(options.path, results, tuple(sorted(kept, key=lambda archive: archive.name)))
 
 

@@ -26,23 +26,13 @@ class Watcher(Protocol):
     def ended(self, result: TargetResult, /) -> None: ...
 
 
-class Nobody:
-    """A watcher that ignores the progress."""
-
-    def begun(self, target: str, /) -> None:
-        pass
-
-    def ended(self, result: TargetResult, /) -> None:
-        pass
-
-
 async def fan_out(
     targets: Targets,
     work: Callable[[Target], Awaitable[R]],
     failed: Callable[[TargetAddress, Outcome, str], R],
     *,
     at_most: int,
-    watcher: Watcher,
+    watcher: Watcher | None = None,
 ) -> tuple[R, ...]:
     """A result for each target, sorted by name.
 
@@ -52,15 +42,18 @@ async def fan_out(
 
     async def one(target: Target) -> R:
         async with turn:
-            watcher.begun(target.name)
+            if watcher is not None:
+                watcher.begun(target.name)
             result = await _timed(target, work, failed)
-        watcher.ended(result)
+        if watcher is not None:
+            watcher.ended(result)
         return result
 
     results: list[R] = []
     for other in targets.unreachable:
         results.append(failed(TargetAddress.of(other), Outcome.UNREACHABLE, other.reason))
-        watcher.ended(results[-1])
+        if watcher is not None:
+            watcher.ended(results[-1])
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one(target)) for target in targets.found]
     results += (task.result() for task in tasks)

@@ -10,7 +10,7 @@ from kvestigate.client.api import Api
 from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.fanout.execute import remote
 from kvestigate.fanout.fetch import planned
-from kvestigate.fanout.parallel import AT_MOST, SECONDS, Nobody, Watcher, fan_out
+from kvestigate.fanout.parallel import AT_MOST, SECONDS, Watcher, fan_out
 from kvestigate.fanout.resolve import aimed
 from kvestigate.fanout.results import Outcome, TargetAddress, Transferred
 from kvestigate.fanout.targets import Target, TargetOptions
@@ -78,7 +78,7 @@ async def push(access: Access, options: PushOptions, watcher: Watcher | None = N
             lambda target: _write(api, target, options),
             lambda place, outcome, error: Transferred(place, outcome, error=error),
             at_most=options.max_parallel,
-            watcher=watcher or Nobody(),
+            watcher=watcher,
         )
     return Pushed(options.path, size, applied=True, results=results)
 

@@ -18,7 +18,7 @@ from kvestigate.fanout.results import (
     summary,
 )
 from kvestigate.fanout.targets import TargetKind, Targets
-from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+from kvestigate.render.blocks import Block, Cell, Column, Field, Table, Tone, table, text
 from kvestigate.render.human import counted
 
 _LINES = 50
@@ -81,74 +81,59 @@ def pushed_blocks(done: Pushed) -> Sequence[Block]:
 
 
 def _plan(results: Sequence[Ran]) -> Sequence[Block]:
-    columns = (Column("target"), Column("namespace"), Column("pod"), Column("would run"))
-    rows: list[list[str | Cell]] = [
-        [
-            result.target.name,
-            result.target.namespace or "-",
-            result.target.pod or "-",
-            shlex.join(result.argv) if result.outcome.good else Cell(result.error, Tone.BAD),
-        ]
-        for result in results
+    return [
+        table(
+            results,
+            Field("target", lambda row: row.target.name),
+            Field("namespace", lambda row: row.target.namespace or "-"),
+            Field("pod", lambda row: row.target.pod or "-"),
+            Field(
+                "would run",
+                lambda row: shlex.join(row.argv) if row.outcome.good else Cell(row.error, Tone.BAD),
+            ),
+        ),
+        text("nothing was run", Tone.DIM),
     ]
-    return [Table(columns, rows), text("nothing was run", Tone.DIM)]
 
 
 def _table(results: Sequence[Ran]) -> Table:
     """One line for each target, if every output is one line."""
-    columns = (
-        Column("target"),
-        Column("exit", number=True),
-        Column("seconds", number=True),
-        Column("output"),
+    return table(
+        results,
+        Field("target", lambda row: row.target.name),
+        Field(
+            "exit",
+            lambda row: Cell("-" if row.exit_code is None else str(row.exit_code), _tone(row)),
+            number=True,
+        ),
+        Field("seconds", lambda row: f"{row.seconds:.1f}", number=True),
+        Field(
+            "output",
+            lambda row: Cell((row.error or row.stdout or row.stderr).rstrip("\n"), _tone(row)),
+        ),
     )
-    rows: list[list[str | Cell]] = [
-        [
-            result.target.name,
-            Cell("-" if result.exit_code is None else str(result.exit_code), _tone(result)),
-            f"{result.seconds:.1f}",
-            Cell((result.error or result.stdout or result.stderr).rstrip("\n"), _tone(result)),
-        ]
-        for result in results
-    ]
-    return Table(columns, rows)
 
 
 def _transfers(results: Sequence[Transferred]) -> Table:
-    columns = (
-        Column("target"),
-        Column("outcome"),
-        Column("files", number=True),
-        Column("bytes", number=True),
-        Column("seconds", number=True),
-        Column("path"),
+    return table(
+        results,
+        Field("target", lambda row: row.target.name),
+        Field("outcome", lambda row: Cell(row.outcome.value, _tone(row))),
+        Field("files", lambda row: str(row.files), number=True),
+        Field("bytes", lambda row: str(row.bytes), number=True),
+        Field("seconds", lambda row: f"{row.seconds:.1f}", number=True),
+        Field("path", lambda row: row.error or row.path + _skipped(row)),
     )
-    rows: list[list[str | Cell]] = [
-        [
-            result.target.name,
-            Cell(result.outcome.value, _tone(result)),
-            str(result.files),
-            str(result.bytes),
-            f"{result.seconds:.1f}",
-            result.error or result.path + _skipped(result),
-        ]
-        for result in results
-    ]
-    return Table(columns, rows)
 
 
 def _destinations(results: Sequence[Transferred]) -> Table:
-    columns = (Column("target"), Column("namespace"), Column("pod"), Column("path"))
-    rows: list[list[str | Cell]] = [
-        [
-            result.target.name,
-            result.target.namespace or "-",
-            result.target.pod or "-",
-            result.path if result.outcome.good else Cell(result.error, Tone.BAD),
-        ]
-        for result in results
-    ]
-    return Table(columns, rows)
+    return table(
+        results,
+        Field("target", lambda row: row.target.name),
+        Field("namespace", lambda row: row.target.namespace or "-"),
+        Field("pod", lambda row: row.target.pod or "-"),
+        Field("path", lambda row: row.path if row.outcome.good else Cell(row.error, Tone.BAD)),
+    )
 
 
 def _skipped(result: Transferred) -> str:

@@ -15,7 +15,7 @@ from kvestigate.client.named import require_namespace
 from kvestigate.errors import Forbidden
 from kvestigate.inspection.pod_status import ready_of, restarted_at, restarts_of, status_of
 from kvestigate.operation import Effect, Operation
-from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+from kvestigate.render.blocks import Block, Cell, Column, Field, Table, Tone, table, text
 from kvestigate.render.human import age
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.collect import take
@@ -138,26 +138,23 @@ def _since(then: datetime | None, now: datetime) -> float:
 
 
 def namespaces_blocks(result: Namespaces) -> Sequence[Block]:
-    columns = (
-        Column("name"),
-        Column("status"),
-        Column("pods", number=True),
-        Column("running", number=True),
-        Column("age", number=True),
-    )
     known = not any(gap.resource == "pods" for gap in result.gaps)
-    rows: list[list[str | Cell]] = [
-        [
-            namespace.name,
-            Cell(namespace.phase, Tone.PLAIN if namespace.phase == "Active" else Tone.WARN),
-            str(namespace.pods) if known else "unknown",
-            str(namespace.running) if known else "unknown",
-            age(namespace.age_seconds),
-        ]
-        for namespace in result.namespaces
-    ]
     notes = [text(f"{gap.resource}: unknown ({gap.message})", Tone.WARN) for gap in result.gaps]
-    return [Table(columns, rows, empty="no namespaces"), *notes]
+    return [
+        table(
+            result.namespaces,
+            Field("name", lambda row: row.name),
+            Field(
+                "status",
+                lambda row: Cell(row.phase, Tone.PLAIN if row.phase == "Active" else Tone.WARN),
+            ),
+            Field("pods", lambda row: str(row.pods) if known else "unknown", number=True),
+            Field("running", lambda row: str(row.running) if known else "unknown", number=True),
+            Field("age", lambda row: age(row.age_seconds), number=True),
+            empty="no namespaces",
+        ),
+        *notes,
+    ]
 
 
 def pods_blocks(result: Pods) -> Sequence[Block]:

@@ -23,7 +23,7 @@ from kvestigate.optimize.summary_rendering import (
     power_of,
     summary_facts,
 )
-from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
+from kvestigate.render.blocks import Block, Cell, Column, Facts, Field, Table, Tone, table, text
 from kvestigate.render.human import counted
 
 _ACTIVITY = {
@@ -129,26 +129,15 @@ def _reading(node: str, gpu: GpuWindow, several: bool) -> list[str | Cell]:
 
 def _accounts(nodes: Sequence[NodeWindow]) -> Table:
     """Allocated GPUs and readings of each node."""
-    columns = (
-        Column("node"),
-        Column("allocated", number=True),
-        Column("mean", number=True),
-        Column("max", number=True),
-        Column("verdict"),
-        Column("pods"),
+    return table(
+        nodes,
+        Field("node", lambda row: row.node),
+        Field("allocated", lambda row: str(row.stated), number=True),
+        Field("mean", lambda row: _percent(row.mean), number=True),
+        Field("max", lambda row: _percent(row.max), number=True),
+        Field("verdict", lambda row: Cell(row.verdict.value, _VERDICT[row.verdict])),
+        Field("pods", lambda row: ", ".join(row.pods) or "-"),
     )
-    rows: list[list[str | Cell]] = [
-        [
-            node.node,
-            str(node.stated),
-            _percent(node.mean),
-            _percent(node.max),
-            Cell(node.verdict.value, _VERDICT[node.verdict]),
-            ", ".join(node.pods) or "-",
-        ]
-        for node in nodes
-    ]
-    return Table(columns, rows)
 
 
 def _overview(nodes: Sequence[NodeWindow]) -> Table:
@@ -220,28 +209,19 @@ def _ghosts(probe: Probe) -> Sequence[Block]:
     heading = "ghost nodes"
     if single:
         heading += " (from a single sample: confirm with --samples 5)"
-    columns = (
-        Column("node"),
-        Column("allocated", number=True),
-        Column("pods", number=True),
-        Column("mean", number=True),
-        Column("max", number=True),
-        Column("threshold", number=True),
-        Column("signal"),
-    )
-    rows: list[list[str | Cell]] = [
-        [
-            ghost.node,
-            str(ghost.stated),
-            str(len(ghost.pods)),
-            _percent(ghost.mean),
-            _percent(ghost.max),
-            f"{probe.ghost_threshold:.1%}",
-            _signal(probe, ghost),
-        ]
-        for ghost in ghosts
+    return [
+        text(heading, Tone.STRONG),
+        table(
+            ghosts,
+            Field("node", lambda row: row.node),
+            Field("allocated", lambda row: str(row.stated), number=True),
+            Field("pods", lambda row: str(len(row.pods)), number=True),
+            Field("mean", lambda row: _percent(row.mean), number=True),
+            Field("max", lambda row: _percent(row.max), number=True),
+            Field("threshold", lambda row: f"{probe.ghost_threshold:.1%}", number=True),
+            Field("signal", lambda row: _signal(probe, row)),
+        ),
     ]
-    return [text(heading, Tone.STRONG), Table(columns, rows)]
 
 
 def _signal(probe: Probe, ghost: NodeWindow) -> Cell:

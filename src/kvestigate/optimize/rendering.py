@@ -11,7 +11,7 @@ from kvestigate.optimize.consolidation import Consolidation, KeptPod, Projection
 from kvestigate.optimize.fragmentation import Fragmentation, NodeFill
 from kvestigate.optimize.model import Fill
 from kvestigate.optimize.steps import KEPT
-from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
+from kvestigate.render.blocks import Block, Cell, Column, Facts, Field, Table, Tone, table, text
 from kvestigate.render.human import counted
 
 _FILL = {Fill.EMPTY: Tone.GOOD, Fill.PARTIAL: Tone.WARN, Fill.FULL: Tone.PLAIN}
@@ -62,30 +62,18 @@ def analysis_blocks(analysis: Fragmentation, source: str = "--live") -> Sequence
 
 
 def _fills(nodes: Sequence[NodeFill]) -> Table:
-    columns = (
-        Column("node"),
-        Column("model", wide=True),
-        Column("allocated", number=True),
-        Column("share", number=True),
-        Column("free", number=True),
-        Column("pods", number=True),
-        Column("state"),
-        Column("schedulable"),
+    return table(
+        nodes,
+        Field("node", lambda row: row.name),
+        Field("model", lambda row: row.model or "-", wide=True),
+        Field("allocated", lambda row: f"{row.allocated}/{row.capacity}", number=True),
+        Field("share", lambda row: _share(row.allocated, row.capacity), number=True),
+        Field("free", lambda row: str(row.free), number=True),
+        Field("pods", lambda row: str(row.pods), number=True),
+        Field("state", lambda row: Cell(row.fill.value, _FILL[row.fill])),
+        Field("schedulable", lambda row: Cell(row.closed, Tone.WARN) if row.closed else "yes"),
+        empty="no node has allocatable GPUs",
     )
-    rows: list[list[str | Cell]] = [
-        [
-            node.name,
-            node.model or "-",
-            f"{node.allocated}/{node.capacity}",
-            _share(node.allocated, node.capacity),
-            str(node.free),
-            str(node.pods),
-            Cell(node.fill.value, _FILL[node.fill]),
-            Cell(node.closed, Tone.WARN) if node.closed else "yes",
-        ]
-        for node in nodes
-    ]
-    return Table(columns, rows, empty="no node has allocatable GPUs")
 
 
 def plan_blocks(plan: Consolidation) -> Sequence[Block]:
@@ -152,45 +140,55 @@ def _rules(tunables: Tunables) -> Facts:
 
 
 def _moves(plan: Consolidation) -> Table:
-    columns = (Column("move"), Column("gpus", number=True), Column("from"), Column("to"))
-    rows = [
-        [f"{move.namespace}/{move.pod}", str(move.gpus), move.donor, move.target]
-        for move in plan.moves
-    ]
-    return Table(columns, rows, empty="no moves")
+    return table(
+        plan.moves,
+        Field("move", lambda row: f"{row.namespace}/{row.pod}"),
+        Field("gpus", lambda row: str(row.gpus), number=True),
+        Field("from", lambda row: row.donor),
+        Field("to", lambda row: row.target),
+        empty="no moves",
+    )
 
 
 def _staying(heading: str, pods: Sequence[KeptPod]) -> Sequence[Block]:
     if not pods:
         return []
-    columns = (Column("pod"), Column("gpus", number=True), Column("node"), Column("reason"))
-    rows = [[f"{pod.namespace}/{pod.pod}", str(pod.gpus), pod.node, pod.reason] for pod in pods]
-    return [text(heading, Tone.STRONG), Table(columns, rows)]
+    return [
+        text(heading, Tone.STRONG),
+        table(
+            pods,
+            Field("pod", lambda row: f"{row.namespace}/{row.pod}"),
+            Field("gpus", lambda row: str(row.gpus), number=True),
+            Field("node", lambda row: row.node),
+            Field("reason", lambda row: row.reason),
+        ),
+    ]
 
 
 def _projections(nodes: Sequence[Projection]) -> Table:
-    columns = (
-        Column("node"),
-        Column("role"),
-        Column("because"),
-        Column("now", number=True),
-        Column("after", number=True),
-        Column("change", number=True),
-        Column("share"),
+    return table(
+        nodes,
+        Field("node", lambda row: row.node),
+        Field(
+            "role",
+            lambda row: Cell(
+                row.role.value or "-", Tone.DIM if row.role is Role.NONE else Tone.PLAIN
+            ),
+        ),
+        Field("because", lambda row: row.why),
+        Field("now", lambda row: f"{row.before}/{row.capacity}", number=True),
+        Field("after", lambda row: f"{row.after}/{row.capacity}", number=True),
+        Field(
+            "change",
+            lambda row: Cell(f"{row.change:+d}" if row.change else "0", _change_tone(row)),
+            number=True,
+        ),
+        Field(
+            "share",
+            lambda row: f"{_share(row.before, row.capacity)} -> {_share(row.after, row.capacity)}",
+        ),
+        empty="no node has allocatable GPUs",
     )
-    rows: list[list[str | Cell]] = [
-        [
-            node.node,
-            Cell(node.role.value or "-", Tone.DIM if node.role is Role.NONE else Tone.PLAIN),
-            node.why,
-            f"{node.before}/{node.capacity}",
-            f"{node.after}/{node.capacity}",
-            Cell(f"{node.change:+d}" if node.change else "0", _change_tone(node)),
-            f"{_share(node.before, node.capacity)} -> {_share(node.after, node.capacity)}",
-        ]
-        for node in nodes
-    ]
-    return Table(columns, rows, empty="no node has allocatable GPUs")
 
 
 def _change_tone(node: Projection) -> Tone:

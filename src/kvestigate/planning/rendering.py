@@ -9,7 +9,7 @@ from kvestigate.planning.explain import amount
 from kvestigate.planning.model import GPU
 from kvestigate.planning.plan import NodeRow, Plan
 from kvestigate.planning.strategies import STRATEGIES
-from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+from kvestigate.render.blocks import Block, Cell, Column, Field, Table, Tone, table, text
 from kvestigate.render.human import cores, counted, size
 
 _SHOWN = 50
@@ -33,22 +33,13 @@ def plan_blocks(plan: Plan) -> Sequence[Block]:
 
 def _comparison(plan: Plan) -> Table:
     summaries = {strategy.name: strategy.summary for strategy in STRATEGIES}
-    columns = (
-        Column("strategy"),
-        Column("nodes", number=True),
-        Column("max per node", number=True),
-        Column("how"),
+    return table(
+        plan.proposals,
+        Field("strategy", lambda row: row.strategy),
+        Field("nodes", lambda row: str(row.nodes), number=True),
+        Field("max per node", lambda row: str(max(row.placement.values(), default=0)), number=True),
+        Field("how", lambda row: summaries[row.strategy]),
     )
-    rows = [
-        [
-            proposal.strategy,
-            str(proposal.nodes),
-            str(max(proposal.placement.values(), default=0)),
-            summaries[proposal.strategy],
-        ]
-        for proposal in plan.proposals
-    ]
-    return Table(columns, rows)
 
 
 def _placements(plan: Plan) -> Table:

@@ -7,8 +7,11 @@ renderer is written once and tested without a terminal.
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
 
 
 class Tone(enum.Enum):
@@ -67,6 +70,25 @@ class Text:
 
 
 Block = Table | Facts | Text
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Generic[T]):
+    """A column, and its cell for each row."""
+
+    title: str
+    cell: Callable[[T], str | Cell]
+    number: bool = False
+    wide: bool = False
+
+
+def table(rows: Iterable[T], *fields: Field[T], empty: str = "") -> Table:
+    """One line for each of `rows`, one column for each of `fields`."""
+    return Table(
+        [Column(field.title, field.number, field.wide) for field in fields],
+        [[field.cell(row) for field in fields] for row in rows],
+        empty,
+    )
 
 
 def text(words: str, tone: Tone = Tone.PLAIN) -> Text:

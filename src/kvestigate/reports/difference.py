@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from kvestigate.errors import InputError
-from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
+from kvestigate.render.blocks import Block, Cell, Column, Facts, Field, Table, Tone, table, text
 from kvestigate.render.human import cores, size
 from kvestigate.reports.audit import SCHEMA
 
@@ -189,11 +189,13 @@ def blocks(difference: AuditDifference) -> Sequence[Block]:
 
 
 def _lines(lines: Sequence[FindingLine], tone: Tone) -> Table:
-    columns = (Column("severity"), Column("rule"), Column("object"), Column("evidence"))
-    rows: list[list[str | Cell]] = [
-        [Cell(line.severity, tone), line.rule, line.subject, line.evidence] for line in lines
-    ]
-    return Table(columns, rows)
+    return table(
+        lines,
+        Field("severity", lambda row: Cell(row.severity, tone)),
+        Field("rule", lambda row: row.rule),
+        Field("object", lambda row: row.subject),
+        Field("evidence", lambda row: row.evidence),
+    )
 
 
 def _changes(changes: Sequence[Change]) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+from kvestigate.render.blocks import Block, Cell, Column, Field, Table, Tone, table, text
 from kvestigate.render.human import size
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
@@ -113,53 +113,39 @@ def _mig(node: NodeGpus) -> str:
 
 
 def _consumers(consumers: Sequence[Consumer]) -> Table:
-    columns = (
-        Column("node"),
-        Column("namespace"),
-        Column("pod"),
-        Column("container"),
-        Column("resource"),
-        Column("amount", number=True),
-        Column("phase"),
+    return table(
+        consumers,
+        Field("node", lambda row: row.node or Cell("(pending)", Tone.WARN)),
+        Field("namespace", lambda row: row.namespace),
+        Field("pod", lambda row: row.pod),
+        Field("container", lambda row: row.container),
+        Field("resource", lambda row: row.resource),
+        Field("amount", lambda row: str(row.amount), number=True),
+        Field("phase", lambda row: row.phase),
+        empty="no container requests GPUs",
     )
-    rows: list[list[str | Cell]] = [
-        [
-            consumer.node or Cell("(pending)", Tone.WARN),
-            consumer.namespace,
-            consumer.pod,
-            consumer.container,
-            consumer.resource,
-            str(consumer.amount),
-            consumer.phase,
-        ]
-        for consumer in consumers
-    ]
-    return Table(columns, rows, empty="no container requests GPUs")
 
 
 def _devices(devices: Sequence[Device]) -> Table:
-    columns = (
-        Column("node"),
-        Column("gpu", number=True),
-        Column("uuid"),
-        Column("utilization", number=True),
-        Column("memory", number=True),
-        Column("used by"),
+    return table(
+        devices,
+        Field("node", lambda row: row.node),
+        Field("gpu", lambda row: row.index, number=True),
+        Field("uuid", lambda row: row.uuid),
+        Field(
+            "utilization",
+            lambda row: "-" if row.utilization is None else f"{row.utilization:.0f}%",
+            number=True,
+        ),
+        Field(
+            "memory",
+            lambda row: (
+                "-" if row.memory_used_mib is None else size(int(row.memory_used_mib) * 1024 * 1024)
+            ),
+            number=True,
+        ),
+        Field("used by", lambda row: "-" if row.user is None else row.user or "(not allocated)"),
     )
-    rows = [
-        [
-            device.node,
-            device.index,
-            device.uuid,
-            "-" if device.utilization is None else f"{device.utilization:.0f}%",
-            "-"
-            if device.memory_used_mib is None
-            else size(int(device.memory_used_mib) * 1024 * 1024),
-            "-" if device.user is None else device.user or "(not allocated)",
-        ]
-        for device in devices
-    ]
-    return Table(columns, rows)
 
 
 REPORT = Report(

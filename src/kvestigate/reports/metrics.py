@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kvestigate.kube.requests import CPU, MEMORY, amounts
 from kvestigate.kube.views.metrics import PodMetrics
-from kvestigate.render.blocks import Block, Column, Table, Tone, text
+from kvestigate.render.blocks import Block, Field, Table, Tone, table, text
 from kvestigate.render.human import cores, size
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
@@ -86,17 +86,22 @@ def render(report: MetricsReport) -> Sequence[Block]:
     if not report.available:
         reason = "metrics-server is not installed, does not answer, or may not be read"
         return [text(f"live usage: unknown ({reason})", Tone.WARN)]
-    columns = (Column("node"), Column("cpu", number=True), Column("memory", number=True))
-    rows = [
-        [
-            node.name,
-            _of(cores(node.cpu_millis / 1000), node.cpu_millis, node.cpu_allocatable),
-            _of(size(node.memory_bytes), node.memory_bytes, node.memory_allocatable),
-        ]
-        for node in report.nodes
-    ]
     return [
-        Table(columns, rows, empty="usage of nodes: unknown"),
+        table(
+            report.nodes,
+            Field("node", lambda row: row.name),
+            Field(
+                "cpu",
+                lambda row: _of(cores(row.cpu_millis / 1000), row.cpu_millis, row.cpu_allocatable),
+                number=True,
+            ),
+            Field(
+                "memory",
+                lambda row: _of(size(row.memory_bytes), row.memory_bytes, row.memory_allocatable),
+                number=True,
+            ),
+            empty="usage of nodes: unknown",
+        ),
         text(f"Top {TOP} pods by CPU", Tone.STRONG),
         _top(report.by_cpu),
         text(f"Top {TOP} pods by memory", Tone.STRONG),
@@ -109,17 +114,14 @@ def _of(used: str, amount: int, whole: int) -> str:
 
 
 def _top(pods: Sequence[PodUsage]) -> Table:
-    columns = (
-        Column("namespace"),
-        Column("pod"),
-        Column("cpu", number=True),
-        Column("memory", number=True),
+    return table(
+        pods,
+        Field("namespace", lambda row: row.namespace),
+        Field("pod", lambda row: row.name),
+        Field("cpu", lambda row: cores(row.cpu_millis / 1000), number=True),
+        Field("memory", lambda row: size(row.memory_bytes), number=True),
+        empty="usage of pods: unknown",
     )
-    rows = [
-        [pod.namespace, pod.name, cores(pod.cpu_millis / 1000), size(pod.memory_bytes)]
-        for pod in pods
-    ]
-    return Table(columns, rows, empty="usage of pods: unknown")
 
 
 REPORT = Report(

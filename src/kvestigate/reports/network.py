@@ -17,7 +17,7 @@ from kvestigate.kube.views.network import (
     Service,
     ServicePort,
 )
-from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+from kvestigate.render.blocks import Block, Cell, Column, Field, Table, Tone, table, text
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
@@ -222,31 +222,21 @@ def render(report: NetworkReport) -> Sequence[Block]:
 
 
 def _services(report: NetworkReport) -> Table:
-    columns = (
-        Column("namespace"),
-        Column("name"),
-        Column("type"),
-        Column("address"),
-        Column("ports"),
-        Column("endpoints", number=True),
+    return table(
+        report.services,
+        Field("namespace", lambda row: row.namespace),
+        Field("name", lambda row: row.name),
+        Field("type", lambda row: row.type),
+        Field("address", lambda row: row.address),
+        Field("ports", lambda row: ", ".join(row.ports)),
+        Field("endpoints", lambda row: _endpoints(row, report), number=True),
+        empty="no Services",
     )
-    rows: list[list[str | Cell]] = [
-        [
-            service.namespace,
-            service.name,
-            service.type,
-            service.address,
-            ", ".join(service.ports),
-            _endpoints(service, report),
-        ]
-        for service in report.services
-    ]
-    return Table(columns, rows, empty="no Services")
 
 
 def _endpoints(service: ServiceRow, report: NetworkReport) -> str | Cell:
     if not report.endpoints_known:
-        return "?"
+        return "unknown"
     if service.type == "ExternalName":
         return "-"
     waiting = f" (+{service.not_ready} not ready)" if service.not_ready else ""
@@ -277,26 +267,23 @@ def _backend(backend: Backend) -> Cell:
 
 
 def _policy_table(report: NetworkReport) -> Table:
-    columns = (
-        Column("namespace"),
-        Column("name"),
-        Column("selector"),
-        Column("types"),
-        Column("pods", number=True),
+    return table(
+        report.policies,
+        Field("namespace", lambda row: row.namespace),
+        Field("name", lambda row: row.name),
+        Field("selector", lambda row: row.selector or "(all pods)"),
+        Field("types", lambda row: ", ".join(row.types)),
+        Field(
+            "pods",
+            lambda row: (
+                Cell(str(row.selected), Tone.PLAIN if row.selected else Tone.WARN)
+                if report.pods_known
+                else "unknown"
+            ),
+            number=True,
+        ),
+        empty="no NetworkPolicies",
     )
-    rows: list[list[str | Cell]] = [
-        [
-            policy.namespace,
-            policy.name,
-            policy.selector or "(all pods)",
-            ", ".join(policy.types),
-            Cell(str(policy.selected), Tone.PLAIN if policy.selected else Tone.WARN)
-            if report.pods_known
-            else "?",
-        ]
-        for policy in report.policies
-    ]
-    return Table(columns, rows, empty="no NetworkPolicies")
 
 
 REPORT = Report(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from kvestigate.render.blocks import Block, Cell, Column, Table, Text, Tone, text
+from kvestigate.render.blocks import Block, Cell, Field, Table, Text, Tone, table, text
 from kvestigate.render.human import counted
 from kvestigate.render.severity import tally
 from kvestigate.reports.audit import Audit
@@ -136,9 +136,14 @@ def only(namespace: str) -> str:
 
 
 def names_blocks(names: ReportNames) -> Sequence[Block]:
-    columns = (Column("name"), Column("summary"), Column("needs", wide=True))
-    rows = [[report.name, report.summary, ", ".join(report.needs)] for report in names.reports]
-    return [Table(columns, rows)]
+    return [
+        table(
+            names.reports,
+            Field("name", lambda row: row.name),
+            Field("summary", lambda row: row.summary),
+            Field("needs", lambda row: ", ".join(row.needs), wide=True),
+        )
+    ]
 
 
 def aimed(audit: Audit, flags: Sequence[str]) -> Audit:

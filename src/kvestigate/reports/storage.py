@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kvestigate.kube import quantities
 from kvestigate.kube.views.storage import PersistentVolume, PersistentVolumeClaim, StorageClass
-from kvestigate.render.blocks import Block, Cell, Column, Table, Tone, text
+from kvestigate.render.blocks import Block, Cell, Field, Table, Tone, table, text
 from kvestigate.render.human import counted, size
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
@@ -149,70 +149,50 @@ def render(report: StorageReport) -> Sequence[Block]:
 
 
 def _claims(claims: Sequence[ClaimRow]) -> Table:
-    columns = (
-        Column("namespace"),
-        Column("name"),
-        Column("phase"),
-        Column("class"),
-        Column("volume"),
-        Column("size", number=True),
-        Column("used by", number=True),
+    return table(
+        claims,
+        Field("namespace", lambda row: row.namespace),
+        Field("name", lambda row: row.name),
+        Field(
+            "phase", lambda row: Cell(row.phase, Tone.GOOD if row.phase == "Bound" else Tone.BAD)
+        ),
+        Field("class", lambda row: row.storage_class or "-"),
+        Field("volume", lambda row: row.volume or "-"),
+        Field("size", lambda row: size(row.bytes), number=True),
+        Field(
+            "used by",
+            lambda row: "unknown" if row.used_by is None else counted(row.used_by, "pod"),
+            number=True,
+        ),
+        empty="no PersistentVolumeClaims",
     )
-    rows: list[list[str | Cell]] = [
-        [
-            claim.namespace,
-            claim.name,
-            Cell(claim.phase, Tone.GOOD if claim.phase == "Bound" else Tone.BAD),
-            claim.storage_class or "-",
-            claim.volume or "-",
-            size(claim.bytes),
-            "?" if claim.used_by is None else counted(claim.used_by, "pod"),
-        ]
-        for claim in claims
-    ]
-    return Table(columns, rows, empty="no PersistentVolumeClaims")
 
 
 def _volumes(volumes: Sequence[VolumeRow]) -> Table:
-    columns = (
-        Column("name"),
-        Column("phase"),
-        Column("class"),
-        Column("claim"),
-        Column("size", number=True),
-        Column("reclaim"),
+    return table(
+        volumes,
+        Field("name", lambda row: row.name),
+        Field(
+            "phase",
+            lambda row: Cell(f"{row.phase}, orphaned", Tone.WARN) if row.orphaned else row.phase,
+        ),
+        Field("class", lambda row: row.storage_class or "-"),
+        Field("claim", lambda row: row.claim or "-"),
+        Field("size", lambda row: size(row.bytes), number=True),
+        Field("reclaim", lambda row: row.reclaim_policy),
+        empty="no PersistentVolumes",
     )
-    rows: list[list[str | Cell]] = [
-        [
-            volume.name,
-            Cell(f"{volume.phase}, orphaned", Tone.WARN) if volume.orphaned else volume.phase,
-            volume.storage_class or "-",
-            volume.claim or "-",
-            size(volume.bytes),
-            volume.reclaim_policy,
-        ]
-        for volume in volumes
-    ]
-    return Table(columns, rows, empty="no PersistentVolumes")
 
 
 def _class_table(classes: Sequence[ClassRow]) -> Table:
-    columns = (
-        Column("name"),
-        Column("provisioner"),
-        Column("volumes", number=True),
-        Column("bound", number=True),
+    return table(
+        classes,
+        Field("name", lambda row: f"{row.name or '(none)'}{' (default)' if row.default else ''}"),
+        Field("provisioner", lambda row: row.provisioner or "-"),
+        Field("volumes", lambda row: str(row.volumes), number=True),
+        Field("bound", lambda row: size(row.bound_bytes), number=True),
+        empty="no StorageClasses",
     )
-    rows: list[list[str | Cell]] = [
-        [
-            f"{storage_class.name or '(none)'}{' (default)' if storage_class.default else ''}",
-            storage_class.provisioner or "-",
-            str(storage_class.volumes),
-            size(storage_class.bound_bytes),
-        ]
-        for storage_class in classes
-    ]
-    return Table(columns, rows, empty="no StorageClasses")
 
 
 REPORT = Report(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kvestigate.kube.views.meta import Metadata
 from kvestigate.kube.views.pods import PodTemplate
-from kvestigate.render.blocks import Block, Cell, Column, Table, Tone
+from kvestigate.render.blocks import Block, Cell, Field, Tone, table
 from kvestigate.reports.model import Report
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.model import Snapshot
@@ -66,29 +66,25 @@ def _workload(
 
 
 def render(report: WorkloadsReport) -> Sequence[Block]:
-    columns = (
-        Column("namespace"),
-        Column("kind"),
-        Column("name"),
-        Column("ready", number=True),
-        Column("updated", number=True, wide=True),
-        Column("images"),
-    )
-    rows: list[list[str | Cell]] = [
-        [
-            workload.namespace,
-            workload.kind,
-            workload.name,
-            Cell(
-                f"{workload.ready}/{workload.desired}",
-                Tone.PLAIN if workload.ready >= workload.desired else Tone.BAD,
+    return [
+        table(
+            report.workloads,
+            Field("namespace", lambda row: row.namespace),
+            Field("kind", lambda row: row.kind),
+            Field("name", lambda row: row.name),
+            Field(
+                "ready",
+                lambda row: Cell(
+                    f"{row.ready}/{row.desired}",
+                    Tone.PLAIN if row.ready >= row.desired else Tone.BAD,
+                ),
+                number=True,
             ),
-            str(workload.updated),
-            ", ".join(workload.images),
-        ]
-        for workload in report.workloads
+            Field("updated", lambda row: str(row.updated), number=True, wide=True),
+            Field("images", lambda row: ", ".join(row.images)),
+            empty="no Deployments, StatefulSets or DaemonSets",
+        )
     ]
-    return [Table(columns, rows, empty="no Deployments, StatefulSets or DaemonSets")]
 
 
 REPORT = Report(
