@@ -15,9 +15,9 @@ from bench.frame import BenchFailed
 from bench.load import OBJECT, Job, Outcome
 from bench.rates import Measured, RateResult, Target, compared, drive
 from kvestigate.http.certificates import CertificateAuthority
-from kvestigate.http.channel import server_context
 from kvestigate.http.message import Request, Response
 from kvestigate.http.server import serve
+from kvestigate.http.tls import server_context
 
 
 class _Site:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -19,7 +20,6 @@ import click
 import pytest
 
 from kvestigate.cli.main import KVESTIGATE_PROGRAM, run
-from kvestigate.http.channel import ServerContext
 from kvestigate.http.message import Handler, Request, Response
 from kvestigate.http.server import serve
 
@@ -67,14 +67,14 @@ def invoke(capsys: pytest.CaptureFixture[str]) -> Invoke:
 class Loopback:
     """A server on a loopback port, in a thread beside the program under test."""
 
-    def __init__(self, handler: Handler, tls: ServerContext | None = None) -> None:
+    def __init__(self, handler: Handler, tls: ssl.SSLContext | None = None) -> None:
         self._started: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve(handler, tls)))
         self._thread.start()
         self._loop, self._stop, self.port = self._started.result(timeout=10)
         self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.port}"
 
-    async def _serve(self, handler: Handler, tls: ServerContext | None) -> None:
+    async def _serve(self, handler: Handler, tls: ssl.SSLContext | None) -> None:
         stop = asyncio.Event()
         server = await serve(handler, tls=tls)
         self._started.set_result((asyncio.get_running_loop(), stop, server.address[1]))
@@ -94,7 +94,7 @@ def start() -> Iterator[Start]:
     """`start(handler, tls)` gives a running server that ends with the test."""
     with contextlib.ExitStack() as stack:
 
-        def call(handler: Handler, tls: ServerContext | None = None) -> Loopback:
+        def call(handler: Handler, tls: ssl.SSLContext | None = None) -> Loopback:
             server = Loopback(handler, tls)
             stack.callback(server.close)
             return server

@@ -18,8 +18,8 @@ import pytest
 import yaml
 
 from kvestigate.http.certificates import CertificateAuthority, KeyPair
-from kvestigate.http.channel import server_context
 from kvestigate.http.message import Handler, Request, Response
+from kvestigate.http.tls import server_context
 from tests.cli.conftest import Invoke, Outcome, Start, answering, kubeconfig
 
 MISTAKES = Path(__file__).parent / "mistakes"

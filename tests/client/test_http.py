@@ -18,9 +18,9 @@ from kvestigate.client.connect import connect
 from kvestigate.client.endpoint import Endpoint
 from kvestigate.client.http import HttpTransport
 from kvestigate.http.certificates import CertificateAuthority, subject_of
-from kvestigate.http.channel import server_context
 from kvestigate.http.message import Handler, Request, Response, Upgrade, WebSocket
 from kvestigate.http.server import serve
+from kvestigate.http.tls import server_context
 from tests.client.scripted import Script, answer, forever, pod, status, stream
 
 

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 import pytest
 
 from kvestigate import errors
-from kvestigate.http import channel, dial, tls
+from kvestigate.http import dial, tls
 from kvestigate.http.certificates import CertificateAuthority
 from kvestigate.http.message import Request, Response, Upgrade
 from kvestigate.http.pool import HttpClient
@@ -23,7 +23,7 @@ SECONDS = 10.0
 NOW = datetime.datetime.now(datetime.UTC)
 CA = CertificateAuthority.create("test CA", now=NOW)
 PAIR = CA.issue_server("server", ["127.0.0.1"], now=NOW)
-SERVER_TLS = channel.server_context(certificate=PAIR.certificate, key=PAIR.key)
+SERVER_TLS = tls.server_context(certificate=PAIR.certificate, key=PAIR.key)
 BASIC = base64.b64encode(b"ann:p@ss").decode()
 
 

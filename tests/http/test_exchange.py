@@ -13,7 +13,7 @@ import pytest
 import uvloop
 
 from kvestigate import errors
-from kvestigate.http import channel, tls
+from kvestigate.http import tls
 from kvestigate.http.certificates import CertificateAuthority
 from kvestigate.http.limits import Limits
 from kvestigate.http.message import Handler, Headers, Request, Response, Upgrade, WebSocket
@@ -47,7 +47,7 @@ class Ground:
     ) -> AsyncIterator[tuple[HttpClient, Server]]:
         server_tls = client_tls = None
         if self._tls:
-            server_tls = channel.server_context(certificate=PAIR.certificate, key=PAIR.key)
+            server_tls = tls.server_context(certificate=PAIR.certificate, key=PAIR.key)
             client_tls = tls.client_context(ca=CA.pair.certificate)
         async with await serve(handler, tls=server_tls, limits=limits) as server:
             host, port = server.address

@@ -1,4 +1,4 @@
-"""TLS on the socket itself: clients that are slow, silent, wrong or gone, on each event loop."""
+"""Servers with TLS: clients that are slow, silent, wrong or gone, on each event loop."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from kvestigate.http import channel, tls
+from kvestigate.http import tls
 from kvestigate.http.certificates import CertificateAuthority
 from kvestigate.http.limits import Limits
 from kvestigate.http.message import Handler, Request, Response, Upgrade, WebSocket
@@ -50,7 +50,7 @@ def run(request: pytest.FixtureRequest) -> Runs:
 
 
 async def serving(handler: Handler, **limits: Any) -> Server:
-    context = channel.server_context(certificate=PAIR.certificate, key=PAIR.key)
+    context = tls.server_context(certificate=PAIR.certificate, key=PAIR.key)
     return await serve(handler, tls=context, limits=Limits(**limits))
 
 
@@ -299,45 +299,27 @@ def test_who_leaves_before_being_greeted_holds_up_nobody(run: Runs) -> None:
     run(scenario)
 
 
-async def agreed() -> tuple[channel.Channel, ssl.SSLSocket]:
-    """The two ends of a connection that has its keys."""
-    context = channel.server_context(certificate=PAIR.certificate, key=PAIR.key)
-    here, there = socket.socketpair()
-    server = channel.Channel(context, here, channel.new_place())
-    shaking = asyncio.create_task(asyncio.to_thread(server.shake_hands))
-    client = await asyncio.to_thread(
-        tls.client_context(ca=CA.pair.certificate).wrap_socket, there, server_hostname="127.0.0.1"
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_client_whose_certificate_is_refused_gets_the_alert(
+    run: Runs, version: ssl.TLSVersion
+) -> None:
+    stranger = CertificateAuthority.create("another CA", now=NOW).issue_client("mallory", now=NOW)
+    context = tls.client_context(
+        ca=CA.pair.certificate, certificate=stranger.certificate, key=stranger.key
     )
-    await shaking
-    here.setblocking(False)
-    return server, client
+    context.maximum_version = version
 
+    def ask(server: Server) -> None:
+        plain = socket.create_connection(server.address)
+        with plain, context.wrap_socket(plain, server_hostname="127.0.0.1") as client:
+            client.recv(1)
 
-async def test_a_channel_that_has_to_wait_says_so_as_any_other_failure() -> None:
-    server, client = await agreed()
-    with client:
-        for want, act in (
-            (channel.WantRead, server.read),
-            (channel.WantWrite, lambda: server.write(LARGE)),
-        ):
-            with pytest.raises(OSError) as caught:  # noqa: PT011  its kind is asserted below
-                act()
-            assert type(caught.value) is want
-        server.close()
+    async def scenario() -> None:
+        trusting = tls.server_context(
+            certificate=PAIR.certificate, key=PAIR.key, client_ca=CA.pair.certificate
+        )
+        async with await serve(hello, tls=trusting) as server:
+            with pytest.raises(ssl.SSLError, match="UNKNOWN_CA"):
+                await asyncio.to_thread(ask, server)
 
-
-async def test_a_channel_that_is_closed_reaches_nobody() -> None:
-    server, client = await agreed()
-    number = server.fileno()
-    mine, yours = socket.socketpair()
-    with mine, yours:
-        server.close()
-        os.dup2(mine.fileno(), number)  # another connection gets its number
-        assert server.read() == b""
-        with pytest.raises(OSError, match="shutdown"):
-            server.write(b"secret")
-        yours.setblocking(False)
-        with pytest.raises(BlockingIOError):
-            yours.recv(1)
-        os.close(number)
-    client.close()
+    run(scenario)

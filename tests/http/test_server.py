@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from kvestigate.http import channel, tls
+from kvestigate.http import tls
 from kvestigate.http.certificates import CertificateAuthority
 from kvestigate.http.limits import Limits
 from kvestigate.http.message import Handler, Request, Response, Upgrade
@@ -39,7 +39,7 @@ def secure(request: pytest.FixtureRequest) -> bool:
 @pytest.fixture
 async def serving(secure: bool) -> AsyncIterator[Servers]:
     servers: list[Server] = []
-    context = channel.server_context(certificate=PAIR.certificate, key=PAIR.key) if secure else None
+    context = tls.server_context(certificate=PAIR.certificate, key=PAIR.key) if secure else None
 
     async def start(handler: Handler, **limits: float) -> Server:
         server = await serve(handler, tls=context, limits=Limits(**limits))  # type: ignore[arg-type]  # ints and floats

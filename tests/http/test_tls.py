@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from kvestigate import errors
-from kvestigate.http import channel, tls
+from kvestigate.http import tls
 from kvestigate.http.certificates import CertificateAuthority, KeyPair, subject_of
 from kvestigate.http.message import Request, Response
 from kvestigate.http.server import Server, serve
@@ -35,9 +35,7 @@ async def who(request: Request) -> Response:
 
 
 async def serving(pair: KeyPair, client_ca: bytes | None = None) -> Server:
-    context = channel.server_context(
-        certificate=pair.certificate, key=pair.key, client_ca=client_ca
-    )
+    context = tls.server_context(certificate=pair.certificate, key=pair.key, client_ca=client_ca)
     return await serve(who, tls=context)
 
 
@@ -155,14 +153,14 @@ BAD: dict[str, Callable[[], object]] = {
         insecure=True, certificate=LOOPBACK.certificate, key=CA.pair.key
     ),
     "not PEM": lambda: tls.client_context(insecure=True, certificate=b"a", key=b"b"),
-    "clients' CA is not PEM": lambda: channel.server_context(
+    "clients' CA is not PEM": lambda: tls.server_context(
         certificate=LOOPBACK.certificate, key=LOOPBACK.key, client_ca=b"nonsense"
     ),
-    "server without key": lambda: channel.server_context(certificate=LOOPBACK.certificate, key=b""),
-    "server with another's key": lambda: channel.server_context(
+    "server without key": lambda: tls.server_context(certificate=LOOPBACK.certificate, key=b""),
+    "server with another's key": lambda: tls.server_context(
         certificate=LOOPBACK.certificate, key=CA.pair.key
     ),
-    "server's is not PEM": lambda: channel.server_context(certificate=b"a", key=b"b"),
+    "server's is not PEM": lambda: tls.server_context(certificate=b"a", key=b"b"),
 }
 
 
@@ -185,7 +183,7 @@ def test_an_encrypted_key_is_an_error_not_a_prompt() -> None:
     key = load_pem_private_key(LOOPBACK.key, None).private_bytes(
         Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(b"secret")
     )
-    for use in (partial(tls.client_context, insecure=True), channel.server_context):
+    for use in (partial(tls.client_context, insecure=True), tls.server_context):
         with pytest.raises(errors.InputError, match="cannot be used"):
             use(certificate=LOOPBACK.certificate, key=key)
 
@@ -213,7 +211,7 @@ def test_clients_do_not_speak_old_tls() -> None:
     [
         (ssl.TLSVersion.TLSv1_1, "TLSV1_ALERT_PROTOCOL_VERSION"),
         (ssl.TLSVersion.TLSv1_2, "TLSv1.2 ECDHE-ECDSA-AES256-GCM-SHA384 http/1.1"),
-        (ssl.TLSVersion.TLSv1_3, "TLSv1.3 TLS_AES_128_GCM_SHA256 http/1.1"),
+        (ssl.TLSVersion.TLSv1_3, "TLSv1.3 TLS_AES_256_GCM_SHA384 http/1.1"),
     ],
 )
 async def test_what_the_server_agrees_to(

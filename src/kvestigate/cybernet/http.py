@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
@@ -22,10 +23,10 @@ from kvestigate.cybernet.refusals import (
 from kvestigate.cybernet.spec import HttpListen, TlsFiles
 from kvestigate.cybernet.tokens import identify
 from kvestigate.errors import InputError, UsageError
-from kvestigate.http.channel import ServerContext, server_context
 from kvestigate.http.limits import Limits
 from kvestigate.http.message import Headers, Request, Response
 from kvestigate.http.server import Server, serve
+from kvestigate.http.tls import server_context
 
 OPERATIONS = "/api/v1/op/"
 MOST_BYTES = 2 * 1024 * 1024 * 1024
@@ -95,7 +96,7 @@ async def listening(gateway: Gateway, listen: HttpListen) -> Server:
         ) from error
 
 
-def _tls(files: TlsFiles) -> ServerContext:
+def _tls(files: TlsFiles) -> ssl.SSLContext:
     found: dict[str, bytes] = {}
     for name, path in (("certificate", files.cert), ("key", files.key)):
         try:

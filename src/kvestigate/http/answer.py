@@ -109,22 +109,23 @@ def gzipped(pieces: Sequence[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def slices(pieces: Sequence[bytes], first: int, size: int) -> Iterator[memoryview]:
-    """The pieces in parts: long ones as they are, but none longer than `size`; short ones copied
-    together until they make up as much, the first of them until they make up `first`.
+def slices(pieces: Sequence[bytes], size: int) -> Iterator[memoryview]:
+    """The pieces in parts of at most `size` bytes, give or take a short piece.
+
+    Long pieces are split, not copied; short ones are copied together.
     """
     short: list[bytes] = []
-    held, wanted = 0, first
+    held = 0
     for piece in pieces:
         if len(piece) < _LONG:
             short.append(piece)
             held += len(piece)
-            if held < wanted:
+            if held < size:
                 continue
         if short:
             yield memoryview(b"".join(short))
             short.clear()
-            held, wanted = 0, size
+            held = 0
         if len(piece) >= _LONG:
             whole = memoryview(piece)
             for start in range(0, len(piece), size):

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from kvestigate.http import sockets
 from kvestigate.http.answer import Chunks, Dates
 from kvestigate.http.limits import Limits
+from kvestigate.http.listener import SecureListener, bind
 from kvestigate.http.message import Handler, Response
 from kvestigate.http.service import Service, plain
 
-if TYPE_CHECKING:
-    from kvestigate.http.channel import ServerContext
-    from kvestigate.http.listener import SecureListener
-
 _BACKLOG = 1024
+_RECEIVE_BYTES = 64 * 1024
 
 _FAREWELL = 0.5
 """Seconds for a client that has asked for nothing to answer the end of its connection."""
@@ -36,25 +34,26 @@ class Server:
         self.services: set[Service] = set()
         self.dates = Dates()
         self.chunks = Chunks()
+        self.received = memoryview(bytearray(_RECEIVE_BYTES))
+        """What connections receive into: each copies it out at once."""
         self.closing = False
         self._listener: asyncio.Server | SecureListener
         self.address = ("", 0)
         """Host and port of the first listening socket."""
 
-    async def listen(self, host: str, port: int, tls: ServerContext | None) -> None:
+    async def listen(self, host: str, port: int, tls: ssl.SSLContext | None) -> None:
         if tls is None:
             loop = asyncio.get_running_loop()
             self._listener = await loop.create_server(
                 lambda: Service(self), host, port, backlog=_BACKLOG
             )
         else:
-            from kvestigate.http.listener import SecureListener, bind
-
             self._listener = SecureListener(
                 await bind(host, port, _BACKLOG),
                 tls,
                 lambda: Service(self),
                 handshake_timeout=self.limits.handshake_timeout,
+                shutdown_timeout=self.limits.write_timeout,
             )
         for listening in self._listener.sockets:
             sockets.tune(listening)
@@ -96,7 +95,7 @@ async def serve(
     *,
     host: str = "127.0.0.1",
     port: int = 0,
-    tls: ServerContext | None = None,
+    tls: ssl.SSLContext | None = None,
     limits: Limits | None = None,
     refusal: Refusal = plain,
 ) -> Server:

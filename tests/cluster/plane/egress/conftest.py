@@ -20,11 +20,10 @@ from kvestigate.cluster.plane.store.memory import MemoryBackend
 from kvestigate.cluster.plane.store.store import Store
 from kvestigate.errors import ConnectionFailed
 from kvestigate.http.certificates import CertificateAuthority, subject_of
-from kvestigate.http.channel import server_context
 from kvestigate.http.handshake import offered_subprotocols
 from kvestigate.http.message import Request, Response, Upgrade, WebSocket
 from kvestigate.http.server import Server, serve
-from kvestigate.http.tls import client_context
+from kvestigate.http.tls import client_context, server_context
 from tests.cluster.plane.conftest import ADMIN, TOKEN, Api
 from tests.static_tokens import StaticTokens
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kvestigate.http.certificates import CertificateAuthority
-from kvestigate.http.channel import server_context
 from kvestigate.http.handshake import offered_subprotocols
 from kvestigate.http.message import Request, Response, Upgrade, WebSocket
 from kvestigate.http.server import serve
 from kvestigate.http.spdy_session import SpdyStream, accept_streams
+from kvestigate.http.tls import server_context
 from tests.cluster.plane.conftest import TOKEN, Api
 from tests.cluster.plane.egress.conftest import PODS, Kubelet, now
 from tests.upstream import binaries

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from types import TracebackType
@@ -44,8 +45,8 @@ from kvestigate.cluster.node.pods.reporting import confirm_deletion
 from kvestigate.cluster.node.pods.worker import PodWorker
 from kvestigate.cluster.node.spec.pod import Pod
 from kvestigate.http.certificates import CertificateAuthority, KeyPair
-from kvestigate.http.channel import ServerContext, server_context
 from kvestigate.http.server import Server, serve
+from kvestigate.http.tls import server_context
 from kvestigate.kube.views.core import Node
 
 _log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ class Agent:
         clock: Clock = WALL,
         feed: Feed | None = None,
         network: ClusterNetwork | None = None,
-        tls: ServerContext | None = None,
+        tls: ssl.SSLContext | None = None,
         found: Node | None = None,
     ) -> None:
         """`feed`, `network` and `tls` are given where many nodes share them; feed and network
@@ -206,7 +207,7 @@ class Agent:
         assert self._server is not None
         return self._server.address
 
-    def _tls(self) -> ServerContext:
+    def _tls(self) -> ssl.SSLContext:
         if self._shared_tls is not None:
             return self._shared_tls
         config = self.config
@@ -292,7 +293,7 @@ class Agent:
 
 def serving_context(
     pair: KeyPair | None, client_ca: bytes | None, owner: str, names: Sequence[str], clock: Clock
-) -> ServerContext:
+) -> ssl.SSLContext:
     """TLS for a kubelet API, with a new self-signed certificate where none is given."""
     if pair is None:
         now = datetime.fromtimestamp(clock.now(), UTC)

@@ -9,6 +9,7 @@ import enum
 import gc
 import ipaddress
 import os
+import ssl
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import (
@@ -47,11 +48,10 @@ from kvestigate.cluster.plane.tenancy.fleets.leadership import Leadership
 from kvestigate.cluster.plane.tenancy.fleets.seeding import Scenarios, no_scenarios
 from kvestigate.errors import RequestEntityTooLarge, UsageError
 from kvestigate.http.certificates import CertificateAuthority
-from kvestigate.http.channel import ServerContext, server_context
 from kvestigate.http.limits import Limits
 from kvestigate.http.message import Handler, Request, Response
 from kvestigate.http.server import Server, serve
-from kvestigate.http.tls import client_context
+from kvestigate.http.tls import client_context, server_context
 
 _IN_CLUSTER = (
     "10.0.0.1",
@@ -237,7 +237,7 @@ async def _until_stopped(options: ServeOptions, announce: Callable[[Serving], No
         await stopped.wait()
 
 
-async def _listening(handler: Handler, listen: Listen, tls: ServerContext) -> Server:
+async def _listening(handler: Handler, listen: Listen, tls: ssl.SSLContext) -> Server:
     try:
         return await serve(
             handler, host=listen.host, port=listen.port, limits=_LIMITS, tls=tls, refusal=_refusal

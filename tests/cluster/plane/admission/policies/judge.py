@@ -14,9 +14,9 @@ from typing import Any
 import msgspec
 
 from kvestigate.http.certificates import CertificateAuthority
-from kvestigate.http.channel import server_context
 from kvestigate.http.message import Request, Response
 from kvestigate.http.server import serve
+from kvestigate.http.tls import server_context
 
 Object = dict[str, Any]
 SERVICE_NAME = "front.default.svc"
