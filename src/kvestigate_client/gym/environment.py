@@ -215,25 +215,19 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
             raise ValueError(f"seed: {len(seed)} seeds for {self.num_envs} environments")
         found = list(self._threads.map(_Episode.reset, self._episodes, seed))
         self._over = [False] * self.num_envs
-        infos: dict[str, Any] = {}
-        for index, (_, told) in enumerate(found):
-            infos = self._add_info(infos, told, index)
-        return tuple(observation for observation, _ in found), infos
+        return tuple(each[0] for each in found), _stacked([each[1] for each in found])
 
     def step(self, actions: Sequence[str]) -> tuple[tuple[str, ...], Any, Any, Any, dict[str, Any]]:
         if len(actions) != self.num_envs:
             raise ValueError(f"actions: {len(actions)} for {self.num_envs} environments")
         found = list(self._threads.map(self._turn, range(self.num_envs), actions))
-        infos: dict[str, Any] = {}
-        for index, each in enumerate(found):
-            infos = self._add_info(infos, each[4], index)
         self._over = [done or late for _, _, done, late, _ in found]
         return (
             tuple(each[0] for each in found),
             numpy.array([each[1] for each in found], dtype=numpy.float64),
             numpy.array([each[2] for each in found], dtype=numpy.bool_),
             numpy.array([each[3] for each in found], dtype=numpy.bool_),
-            infos,
+            _stacked([each[4] for each in found]),
         )
 
     def _turn(self, index: int, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -246,6 +240,20 @@ class FleetVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
     def close_extras(self, **_: Any) -> None:
         self._threads.shutdown()
         _end(self._fleet)
+
+
+def _stacked(infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The infos of all environments, as gymnasium wants them.
+
+    Each key has an array of values, and `_key` says which environments have that key.
+    """
+    stacked: dict[str, Any] = {}
+    for key in dict.fromkeys(key for info in infos for key in info):
+        values = [info.get(key) for info in infos]
+        numeric = all(isinstance(value, float) for value in values)
+        stacked[key] = numpy.array(values, dtype=numpy.float64 if numeric else object)
+        stacked[f"_{key}"] = numpy.array([key in info for info in infos], dtype=numpy.bool_)
+    return stacked
 
 
 def _episodes(
