@@ -1,4 +1,4 @@
-"""The SDK for agents and training: the standard library and httpx, nothing else.
+"""The SDK for agents and training: the standard library and httpx2, nothing else.
 
 with PlaneClient.from_kubeconfig(path) as client:
     plane = client.create("alpha")

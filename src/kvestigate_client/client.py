@@ -6,7 +6,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
-import httpx
+import httpx2
 
 from kvestigate_client.connection import TIMEOUT, Connection
 from kvestigate_client.exchange import Asynchronous, AsyncHttp, Blocking, Outgoing, Steps, operation
@@ -68,7 +68,7 @@ class PlaneClient(ServerOperations, Blocking):
     """
 
     def __init__(self, connection: Connection) -> None:
-        super().__init__(httpx.Client(**connection.arguments()), connection.timeout)
+        super().__init__(httpx2.Client(**connection.arguments()), connection.timeout)
         self._connection = connection
 
     def __reduce__(self) -> tuple[type[PlaneClient], tuple[Connection]]:

@@ -45,8 +45,8 @@ class Connection:
         return cls(url, str(user.get("token") or ""), ca, timeout)
 
     def arguments(self) -> dict[str, Any]:
-        """For an httpx client, blocking or not."""
-        import httpx
+        """For an httpx2 client, blocking or not."""
+        import httpx2
 
         verify: ssl.SSLContext | bool = True
         if self.ca is not None:
@@ -55,7 +55,7 @@ class Connection:
         headers = {"user-agent": "kvestigate-client", "x-plane-must-exist": "true"}
         if self.token:
             headers["authorization"] = f"Bearer {self.token}"
-        limits = httpx.Limits(max_connections=_CONNECTIONS)
+        limits = httpx2.Limits(max_connections=_CONNECTIONS)
         return {"base_url": self.url, "verify": verify, "headers": headers, "limits": limits}
 
 

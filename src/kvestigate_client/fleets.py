@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import httpx
+import httpx2
 
 from kvestigate_client.exchange import (
     MERGE,
@@ -109,7 +109,7 @@ def _settled(event: Any) -> bool:
 class Fleet(FleetOperations, Blocking):
     """A Fleet of a server; `PlaneClient.fleet` gives you one."""
 
-    def __init__(self, http: httpx.Client, timeout: float, name: str) -> None:
+    def __init__(self, http: httpx2.Client, timeout: float, name: str) -> None:
         super().__init__(http, timeout)
         self.name = name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import httpx
+import httpx2
 
 from kvestigate_client.exchange import (
     APPLY,
@@ -216,7 +216,7 @@ def _listed(resources: Iterable[str]) -> str | None:
 class Plane(PlaneOperations, Blocking):
     """A plane of a server; `PlaneClient.plane` gives you one."""
 
-    def __init__(self, http: httpx.Client, timeout: float, id: str) -> None:
+    def __init__(self, http: httpx2.Client, timeout: float, id: str) -> None:
         super().__init__(http, timeout)
         self.id = id
         self._kinds = {}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 
 from kvestigate.catalog import OPERATIONS
@@ -121,13 +121,13 @@ def access(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Access]:
 class Front:
     """A gateway and the way to it."""
 
-    http: httpx.AsyncClient
+    http: httpx2.AsyncClient
     gateway: Gateway
     port: int
 
     async def call(
         self, operation: str, parameters: Any = None, token: str = TOKENS["ada"]
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         headers = {"authorization": f"Bearer {token}"} if token else {}
         path = f"/api/v1/op/{operation}"
         return await self.http.post(path, json=parameters or {}, headers=headers)
@@ -138,7 +138,7 @@ async def fronted(document: Document, access: Access) -> AsyncIterator[Front]:
     async with (
         gateway(load(document), access) as opened,
         await listening(opened, HttpListen("127.0.0.1", 0)) as server,
-        httpx.AsyncClient(base_url=f"http://127.0.0.1:{server.address[1]}", timeout=30) as http,
+        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{server.address[1]}", timeout=30) as http,
     ):
         yield Front(http, opened, server.address[1])
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import yaml
 
@@ -52,7 +52,7 @@ def test_fleets_are_what_the_contract_says() -> None:
 def test_it_is_served_to_everyone_as_it_stands(kubeconfig: Path, suffix: str) -> None:
     arguments = Connection.from_kubeconfig(kubeconfig).arguments()
     arguments["headers"].pop("authorization")
-    with httpx.Client(**arguments) as stranger:
+    with httpx2.Client(**arguments) as stranger:
         answer = stranger.get(f"/openapi/kplane.{suffix}")
         again = stranger.get(
             f"/openapi/kplane.{suffix}", headers={"if-none-match": answer.headers["etag"]}
