@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any
 
-import httpx2
-
+from kvestigate_client import contract
 from kvestigate_client.connection import TIMEOUT, Connection
-from kvestigate_client.exchange import Asynchronous, AsyncHttp, Blocking, Outgoing, Steps, operation
+from kvestigate_client.contract import Clock, Outgoing
+from kvestigate_client.exchange import Asynchronous, AsyncHttp, Blocking, Steps, operation
 from kvestigate_client.failures import NotFound
-from kvestigate_client.fleets import FLEETS, AsyncFleet, Fleet
-from kvestigate_client.paths import segment
+from kvestigate_client.fleets import AsyncFleet, Fleet
 from kvestigate_client.planes import AsyncPlane, Plane
-
-Clock = Literal["wall", "virtual"]
 
 
 class ServerOperations:
@@ -24,17 +21,17 @@ class ServerOperations:
     @operation
     def planes(self) -> Steps[list[str]]:
         """The ids of all planes."""
-        return [each["id"] for each in (yield Outgoing("GET", "/clusters"))["items"]]
+        return [plane["id"] for plane in (yield contract.list_planes())["items"]]
 
     @operation
     def fleets(self) -> Steps[list[str]]:
         """The names of all Fleets."""
-        return [each["metadata"]["name"] for each in (yield Outgoing("GET", FLEETS))["items"]]
+        return [fleet["metadata"]["name"] for fleet in (yield contract.list_fleets())["items"]]
 
     @operation
     def exists(self, id: str) -> Steps[bool]:
         try:
-            yield Outgoing("GET", f"/clusters/{segment(id)}")
+            yield contract.get_plane(id)
         except NotFound:
             return False
         return True
@@ -42,13 +39,13 @@ class ServerOperations:
     @operation
     def delete(self, id: str) -> Steps[None]:
         """Remove a plane with everything in it."""
-        yield Outgoing("DELETE", f"/clusters/{segment(id)}")
+        yield contract.delete_plane(id)
 
     @operation
     def contract(self) -> Steps[dict[str, Any]]:
         """The OpenAPI document that the server keeps to."""
-        found: dict[str, Any] = yield Outgoing("GET", "/openapi/kplane.json")
-        return found
+        document: dict[str, Any] = yield Outgoing("GET", "/openapi/kplane.json")
+        return document
 
     @operation
     def contract_text(self) -> Steps[str]:
@@ -57,7 +54,7 @@ class ServerOperations:
 
     @operation
     def _create(self, id: str, clock: Clock, seed: int) -> Steps[None]:
-        yield Outgoing("POST", "/clusters", body={"id": id, "clock": clock, "seed": seed})
+        yield contract.create_plane(id, clock, seed)
 
 
 class PlaneClient(ServerOperations, Blocking):
@@ -68,6 +65,8 @@ class PlaneClient(ServerOperations, Blocking):
     """
 
     def __init__(self, connection: Connection) -> None:
+        import httpx2
+
         super().__init__(httpx2.Client(**connection.arguments()), connection.timeout)
         self._connection = connection
 
@@ -111,7 +110,10 @@ class AsyncPlaneClient(ServerOperations, Asynchronous):
     """A server of planes, for programs that await."""
 
     def __init__(self, connection: Connection) -> None:
-        super().__init__(AsyncHttp(**connection.arguments()), connection.timeout)
+        import httpx2
+
+        http = AsyncHttp(httpx2.AsyncClient(**connection.arguments()))
+        super().__init__(http, connection.timeout)
 
     @classmethod
     def from_kubeconfig(cls, path: str | Path, *, timeout: float = TIMEOUT) -> AsyncPlaneClient:
@@ -131,7 +133,7 @@ class AsyncPlaneClient(ServerOperations, Asynchronous):
         return self.plane(id)
 
     async def close(self) -> None:
-        await self._http.aclose()
+        await self._http.client.aclose()
 
     async def __aenter__(self) -> AsyncPlaneClient:
         return self

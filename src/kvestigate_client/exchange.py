@@ -12,56 +12,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Generator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
+from collections.abc import Callable, Coroutine, Generator
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeAlias, TypeVar, overload
 
-import httpx2
+from kvestigate_client.contract import JSON, Outgoing
+from kvestigate_client.failures import Unreachable, failure
 
-from kvestigate_client.failures import Invalid, Unreachable, failure
+if TYPE_CHECKING:  # importing it takes a while, and not all who import the SDK send something
+    import httpx2
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-JSON = "application/json"
-MERGE = "application/merge-patch+json"
-APPLY = "application/apply-patch+yaml"
-
 _AT_A_TIME = 16
 """Requests of an asynchronous client. Servers answer no faster for more, and httpx took ten times
 as much CPU for 500 requests at once as for the same requests a few at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outgoing:
-    """A request."""
-
-    method: str
-    path: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-    """Those that are None are left out."""
-    body: Any = None
-    media: str = JSON
-    until: Callable[[Any], bool] | None = None
-    """The answer is lines of JSON: read them up to the first for which this holds."""
-    timeout: float | None = None
-    """Seconds to wait for the next part of the answer, if not the client's own."""
-
-    def arguments(self, default: float) -> dict[str, Any]:
-        """For httpx2."""
-        params = {key: _text(value) for key, value in self.params.items() if value is not None}
-        headers = {"accept": JSON}
-        found: dict[str, Any] = {
-            "params": params,
-            "headers": headers,
-            # To wait for one's own other requests says nothing of the server.
-            "timeout": httpx2.Timeout(self.timeout or default, pool=None),
-        }
-        if self.body is not None:
-            found["content"] = _encoded(self.body)
-            headers["content-type"] = self.media
-        return found
-
 
 Steps: TypeAlias = Generator[Outgoing, Any, T]
 """Yields requests, gets what they were answered with as decoded JSON."""
@@ -89,7 +54,9 @@ class Blocking:
             return result
 
     def _ask(self, outgoing: Outgoing) -> Any:
-        arguments = outgoing.arguments(self._timeout)
+        import httpx2
+
+        arguments = _arguments(outgoing, self._timeout)
         try:
             if outgoing.until is None:
                 response = self._http.request(outgoing.method, outgoing.path, **arguments)
@@ -106,11 +73,11 @@ class Blocking:
             raise _unreachable(self._http.base_url, error) from error
 
 
-class AsyncHttp(httpx2.AsyncClient):
+class AsyncHttp:
     """Has a few requests on their way at a time, however many are wanted."""
 
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        self.client = client
         self.turns = asyncio.Semaphore(_AT_A_TIME)
 
 
@@ -136,13 +103,19 @@ class Asynchronous:
             return result
 
     async def _ask(self, outgoing: Outgoing) -> Any:
-        arguments = outgoing.arguments(self._timeout)
+        import httpx2
+
+        arguments = _arguments(outgoing, self._timeout)
         try:
             if outgoing.until is None:
                 async with self._http.turns:
-                    response = await self._http.request(outgoing.method, outgoing.path, **arguments)
+                    response = await self._http.client.request(
+                        outgoing.method, outgoing.path, **arguments
+                    )
                 return _value(response)
-            async with self._http.stream(outgoing.method, outgoing.path, **arguments) as response:
+            async with self._http.client.stream(
+                outgoing.method, outgoing.path, **arguments
+            ) as response:
                 if response.is_error:
                     await response.aread()
                     return _value(response)
@@ -151,7 +124,7 @@ class Asynchronous:
                         return value
                 return None
         except httpx2.TransportError as error:
-            raise _unreachable(self._http.base_url, error) from error
+            raise _unreachable(self._http.client.base_url, error) from error
 
 
 class operation(Generic[P, T]):
@@ -180,11 +153,21 @@ class operation(Generic[P, T]):
         return call
 
 
-def _encoded(body: Any) -> bytes:
-    try:
-        return json.dumps(body, allow_nan=False).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise Invalid(f"what was to be sent is no JSON: {error}") from None
+def _arguments(outgoing: Outgoing, timeout: float) -> dict[str, Any]:
+    """For httpx2."""
+    import httpx2
+
+    headers = {"accept": JSON}
+    arguments: dict[str, Any] = {
+        "params": outgoing.query,
+        "headers": headers,
+        # A request that waits for the client's own other requests says nothing of the server.
+        "timeout": httpx2.Timeout(outgoing.timeout or timeout, pool=None),
+    }
+    if outgoing.body is not None:
+        arguments["content"] = outgoing.content
+        headers["content-type"] = outgoing.media
+    return arguments
 
 
 def _value(response: httpx2.Response) -> Any:
@@ -197,7 +180,3 @@ def _value(response: httpx2.Response) -> Any:
 
 def _unreachable(url: httpx2.URL, error: httpx2.TransportError) -> Unreachable:
     return Unreachable(f"{url}: {str(error) or type(error).__name__}")
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

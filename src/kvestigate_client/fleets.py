@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx2
-
-from kvestigate_client.exchange import (
-    MERGE,
-    Asynchronous,
-    AsyncHttp,
-    Blocking,
-    Outgoing,
-    Steps,
-    operation,
-)
+from kvestigate_client import contract
+from kvestigate_client.contract import FLEETS, Outgoing
+from kvestigate_client.exchange import Asynchronous, AsyncHttp, Blocking, Steps, operation
 from kvestigate_client.failures import PlaneError
-from kvestigate_client.paths import segment
 from kvestigate_client.planes import AsyncPlane, Plane
 from kvestigate_client.results import FleetStatus, Object
 
-FLEETS = "/apis/kplane.dev/v1/fleets"
+if TYPE_CHECKING:
+    import httpx2
+
 _SLACK = 10.0
 """Seconds that a watch may outlast the time it was given."""
 
@@ -33,7 +26,7 @@ class FleetOperations:
 
     @property
     def path(self) -> str:
-        return f"{FLEETS}/{segment(self.name)}"
+        return contract.fleet_path(self.name)
 
     @operation
     def create(
@@ -48,47 +41,40 @@ class FleetOperations:
     ) -> Steps[Object]:
         """Declare it. A template may have `objects`, `scenario`, `fromPlane`, `fromSnapshot`,
         `clock` and `seed`."""
-        spec = {
-            "replicas": replicas,
-            "template": template,
-            "names": list(names) or None,
-            "namePrefix": name_prefix or None,
-            "ttlSeconds": ttl_seconds,
-            "memberTTLSeconds": member_ttl_seconds,
-        }
-        body = {
-            "apiVersion": "kplane.dev/v1",
-            "kind": "Fleet",
-            "metadata": {"name": self.name},
-            "spec": {key: value for key, value in spec.items() if value is not None},
-        }
-        strict = {"fieldValidation": "Strict"}  # or what is misspelt would be left out
-        made: Object = yield Outgoing("POST", FLEETS, strict, body)
+        made: Object = yield contract.create_fleet(
+            self.name,
+            replicas,
+            template=template,
+            names=names,
+            name_prefix=name_prefix,
+            ttl_seconds=ttl_seconds,
+            member_ttl_seconds=member_ttl_seconds,
+        )
         return made
 
     @operation
     def status(self) -> Steps[FleetStatus]:
-        return FleetStatus.read((yield Outgoing("GET", self.path)))
+        return FleetStatus.read((yield contract.get_fleet(self.name)))
 
     @operation
     def scale(self, replicas: int) -> Steps[None]:
-        yield Outgoing("PATCH", self.path, body={"spec": {"replicas": replicas}}, media=MERGE)
+        yield contract.scale_fleet(self.name, replicas)
 
     @operation
     def delete(self) -> Steps[None]:
         """Delete it with its members."""
-        yield Outgoing("DELETE", self.path)
+        yield contract.delete_fleet(self.name)
 
     @operation
     def wait(self, timeout: float = 60.0) -> Steps[FleetStatus]:
         """Until every member is ready; PlaneError if one fails or it takes too long."""
-        found = yield Outgoing("GET", self.path)
-        status = FleetStatus.read(found)
+        fleet = yield contract.get_fleet(self.name)
+        status = FleetStatus.read(fleet)
         if not status.settled:
             params = {
                 "watch": True,
                 "fieldSelector": f"metadata.name={self.name}",
-                "resourceVersion": found["metadata"]["resourceVersion"],
+                "resourceVersion": fleet["metadata"]["resourceVersion"],
                 "timeoutSeconds": max(1, round(timeout)),
             }
             event = yield Outgoing("GET", FLEETS, params, until=_settled, timeout=timeout + _SLACK)
@@ -116,8 +102,8 @@ class Fleet(FleetOperations, Blocking):
     def planes(self) -> Sequence[Plane]:
         """The members that are ready."""
         members = self.status().members
-        ready = [each.cluster_id for each in members if each.phase == "Ready"]
-        return [Plane(self._http, self._timeout, each) for each in ready]
+        ready = [member.cluster_id for member in members if member.phase == "Ready"]
+        return [Plane(self._http, self._timeout, plane_id) for plane_id in ready]
 
 
 class AsyncFleet(FleetOperations, Asynchronous):
@@ -130,5 +116,5 @@ class AsyncFleet(FleetOperations, Asynchronous):
     async def planes(self) -> Sequence[AsyncPlane]:
         """The members that are ready."""
         members = (await self.status()).members
-        ready = [each.cluster_id for each in members if each.phase == "Ready"]
-        return [AsyncPlane(self._http, self._timeout, each) for each in ready]
+        ready = [member.cluster_id for member in members if member.phase == "Ready"]
+        return [AsyncPlane(self._http, self._timeout, plane_id) for plane_id in ready]

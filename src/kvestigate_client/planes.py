@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import httpx2
-
-from kvestigate_client.exchange import (
-    APPLY,
-    JSON,
-    MERGE,
-    Asynchronous,
-    AsyncHttp,
-    Blocking,
-    Outgoing,
-    Steps,
-    operation,
-)
+from kvestigate_client import contract
+from kvestigate_client.contract import APPLY, JSON, MERGE, Outgoing, api_root, segment
+from kvestigate_client.exchange import Asynchronous, AsyncHttp, Blocking, Steps, operation
 from kvestigate_client.failures import Invalid, NotFound
-from kvestigate_client.paths import api_root, segment
 from kvestigate_client.results import (
     Checkpoint,
     Difference,
@@ -28,6 +17,9 @@ from kvestigate_client.results import (
     Snapshot,
     Stepped,
 )
+
+if TYPE_CHECKING:
+    import httpx2
 
 MANAGER = "kvestigate-client"
 
@@ -42,7 +34,7 @@ class PlaneOperations:
     @property
     def path(self) -> str:
         """Where its API is."""
-        return f"/clusters/{segment(self.id)}/control-plane"
+        return contract.plane_path(self.id)
 
     @operation
     def request(
@@ -57,23 +49,23 @@ class PlaneOperations:
         self, resources: Iterable[str] = (), *, include_empty: bool = False
     ) -> Steps[Snapshot]:
         """Everything at one revision, or only some resources: `pods`, `deployments.apps`."""
-        params = {"resource": _listed(resources), "includeEmpty": include_empty or None}
-        return Snapshot.read((yield Outgoing("GET", f"{self.path}/snapshot", params)))
+        request = contract.snapshot(self.id, resources, include_empty=include_empty)
+        return Snapshot.read((yield request))
 
     @operation
     def checkpoint(self, name: str = "", *, replace: bool = False) -> Steps[Checkpoint]:
         """Keep the present state under a name."""
-        body = {"name": name, "replace": replace}
-        return Checkpoint.read((yield Outgoing("POST", f"{self.path}/checkpoints", body=body)))
+        request = contract.create_checkpoint(self.id, name, replace=replace)
+        return Checkpoint.read((yield request))
 
     @operation
     def checkpoints(self) -> Steps[list[Checkpoint]]:
-        found = yield Outgoing("GET", f"{self.path}/checkpoints")
-        return [Checkpoint.read(each) for each in found["items"]]
+        answer = yield contract.list_checkpoints(self.id)
+        return [Checkpoint.read(item) for item in answer["items"]]
 
     @operation
     def drop_checkpoint(self, name: str) -> Steps[None]:
-        yield Outgoing("DELETE", f"{self.path}/checkpoints/{segment(name)}")
+        yield contract.delete_checkpoint(self.id, name)
 
     @operation
     def restore(
@@ -84,10 +76,9 @@ class PlaneOperations:
         On a virtual clock the same actions then lead to the same again, unless another `seed`
         is given.
         """
-        body: dict[str, Any] = {"checkpoint": checkpoint, "resourceVersion": resource_version}
-        if seed is not None:
-            body["seed"] = seed
-        done = yield Outgoing("POST", f"{self.path}/restore", body=body)
+        done = yield contract.restore(
+            self.id, checkpoint, resource_version=resource_version, seed=seed
+        )
         return int(done["changes"])
 
     @operation
@@ -98,8 +89,7 @@ class PlaneOperations:
 
         A point is a revision, `checkpoint:NAME` or `plane:ID`.
         """
-        params = {"from": before, "to": after, "resource": _listed(resources)}
-        return Difference.read((yield Outgoing("GET", f"{self.path}/diff", params)))
+        return Difference.read((yield contract.diff(self.id, before, after, resources)))
 
     @operation
     def events(
@@ -111,20 +101,13 @@ class PlaneOperations:
         objects: bool = True,
     ) -> Steps[list[Event]]:
         """Every change after a revision, with its actor: the trajectory."""
-        params = {
-            "fromRevision": after,
-            "toRevision": until,
-            "resource": _listed(resources),
-            "objects": None if objects else False,
-        }
-        found = yield Outgoing("GET", f"{self.path}/events", params)
-        return [Event.read(each) for each in found["events"]]
+        answer = yield contract.events(self.id, after, resources, until=until, objects=objects)
+        return [Event.read(event) for event in answer["events"]]
 
     @operation
     def step(self, seconds: float | None = None) -> Steps[Stepped]:
         """Let time pass in a plane with a virtual clock; until nothing is left to do if None."""
-        body = {"untilIdle": True} if seconds is None else {"seconds": seconds}
-        return Stepped.read((yield Outgoing("POST", f"{self.path}/step", body=body)))
+        return Stepped.read((yield contract.step(self.id, seconds)))
 
     @operation
     def apply(self, *objects: Object) -> Steps[list[Object]]:
@@ -155,12 +138,10 @@ class PlaneOperations:
     def _fork(
         self, name: str, count: int | None, checkpoint: str, resource_version: str
     ) -> Steps[list[str]]:
-        body = {"name": name, "checkpoint": checkpoint, "resourceVersion": resource_version}
-        if count is not None:
-            made = yield Outgoing("POST", f"{self.path}/fork", body=body | {"count": count})
-        else:
-            made = yield Outgoing("POST", f"{self.path}/fork", body=body)
-        return [each["id"] for each in made["items"]]
+        made = yield contract.fork(
+            self.id, name, count, checkpoint=checkpoint, resource_version=resource_version
+        )
+        return [plane["id"] for plane in made["items"]]
 
     def _path_of(self, obj: Object) -> Steps[str]:
         """Where an object belongs, by what the plane says of its kind."""
@@ -209,10 +190,6 @@ def _identity(obj: Any) -> tuple[str, str, str, str]:
     return version, kind, name, namespace
 
 
-def _listed(resources: Iterable[str]) -> str | None:
-    return ",".join([resources] if isinstance(resources, str) else resources) or None
-
-
 class Plane(PlaneOperations, Blocking):
     """A plane of a server; `PlaneClient.plane` gives you one."""
 
@@ -231,7 +208,7 @@ class Plane(PlaneOperations, Blocking):
     ) -> Sequence[Plane]:
         """Copies of this plane, independent from then on."""
         made = self._fork(name, count, checkpoint, resource_version)
-        return [Plane(self._http, self._timeout, each) for each in made]
+        return [Plane(self._http, self._timeout, plane_id) for plane_id in made]
 
 
 class AsyncPlane(PlaneOperations, Asynchronous):
@@ -252,4 +229,4 @@ class AsyncPlane(PlaneOperations, Asynchronous):
     ) -> Sequence[AsyncPlane]:
         """Copies of this plane, independent from then on."""
         made = await self._fork(name, count, checkpoint, resource_version)
-        return [AsyncPlane(self._http, self._timeout, each) for each in made]
+        return [AsyncPlane(self._http, self._timeout, plane_id) for plane_id in made]

@@ -106,4 +106,4 @@ def test_another_kind_of_server_is_recognised(invoke: Invoke, start: Start, tmp_
     outcome = invoke("plane", "list", "--kubeconfig", str(tmp_path / "config"))
 
     assert outcome.code == 5
-    assert f"{server.url} is no server of planes" in outcome.err
+    assert f"{server.url} does not serve planes" in outcome.err

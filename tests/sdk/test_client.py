@@ -188,11 +188,11 @@ def test_a_fleet_that_fails_says_why(client: PlaneClient) -> None:
         (
             lambda client: client.plane("root").apply(config_map("a") | {"data": {1, 2}}),
             Invalid,
-            "is no JSON",
+            "cannot be written as JSON",
         ),
         (lambda client: client.create("alpha", seed=7), Invalid, "virtual clock"),
         (lambda client: client.fleet("crew").create(template={"sed": 7}), Invalid, "sed"),
-        (lambda client: client.delete("../root"), Invalid, "is no name"),
+        (lambda client: client.delete("../root"), Invalid, "is not a name"),
     ],
 )
 def test_refusals_are_exceptions(

@@ -16,7 +16,8 @@ import yaml
 from kvestigate.cluster.plane.tenancy.environment.routes import ROUTES
 from kvestigate.cluster.plane.tenancy.fleets.definition import schema
 from kvestigate_client import Connection, PlaneClient
-from kvestigate_client.exchange import Blocking, Outgoing
+from kvestigate_client.contract import Outgoing
+from kvestigate_client.exchange import Blocking
 from kvestigate_client.failures import Invalid
 
 SOURCE = (

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
-from urllib.parse import urlencode
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from kvestigate.client.access import Access
 from kvestigate.operation import Effect, Operation
-from kvestigate.planes.manage import PATH, Plane, ask
+from kvestigate.planes.manage import Plane, ask
 from kvestigate.planes.secrets import hide, hide_field
-
-_Answer = TypeVar("_Answer")
+from kvestigate_client import contract
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,97 +156,99 @@ class Stepped(Struct, frozen=True, rename="camel"):
 
 async def snapshot(access: Access, options: SnapshotOptions) -> Snapshot:
     """Values of Secrets are hidden."""
-    query = _query(resource=",".join(options.resources), includeEmpty=options.include_empty)
-    found = msgspec.json.decode(
-        await ask(access, "GET", _path(options.id, "snapshot"), query=query), type=Snapshot
+    answer = await ask(
+        access,
+        contract.snapshot,
+        options.id,
+        options.resources,
+        include_empty=options.include_empty,
     )
+    whole = msgspec.json.decode(answer, type=Snapshot)
     resources = [
         msgspec.structs.replace(
-            each, items=[hide((each.group, each.resource), item) for item in each.items]
+            kind, items=[hide((kind.group, kind.resource), item) for item in kind.items]
         )
-        for each in found.resources
+        for kind in whole.resources
     ]
-    return msgspec.structs.replace(found, resources=resources)
+    return msgspec.structs.replace(whole, resources=resources)
 
 
 async def fork(access: Access, options: ForkOptions) -> Forks:
-    body: dict[str, Any] = {"name": options.name, "checkpoint": options.checkpoint}
-    if options.count is not None:
-        body["count"] = options.count
-    return await _post(access, options.id, "fork", body, Forks)
+    answer = await ask(
+        access,
+        contract.fork,
+        options.id,
+        options.name,
+        options.count,
+        checkpoint=options.checkpoint,
+    )
+    return msgspec.json.decode(answer, type=Forks)
 
 
 async def checkpoint(access: Access, options: CheckpointOptions) -> Checkpoint:
-    body = {"name": options.name, "replace": options.replace}
-    return await _post(access, options.id, "checkpoints", body, Checkpoint)
+    answer = await ask(
+        access, contract.create_checkpoint, options.id, options.name, replace=options.replace
+    )
+    return msgspec.json.decode(answer, type=Checkpoint)
 
 
 async def restore(access: Access, options: RestoreOptions) -> Restored:
-    body = {
-        "checkpoint": options.checkpoint,
-        "resourceVersion": options.revision,
-        "seed": options.seed,
-    }
-    return await _post(access, options.id, "restore", body, Restored)
+    answer = await ask(
+        access,
+        contract.restore,
+        options.id,
+        options.checkpoint,
+        resource_version=options.revision,
+        seed=options.seed,
+    )
+    return msgspec.json.decode(answer, type=Restored)
 
 
 async def diff(access: Access, options: DiffOptions) -> Difference:
     """Values of Secrets are hidden."""
-    query = _query(
-        **{"from": options.before}, to=options.after, resource=",".join(options.resources)
+    answer = await ask(
+        access,
+        contract.diff,
+        options.id,
+        options.before,
+        options.after or None,
+        options.resources,
     )
-    found = msgspec.json.decode(
-        await ask(access, "GET", _path(options.id, "diff"), query=query), type=Difference
-    )
+    whole = msgspec.json.decode(answer, type=Difference)
     changes = []
-    for each in found.changes:
-        key = (each.group, each.resource)
-        obj = None if each.object is None else hide(key, each.object)
-        fields = [hide_field(key, field) for field in each.fields]
-        changes.append(msgspec.structs.replace(each, object=obj, fields=fields))
-    return msgspec.structs.replace(found, changes=changes)
+    for change in whole.changes:
+        key = (change.group, change.resource)
+        obj = None if change.object is None else hide(key, change.object)
+        fields = [hide_field(key, field) for field in change.fields]
+        changes.append(msgspec.structs.replace(change, object=obj, fields=fields))
+    return msgspec.structs.replace(whole, changes=changes)
 
 
 async def events(access: Access, options: EventsOptions) -> Events:
     """Values of Secrets are hidden."""
-    query = _query(
-        fromRevision=options.since,
-        resource=",".join(options.resources),
-        objects="true" if options.objects else "false",
+    answer = await ask(
+        access,
+        contract.events,
+        options.id,
+        options.since or None,
+        options.resources,
+        objects=options.objects,
     )
-    found = msgspec.json.decode(
-        await ask(access, "GET", _path(options.id, "events"), query=query), type=Events
-    )
+    whole = msgspec.json.decode(answer, type=Events)
     shown = [
-        each
-        if each.object is None
-        else msgspec.structs.replace(each, object=hide((each.group, each.resource), each.object))
-        for each in found.events
+        event
+        if event.object is None
+        else msgspec.structs.replace(
+            event, object=hide((event.group, event.resource), event.object)
+        )
+        for event in whole.events
     ]
-    return msgspec.structs.replace(found, events=shown)
+    return msgspec.structs.replace(whole, events=shown)
 
 
 async def step(access: Access, options: StepOptions) -> Stepped:
-    body: dict[str, Any] = {"untilIdle": True}
-    if options.seconds is not None:
-        body = {"seconds": options.seconds}
-    return await _post(access, options.id, "step", body, Stepped)
-
-
-async def _post(
-    access: Access, plane: str, what: str, body: dict[str, Any], type: type[_Answer]
-) -> _Answer:
-    sent = msgspec.json.encode(body)
-    return msgspec.json.decode(await ask(access, "POST", _path(plane, what), sent), type=type)
-
-
-def _path(plane: str, what: str) -> str:
-    return f"{PATH}/{plane}/control-plane/{what}"
-
-
-def _query(**params: Any) -> str:
-    given = {key: "true" if value is True else value for key, value in params.items() if value}
-    return urlencode(given)
+    answer = await ask(access, contract.step, options.id, options.seconds)
+    return msgspec.json.decode(answer, type=Stepped)
 
 
 SNAPSHOT = Operation(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -17,9 +17,9 @@ from kvestigate.client.connect import connect
 from kvestigate.kube.resources import Resource
 from kvestigate.operation import Effect, Operation
 from kvestigate.planes.manage import ask
+from kvestigate_client import contract
+from kvestigate_client.contract import Clock
 
-PATH = "/apis/kplane.dev/v1/fleets"
-_MERGE = "application/merge-patch+json"
 _FLEETS = Resource("kplane.dev", "v1", "fleets", "Fleet", namespaced=False)
 _PATIENCE = 60.0
 
@@ -41,7 +41,7 @@ class NewFleet:
     """Whose objects members start with."""
     objects: tuple[dict[str, Any], ...] = ()
     """Manifests that members start with."""
-    clock: Literal["wall", "virtual"] = "wall"
+    clock: Clock = "wall"
     seed: int = 0
 
 
@@ -103,7 +103,7 @@ class Fleet(Struct, frozen=True):
         return (
             self.status.observed_generation >= generation
             and len(members) == self.spec.replicas
-            and all(each.phase != "Pending" for each in members)
+            and all(member.phase != "Pending" for member in members)
         )
 
 
@@ -117,25 +117,21 @@ async def create(access: Access, options: NewFleet) -> Fleet:
         template["objects"] = list(options.objects)
     if options.clock == "virtual":
         template |= {"clock": options.clock, "seed": options.seed}
-    spec: dict[str, Any] = {"replicas": options.replicas}
-    if options.prefix:
-        spec["namePrefix"] = options.prefix
-    if options.ttl is not None:
-        spec["ttlSeconds"] = options.ttl
-    if template:
-        spec["template"] = template
-    obj = {
-        "apiVersion": "kplane.dev/v1",
-        "kind": "Fleet",
-        "metadata": {"name": options.name},
-        "spec": spec,
-    }
-    return _read(await ask(access, "POST", PATH, msgspec.json.encode(obj)))
+    answer = await ask(
+        access,
+        contract.create_fleet,
+        options.name,
+        options.replicas,
+        template=template,
+        name_prefix=options.prefix,
+        ttl_seconds=options.ttl,
+    )
+    return msgspec.json.decode(answer, type=Fleet)
 
 
 async def scale(access: Access, options: ScaleOptions) -> Fleet:
-    change = msgspec.json.encode({"spec": {"replicas": options.replicas}})
-    return _read(await ask(access, "PATCH", f"{PATH}/{options.name}", change, media=_MERGE))
+    answer = await ask(access, contract.scale_fleet, options.name, options.replicas)
+    return msgspec.json.decode(answer, type=Fleet)
 
 
 async def settled(access: Access, declared: Fleet, progress: Progress | None = None) -> Fleet:
@@ -160,12 +156,12 @@ async def settled(access: Access, declared: Fleet, progress: Progress | None = N
 
 
 async def status(access: Access, options: FleetOptions) -> Fleet:
-    return _read(await ask(access, "GET", f"{PATH}/{options.name}"))
+    return msgspec.json.decode(await ask(access, contract.get_fleet, options.name), type=Fleet)
 
 
 async def delete(access: Access, options: FleetOptions) -> Deleted:
     """Ask for it, and wait until the last member is gone."""
-    await ask(access, "DELETE", f"{PATH}/{options.name}")
+    await ask(access, contract.delete_fleet, options.name)
     named = Selection(fields=f"metadata.name={options.name}")
     try:
         async with asyncio.timeout(_PATIENCE), connect(access) as api:
@@ -182,10 +178,6 @@ async def _until_deleted(api: Api, named: Selection, version: str) -> None:
         async for event in events:
             if event.type == "DELETED":
                 return
-
-
-def _read(answer: bytes) -> Fleet:
-    return msgspec.json.decode(answer, type=Fleet)
 
 
 CREATE = Operation(

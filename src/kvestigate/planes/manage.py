@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import ParamSpec
+from urllib.parse import urlencode
 
 import msgspec
 
 from kvestigate.client.access import Access
 from kvestigate.client.call import failure
 from kvestigate.client.connect import connect
-from kvestigate.errors import NotFound
+from kvestigate.errors import InputError, NotFound
 from kvestigate.http.message import Headers, Request
 from kvestigate.operation import Effect, Operation
+from kvestigate_client import contract
+from kvestigate_client.contract import JSON, Clock, Outgoing
+from kvestigate_client.failures import Invalid
 
-PATH = "/clusters"
-JSON = "application/json"
+P = ParamSpec("P")
+
 _OURS = ("clusters", "checkpoints", "fleets")
-"""What only a server of planes has."""
+"""Resources that only a server of planes has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +40,7 @@ class PlaneOptions:
 class NewPlane:
     id: str
     """`alpha`: lower-case letters, digits and hyphens."""
-    clock: Literal["wall", "virtual"] = "wall"
+    clock: Clock = "wall"
     """Virtual time is moved by steps only."""
     seed: int = 0
     """Of all that looks random in a plane with a virtual clock."""
@@ -54,40 +59,45 @@ class PlaneList(msgspec.Struct, frozen=True):
 
 
 async def list_planes(access: Access, options: Everything) -> PlaneList:
-    return msgspec.json.decode(await ask(access, "GET", PATH), type=PlaneList)
+    return msgspec.json.decode(await ask(access, contract.list_planes), type=PlaneList)
 
 
 async def create_plane(access: Access, options: NewPlane) -> Plane:
-    body = msgspec.json.encode(options)
-    return msgspec.json.decode(await ask(access, "POST", PATH, body), type=Plane)
+    answer = await ask(access, contract.create_plane, options.id, options.clock, options.seed)
+    return msgspec.json.decode(answer, type=Plane)
 
 
 async def delete_plane(access: Access, options: PlaneOptions) -> None:
-    await ask(access, "DELETE", f"{PATH}/{options.id}")
+    await ask(access, contract.delete_plane, options.id)
 
 
 async def ask(
-    access: Access, method: str, path: str, body: bytes = b"", query: str = "", media: str = JSON
+    access: Access, request: Callable[P, Outgoing], *args: P.args, **kwargs: P.kwargs
 ) -> bytes:
-    """What the server answers; what it refuses is raised."""
-    headers = Headers([("accept", JSON), ("content-type", media)])
-    request = Request(method, path, query, headers=headers, body=body)
+    """What the server answers to a request of the contract; what it refuses is raised."""
+    try:
+        outgoing = request(*args, **kwargs)
+        body = outgoing.content
+    except Invalid as error:
+        raise InputError(error.message) from error
+    headers = Headers([("accept", JSON), ("content-type", outgoing.media)])
+    sent = Request(outgoing.method, outgoing.path, urlencode(outgoing.query), headers, body)
     async with connect(access) as api:
-        incoming = await api.exchange.transport.send(request, timeout=api.exchange.timeout)
+        incoming = await api.exchange.transport.send(sent, timeout=api.exchange.timeout)
         answer = await incoming.read()
     if incoming.status < 300:
         return answer
-    error = failure(request, incoming.status, answer)
-    if isinstance(error, NotFound):
-        error.hint = error.hint or _way_out(error, str(access.server))
-    raise error
+    failed = failure(sent, incoming.status, answer)
+    if isinstance(failed, NotFound):
+        failed.hint = failed.hint or _way_out(failed, str(access.server))
+    raise failed
 
 
 def _way_out(error: NotFound, server: str) -> str | None:
     kind = error.details.get("kind")
     if kind not in _OURS:
-        return f"{server} is no server of planes; `kvestigate plane serve` is one"
-    return "`kvestigate plane list` shows those that there are" if kind == "clusters" else None
+        return f"{server} does not serve planes; `kvestigate plane serve` starts a server that does"
+    return "`kvestigate plane list` lists the planes of the server" if kind == "clusters" else None
 
 
 LIST = Operation(
