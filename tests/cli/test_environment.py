@@ -75,7 +75,7 @@ def test_a_plane_is_forked_kept_changed_and_put_back(
     assert ("data.k" in differs.out, "default/s" in differs.out) == (True, True)
     assert "hunter2" not in in_full.out
     assert json.loads(in_full.out)["summary"] == {"added": 1, "modified": 1, "deleted": 0}
-    assert same.out == "no difference\n"
+    assert same.out == "no differences\n"
 
 
 def test_the_changes_are_told_with_their_actors(
@@ -125,7 +125,7 @@ def test_virtual_time_passes_in_steps(
     [
         (("snapshot", "none"), 5, 'clusters "none" not found\nhint: `kvestigate plane list`'),
         (("snapshot", "root", "--resource", "toys"), 2, 'no resource "toys"'),
-        (("restore", "root", *MEANT), 2, "one of --checkpoint and --revision"),
+        (("restore", "root", *MEANT), 2, "give either --checkpoint or --revision"),
         (("restore", "root", "--checkpoint", "none", *MEANT), 5, 'checkpoints "none" not found'),
         (("diff", "root", "yesterday"), 2, '"yesterday" is no point of a plane'),
         (("step", "root", *MEANT), 2, "runs on the wall clock"),

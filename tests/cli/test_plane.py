@@ -30,7 +30,10 @@ def test_serving_says_where_and_what_next_and_ends_when_told(tmp_path: Path) -> 
         (("--etcd", "127.0.0.1:2379"), "--etcd: '127.0.0.1:2379' is not the URL of an etcd"),
         (("--etcd", "http://127.0.0.1:1", "--memory"), "--memory and --etcd exclude each other"),
         (("--etcd", "https://127.0.0.1:1", "--etcd-ca", "none"), "--etcd-ca: none: No such file"),
-        (("--etcd", "http://127.0.0.1:1", "--controllers"), "--controllers: servers that share"),
+        (
+            ("--etcd", "http://127.0.0.1:1", "--controllers"),
+            "cannot be used with --etcd",
+        ),
         (("--listen", "6443"), "--listen: '6443' is not HOST:PORT"),
         (("--listen", "127.0.0.1:99999"), "--listen: '127.0.0.1:99999' is not HOST:PORT"),
         (("--listen", "0.0.0.0:0", "--auth", "none"), "--auth none on 0.0.0.0"),
@@ -95,8 +98,8 @@ def test_without_a_server_the_way_to_one_is_named(
     outcome = invoke("plane", *command, "--data", str(tmp_path))
 
     assert outcome.code == 3
-    assert f"no server of planes was ever started with the data directory {tmp_path}" in outcome.err
-    assert "`kvestigate plane serve` starts one" in outcome.err
+    assert f"no server of planes has used the data directory {tmp_path}" in outcome.err
+    assert "`kvestigate plane serve` starts a server" in outcome.err
 
 
 def test_another_kind_of_server_is_recognised(invoke: Invoke, start: Start, tmp_path: Path) -> None:

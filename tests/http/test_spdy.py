@@ -12,8 +12,17 @@ from hypothesis import strategies as st
 
 from kvestigate.errors import ConnectionFailed
 from kvestigate.http import spdy
-from kvestigate.http.spdy import Data, Frame, Framer, GoAway, Ping, Reset, SynReply, SynStream
-from kvestigate.http.spdy_dictionary import DICTIONARY
+from kvestigate.http.spdy import (
+    DICTIONARY,
+    Data,
+    Frame,
+    Framer,
+    GoAway,
+    Ping,
+    Reset,
+    SynReply,
+    SynStream,
+)
 from kvestigate.http.spdy_session import MAX_BUFFERED, SpdyStream, accept_streams
 
 ids = st.integers(1, 2**31 - 1)

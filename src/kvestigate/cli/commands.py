@@ -168,7 +168,7 @@ KVESTIGATE: tuple[Entry, ...] = (
     Entry(
         "fleet",
         "kvestigate.cli.fleet:fleet",
-        "Declare many planes that are made alike.",
+        "Create and manage many identical planes as one object.",
         SERVE,
     ),
     Entry(

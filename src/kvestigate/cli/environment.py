@@ -35,7 +35,7 @@ resource_option = click.option(
 )
 @click.argument("id")
 @resource_option
-@click.option("--include-empty", is_flag=True, help="Also name resources without objects.")
+@click.option("--include-empty", is_flag=True, help="Also list resources without objects.")
 @data_option
 async def snapshot(
     options: GlobalOptions,
@@ -44,9 +44,9 @@ async def snapshot(
     include_empty: bool,
     data: Path | None,
 ) -> None:
-    """Show everything in the plane ID at one revision.
+    """Show all objects of the plane ID at one revision.
 
-    With -o json all objects are in it. Values of Secrets are hidden.
+    The table counts objects; -o json has the objects. Values of Secrets are hidden.
     """
     from kvestigate.planes.environment import SnapshotOptions
     from kvestigate.planes.environment import snapshot as take
@@ -65,9 +65,13 @@ async def snapshot(
     ),
 )
 @click.argument("id")
-@click.option("--name", default="", help="Name of the fork; with --count NAME-0000 and so on.")
-@click.option("--count", type=whole_number(1, 10_000), help="How many forks.")
-@click.option("--checkpoint", default="", help="Fork from this state instead of the present.")
+@click.option(
+    "--name",
+    default="",
+    help="Id of the fork; with --count NAME-0000 and so on.",
+)
+@click.option("--count", type=whole_number(1, 10_000), help="Number of forks.")
+@click.option("--checkpoint", default="", help="Fork from this checkpoint, not from the present.")
 @data_option
 @writes(Consequence.MODIFIES_CLUSTER)
 async def fork(
@@ -79,7 +83,7 @@ async def fork(
     data: Path | None,
     confirmation: Confirmation,
 ) -> None:
-    """Make copies of the plane ID that are independent from then on."""
+    """Copy the plane ID. Later changes of the plane and of its copies are independent."""
     from kvestigate.planes.environment import ForkOptions
     from kvestigate.planes.environment import fork as make
     from kvestigate.planes.rendering import forks_blocks
@@ -104,9 +108,9 @@ async def fork(
 )
 @click.argument("id")
 @click.option(
-    "--name", default="", help="Name of the checkpoint; made from the revision if not given."
+    "--name", default="", help="Name of the checkpoint; derived from the revision if not given."
 )
-@click.option("--replace", is_flag=True, help="Move a checkpoint of that name.")
+@click.option("--replace", is_flag=True, help="Overwrite an existing checkpoint of that name.")
 @data_option
 @writes(Consequence.MODIFIES_CLUSTER)
 async def checkpoint(
@@ -117,13 +121,13 @@ async def checkpoint(
     data: Path | None,
     confirmation: Confirmation,
 ) -> None:
-    """Keep the present state of the plane ID under a name."""
+    """Save the current state of the plane ID as a checkpoint."""
     from kvestigate.planes.environment import CheckpointOptions
     from kvestigate.planes.environment import checkpoint as keep
     from kvestigate.planes.rendering import checkpoint_blocks
 
     access = server_access(options, data)
-    click.echo(f"keep the state of plane {id} at {access.server}", err=True)
+    click.echo(f"checkpoint plane {id} at {access.server}", err=True)
     confirmation.require()
     kept = await keep(access, CheckpointOptions(id, name, replace))
     emit(options, kept, checkpoint_blocks)
@@ -142,13 +146,13 @@ async def checkpoint(
     ),
 )
 @click.argument("id")
-@click.option("--checkpoint", default="", help="The state to go back to.")
-@click.option("--revision", default="", help="The revision to go back to, if it is retained.")
+@click.option("--checkpoint", default="", help="Checkpoint to restore.")
+@click.option("--revision", default="", help="Revision to restore, if the plane still retains it.")
 @click.option(
     "--seed",
     metavar="N",
     type=SEED,
-    help="Seed of all that looks random in virtual time from then on; as it was by default.",
+    help="New seed of random choices in virtual time; by default the seed is restored too.",
 )
 @data_option
 @writes(Consequence.MODIFIES_CLUSTER)
@@ -161,9 +165,9 @@ async def restore(
     data: Path | None,
     confirmation: Confirmation,
 ) -> None:
-    """Put the plane ID back to where it was.
+    """Restore the plane ID to an earlier state.
 
-    What was changed since is changed back; what came since goes.
+    Objects that changed since then are changed back; objects that were created are deleted.
     """
     from kvestigate.planes.environment import RestoreOptions
     from kvestigate.planes.environment import restore as put_back
@@ -171,11 +175,11 @@ async def restore(
 
     if bool(checkpoint) == bool(revision):
         raise UsageError(
-            "one of --checkpoint and --revision has to be given",
-            hint="`kvestigate plane events` shows revisions",
+            "give either --checkpoint or --revision",
+            hint=f"`kvestigate plane events {id}` lists revisions",
         )
     access = server_access(options, data)
-    click.echo(f"put plane {id} at {access.server} back to {checkpoint or revision}", err=True)
+    click.echo(f"restore plane {id} at {access.server} to {checkpoint or revision}", err=True)
     confirmation.require()
     done = await put_back(access, RestoreOptions(id, checkpoint, revision, seed))
     emit(options, done, restored_blocks)
@@ -204,7 +208,8 @@ async def diff(
 ) -> None:
     """Show what differs between two states of the plane ID.
 
-    FROM and TO are revisions (1042), checkpoint:NAME or plane:OTHER; without TO the present.
+    FROM and TO are a revision (1042), checkpoint:NAME or plane:ID. Without TO, FROM is
+    compared with the current state.
     Values of Secrets are hidden.
     """
     from kvestigate.planes.environment import DiffOptions
@@ -224,9 +229,9 @@ async def diff(
     ),
 )
 @click.argument("id")
-@click.option("--since", default="", help="Only what came after this revision.")
+@click.option("--since", default="", help="Only changes after this revision.")
 @resource_option
-@click.option("--objects", is_flag=True, help="With -o json, the objects after each change.")
+@click.option("--objects", is_flag=True, help="With -o json, include the object after each change.")
 @data_option
 async def events(
     options: GlobalOptions,
@@ -236,7 +241,7 @@ async def events(
     objects: bool,
     data: Path | None,
 ) -> None:
-    """Show every change of the plane ID, with its actor."""
+    """Show every change of the plane ID, with the user who made it."""
     from kvestigate.planes.environment import EventsOptions
     from kvestigate.planes.environment import events as read
     from kvestigate.planes.rendering import events_blocks
@@ -257,7 +262,7 @@ async def events(
 @click.option(
     "--seconds",
     type=duration,
-    help="How long; until nothing is left to do if not given.",
+    help="Virtual time to pass; without it, until no controller has work left.",
 )
 @data_option
 @writes(Consequence.MODIFIES_CLUSTER)
@@ -268,13 +273,13 @@ async def step(
     data: Path | None,
     confirmation: Confirmation,
 ) -> None:
-    """Let time pass in the plane ID, if it has a virtual clock."""
+    """Let virtual time pass in the plane ID, which must have a virtual clock."""
     from kvestigate.planes.environment import StepOptions
     from kvestigate.planes.environment import step as move
     from kvestigate.planes.rendering import stepped_blocks
 
     access = server_access(options, data)
-    length = "until nothing is left to do" if seconds is None else f"for {seconds:g} s"
+    length = "until no controller has work left" if seconds is None else f"for {seconds:g} s"
     click.echo(f"step plane {id} at {access.server} {length}", err=True)
     confirmation.require()
     emit(options, await move(access, StepOptions(id, seconds)), stepped_blocks)

@@ -21,7 +21,7 @@ from kvestigate.render.human import counted
 
 @group("fleet")
 def fleet() -> None:
-    """Declare many planes that are made alike."""
+    """Create and manage many identical planes as one object."""
 
 
 @command(
@@ -39,26 +39,24 @@ def fleet() -> None:
     type=whole_number(0, 10_000),
     default=1,
     show_default=True,
-    help="How many members.",
+    help="Number of members.",
 )
-@click.option(
-    "--prefix", default="", help="What the ids of members begin with; NAME- if not given."
-)
+@click.option("--prefix", default="", help="Prefix of the ids of members; NAME- if not given.")
 @click.option(
     "--ttl",
     metavar="SECONDS",
     type=whole_number(1, 10**9),
-    help="Delete the fleet after this time.",
+    help="Delete the fleet and its members after this time.",
 )
 @click.option("--from-plane", default="", metavar="ID", help="Members are copies of this plane.")
-@click.option("--scenario", default="", help="Members start with what this scenario has.")
+@click.option("--scenario", default="", help="Members start with the objects of this scenario.")
 @click.option(
     "--file",
     "files",
     multiple=True,
     metavar="PATH",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Members start with the manifests in this file. May be repeated.",
+    help="Members start with the objects of this manifest file. May be repeated.",
 )
 @clock_options
 @data_option
@@ -77,7 +75,7 @@ async def create(
     data: Path | None,
     confirmation: Confirmation,
 ) -> None:
-    """Declare a fleet of planes called NAME."""
+    """Create the fleet NAME."""
     from kvestigate.planes.fleets import NewFleet, settled
     from kvestigate.planes.fleets import create as declare
     from kvestigate.planes.rendering import made_fleet_blocks
@@ -95,11 +93,11 @@ async def create(
 def _manifests(path: Path) -> list[dict[str, Any]]:
     from kvestigate.kube.yaml_documents import load
 
-    found = [each.value for each in load(read_whole(path), source=str(path))]
-    for value in found:
+    documents = [document.value for document in load(read_whole(path), source=str(path))]
+    for value in documents:
         if not isinstance(value, dict):
-            raise InputError("is no manifest", where=str(path))
-    return found
+            raise InputError("is not a manifest with apiVersion and kind", where=str(path))
+    return documents
 
 
 @command(
@@ -110,7 +108,7 @@ def _manifests(path: Path) -> list[dict[str, Any]]:
     ),
 )
 @click.argument("name")
-@click.option("--replicas", type=whole_number(0, 10_000), required=True, help="How many members.")
+@click.option("--replicas", type=whole_number(0, 10_000), required=True, help="Number of members.")
 @data_option
 @writes(Consequence.MODIFIES_CLUSTER)
 async def scale(
@@ -120,9 +118,9 @@ async def scale(
     data: Path | None,
     confirmation: Confirmation,
 ) -> None:
-    """Set how many members the fleet NAME has.
+    """Set the number of members of the fleet NAME.
 
-    Members beyond that are deleted with everything in them.
+    Surplus members are deleted with all their objects.
     """
     from kvestigate.planes.fleets import ScaleOptions, settled
     from kvestigate.planes.fleets import scale as change
@@ -145,7 +143,7 @@ async def scale(
 @click.argument("name")
 @data_option
 async def status(options: GlobalOptions, name: str, data: Path | None) -> None:
-    """Show the members of the fleet NAME and how they are."""
+    """Show the members of the fleet NAME and their phases."""
     from kvestigate.planes.fleets import FleetOptions
     from kvestigate.planes.fleets import status as read
     from kvestigate.planes.rendering import fleet_blocks

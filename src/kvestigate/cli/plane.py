@@ -37,7 +37,8 @@ def data_option(function: F) -> F:
         "--data",
         metavar="DIR",
         type=click.Path(path_type=Path, file_okay=False),
-        help="Where the server keeps planes and keys; ~/.local/state/kvestigate/plane by default.",
+        help="Directory with the planes and keys of the server; "
+        "~/.local/state/kvestigate/plane by default.",
     )
     decorated: F = option(function)
     return decorated
@@ -49,14 +50,14 @@ def clock_options(function: F) -> F:
         type=click.Choice(["wall", "virtual"]),
         default="wall",
         show_default=True,
-        help="Whose time it lives in; virtual time passes with `plane step` only.",
+        help="The clock of the plane; virtual time passes only with `plane step`.",
     )
     seed: Any = click.option(
         "--seed",
         metavar="N",
         type=SEED,
         default=0,
-        help="Seed of all that looks random in virtual time.",
+        help="Seed of every random choice in a plane with a virtual clock.",
     )
     decorated: F = clock(seed(function))
     return decorated
@@ -77,58 +78,62 @@ def clock_options(function: F) -> F:
     metavar="HOST:PORT",
     default="127.0.0.1:6443",
     show_default=True,
-    help="Where to take requests; port 0 is one that the system chooses.",
+    help="Address to listen on; with port 0 the system chooses a free port.",
 )
 @data_option
-@click.option("--memory", is_flag=True, help="Keep no planes on disk: they end with the server.")
+@click.option(
+    "--memory",
+    is_flag=True,
+    help="Keep planes in memory only, until the server stops.",
+)
 @click.option(
     "--etcd",
     metavar="URL[,URL...]",
-    help="Keep the planes in an etcd, which several servers may share.",
+    help="Keep planes in this etcd; several servers may share it.",
 )
 @click.option(
     "--etcd-prefix",
     metavar="KEY",
     default="/kvestigate",
     show_default=True,
-    help="Where in the etcd: servers with the same prefix serve the same planes.",
+    help="Prefix of all keys in etcd; servers with the same prefix serve the same planes.",
 )
 @click.option(
     "--etcd-ca",
     metavar="PATH",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Who signs the etcd's certificate, in PEM; the system's CAs if not given.",
+    help="CA certificate of the etcd servers, in PEM; the system's CAs if not given.",
 )
 @click.option(
     "--etcd-cert",
     metavar="PATH",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The certificate to show to the etcd, in PEM.",
+    help="Client certificate for etcd, in PEM.",
 )
 @click.option(
     "--etcd-key",
     metavar="PATH",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="The key of that certificate, in PEM.",
+    help="Private key of the client certificate for etcd, in PEM.",
 )
 @click.option(
     "--auth",
     type=click.Choice(["rbac", "none"]),
     default="rbac",
     show_default=True,
-    help="Who gets in: who RBAC lets in, or everyone (on loopback only).",
+    help="Authorization: by RBAC, or none (everyone may do everything; loopback only).",
 )
 @click.option(
     "--token-file",
     metavar="PATH",
     type=click.Path(path_type=Path, dir_okay=False),
-    help='Users who get in with a token: lines of token,user,uid,"group1,group2".',
+    help='Static tokens: lines of token,user,uid,"group1,group2".',
 )
 @click.option(
     "--audit-log",
     metavar="PATH",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Note every request in this file, a JSON line each.",
+    help="Write every request to this file, one JSON line each.",
 )
 @click.option(
     "--controllers/--no-controllers",
@@ -142,7 +147,7 @@ def clock_options(function: F) -> F:
     type=whole_number(0, 1000),
     default=1,
     show_default=True,
-    help="Simulated nodes of a plane that has no Node of its own.",
+    help="Number of simulated nodes in a plane without Node objects.",
 )
 def serve(
     options: GlobalOptions,
@@ -162,11 +167,12 @@ def serve(
 ) -> None:
     """Serve planes until SIGTERM or Ctrl-C.
 
-    The root plane is at /, every other at /clusters/ID/control-plane; a plane is made when it
-    is first asked for. The owner's kubeconfig is written into the data directory.
+    The root plane is served at /, every other plane at /clusters/ID/control-plane. A plane is
+    created by the first request to it. The admin kubeconfig is written to the data directory.
 
-    Without --controllers a plane is an API server alone, and takes the controllers that others
-    run. Planes with a virtual clock always have their own, which work when they are stepped.
+    Without --controllers a plane is an API server only; you can run controllers of your own
+    against it. Planes with a virtual clock always have controllers, which work while
+    `plane step` moves the clock.
     """
     from kvestigate.cluster.plane.front.serving import Auth, EtcdOptions, ServeOptions, nobody, run
     from kvestigate.cluster.scenarios.library import objects_of
@@ -179,8 +185,9 @@ def serve(
     else:
         if controllers:
             raise UsageError(
-                "--controllers: servers that share an etcd do not agree on who works on a plane",
-                hint="leave it out, and point controllers of your own at the planes",
+                "--controllers cannot be used with --etcd: every server that shares the etcd "
+                "would run controllers on the same planes",
+                hint="leave out --controllers and run controllers of your own against the planes",
             )
         hire = nobody
         urls = tuple(url.strip() for url in etcd.split(","))
@@ -200,10 +207,10 @@ def serve(
 
 
 def _refuse_etcd_options(ca: Path | None, cert: Path | None, key: Path | None) -> None:
-    """Who gives them takes the planes to be on an etcd; they would be lost with this machine."""
+    """Refuse the options of etcd without --etcd: planes would silently be kept on this machine."""
     for name, value in (("--etcd-ca", ca), ("--etcd-cert", cert), ("--etcd-key", key)):
         if value is not None:
-            raise UsageError(f"{name} needs --etcd, whose servers it is for", hint="--etcd URL")
+            raise UsageError(f"{name} can only be used with --etcd", hint="add --etcd URL")
 
 
 def announce(serving: Serving) -> None:
@@ -237,7 +244,7 @@ def parse_listen(text: str) -> Listen:
 def kubeconfig(options: GlobalOptions, id: str, data: Path | None) -> None:
     """Print a kubeconfig for the plane ID.
 
-    It holds the credentials of the server's owner. The plane is made when it is first used.
+    It contains the admin credentials of the server. The plane is created by the first request.
     """
     import yaml
 
@@ -249,7 +256,7 @@ def kubeconfig(options: GlobalOptions, id: str, data: Path | None) -> None:
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise NoCluster(f"{path} cannot be read: {error}") from error
     if not isinstance(server, dict):
-        raise NoCluster(f"{path} is no kubeconfig")
+        raise NoCluster(f"{path} is not a kubeconfig: it has no fields")
     click.echo(yaml.safe_dump(for_plane(server, id), sort_keys=False), nl=False)
 
 
@@ -305,11 +312,11 @@ async def create(
 async def delete(
     options: GlobalOptions, id: str, data: Path | None, confirmation: Confirmation
 ) -> None:
-    """Delete the plane ID with everything in it."""
+    """Delete the plane ID with all its objects."""
     from kvestigate.planes.manage import PlaneOptions, delete_plane
 
     access = server_access(options, data)
-    click.echo(f"delete plane {id} at {access.server} with everything in it", err=True)
+    click.echo(f"delete plane {id} at {access.server} with all its objects", err=True)
     confirmation.require()
     await delete_plane(access, PlaneOptions(id))
     click.echo(f"plane {id} is deleted")
@@ -321,7 +328,7 @@ def data_directory() -> Path:
 
 
 def server_access(options: GlobalOptions, data: Path | None) -> Access:
-    """The server that flags mean: a kubeconfig's, else the one with that data directory."""
+    """The server of --kubeconfig or --context; without them, the one with that data directory."""
     if not options.kubeconfig and not options.context:
         options = replace(options, kubeconfig=str(_kubeconfig(data)))
     return access_of(options)
@@ -332,7 +339,7 @@ def _kubeconfig(data: Path | None) -> Path:
     path = directory / KUBECONFIG
     if not path.exists():
         raise NoCluster(
-            f"no server of planes was ever started with the data directory {directory}",
-            hint="`kvestigate plane serve` starts one; --kubeconfig names the file of another",
+            f"no server of planes has used the data directory {directory}: {KUBECONFIG} is missing",
+            hint="`kvestigate plane serve` starts a server; --kubeconfig names that of another",
         )
     return path

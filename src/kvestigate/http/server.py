@@ -4,39 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Callable
 
 from kvestigate.http import sockets
-from kvestigate.http.answer import Chunks, Dates
 from kvestigate.http.limits import Limits
 from kvestigate.http.listener import SecureListener, bind
-from kvestigate.http.message import Handler, Response
-from kvestigate.http.service import Service, plain
+from kvestigate.http.message import Handler
+from kvestigate.http.service import RefusalAnswer, Service, Shared, plain
 
 _BACKLOG = 1024
-_RECEIVE_BYTES = 64 * 1024
 
 _FAREWELL = 0.5
-"""Seconds for a client that has asked for nothing to answer the end of its connection."""
+"""Seconds for an idle client to confirm the end of its connection."""
 
 
-Refusal = Callable[[int, str], Response]
-"""Status and reason -> the answer, with a body of bytes, to what is too large, slow or garbled."""
-
-
-class Server:
+class Server(Shared):
     """Accepts connections and owns them."""
 
-    def __init__(self, handler: Handler, limits: Limits, refusal: Refusal = plain) -> None:
-        self.handler = handler
-        self.refusal = refusal
-        self.limits = limits
-        self.services: set[Service] = set()
-        self.dates = Dates()
-        self.chunks = Chunks()
-        self.received = memoryview(bytearray(_RECEIVE_BYTES))
-        """What connections receive into: each copies it out at once."""
-        self.closing = False
+    def __init__(self, handler: Handler, limits: Limits, refusal: RefusalAnswer = plain) -> None:
+        super().__init__(handler, limits, refusal)
         self._listener: asyncio.Server | SecureListener
         self.address = ("", 0)
         """Host and port of the first listening socket."""
@@ -97,7 +82,7 @@ async def serve(
     port: int = 0,
     tls: ssl.SSLContext | None = None,
     limits: Limits | None = None,
-    refusal: Refusal = plain,
+    refusal: RefusalAnswer = plain,
 ) -> Server:
     """A server that is listening; port 0 is one that the system chooses."""
     server = Server(handler, limits or Limits(), refusal)

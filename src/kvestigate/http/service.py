@@ -31,20 +31,19 @@ import asyncio
 import enum
 import logging
 import math
-from collections.abc import AsyncIterator, Sequence
-from typing import TYPE_CHECKING, cast
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TypeAlias, cast
 
 from kvestigate.http import answer, handshake, websocket
 from kvestigate.http.intake import Arrival, Intake, Phase, Refusal
-from kvestigate.http.message import Peer, Request, Response, Upgrade
-
-if TYPE_CHECKING:
-    from kvestigate.http.server import Server
+from kvestigate.http.limits import Limits
+from kvestigate.http.message import Handler, Peer, Request, Response, Upgrade
 
 _log = logging.getLogger(__name__)
 _RESULTS = (Response, Upgrade)
 _WHOLE = (bytes, list, tuple)
 """Bodies that are no stream."""
+_RECEIVE_BYTES = 64 * 1024
 _SMALL_BYTES = 16 * 1024
 """A body up to this size is sent in one write with its header."""
 _SLICE_BYTES = 64 * 1024
@@ -67,10 +66,29 @@ class ClientGone(Exception):
     """The client left, or was cut off, in the middle of an answer."""
 
 
+RefusalAnswer: TypeAlias = Callable[[int, str], Response]
+"""Status and reason -> the answer, with a body of bytes, to what is too large, slow or garbled."""
+
+
+class Shared:
+    """What the connections of a server share."""
+
+    def __init__(self, handler: Handler, limits: Limits, refusal: RefusalAnswer) -> None:
+        self.handler = handler
+        self.limits = limits
+        self.refusal = refusal
+        self.services: set[Service] = set()
+        self.dates = answer.Dates()
+        self.chunks = answer.Chunks()
+        self.received = memoryview(bytearray(_RECEIVE_BYTES))
+        """What connections receive into: each copies it out at once."""
+        self.closing = False
+
+
 class Service(asyncio.BufferedProtocol):
     """Serves one connection."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Shared) -> None:
         self._server = server
         self._limits = server.limits
         self._loop = asyncio.get_running_loop()

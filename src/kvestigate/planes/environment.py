@@ -11,8 +11,13 @@ from msgspec import Struct
 from kvestigate.client.access import Access
 from kvestigate.operation import Effect, Operation
 from kvestigate.planes.manage import Plane, ask
-from kvestigate.planes.secrets import hide, hide_field
 from kvestigate_client import contract
+
+_HIDDEN = "<hidden>"
+_SECRETS = ("", "secrets")
+_SECRET_FIELDS = ("data", "stringData")
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""An annotation of kubectl that repeats the whole object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +32,10 @@ class SnapshotOptions:
 class ForkOptions:
     id: str
     name: str = ""
-    """Of the fork, or what `-0000` and so on follow if there is a count."""
+    """Id of the fork; with a count, ids are this and `-0000`, `-0001` and so on."""
     count: int | None = None
     checkpoint: str = ""
-    """Where to fork from, instead of the present."""
+    """The checkpoint to fork from, instead of the current state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class RestoreOptions:
     checkpoint: str = ""
     revision: str = ""
     seed: int | None = None
-    """None: as it was then."""
+    """Seed from then on; None restores the seed of that state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +60,7 @@ class DiffOptions:
     before: str
     """A revision, `checkpoint:NAME` or `plane:ID`."""
     after: str = ""
-    """The present if empty."""
+    """Like `before`; the current state if empty."""
     resources: tuple[str, ...] = ()
 
 
@@ -63,7 +68,7 @@ class DiffOptions:
 class EventsOptions:
     id: str
     since: str = ""
-    """The last revision that is known; the oldest that is retained if empty."""
+    """Only changes after this revision; all retained changes if empty."""
     resources: tuple[str, ...] = ()
     objects: bool = False
 
@@ -72,7 +77,7 @@ class EventsOptions:
 class StepOptions:
     id: str
     seconds: float | None = None
-    """Until nothing is left to do if None."""
+    """Virtual seconds; None: until no controller has work left."""
 
 
 class Resource(Struct, frozen=True, rename="camel"):
@@ -166,7 +171,7 @@ async def snapshot(access: Access, options: SnapshotOptions) -> Snapshot:
     whole = msgspec.json.decode(answer, type=Snapshot)
     resources = [
         msgspec.structs.replace(
-            kind, items=[hide((kind.group, kind.resource), item) for item in kind.items]
+            kind, items=[_hide((kind.group, kind.resource), item) for item in kind.items]
         )
         for kind in whole.resources
     ]
@@ -218,8 +223,8 @@ async def diff(access: Access, options: DiffOptions) -> Difference:
     changes = []
     for change in whole.changes:
         key = (change.group, change.resource)
-        obj = None if change.object is None else hide(key, change.object)
-        fields = [hide_field(key, field) for field in change.fields]
+        obj = None if change.object is None else _hide(key, change.object)
+        fields = [_hide_field(key, field) for field in change.fields]
         changes.append(msgspec.structs.replace(change, object=obj, fields=fields))
     return msgspec.structs.replace(whole, changes=changes)
 
@@ -239,7 +244,7 @@ async def events(access: Access, options: EventsOptions) -> Events:
         event
         if event.object is None
         else msgspec.structs.replace(
-            event, object=hide((event.group, event.resource), event.object)
+            event, object=_hide((event.group, event.resource), event.object)
         )
         for event in whole.events
     ]
@@ -251,9 +256,35 @@ async def step(access: Access, options: StepOptions) -> Stepped:
     return msgspec.json.decode(answer, type=Stepped)
 
 
+def _hide(key: tuple[str, str], obj: dict[str, Any]) -> dict[str, Any]:
+    """The object; in a Secret every value is replaced, the keys stay."""
+    if key != _SECRETS:
+        return obj
+    shown = dict(obj)
+    for name in _SECRET_FIELDS:
+        if isinstance(shown.get(name), dict):
+            shown[name] = dict.fromkeys(shown[name], _HIDDEN)
+    meta = shown.get("metadata") or {}
+    if _LAST_APPLIED in (meta.get("annotations") or {}):
+        annotations = {**meta["annotations"], _LAST_APPLIED: _HIDDEN}
+        shown["metadata"] = {**meta, "annotations": annotations}
+    return shown
+
+
+def _hide_field(key: tuple[str, str], change: dict[str, Any]) -> dict[str, Any]:
+    """The change of a field; of a Secret, the values before and after are replaced."""
+    if key != _SECRETS or not _is_secret(change["path"]):
+        return change
+    return {name: value if name == "path" else _HIDDEN for name, value in change.items()}
+
+
+def _is_secret(path: str) -> bool:
+    return path.partition(".")[0].partition("[")[0] in _SECRET_FIELDS or _LAST_APPLIED in path
+
+
 SNAPSHOT = Operation(
     name="plane.snapshot",
-    summary="Show everything in a plane at one revision.",
+    summary="Show all objects of a plane at one revision.",
     input=SnapshotOptions,
     output=Snapshot,
     effect=Effect.READ,
@@ -261,7 +292,7 @@ SNAPSHOT = Operation(
 )
 FORK = Operation(
     name="plane.fork",
-    summary="Make copies of a plane that are independent from then on.",
+    summary="Copy a plane; the copies are independent of it.",
     input=ForkOptions,
     output=Forks,
     effect=Effect.WRITE,
@@ -269,7 +300,7 @@ FORK = Operation(
 )
 CHECKPOINT = Operation(
     name="plane.checkpoint",
-    summary="Keep the present state of a plane under a name.",
+    summary="Save the current state of a plane as a checkpoint.",
     input=CheckpointOptions,
     output=Checkpoint,
     effect=Effect.WRITE,
@@ -277,7 +308,7 @@ CHECKPOINT = Operation(
 )
 RESTORE = Operation(
     name="plane.restore",
-    summary="Put a plane back to where it was.",
+    summary="Restore a plane to an earlier state.",
     input=RestoreOptions,
     output=Restored,
     effect=Effect.DESTROY,
@@ -285,7 +316,7 @@ RESTORE = Operation(
 )
 DIFF = Operation(
     name="plane.diff",
-    summary="Show what differs between two states of a plane, or two planes.",
+    summary="Compare two states of a plane, or two planes.",
     input=DiffOptions,
     output=Difference,
     effect=Effect.READ,
@@ -293,7 +324,7 @@ DIFF = Operation(
 )
 EVENTS = Operation(
     name="plane.events",
-    summary="Show every change of a plane, with its actor.",
+    summary="Show every change of a plane, with the user who made it.",
     input=EventsOptions,
     output=Events,
     effect=Effect.READ,
@@ -301,7 +332,7 @@ EVENTS = Operation(
 )
 STEP = Operation(
     name="plane.step",
-    summary="Let time pass in a plane with a virtual clock.",
+    summary="Let virtual time pass in a plane with a virtual clock.",
     input=StepOptions,
     output=Stepped,
     effect=Effect.WRITE,

@@ -32,13 +32,13 @@ class NewFleet:
     name: str
     replicas: int = 1
     prefix: str = ""
-    """What the ids of members begin with; the name and a hyphen if empty."""
+    """Prefix of the ids of members; the name and a hyphen if empty."""
     ttl: int | None = None
-    """Seconds after which it is deleted with its members."""
+    """Seconds after which the fleet is deleted with its members."""
     from_plane: str = ""
     """The plane that members are copies of."""
     scenario: str = ""
-    """Whose objects members start with."""
+    """The scenario whose objects members start with."""
     objects: tuple[dict[str, Any], ...] = ()
     """Manifests that members start with."""
     clock: Clock = "wall"
@@ -135,7 +135,7 @@ async def scale(access: Access, options: ScaleOptions) -> Fleet:
 
 
 async def settled(access: Access, declared: Fleet, progress: Progress | None = None) -> Fleet:
-    """The fleet when it is as declared; as far as it has come, if that takes too long."""
+    """The fleet once all members are as declared, or its last state after a minute."""
     latest = declared
     named = Selection(fields=f"metadata.name={declared.metadata.name}")
     try:
@@ -151,7 +151,7 @@ async def settled(access: Access, declared: Fleet, progress: Progress | None = N
                 if latest.is_settled(declared.metadata.generation):
                     break
     except TimeoutError:
-        pass  # what is shown says how far it is
+        pass  # the status that is shown says how many are ready
     return latest
 
 
@@ -160,7 +160,7 @@ async def status(access: Access, options: FleetOptions) -> Fleet:
 
 
 async def delete(access: Access, options: FleetOptions) -> Deleted:
-    """Ask for it, and wait until the last member is gone."""
+    """Delete the fleet and wait until its last member is gone."""
     await ask(access, contract.delete_fleet, options.name)
     named = Selection(fields=f"metadata.name={options.name}")
     try:
@@ -182,7 +182,7 @@ async def _until_deleted(api: Api, named: Selection, version: str) -> None:
 
 CREATE = Operation(
     name="fleet.create",
-    summary="Declare a number of planes that are made alike.",
+    summary="Create a fleet of identical planes.",
     input=NewFleet,
     output=Fleet,
     effect=Effect.WRITE,
@@ -190,7 +190,7 @@ CREATE = Operation(
 )
 SCALE = Operation(
     name="fleet.scale",
-    summary="Set how many members a fleet has.",
+    summary="Set the number of members of a fleet.",
     input=ScaleOptions,
     output=Fleet,
     effect=Effect.DESTROY,
@@ -198,7 +198,7 @@ SCALE = Operation(
 )
 STATUS = Operation(
     name="fleet.status",
-    summary="Show the members of a fleet and how they are.",
+    summary="Show the members of a fleet and their phases.",
     input=FleetOptions,
     output=Fleet,
     effect=Effect.READ,

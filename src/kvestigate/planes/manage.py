@@ -41,9 +41,9 @@ class NewPlane:
     id: str
     """`alpha`: lower-case letters, digits and hyphens."""
     clock: Clock = "wall"
-    """Virtual time is moved by steps only."""
+    """Virtual time passes only with `plane step`."""
     seed: int = 0
-    """Of all that looks random in a plane with a virtual clock."""
+    """Seed of every random choice in a plane with a virtual clock."""
 
 
 class Plane(msgspec.Struct, frozen=True):
@@ -118,7 +118,7 @@ CREATE = Operation(
 )
 DELETE = Operation(
     name="plane.delete",
-    summary="Delete a plane with everything in it.",
+    summary="Delete a plane with all its objects.",
     input=PlaneOptions,
     output=type(None),
     effect=Effect.DESTROY,

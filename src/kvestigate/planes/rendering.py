@@ -1,4 +1,4 @@
-"""Planes for people. Pure."""
+"""Planes, their states and fleets as tables. Pure."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def snapshot_blocks(snapshot: Snapshot) -> Sequence[Block]:
     ]
     columns = [Column("RESOURCE"), Column("GROUP"), Column("OBJECTS", number=True)]
     rows = [(each.resource, each.group, str(each.item_count)) for each in snapshot.resources]
-    return [Facts(facts), Table(columns, rows, empty="nothing that you may see")]
+    return [Facts(facts), Table(columns, rows, empty="no objects that you may list")]
 
 
 def forks_blocks(forks: Forks) -> Sequence[Block]:
@@ -70,7 +70,7 @@ def difference_blocks(difference: Difference) -> Sequence[Block]:
         )
         for each in difference.changes
     ]
-    return [Table(columns, rows, empty="no difference")]
+    return [Table(columns, rows, empty="no differences")]
 
 
 def events_blocks(events: Events) -> Sequence[Block]:
@@ -115,7 +115,7 @@ def fleet_blocks(fleet: Fleet) -> Sequence[Block]:
 
 
 def made_fleet_blocks(fleet: Fleet) -> Sequence[Block]:
-    """Of thousands that were made alike, only those are of interest that were not."""
+    """A summary, and only the members that are not Ready: a fleet may have thousands."""
     odd = [each for each in fleet.status.members if each.phase != "Ready"]
     return [_summary(fleet), *([_members(odd)] if odd else [])]
 
