@@ -1,5 +1,34 @@
-"""Group commit: what is decided in a turn of the loop is committed together, and so is what is
-decided while a commit is on its way to disk.
+"""Group commit: decisions become durable together, in the order in which they were made.
+
+A write is decided in memory first. The decision is visible at once to the writers that come after
+it (they build on `Plane.tip`), but to nobody else: a reader or a watcher sees it only when the
+backend has it on disk, because a change that a client has seen must survive a crash. So a decision
+has two ends, and exactly one of them is called: `settle` (durable: show it) or `revert` (it never
+will be: undo it for the writers too).
+
+A sync to disk takes far longer than a decision, and takes no longer for many decisions than for
+one. Hence the groups: everything that was decided in one turn of the event loop goes to the backend
+as one commit, and everything that is decided while a commit is on its way waits in `_queue` and is
+the next one. Under load groups grow by themselves; without load a write waits for nobody. After a
+commit there is one `sleep(0)`: the clients just answered send their next writes in that turn, which
+makes the next group larger.
+
+What can go wrong, and what then:
+
+- The backend fails (disk full): everything in the queue was decided on top of what failed, so all
+  of it is reverted, newest first, and every writer gets StoreFailed.
+- A shared backend (etcd) refuses single steps, because another server wrote first. Those are
+  reverted, and so are later appends to the same planes. Other planes are not affected.
+- A plane is deleted while writes to it wait: `abandon` takes them out, except those that the
+  backend has in its hands already.
+- A writer stops waiting: its write goes on. The future of `submit` is the writer's alone.
+
+Cleaning (`Backend.tidy`) is done when nothing is waiting to be written, and at the latest after
+`_COMMITS` commits, or a server that is always busy would never clean.
+
+One task does all of this, in the loop that called `open`. Writers may run in other loops on the
+same thread (stepped planes have their own, see `aio.stepped`), which stand still at times; a commit
+must not wait for those.
 """
 
 from __future__ import annotations

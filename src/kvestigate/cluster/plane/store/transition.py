@@ -1,6 +1,27 @@
-"""From one state to the next: what a mutation does to a state, and the way back to an old one.
+"""From one state of a plane to the next: what a mutation does, and the way back to an old state.
 
 Pure: the time and the actor are arguments.
+
+A `PlaneState` is a value that never changes, so a write is a function from a state to the next one.
+A `Mutation` says what a writer wants (put these bytes, remove that name) and which revision of the
+object it has seen. `apply` is the only place that decides whether that still holds: an object that
+has another revision, is missing, or is there already refuses the whole list, and the state that
+was given is still as it was. There is nothing to roll back.
+
+The result is a list of `Change`s, one revision each. A change has the object as it is now and, in
+`previous`, as it was. That is all the history needs:
+
+- `replay` builds the state again from changes that were read from a backend, which do not store
+  `previous`: it is looked up in the state before each.
+- `undo` goes backwards from a state by means of `previous`, to a revision that is still retained.
+- `way_back` goes forwards to old contents: restoring a checkpoint is a list of ordinary mutations,
+  which get new revisions. Watchers see them as changes like any other, and no revision is ever
+  used twice.
+
+The bytes of an object carry its own resourceVersion, which a writer cannot know beforehand. It
+leaves a hole, and `body.fill` writes the revision into it here (see `body`). An object that is
+written again as it was (`way_back`, and the last form of a deleted one) has its hole reopened
+first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,23 @@
-"""A plane's own time and chance: a virtual clock, and the seed of all that looks random in it.
+"""A plane's own time and chance: a virtual clock, and the seed of every random choice in the plane.
 
-Both are an object of the plane's state that no API serves, so a snapshot, a fork, a checkpoint
-and a restore carry them, and a restart finds them. What is drawn depends on nothing but the
-seed and the number of changes so far: the same actions draw the same uids and names again,
-after a restore too.
+An episode of reinforcement learning has to be repeatable: the same actions after the same start
+must lead to the same objects, with the same uids, names and timestamps, on every machine and
+however fast it is. So a plane can have a virtual clock, which only `step` moves, and a seed.
+
+Where both are kept: in an object of the plane's state that no API serves (`CLOCKS`). Because it is
+in the state, whatever carries a state carries them: snapshots, forks, checkpoints, restores, and a
+restart of the server. There is no second place that could disagree.
+
+What is drawn (`chance`) depends on the seed and on the number of changes so far, and on nothing
+else: there is no generator whose position would have to be stored, or that reads could move. A
+restore adds revisions to the plane, and would so change what is drawn next; `Timing.since` counts
+the revisions that do not count, and `resumed` sets it, so that a restored plane draws exactly what
+it drew the first time. With another seed, the same actions lead to another episode.
+
+While a plane is stepped its clock is ahead of its state, because moving time is not a change by
+itself: `Times.moving` has those clocks, and every other plane with virtual time stands still at
+what its state says (`Frozen`). Nothing may wait on a frozen clock: it would wait for a step that
+may never come.
 """
 
 from __future__ import annotations
