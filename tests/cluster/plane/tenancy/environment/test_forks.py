@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import tracemalloc
+from random import Random
 from typing import Any
 
 import pytest
 
-from tests.cluster.plane.conftest import JANE, Api
+from kvestigate.cluster.plane.access.authn.tokens import digest
+from kvestigate.cluster.plane.access.authz.interface import AllowAll
+from kvestigate.cluster.plane.front.server import ApiServer
+from kvestigate.cluster.plane.store.memory import MemoryBackend
+from kvestigate.cluster.plane.store.store import Store
+from tests.cluster.plane.conftest import ADMIN, JANE, TOKEN, Api
 from tests.cluster.plane.tenancy.environment.conftest import INSIDE, MAPS, config_map
 from tests.cluster.plane.tenancy.environment.test_snapshots import grant
+from tests.static_tokens import StaticTokens
 
 
 def inside(api: Api, plane: str) -> Api:
@@ -53,6 +60,19 @@ async def test_a_fork_without_a_name_gets_one_after_its_source(alpha: Api) -> No
     ids = [item["id"] for answer in answers for item in answer.body["items"]]
     assert len(set(ids)) == 3
     assert all(name.startswith("alpha-") for name in ids)
+
+
+async def test_a_generated_name_that_is_taken_is_not_used_again() -> None:
+    random = Random(1)
+    async with Store(MemoryBackend()) as store:
+        tokens = StaticTokens({digest(TOKEN): ADMIN})
+        api = Api(ApiServer(store, tokens, AllowAll(), random=random))
+        ids = []
+        for _ in range(2):
+            random.seed(1)  # so that the same name is drawn first
+            ids += [item["id"] for item in (await api.post("/fork", {})).body["items"]]
+
+    assert len(set(ids)) == 2
 
 
 async def test_a_fork_may_start_in_the_past(api: Api, alpha: Api) -> None:

@@ -11,6 +11,7 @@ from kvestigate.cluster.plane.model import plane_paths
 from kvestigate.cluster.plane.model.request_info import RequestInfo
 from kvestigate.cluster.plane.response import answer
 from kvestigate.cluster.plane.store.errors import PlaneExists
+from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.tenancy.environment.errand import Errand
 from kvestigate.cluster.plane.tenancy.environment.points import past, root_state
 from kvestigate.http.message import Response
@@ -19,35 +20,49 @@ from kvestigate.kube.names import generate_name, label_problems
 MOST = 10_000
 """Forks of one request."""
 _LONGEST = 63 - len("-0000")
+_ATTEMPTS = 8
+"""Names that are generated before giving up: as many as kube-apiserver does for generateName."""
 
 
 class Wanted(Struct, forbid_unknown_fields=True, rename="camel"):
     name: str = ""
-    """Of the fork; with a count, what `-0000` and so on are appended to. Made up if none."""
+    """Id of the fork, to which a count appends `-0000` and so on. Generated if empty."""
     count: int | None = None
     checkpoint: str = ""
-    """Where to fork from, instead of the present."""
+    """The checkpoint to fork from, instead of the current state."""
     resource_version: str = ""
 
 
 async def fork(errand: Errand) -> Response:
     wanted = errand.body(Wanted)
-    names = _names(wanted, errand.plane.name, errand.random)
-    # Who takes a name decides what others find there.
+    # Whoever creates a plane decides what others find under its name.
     errand.require_elsewhere(await root_state(errand), RequestInfo("POST", "/clusters", "post"))
     start = past(errand.plane, wanted.checkpoint, wanted.resource_version)
-    try:
-        made = await errand.planes.store.fork(errand.plane.name, names, start.revision)
-    except PlaneExists as error:
-        raise errors.AlreadyExists(
-            f'clusters "{error.plane}" already exists',
-            details={"name": error.plane, "kind": "clusters"},
-        ) from None
+    made = await _made(errand, wanted, start.revision)
     for plane in made:
         errand.planes.workforce.adopt(plane)
-    items = [{"id": name, "path": plane_paths.root_path(name)} for name in names]
-    told = {"cluster": errand.plane.name, "resourceVersion": str(start.revision), "items": items}
-    return answer.json_value(told, 201)
+    items = [{"id": plane.name, "path": plane_paths.root_path(plane.name)} for plane in made]
+    document = {
+        "cluster": errand.plane.name,
+        "resourceVersion": str(start.revision),
+        "items": items,
+    }
+    return answer.json_value(document, 201)
+
+
+async def _made(errand: Errand, wanted: Wanted, revision: int) -> list[Plane]:
+    attempts = 1 if wanted.name else _ATTEMPTS
+    while True:
+        names = _names(wanted, errand.plane.name, errand.random)
+        attempts -= 1
+        try:
+            return await errand.planes.store.fork(errand.plane.name, names, revision)
+        except PlaneExists as error:
+            if not attempts:
+                raise errors.AlreadyExists(
+                    f'clusters "{error.plane}" already exists',
+                    details={"name": error.plane, "kind": "clusters"},
+                ) from None
 
 
 def _names(wanted: Wanted, source: str, random: Random) -> list[str]:
