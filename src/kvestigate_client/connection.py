@@ -1,4 +1,4 @@
-"""Where a server of planes is and how to get in: told, or read from a kubeconfig."""
+"""The address and credentials of a server of planes, given or read from a kubeconfig."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _read(path: Path) -> Mapping[str, Any]:
             raise Invalid(f"{path} is not JSON; install pyyaml to read it") from None
         found = yaml.safe_load(text)
     if not isinstance(found, dict):
-        raise Invalid(f"{path} is no kubeconfig")
+        raise Invalid(f"{path} is not a kubeconfig")
     return found
 
 

@@ -1,4 +1,4 @@
-"""What the server refused, as exceptions.
+"""Requests that failed, as exceptions.
 
 PlaneError
 x NotFound            404

@@ -175,18 +175,18 @@ def _identity(obj: Any) -> tuple[str, str, str, str]:
     metadata = obj.get("metadata") if isinstance(obj, Mapping) else None
     if not isinstance(metadata, Mapping):
         raise Invalid("an object needs apiVersion, kind and metadata.name")
-    told = {
+    fields = {
         "apiVersion": obj.get("apiVersion"),
         "kind": obj.get("kind"),
         "metadata.name": metadata.get("name"),
         "metadata.namespace": metadata.get("namespace") or "default",
     }
-    for field, value in told.items():
+    for field, value in fields.items():
         if not value:
             raise Invalid("an object needs apiVersion, kind and metadata.name")
         if not isinstance(value, str):
-            raise Invalid(f"{field}: {value!r} is not a text")
-    version, kind, name, namespace = told.values()
+            raise Invalid(f"{field}: {value!r} is not a string")
+    version, kind, name, namespace = fields.values()
     return version, kind, name, namespace
 
 

@@ -296,7 +296,7 @@ async def _digest(plane: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[]", "is no kubeconfig"),
+        ("[]", "is not a kubeconfig"),
         ("{}", "no context is called None"),
         (
             '{"current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "c"}}]}',

@@ -20,13 +20,13 @@ class Planes:
     def __init__(self, store: Store, clock: Clock) -> None:
         self.store = store
         self.template = template(clock.now())
-        """What a plane is before anything was done to it."""
+        """The state of a new plane."""
         self.times = Times(clock)
         store.tell_time(self.times.own)
         self.workforce: Workforce = Idle()
-        """Who moves planes with a virtual clock, and may work on the others."""
+        """Runs controllers: steps planes with a virtual clock, and may work on the others."""
         self.on_delete: list[Callable[[str], None]] = []
-        """Who wants to know the names of planes that are deleted."""
+        """Called with the name of every plane that is deleted."""
 
     async def find(self, name: str) -> Plane | None:
         """The plane of that name, if there is one."""
@@ -68,5 +68,5 @@ class Planes:
 
 
 def missing(name: str) -> NotFound:
-    """What whoever asks about a plane is told when there is none."""
+    """The error for a request about a plane that does not exist."""
     return NotFound(f'clusters "{name}" not found', details={"name": name, "kind": "clusters"})

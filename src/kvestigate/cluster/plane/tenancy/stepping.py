@@ -1,4 +1,4 @@
-"""What the plane asks of those who work on planes: controllers, schedulers, simulated nodes.
+"""The interface to the controllers, schedulers and simulated nodes that work on planes.
 
 The plane does not know them. Whoever assembles a server gives `Planes.workforce` one that has
 some; `Idle` stands in where there is none.
@@ -14,24 +14,24 @@ from kvestigate import errors
 from kvestigate.cluster.plane.store.plane import Plane
 
 MOST_SECONDS = 366 * 86400.0
-"""One step is no longer than a year, so that a slip of the finger ends."""
+"""The longest step: a year, so that a mistyped number of seconds does not run for ever."""
 
 
 class StepResult(msgspec.Struct, frozen=True):
-    """What came of a step."""
+    """The result of a step."""
 
     now: float
     """The plane's time after it, in Unix seconds."""
     revision: int
     """The plane's revision after it."""
     changes: int
-    """How many revisions that was."""
+    """The number of changes that were made during the step."""
     idle: bool
     """Whether all work is done: what is left only repeats (leases), or waits for far-off times."""
 
 
 class Workforce(Protocol):
-    """Who works on the planes of a server."""
+    """The controllers, schedulers and simulated nodes of a server."""
 
     async def step(self, plane: Plane, *, seconds: float | None = None) -> StepResult:
         """Let a plane's own time pass: exactly `seconds`, or None: until nothing is left to do.

@@ -34,7 +34,7 @@ from kvestigate.cluster.plane.store.plane import Plane
 from kvestigate.cluster.plane.store.state import PlaneState
 
 CLOCKS: ResourceKey = ("kvestigate.dev", "clocks")
-"""Where it is kept. Not a resource: there is nothing to get, list or delete."""
+"""The collection of the `Timing` object. No API serves it."""
 START = 1767225600.0
 """When virtual time begins, unless told otherwise: the first second of 2026."""
 
@@ -43,7 +43,7 @@ _UID = "00000000-0000-4000-8000-000000000000"
 
 
 class Timing(msgspec.Struct, frozen=True, gc=False):
-    """How a plane with a virtual clock stands."""
+    """The virtual clock and the seed of a plane."""
 
     seed: int = 0
     now: float = START
@@ -84,9 +84,9 @@ def put(state: PlaneState, timing: Timing) -> Put:
 
 
 def resumed(past: PlaneState, tip: PlaneState, seed: int | None) -> Put | None:
-    """What has a plane that was put back to `past` draw the same again, or from another seed.
+    """The mutation after which a plane restored to `past` draws as it did then, or from `seed`.
 
-    None if it will anyway.
+    None if no mutation is needed.
     """
     timing = timing_of(past)
     if timing is None:
@@ -147,7 +147,7 @@ def _item(state: PlaneState) -> Item | None:
 
 
 class Times:
-    """Which time it is in which plane."""
+    """The clocks of all planes of a server."""
 
     def __init__(self, wall: Clock) -> None:
         self.wall = wall

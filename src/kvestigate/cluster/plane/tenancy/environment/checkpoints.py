@@ -17,7 +17,7 @@ from kvestigate.kube.names import subdomain_problems
 
 PATH = "/checkpoints"
 MOST = 1000
-"""Checkpoints of one plane: each keeps alive what it alone holds."""
+"""Checkpoints of one plane. Each keeps objects in memory that nothing else refers to."""
 
 
 class New(Struct, forbid_unknown_fields=True):
@@ -31,7 +31,7 @@ class Back(Struct, forbid_unknown_fields=True, rename="camel"):
     checkpoint: str = ""
     resource_version: str = ""
     seed: int | None = None
-    """Of what looks random from now on; that of the state if None."""
+    """Seed of random choices from now on; None: the seed of the restored state."""
 
 
 async def list_checkpoints(errand: Errand) -> Response:

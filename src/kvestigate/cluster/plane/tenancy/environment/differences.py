@@ -25,7 +25,7 @@ _AT_ONCE = 8
 
 
 class ObjectChange(Struct, frozen=True):
-    """One object that is not the same at both ends."""
+    """One object that differs between the two states."""
 
     type: str
     """ADDED, MODIFIED or DELETED"""
@@ -34,9 +34,9 @@ class ObjectChange(Struct, frozen=True):
     namespace: str
     name: str
     object: Raw | UnsetType = UNSET
-    """All of it, if it is there at one end only."""
+    """The whole object, if only one of the states has it."""
     fields: list[FieldChange] | UnsetType = UNSET
-    """What differs, if it is there at both."""
+    """The fields that differ, if both states have the object."""
 
 
 async def difference(errand: Errand) -> Response:
@@ -75,7 +75,7 @@ async def difference(errand: Errand) -> Response:
 
 
 def object_changes(differences: Iterable[Difference]) -> Iterator[ObjectChange]:
-    """Without what a restored or forked object differs in and nobody means. Pure."""
+    """The object without the fields that differ after every restore or fork. Pure."""
     for (group, resource), before, after in differences:
         item = after or before
         assert item is not None  # a difference has at least one side
@@ -88,7 +88,7 @@ def object_changes(differences: Iterable[Difference]) -> Iterator[ObjectChange]:
 
 
 def content(item: Item) -> Object:
-    """The object without what changes whenever it is written."""
+    """The object without the fields that change with every write."""
     obj: Object = json.decode(trimmed(item))
     obj["metadata"].pop("resourceVersion", None)
     return obj

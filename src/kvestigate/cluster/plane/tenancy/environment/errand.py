@@ -32,9 +32,9 @@ class Errand:
     plane: Plane
     info: RequestInfo
     user: User
-    """As whom it is made."""
+    """The user that the request acts as."""
     owner: User
-    """Whose credentials came with it: another user when somebody is impersonated."""
+    """The user whose credentials were sent; differs from `user` under impersonation."""
     request: Request
     clock: Clock
     random: Random

@@ -28,7 +28,7 @@ class Point:
 
 
 async def point(errand: Errand, field: str, text: str) -> Point:
-    """What `text` names; `field` is the parameter it came in."""
+    """The state that `text` names; `field` is the query parameter, for error messages."""
     plane = errand.plane
     if text.startswith(_CHECKPOINT):
         return Point(plane, checkpoint(plane, text.removeprefix(_CHECKPOINT)))
@@ -66,7 +66,7 @@ def checkpoint(plane: Plane, name: str) -> PlaneState:
 
 
 async def _other(errand: Errand, name: str) -> Plane:
-    """Another plane, for someone who may see a snapshot of it."""
+    """Another plane, if the user may take a snapshot of it."""
     if name == errand.plane.name:
         return errand.plane
     plane = await errand.planes.find(name)
@@ -77,6 +77,6 @@ async def _other(errand: Errand, name: str) -> Plane:
 
 
 async def root_state(errand: Errand) -> PlaneState:
-    """Of the plane that decides who may make planes."""
+    """The state of the root plane, whose RBAC decides who may create planes."""
     root = await errand.planes.find(plane_paths.ROOT)
     return errand.planes.template if root is None else root.state

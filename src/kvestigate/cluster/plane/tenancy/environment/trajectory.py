@@ -44,7 +44,7 @@ class Event(Struct, frozen=True):
 
 
 async def events(errand: Errand) -> Response:
-    """`fromRevision` is the last one that is known already; `follow` goes on for ever."""
+    """Changes after `fromRevision`; with `follow` a stream that ends when the client leaves."""
     plane = errand.plane
     start = errand.info.integer("fromRevision")
     since = plane.compacted if start is None else start
@@ -84,7 +84,7 @@ async def _follow(subscription: Subscription, seen: _Seen) -> AsyncIterator[byte
 
 
 class _Seen:
-    """What of the changes a request is shown, and how."""
+    """Which changes a request is shown, and in which form."""
 
     def __init__(self, errand: Errand) -> None:
         told = errand.info.params.get("resource", "")

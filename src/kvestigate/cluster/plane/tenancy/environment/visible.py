@@ -1,4 +1,4 @@
-"""What of a plane a request shows: the resources that are asked for and that its user may list."""
+"""The resources of a plane that a request asks for and that its user may list."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _stored(known: Types) -> Mapping[ResourceKey, Kind]:
 
 
 def visible(errand: Errand, *states: PlaneState) -> Visible:
-    """Of what there is in any of the states, which may be past ones; the rights are today's.
+    """The visible resources of the states. States may be past ones; rights are the current ones.
 
     The parameter `resource` has plurals with commas between them, `deployments.apps` too.
     """

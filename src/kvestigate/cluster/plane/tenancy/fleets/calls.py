@@ -16,7 +16,7 @@ MERGE = "application/merge-patch+json"
 
 
 class Calls:
-    """Talks to planes as the user whose token it is given."""
+    """Sends requests to planes as the user of a token."""
 
     def __init__(self, handler: Handler, token: str) -> None:
         self._handler = handler
@@ -45,7 +45,7 @@ class Calls:
         media: str = "application/json",
         query: str = "",
     ) -> dict[str, Any]:
-        """What the server answers; what it refuses is raised."""
+        """The answer of the server; raises what the server refuses."""
         headers = Headers(
             [
                 ("authorization", self._authorization),

@@ -32,7 +32,7 @@ class Leadership:
         self._identity = f"server-{uuid4()}"
 
     async def lead(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Do the work whenever it is ours; ends only when it is cancelled."""
+        """Do the work while this server holds the lease; ends only when it is cancelled."""
         while True:
             if await self._hold():
                 await self._serve(work)
@@ -54,7 +54,7 @@ class Leadership:
             await asyncio.wait({task})
 
     async def _hold(self) -> bool:
-        """Take the lease, or say that we still have it; False if it is somebody else's."""
+        """Acquire or renew the lease; False if another server holds it."""
         now = self._clock.now()
         spec = {
             "holderIdentity": self._identity,

@@ -27,7 +27,7 @@ class Origin(Struct, frozen=True, rename={"cluster_id": "clusterID"}):
 
 
 class Template(Struct, frozen=True, rename="camel"):
-    """What members start with, one on top of the other."""
+    """The objects that members start with, applied in this order."""
 
     from_plane: str = ""
     from_snapshot: Origin | None = None

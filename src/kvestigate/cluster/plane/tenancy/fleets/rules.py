@@ -1,4 +1,4 @@
-"""What there is to do for a Fleet, and how its status reads. Pure: the time is an argument."""
+"""The actions that a Fleet needs, and its status. Pure: the time is an argument."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Plan:
     """Members that stay as they are."""
     make: list[str]
     remove: list[str]
-    """Planes to delete first: surplus members, and those whose time is up."""
+    """Planes to delete first: surplus members, and members whose TTL has passed."""
     taken: list[str]
     """Names that others have."""
 
