@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kvestigate.cluster.plane.access.authn.tokens import digest
-from kvestigate.cluster.plane.access.authz.interface import AllowAll
+from kvestigate.cluster.plane.access.authn.token_file import digest
+from kvestigate.cluster.plane.access.interface import AllowAll
 from kvestigate.cluster.plane.front.server import ApiServer
 from kvestigate.cluster.plane.store.memory import MemoryBackend
 from kvestigate.cluster.plane.store.store import Store
