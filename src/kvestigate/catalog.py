@@ -1,51 +1,113 @@
-"""The one list of operations: what the gateway and MCP offer, and the CLI has a command for."""
+"""The one list of operations, by name: what HTTP and MCP may offer, and what commands run.
+
+A line names where an operation is declared; it is imported when somebody asks for it, so that
+`--help` costs the same however many there are. An operation needs no command of its own: the
+command line derives one from the declaration (`cli/derived.py`).
+"""
 
 from __future__ import annotations
 
-from kvestigate.debug import api, context, exec_url, timing
-from kvestigate.fanout import operations as fanout
-from kvestigate.inspection import describe, execute, lists, logs
-from kvestigate.jobs import operations as jobs
-from kvestigate.manifests import delete, deploy
-from kvestigate.nodeops import cordon, evict, scale
-from kvestigate.operation import Operation
-from kvestigate.optimize import operations as optimize
-from kvestigate.planes import environment, fleets
-from kvestigate.planes import manage as planes
-from kvestigate.planning import plan
-from kvestigate.reports import audit
-from kvestigate.reports import run as reports
-from kvestigate.workspace import operations as workspaces
+import importlib
+from typing import TYPE_CHECKING, Any
 
-OPERATIONS: tuple[Operation, ...] = (
-    audit.OPERATION,
-    reports.LIST,
-    reports.RUN,
-    lists.NAMESPACES,
-    lists.PODS,
-    describe.OPERATION,
-    logs.OPERATION,
-    execute.OPERATION,
-    plan.OPERATION,
-    *fanout.OPERATIONS,
-    cordon.CORDON,
-    cordon.UNCORDON,
-    evict.DRAIN,
-    evict.CLEAR,
-    evict.EVICT,
-    scale.OPERATION,
-    *optimize.OPERATIONS,
-    deploy.OPERATION,
-    delete.OPERATION,
-    context.OPERATION,
-    api.OPERATION,
-    timing.OPERATION,
-    exec_url.OPERATION,
-    planes.LIST,
-    planes.CREATE,
-    planes.DELETE,
-    *environment.OPERATIONS,
-    *fleets.OPERATIONS,
-    *jobs.OPERATIONS,
-    *workspaces.OPERATIONS,
-)
+if TYPE_CHECKING:
+    from kvestigate.operation import Operation
+
+CATALOG: dict[str, str] = {
+    "audit": "kvestigate.reports.operations:AUDIT",
+    "audit.diff": "kvestigate.reports.operations:DIFF",
+    "report.list": "kvestigate.reports.operations:LIST",
+    "report.run": "kvestigate.reports.operations:RUN",
+    "namespaces": "kvestigate.inspection.operations:NAMESPACES",
+    "pods": "kvestigate.inspection.operations:PODS",
+    "describe": "kvestigate.inspection.operations:DESCRIBE",
+    "logs": "kvestigate.inspection.operations:LOGS",
+    "exec": "kvestigate.inspection.operations:EXEC",
+    "plan": "kvestigate.planning.operations:PLAN",
+    "fanout.targets": "kvestigate.fanout.operations:TARGETS",
+    "fanout.exec": "kvestigate.fanout.operations:EXEC",
+    "fanout.fetch": "kvestigate.fanout.operations:FETCH",
+    "fanout.push": "kvestigate.fanout.operations:PUSH",
+    "fanout.manifest": "kvestigate.fanout.operations:MANIFEST",
+    "node.cordon": "kvestigate.nodeops.operations:CORDON",
+    "node.uncordon": "kvestigate.nodeops.operations:UNCORDON",
+    "node.drain": "kvestigate.nodeops.operations:DRAIN",
+    "node.clear": "kvestigate.nodeops.operations:CLEAR",
+    "evict": "kvestigate.nodeops.operations:EVICT",
+    "scale": "kvestigate.nodeops.operations:SCALE",
+    "optimize.analyze": "kvestigate.optimize.operations:ANALYZE",
+    "optimize.plan": "kvestigate.optimize.operations:PLAN",
+    "optimize.probe-gpu": "kvestigate.optimize.operations:PROBE",
+    "optimize.apply": "kvestigate.optimize.operations:APPLY",
+    "deploy": "kvestigate.manifests.operations:DEPLOY",
+    "delete": "kvestigate.manifests.operations:DELETE",
+    "debug.context": "kvestigate.debug.operations:CONTEXT",
+    "debug.api": "kvestigate.debug.operations:API",
+    "debug.timing": "kvestigate.debug.operations:TIMING",
+    "debug.exec-url": "kvestigate.debug.operations:EXEC_URL",
+    "plane.list": "kvestigate.planes.operations:LIST",
+    "plane.create": "kvestigate.planes.operations:CREATE",
+    "plane.delete": "kvestigate.planes.operations:DELETE",
+    "plane.snapshot": "kvestigate.planes.operations:SNAPSHOT",
+    "plane.fork": "kvestigate.planes.operations:FORK",
+    "plane.checkpoint": "kvestigate.planes.operations:CHECKPOINT",
+    "plane.restore": "kvestigate.planes.operations:RESTORE",
+    "plane.diff": "kvestigate.planes.operations:DIFF",
+    "plane.events": "kvestigate.planes.operations:EVENTS",
+    "plane.step": "kvestigate.planes.operations:STEP",
+    "fleet.create": "kvestigate.planes.operations:FLEET_CREATE",
+    "fleet.scale": "kvestigate.planes.operations:FLEET_SCALE",
+    "fleet.status": "kvestigate.planes.operations:FLEET_STATUS",
+    "fleet.delete": "kvestigate.planes.operations:FLEET_DELETE",
+    "jobs.submit": "kvestigate.jobs.operations:SUBMIT",
+    "jobs.list": "kvestigate.jobs.operations:LIST",
+    "jobs.status": "kvestigate.jobs.operations:STATUS",
+    "jobs.queue": "kvestigate.jobs.operations:QUEUE",
+    "jobs.history": "kvestigate.jobs.operations:HISTORY",
+    "jobs.endpoint": "kvestigate.jobs.operations:ENDPOINT",
+    "jobs.why": "kvestigate.jobs.operations:WHY",
+    "jobs.stop": "kvestigate.jobs.operations:STOP",
+    "jobs.logs": "kvestigate.jobs.operations:LOGS",
+    "volumes.create": "kvestigate.jobs.operations:CREATE_VOLUME",
+    "volumes.list": "kvestigate.jobs.operations:LIST_VOLUMES",
+    "volumes.status": "kvestigate.jobs.operations:VOLUME_STATUS",
+    "volumes.resize": "kvestigate.jobs.operations:RESIZE_VOLUME",
+    "volumes.ls": "kvestigate.jobs.operations:VOLUME_FILES",
+    "volumes.delete": "kvestigate.jobs.operations:DELETE_VOLUME",
+    "app.render": "kvestigate.app.operations:RENDER",
+    "app.plan": "kvestigate.app.operations:PLAN",
+    "app.up": "kvestigate.app.operations:UP",
+    "app.down": "kvestigate.app.operations:DOWN",
+    "app.diff": "kvestigate.app.operations:DIFF",
+    "app.status": "kvestigate.app.operations:STATUS",
+    "app.list": "kvestigate.app.operations:LIST",
+    "workspace.apply": "kvestigate.workspace.operations:APPLY",
+    "workspace.export": "kvestigate.workspace.operations:EXPORT",
+    "workspace.cordon": "kvestigate.workspace.operations:CORDON",
+    "workspace.uncordon": "kvestigate.workspace.operations:UNCORDON",
+    "workspace.status": "kvestigate.workspace.operations:STATUS",
+    "workspace.gpus": "kvestigate.workspace.operations:GPUS",
+    "workspace.diff": "kvestigate.workspace.operations:DIFF",
+    "workspace.ps": "kvestigate.workspace.operations:PS",
+    "workspace.logs": "kvestigate.workspace.operations:LOGS",
+    "workspace.fetch": "kvestigate.workspace.operations:FETCH",
+    "workspace.create": "kvestigate.workspace.operations:CREATE",
+    "workspace.sync": "kvestigate.workspace.operations:SYNC",
+    "workspace.run": "kvestigate.workspace.operations:RUN",
+    "workspace.kill": "kvestigate.workspace.operations:KILL",
+    "workspace.destroy": "kvestigate.workspace.operations:DESTROY",
+}
+"""Name -> `module:attribute`."""
+
+
+def operation(name: str) -> Operation[Any, Any]:
+    """The operation of that name; KeyError if the catalog has none."""
+    module, _, attribute = CATALOG[name].partition(":")
+    declared: Operation[Any, Any] = getattr(importlib.import_module(module), attribute)
+    assert declared.name == name, f"{CATALOG[name]} is called {declared.name}, not {name}"
+    return declared
+
+
+def operations() -> tuple[Operation[Any, Any], ...]:
+    """All of them."""
+    return tuple(map(operation, CATALOG))

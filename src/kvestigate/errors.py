@@ -51,7 +51,7 @@ EXIT_INTERRUPTED = 130
 class KvestigateError(Exception):
     """An expected failure: shown as a sentence, never as a traceback."""
 
-    exit_code: ClassVar[int] = EXIT_FAILED
+    exit_code: int = EXIT_FAILED
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)

@@ -17,6 +17,7 @@ from kvestigate.kube import builtins
 from tests.app.conftest import EXAMPLES, FEW, SPECS, app
 from tests.bed import plane
 from tests.conftest import Cluster
+from tests.contexts import acting, planning
 
 EVERYTHING = app(
     metadata={"name": "everything", "labels": {"team": "a"}, "annotations": {"note": "x"}},
@@ -61,12 +62,12 @@ async def test_an_app_that_is_up_is_left_alone(
     spec: AppSpec, access: Access, namespace: str
 ) -> None:
     spec = replace(spec, metadata=replace(spec.metadata, namespace=namespace))
-    done = await up(access, AppOptions(spec, apply=True))
+    done = await up(acting(access), AppOptions(spec))
     assert {it.action for it in done.steps} == {Action.CREATE}, done
-    again = await up(access, AppOptions(spec))
+    again = await up(planning(access), AppOptions(spec))
     assert {it.action for it in again.steps} == {Action.UNCHANGED}, again
     # There is no garbage collector here that would let it go.
-    gone = await down(access, AppOptions(spec, timeout=0.01, apply=True))
+    gone = await down(acting(access), AppOptions(spec, timeout=0.01))
     assert {it.action for it in gone.steps} == {Action.LEAVE}
     assert len(gone.steps) == len(done.steps)
 

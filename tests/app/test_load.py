@@ -129,13 +129,13 @@ def test_what_is_dumped_is_loaded_again(spec: AppSpec) -> None:
         (
             "app: {metadata: {name: web}, workspace: {root: opt}}",
             "workspace.root",
-            "'opt' cannot be where workspaces are",
+            "'opt' cannot be the directory of workspaces",
             "absolute",
         ),
         (
             "app: {metadata: {name: web}, workspace: {sources: [{local: ., subdir: ../x}]}}",
             "workspace.sources[0].subdir",
-            "'../x' is no directory inside a workspace",
+            "'../x' is not a directory inside a workspace",
             "relative",
         ),
         (

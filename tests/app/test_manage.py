@@ -13,6 +13,7 @@ from kvestigate.client.auth.static import Anonymous
 from kvestigate.client.endpoint import parse_endpoint
 from kvestigate.errors import Conflict, ConnectionFailed
 from tests.app.conftest import app
+from tests.contexts import acting, planning
 
 NOBODY = Access(parse_endpoint("http://127.0.0.1:1"), Anonymous("nobody"))
 
@@ -54,7 +55,7 @@ async def test_an_app_that_moves_is_taken_down_first(
 ) -> None:
     record(**before)
     with pytest.raises(Conflict, match=message) as caught:
-        await up(NOBODY, AppOptions(app(command=["run"], **after)))
+        await up(planning(NOBODY), AppOptions(app(command=["run"], **after)))
     assert "kvestigate app down" in (caught.value.hint or "")
 
 
@@ -73,7 +74,7 @@ async def test_an_app_that_stays_is_asked_about(
 ) -> None:
     record(**recorded)
     with pytest.raises(ConnectionFailed):
-        await up(NOBODY, AppOptions(app(command=["run"], **after), apply=True))
+        await up(acting(NOBODY), AppOptions(app(command=["run"], **after)))
 
 
 async def test_a_cluster_that_does_not_answer_changes_no_record() -> None:
@@ -81,5 +82,5 @@ async def test_a_cluster_that_does_not_answer_changes_no_record() -> None:
     before = recorded_here(NOBODY, app())
     for act in (up, down):
         with pytest.raises(ConnectionFailed):
-            await act(NOBODY, AppOptions(app(env={"A": "1"}), apply=True))
+            await act(acting(NOBODY), AppOptions(app(env={"A": "1"})))
     assert recorded_here(NOBODY, app()) == before

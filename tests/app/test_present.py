@@ -25,12 +25,12 @@ def outcome(*steps: Step, applied: bool = False) -> AppOutcome:
 @pytest.mark.parametrize(
     ("actions", "applied", "heading"),
     [
-        ([], False, "there is nothing of it"),
+        ([], False, "nothing exists"),
         (["unchanged", "unchanged"], False, "nothing to do"),
         (["unchanged", "unchanged"], True, "nothing to do"),
         (["create", "change", "unchanged"], False, "would do: 1 create, 1 change, 1 unchanged"),
         (["create", "create", "delete"], True, "2 created, 1 deleted"),
-        (["create", "conflict"], False, "nothing is done while a part of it would fail"),
+        (["create", "conflict"], False, "nothing was done, because a step would fail"),
         (["create", "fail", "skip"], True, "1 created, 1 failed, 1 not tried"),
         (["delete", "leave"], True, "1 deleted, 1 going"),
         (["sync", "stop", "start"], True, "1 synced, 1 started, 1 stopped"),

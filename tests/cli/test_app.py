@@ -129,9 +129,9 @@ def test_a_service_from_plan_to_nothing(on: On, invoke: Invoke, apps: Path) -> N
     assert plan.out.startswith("App default/web-service, would do: 3 create\n")
 
     unconfirmed = invoke("app", "up", str(spec), *on)
-    assert unconfirmed.code == 2
+    assert unconfirmed.code == 0
     assert "would do: 3 create" in unconfirmed.out
-    assert "--i-understand-this-modifies-cluster were not given" in unconfirmed.err
+    assert "add --apply --i-understand-this-modifies-cluster" in unconfirmed.err
     assert invoke("app", "status", str(spec)).code == 5
 
     assert steps(invoke("app", "up", str(spec), *on, *MEANT, "-o", "json")) == [
@@ -162,14 +162,14 @@ def test_a_service_from_plan_to_nothing(on: On, invoke: Invoke, apps: Path) -> N
     ]
     assert json.loads(invoke("app", "list", "-n", "other", "-o", "json").out) == {"apps": []}
 
-    assert invoke("app", "down", str(spec), *on).code == 2
+    assert invoke("app", "down", str(spec), *on).code == 0
     assert steps(invoke("app", "down", str(spec), *on, *MEANT, "-o", "json")) == [
         ("delete", "Deployment web-service"),
         ("delete", "Service web-service"),
     ]
     assert "phase:       down" in invoke("app", "status", str(spec)).out
     nothing = invoke("app", "down", str(spec), *on, *MEANT)
-    assert (nothing.code, "there is nothing of it" in nothing.out) == (0, True)
+    assert (nothing.code, "nothing exists" in nothing.out) == (0, True)
 
 
 def test_another_version_of_work_takes_the_place_of_the_one_before(
@@ -204,7 +204,7 @@ def test_a_part_that_the_server_refuses(on: On, invoke: Invoke, apps: Path) -> N
     changed(spec, "namespace: default", "namespace: nowhere")
     refused = invoke("app", "up", str(spec), *on, *MEANT)
     assert refused.code == 1
-    assert "nothing is done while a part of it would fail" in refused.out
+    assert "nothing was done, because a step would fail" in refused.out
     assert 'namespaces "nowhere" not found' in refused.out
     assert invoke("app", "status", str(spec)).code == 5
 
@@ -288,7 +288,7 @@ def test_a_workspace_of_somebody_else(
     assert refused.code == 6
     assert "belongs to an operator" in refused.out
     assert invoke("app", "down", str(trainer), *on, *MEANT).out.startswith(
-        "App research/trainer-01: there is nothing of it"
+        "App research/trainer-01: nothing exists"
     )
     assert invoke("workspace", "destroy", *where, *understood).code == 0
 

@@ -2,81 +2,139 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import click
 import pytest
 
-from kvestigate.cli.confirm import Confirmation, Consequence, writes
-from kvestigate.cli.group import Command, command
-from kvestigate.cli.options import GlobalOptions
+from kvestigate import catalog
+from kvestigate.cli.command import Command, operation_command
+from kvestigate.cli.run import Run
+from kvestigate.operation import (
+    Consequence,
+    Context,
+    Effect,
+    Operation,
+    touches_nothing,
+)
+from kvestigate.render.blocks import text
 from tests.cli.conftest import Invoke
 
 
-def cordon(consequence: Consequence, done: list[str]) -> Command:
-    @command("cordon", examples=())
-    @click.argument("node")
-    @writes(consequence)
-    async def toy(options: GlobalOptions, node: str, confirmation: Confirmation) -> None:
-        click.echo(f"would cordon {node}")
-        confirmation.require()
-        done.append(node)
+@dataclass(frozen=True)
+class Toy:
+    node: str
 
-    return toy
+
+@dataclass(frozen=True)
+class Toyed:
+    line: str
+
+
+@dataclass
+class Toys:
+    """An operation that writes, in the catalog while the test lasts, and its command."""
+
+    done: list[str] = field(default_factory=list)
+    operation: Operation[Toy, Toyed] = field(init=False)
+
+    def command(self, consequence: Consequence, *, needs_apply: bool = True) -> Command:
+        async def handler(context: Context, toy: Toy) -> Toyed:
+            if context.apply:
+                self.done.append(toy.node)
+            return Toyed(f"would cordon {toy.node}")
+
+        self.operation = Operation(
+            name="cordon",
+            summary="Cordon a toy.",
+            input=Toy,
+            output=Toyed,
+            effect=Effect.WRITE,
+            consequence=consequence,
+            needs_apply=needs_apply,
+            touches=touches_nothing,
+            handler=handler,
+            render=lambda toyed: [text(toyed.line)],
+        )
+
+        @operation_command("cordon", examples=())
+        @click.argument("node")
+        async def cordon(run: Run, node: str) -> None:
+            await run(Toy(node))
+
+        return cordon
+
+
+@pytest.fixture
+def toys(monkeypatch: pytest.MonkeyPatch) -> Toys:
+    made = Toys()
+    monkeypatch.setitem(catalog.CATALOG, "cordon", "tests.cli.test_confirm:CURRENT")
+    monkeypatch.setattr(catalog, "operation", lambda name: made.operation)
+    return made
 
 
 @pytest.mark.parametrize("consequence", Consequence)
-def test_both_flags_make_it_happen(invoke: Invoke, consequence: Consequence) -> None:
-    done: list[str] = []
-    outcome = invoke("n1", "--apply", consequence.flag, root=cordon(consequence, done))
+def test_both_flags_make_it_happen(invoke: Invoke, toys: Toys, consequence: Consequence) -> None:
+    outcome = invoke("n1", "--apply", consequence.flag, root=toys.command(consequence))
     assert (outcome.code, outcome.out, outcome.err) == (0, "would cordon n1\n", "")
-    assert done == ["n1"]
+    assert toys.done == ["n1"]
 
 
 @pytest.mark.parametrize("consequence", Consequence)
 @pytest.mark.parametrize("understood", [True, False])
 def test_a_dry_run_shows_the_plan_and_ends_well(
-    invoke: Invoke, consequence: Consequence, understood: bool
+    invoke: Invoke, toys: Toys, consequence: Consequence, understood: bool
 ) -> None:
-    done: list[str] = []
     flags = [consequence.flag] if understood else []
-    outcome = invoke("n1", "--dry-run", *flags, root=cordon(consequence, done))
+    outcome = invoke("n1", "--dry-run", *flags, root=toys.command(consequence))
     assert (outcome.code, outcome.out, outcome.err) == (0, "would cordon n1\n", "")
-    assert done == []
+    assert toys.done == []
 
 
-def test_a_dry_run_is_not_applied(invoke: Invoke) -> None:
-    done: list[str] = []
-    root = cordon(Consequence.MODIFIES_HOSTS, done)
+def test_a_dry_run_is_not_applied(invoke: Invoke, toys: Toys) -> None:
+    root = toys.command(Consequence.MODIFIES_HOSTS)
     outcome = invoke("n1", "--dry-run", "--apply", Consequence.MODIFIES_HOSTS.flag, root=root)
-    assert (outcome.code, outcome.out, done) == (2, "", [])
+    assert (outcome.code, outcome.out, toys.done) == (2, "", [])
     assert "--dry-run and --apply contradict each other" in outcome.err
 
 
+FLAG = Consequence.MODIFIES_CLUSTER.flag
+
+
 @pytest.mark.parametrize(
-    ("given", "missing"),
-    [
-        ([], "--apply --i-understand-this-modifies-cluster were"),
-        (["--apply"], "--i-understand-this-modifies-cluster was"),
-        (["--i-understand-this-modifies-cluster"], "--apply was"),
-    ],
+    ("given", "missing"), [([], f"--apply {FLAG}"), ([FLAG], "--apply"), (["--exit-code"], "")]
 )
-def test_a_missing_flag_is_named_and_nothing_happens(
-    invoke: Invoke, given: list[str], missing: str
+def test_without_apply_the_plan_is_a_preview(
+    invoke: Invoke, toys: Toys, given: list[str], missing: str
 ) -> None:
-    done: list[str] = []
-    outcome = invoke("n1", *given, root=cordon(Consequence.MODIFIES_CLUSTER, done))
-    assert (outcome.code, outcome.out, done) == (2, "would cordon n1\n", [])
-    flags = missing.rpartition(" ")[0]
-    assert outcome.err == (
-        f"error: nothing was changed: this modifies the cluster, and {missing} not given\n"
-        f"hint: if the plan above is what you want, add {flags}\n"
-    )
+    outcome = invoke("n1", *given, root=toys.command(Consequence.MODIFIES_CLUSTER))
+    assert (outcome.out, toys.done) == ("would cordon n1\n", [])
+    assert outcome.code == (2 if "--exit-code" in given else 0)
+    said = f"nothing was changed; to apply this plan, add {missing or f'--apply {FLAG}'}\n"
+    assert outcome.err == said
 
 
-def test_the_flag_of_another_consequence_does_not_count(invoke: Invoke) -> None:
-    done: list[str] = []
-    root = cordon(Consequence.DISRUPTS_WORKLOADS, done)
+def test_apply_without_the_flag_is_a_mistake(invoke: Invoke, toys: Toys) -> None:
+    outcome = invoke("n1", "--apply", root=toys.command(Consequence.MODIFIES_CLUSTER))
+    assert (outcome.code, outcome.out, toys.done) == (2, "would cordon n1\n", [])
+    assert f"add {FLAG}" in outcome.err
+
+
+@pytest.mark.parametrize(("given", "code"), [([], 0), (["--apply"], 2)])
+def test_the_flag_alone_is_enough_where_the_operation_says_so(
+    invoke: Invoke, toys: Toys, given: list[str], code: int
+) -> None:
+    root = toys.command(Consequence.MODIFIES_CLUSTER, needs_apply=False)
+    assert invoke("n1", *given, root=root).code == code
+    assert toys.done == []
+    assert invoke("n1", *given, FLAG, root=root).code == 0
+    assert toys.done == ["n1"]
+
+
+def test_the_flag_of_another_consequence_does_not_count(invoke: Invoke, toys: Toys) -> None:
+    root = toys.command(Consequence.DISRUPTS_WORKLOADS)
     outcome = invoke("n1", "--apply", Consequence.MODIFIES_CLUSTER.flag, root=root)
-    assert (outcome.code, done) == (2, [])
+    assert (outcome.code, toys.done) == (2, [])
     assert "no such option '--i-understand-this-modifies-cluster'" in outcome.err
 
 

@@ -14,14 +14,16 @@ from pathlib import Path
 import pytest
 import yaml
 
+from kvestigate import catalog
 from kvestigate.aio.clock import WallClock
-from kvestigate.catalog import OPERATIONS
 from kvestigate.client.access import AccessOptions, resolve
 from kvestigate.cybernet.audit_log import AuditLog
 from kvestigate.cybernet.gateway import Gateway
 from kvestigate.cybernet.http import handler
 from kvestigate.cybernet.loading import load_cyberspace
 from tests.cli.conftest import Invoke, Start, answering, kubeconfig
+
+OPERATIONS = catalog.operations()
 
 TEMPLATES = ["distributed-cpu", "research-agents", "observability", "blank"]
 
@@ -107,7 +109,7 @@ def test_a_configuration_that_is_wrong_is_named(invoke: Invoke, home: Path, verb
     path.write_text(path.read_text().replace("allow: []", "allow: [node.drain]"))
     outcome = invoke("cybernet", verb, "--config", str(path))
     assert outcome.code == 2
-    assert "operations.allow[0]: 'node.drain' is the operator's alone" in outcome.err
+    assert "operations.allow[0]: 'node.drain' is reserved for operators" in outcome.err
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,9 @@ from kvestigate.cluster.assembly import process
 from kvestigate.cluster.assembly.directory import ClusterDirectory, clusters_directory, known
 from kvestigate.errors import NotFound
 from kvestigate.kube import builtins
-from kvestigate.nodeops.evict import Evictions, EvictOptions, drain
+from kvestigate.nodeops.evict import DrainOptions, Evictions, drain
 from tests.cli.conftest import Invoke
+from tests.contexts import acting
 
 FLAGS = ("--apply", "--i-understand-this-disrupts-workloads")
 A_WHILE = ("--timeout", "5s")
@@ -117,7 +119,7 @@ def outcomes(out: str) -> dict[str, str]:
 @pytest.mark.usefixtures("cluster")
 def test_draining_a_node(invoke: Invoke) -> None:
     preview = invoke("node", "drain", "node-1")
-    assert preview.code == 2
+    assert preview.code == 0
     assert "would cordon node node-1 and evict 2 pods" in preview.out
     assert "in a system namespace" in preview.out
     assert "guarded   evict     PodDisruptionBudget guard allows 0 of 1 evictions" in preview.out
@@ -172,8 +174,8 @@ def test_a_budget_that_gives_way_lets_the_drain_go_on(invoke: Invoke, cluster: P
             blocked.set()  # the other pod is on its way: this one was asked for and held back
 
         giving = asyncio.create_task(give_way())
-        wanted = EvictOptions(node="node-1", timeout=PATIENCE, grace_seconds=1, apply=True)
-        found = await drain(access, wanted, progress)
+        wanted = DrainOptions(node="node-1", timeout=PATIENCE, grace_seconds=1)
+        found = await drain(replace(acting(access), progress=progress), wanted)
         await giving
         return found
 

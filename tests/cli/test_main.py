@@ -14,7 +14,8 @@ import click
 import pytest
 
 from kvestigate import errors
-from kvestigate.cli.group import Group, command, group
+from kvestigate.cli.command import command
+from kvestigate.cli.group import Group, group
 from kvestigate.cli.main import K8S_CLI_PROGRAM, K8S_COLLECT_PROGRAM, KVESTIGATE_PROGRAM
 from kvestigate.cli.options import GlobalOptions
 from tests.cli.conftest import Invoke
@@ -177,7 +178,7 @@ def test_a_closed_pipe_is_quiet() -> None:
 
 INTERRUPTED = """
 import asyncio, sys
-from kvestigate.cli.group import command
+from kvestigate.cli.command import command
 from kvestigate.cli.main import run
 
 @command("wait", examples=())

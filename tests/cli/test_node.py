@@ -62,7 +62,7 @@ async def _load(config: Path) -> None:
 
 def test_cordon_and_uncordon(invoke: Invoke, cluster: Path) -> None:
     preview = invoke("node", "cordon", "node-1")
-    assert (preview.code, preview.out) == (2, "would cordon node node-1\n")
+    assert (preview.code, preview.out) == (0, "would cordon node node-1\n")
     assert "nothing was changed" in preview.err
 
     done = invoke("node", "cordon", "node-1", FLAG)
@@ -90,9 +90,9 @@ def test_cordon_and_uncordon(invoke: Invoke, cluster: Path) -> None:
 @pytest.mark.usefixtures("cluster")
 def test_scale(invoke: Invoke) -> None:
     where = "deployment web in namespace default"
-    for flags in ((), ("--apply",), (FLAG,)):
+    for flags, code in (((), 0), (("--apply",), 2), ((FLAG,), 0)):
         preview = invoke("scale", "web", "3", *flags)
-        assert (preview.code, preview.out) == (2, f"would scale {where}: 1 -> 3 replicas\n")
+        assert (preview.code, preview.out) == (code, f"would scale {where}: 1 -> 3 replicas\n")
     done = invoke("scale", "web", "3", "--apply", FLAG)
     assert (done.code, done.out) == (0, f"{where}: 1 -> 3 replicas\n")
     quiet = invoke("scale", "web", "0", "--apply", FLAG, "-o", "json")

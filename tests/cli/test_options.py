@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kvestigate.cli.group import command, group
+from kvestigate.cli.command import command
+from kvestigate.cli.group import group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.parameters import duration
 from tests.cli.conftest import Invoke

@@ -16,7 +16,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from kvestigate.catalog import OPERATIONS
+from kvestigate import catalog
 from kvestigate.client.access import Access, AccessOptions, resolve
 from kvestigate.cluster.plane.front.serving import Listen, ServeOptions, serving
 from kvestigate.cybernet.gateway import Gateway
@@ -26,6 +26,8 @@ from kvestigate.cybernet.registry import offered
 from kvestigate.cybernet.serving import gateway
 from kvestigate.cybernet.spec import HttpListen, read_cyberspace
 from kvestigate.cybernet.tokens import digest
+
+OPERATIONS = catalog.operations()
 
 Document = dict[str, Any]
 TOKENS = {"ada": "token-of-ada", "bob": "token-of-bob"}

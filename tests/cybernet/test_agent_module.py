@@ -10,11 +10,13 @@ from typing import Any
 
 import pytest
 
-from kvestigate.catalog import OPERATIONS
+from kvestigate import catalog
 from kvestigate.cybernet.agent_module import agent_module
 from kvestigate.cybernet.parameters import schema
 from kvestigate.cybernet.registry import exposable
 from kvestigate.errors import InputError
+
+OPERATIONS = catalog.operations()
 
 
 def info(*names: str, **more: Any) -> dict[str, Any]:
@@ -22,7 +24,7 @@ def info(*names: str, **more: Any) -> dict[str, Any]:
     return {
         "name": "pool",
         "operations": [
-            {"name": name, "summary": known[name].summary, "parameters": schema(known[name])}
+            {"name": name, "summary": known[name].summary, "parameters": schema(known[name], {})}
             for name in names
         ],
         **more,

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from kvestigate.app import manage, status
+from kvestigate.app import status
 from kvestigate.app.compile import APP_LABEL, KINDS, compile_to_k8s
 from kvestigate.app.fence import HOLDER, Fence
 from kvestigate.app.load import parse_app
 from kvestigate.app.manage import AppOptions
 from kvestigate.app.model import Action
+from kvestigate.app.operations import DOWN, UP
 from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
 from kvestigate.client.api import Propagation
@@ -34,6 +35,7 @@ from kvestigate.errors import Conflict, NotFound, UsageError
 from kvestigate.kube import builtins
 from kvestigate.render.encode import to_yaml
 from tests.bed import Bed
+from tests.contexts import acting, planning
 from tests.cybernet.conftest import Document, changed, load, recorded
 
 
@@ -70,9 +72,9 @@ def on_host(**fields: Any) -> AppSpec:
 async def test_an_app_in_pods_is_recorded(document: Document, access: Access) -> None:
     gate = Gate(load(document), "ada")
     spec = app(**IN_PODS)
-    done = await gate.up(access, AppOptions(spec, apply=True))
+    done = await gate.run(UP, acting(access), AppOptions(spec))
     assert [it.action for it in done.steps] == [Action.CREATE, Action.CREATE]
-    await gate.down(access, AppOptions(spec, apply=True, timeout=0.01))
+    await gate.run(DOWN, acting(access), AppOptions(spec, timeout=0.01))
     records = recorded(document)
     assert [(it["operation"], it["identity"], it["tags"]) for it in records] == [
         ("app.up", "ada", ["gpu"]),
@@ -88,7 +90,7 @@ async def test_steps_that_fail_are_recorded_as_such(document: Document, access: 
     theirs["spec"]["type"] = "NodePort"
     async with connect(access) as api:
         await Bed(api).create("services", theirs)
-    done = await Gate(load(document), "ada").up(access, AppOptions(spec, apply=True))
+    done = await Gate(load(document), "ada").run(UP, acting(access), AppOptions(spec))
     assert done.failed
     [record] = recorded(document)
     assert (record["decision"], record["outcome"]) == ("allow", "error")
@@ -112,8 +114,9 @@ async def test_steps_that_fail_are_recorded_as_such(document: Document, access: 
 async def test_an_app_against_the_rules_is_refused(
     document: Document, access: Access, spec: AppSpec, rule: str, apply: bool
 ) -> None:
+    context = acting(access) if apply else planning(access)
     with pytest.raises(ConstraintViolated) as caught:
-        await Gate(load(document), "ada").up(access, AppOptions(spec, apply=apply))
+        await Gate(load(document), "ada").run(UP, context, AppOptions(spec))
     assert caught.value.reason == rule
     if apply:  # a plan is nothing that was done
         [record] = recorded(document)
@@ -144,11 +147,11 @@ async def test_pods_count_as_workspaces_do(
 ) -> None:
     gate = Gate(load(changed("quotas", {quota: limit}, document)), "ada")
     first, more = replicated("one", fits[1], **fits[0]), replicated("two", exceeds[1], **exceeds[0])
-    await gate.up(access, AppOptions(first, apply=True))
+    await gate.run(UP, acting(access), AppOptions(first))
     with pytest.raises(QuotaExceeded) as caught:
-        await gate.up(access, AppOptions(more, apply=True))
+        await gate.run(UP, acting(access), AppOptions(more))
     assert caught.value.reason == f"quotas.{quota}"
-    await gate.up(access, AppOptions(first, apply=True))  # it is one of those that are counted
+    await gate.run(UP, acting(access), AppOptions(first))  # it is one of those that are counted
     assert [it["outcome"] for it in recorded(document)] == ["ok", "denied", "ok"]
 
 
@@ -156,7 +159,7 @@ async def test_pods_stay_on_the_nodes_of_the_cyberspace(document: Document, acce
     gate = Gate(load(document), "ada")
     for spec in (replicated("fenced", 1), app(lifecycle="batch", **IN_PODS)):
         kind = "jobs" if spec.lifecycle == "batch" else "deployments"
-        await gate.up(access, AppOptions(spec, apply=True))
+        await gate.run(UP, acting(access), AppOptions(spec))
         async with connect(access) as api:
             [made] = [
                 it
@@ -172,14 +175,13 @@ async def test_pods_stay_on_the_nodes_of_the_cyberspace(document: Document, acce
 async def test_pods_of_another_are_left_alone(document: Document, access: Access) -> None:
     ada, bob = (Gate(load(document), it) for it in ("ada", "bob"))
     spec = replicated("mine", 1)
-    await ada.up(access, AppOptions(spec, apply=True))
+    await ada.run(UP, acting(access), AppOptions(spec))
     forget()
-    for act in (bob.up, bob.down):
+    for operation in (UP, DOWN):
         with pytest.raises((Conflicting, NotAllowed)):
-            await act(access, AppOptions(spec, apply=True))
-    for bare in (manage.up, manage.down):
+            await bob.run(operation, acting(access), AppOptions(spec))
         with pytest.raises(Conflict, match="in the name of research-agents/ada"):
-            await bare(access, AppOptions(spec, apply=True))
+            await operation.run(acting(access), AppOptions(spec))
 
 
 def forget() -> None:
@@ -191,7 +193,7 @@ def forget() -> None:
 
 async def test_what_cannot_be_counted_is_not_made(document: Document, access: Access) -> None:
     with pytest.raises(NoSuchThing, match="does not exist"):
-        await Gate(load(document), "ada").up(access, AppOptions(on_host(), apply=True))
+        await Gate(load(document), "ada").run(UP, acting(access), AppOptions(on_host()))
     [record] = recorded(document)
     assert record["outcome"] == "error"
 

@@ -16,6 +16,7 @@ from kvestigate.cybernet.quotas import Usage
 from kvestigate.cybernet.refusals import Unavailable
 from kvestigate.cybernet.spec import AuditSpec
 from kvestigate.errors import UsageError
+from kvestigate.operation import NOTHING
 
 RECORD = Record(
     "2026-01-01T00:00:00.000000Z",
@@ -24,6 +25,7 @@ RECORD = Record(
     "127.0.0.1:5",
     "report.run",
     {"name": "nodes"},
+    NOTHING,
     "allow",
     "",
     "ok",
@@ -49,6 +51,7 @@ async def test_a_record_is_one_line_of_json(tmp_path: Path) -> None:
         "decision",
         "reason",
         "tags",
+        "touched",
         "outcome",
         "duration_ms",
         "quota",

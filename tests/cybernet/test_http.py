@@ -47,7 +47,7 @@ async def test_an_operation_is_carried_out_and_recorded(front: Front, document: 
         ("report.run", {}, TOKENS["ada"], 422, "constraint_violated", "constraint_violated"),
         ("report.run", {"nmae": "nodes"}, TOKENS["ada"], 422, "constraint_violated", "nmae"),
         ("report.run", {"name": 5}, TOKENS["ada"], 422, "constraint_violated", "name"),
-        ("report.run", {"name": "nodse"}, TOKENS["ada"], 422, "constraint_violated", "UsageError"),
+        ("report.run", {"name": "nodse"}, TOKENS["ada"], 422, "constraint_violated", "parameters"),
         ("report.run", {"name": "nodes", "apply": True}, TOKENS["ada"], 422, None, "apply"),
     ],
 )

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from kvestigate.app.load import parse_app
-from kvestigate.app.manage import AppOptions, down
+from kvestigate.app.manage import AppOptions
+from kvestigate.app.operations import DOWN, UP
 from kvestigate.cybernet.apps import Gate
 from kvestigate.cybernet.refusals import QuotaExceeded as Exceeded
 from kvestigate.errors import Conflict
@@ -31,6 +32,7 @@ from kvestigate_client.gateway import (
 )
 from kvestigate_client.placement import NoPlace
 from kvestigate_client.shards import JOB_OPERATIONS
+from tests.contexts import acting
 from tests.cybernet.conftest import Document, changed, load, recorded
 from tests.cybernet.served import ServedSpace
 from tests.hosts_cluster import HostsCluster
@@ -414,17 +416,17 @@ async def test_an_app_counts_as_its_identitys(
         for name in ("agent-one", "agent-other")
     )
     access = cluster.access()
-    made = await gate.up(access, AppOptions(one, apply=True))
+    made = await gate.run(UP, acting(access), AppOptions(one))
     assert not made.failed
     with pytest.raises(Exceeded) as caught:
-        await gate.up(access, AppOptions(other, apply=True))
+        await gate.run(UP, acting(access), AppOptions(other))
     assert caught.value.reason == "quotas.max_active_workspaces_per_identity"
-    assert not (await gate.up(access, AppOptions(one, apply=True))).changes_anything
+    assert not (await gate.run(UP, acting(access), AppOptions(one))).changes_anything
     with pytest.raises(Conflict, match="in the name of research-agents/ada"):
-        await down(access, AppOptions(one, apply=True))
+        await DOWN.run(acting(access), AppOptions(one))
     with pytest.raises(NotAllowed):
         await asyncio.to_thread(ada.call, "workspace.ps", {"workspace": named("agent-one")})
-    assert not (await gate.down(access, AppOptions(one, apply=True))).failed
+    assert not (await gate.run(DOWN, acting(access), AppOptions(one))).failed
     assert recorded(space_document)[-1]["quota"]["workspaces"] == 0
 
 

@@ -10,31 +10,50 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvestigate.catalog import OPERATIONS
-from kvestigate.cybernet.parameters import OURS, options_of, result_schema, schema
+from kvestigate import catalog
+from kvestigate.cybernet.parameters import Defaults, options_of, result_schema, schema
 from kvestigate.cybernet.refusals import ConstraintViolated
 from kvestigate.cybernet.registry import exposable
 from kvestigate.operation import Operation
-from kvestigate.workspace.spec import DEFAULT_ROOT, StorageMode
+from kvestigate.workspace.names import DEFAULT_ROOT
+from kvestigate.workspace.spec import GpuSpec, StorageMode
 from kvestigate.workspace.uploads import Upload
+
+OPERATIONS = catalog.operations()
 
 KNOWN = exposable(OPERATIONS)
 WORKSPACE = {"name": "a", "node": "n"}
 
 
-def test_the_gateway_says_in_whose_name_and_that_it_is_meant() -> None:
-    made = options_of(KNOWN["workspace.create"], {"workspace": WORKSPACE}, "space/ada")
-    assert made.owner == "space/ada"
-    assert made.apply
+def test_fields_of_the_operator_have_their_default() -> None:
+    made = options_of(KNOWN["workspace.create"], {"workspace": WORKSPACE}, {})
     assert made.workspace.root == DEFAULT_ROOT
 
 
-@pytest.mark.parametrize("name", sorted(OURS))
+@pytest.mark.parametrize("name", ["apply", "owner", "via", "follow", "root", "local", "directory"])
 @pytest.mark.parametrize("operation", KNOWN.values(), ids=lambda it: it.name)
-def test_what_the_gateway_says_nobody_else_can(operation: Operation, name: str) -> None:
-    with pytest.raises(ConstraintViolated, match=f"{name}: is not for agents"):
-        options_of(operation, {name: "x"}, "space/ada")
-    assert name not in schema(operation)["properties"]
+def test_agents_cannot_set_what_the_operator_decides(
+    operation: Operation[Any, Any], name: str
+) -> None:
+    with pytest.raises(
+        ConstraintViolated, match=f"{name}: (cannot be set by agents|no such field)"
+    ):
+        options_of(operation, {name: "x"}, {})
+    assert name not in schema(operation, {})["properties"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "field"),
+    [
+        ("workspace.create", {"root": "/etc"}),
+        ("workspace.create", {"sources": [{"local": "/etc"}]}),
+        ("workspace.sync", {"root": "/etc"}),
+    ],
+)
+def test_nor_can_they_set_it_inside_of_a_workspace(operation: str, field: dict[str, Any]) -> None:
+    parameters = {"workspace": {**WORKSPACE, **field}}
+    with pytest.raises(ConstraintViolated, match=r"workspace\.\w+: cannot be set by agents"):
+        options_of(KNOWN[operation], parameters, {})
 
 
 def test_values_become_what_they_mean() -> None:
@@ -43,7 +62,7 @@ def test_values_become_what_they_mean() -> None:
     made = options_of(
         KNOWN["workspace.sync"],
         {"workspace": {**WORKSPACE, "storage": storage}, "archive": archive, "excludes": ["*.pyc"]},
-        "space/ada",
+        {},
     )
     with closing(archive):
         assert made.archive.opened().read() == b"\x00tar"
@@ -58,7 +77,7 @@ def test_values_become_what_they_mean() -> None:
         ({"workspace": "x"}, "workspace: Expected `object`"),
         ({"workspace": {**WORKSPACE, "nmae": 1}}, "workspace.nmae: no such field"),
         ({"workspace": {**WORKSPACE, "gpu": {"x": 1}}}, "workspace.gpu.x: no such field"),
-        ({"workspace": {**WORKSPACE, "sources": [{"loc": 1}]}}, r"workspace.sources\[0\].loc"),
+        ({"workspace": {**WORKSPACE, "sources": []}}, "workspace.sources: cannot be set by agents"),
         ({"workspace": {**WORKSPACE, "storage": {"mode": "ram"}}}, "workspace.storage.mode"),
         ({"workspace": {**WORKSPACE, "name": "A/.."}}, "workspace.name: 'A/..'"),
         ({"workspace": WORKSPACE, "command": "ls", "tag": "t"}, "command: Expected `array`"),
@@ -70,7 +89,7 @@ def test_values_become_what_they_mean() -> None:
 )
 def test_what_is_wrong_is_named(parameters: dict[str, Any], said: str) -> None:
     with pytest.raises(ConstraintViolated, match=said):
-        options_of(KNOWN["workspace.run"], parameters, "space/ada")
+        options_of(KNOWN["workspace.run"], parameters, {})
 
 
 anything = st.recursive(
@@ -84,11 +103,11 @@ anything = st.recursive(
 @given(st.sampled_from(sorted(KNOWN)), st.data())
 def test_any_parameters_are_taken_or_refused(name: str, data: st.DataObject) -> None:
     operation = KNOWN[name]
-    fields = sorted(schema(operation)["properties"])
+    fields = sorted(schema(operation, {})["properties"])
     keys = st.sampled_from(fields) if fields else st.text(max_size=5)
     given_ = data.draw(st.dictionaries(keys, anything | st.just(WORKSPACE)))
     try:
-        made = options_of(operation, given_, "space/ada")
+        made = options_of(operation, given_, {})
     except ConstraintViolated as refusal:
         assert refusal.message  # noqa: PT017 - either is right
     else:
@@ -96,15 +115,15 @@ def test_any_parameters_are_taken_or_refused(name: str, data: st.DataObject) -> 
 
 
 @pytest.mark.parametrize("operation", KNOWN.values(), ids=lambda it: it.name)
-def test_every_operation_has_a_schema_of_an_object(operation: Operation) -> None:
-    found = schema(operation)
+def test_every_operation_has_a_schema_of_an_object(operation: Operation[Any, Any]) -> None:
+    found = schema(operation, {})
     assert found["type"] == "object"
     assert found["additionalProperties"] is False
     assert set(found["required"]) <= set(found["properties"])
 
 
 def test_fields_that_are_always_refused_are_not_offered() -> None:
-    found = schema(KNOWN["workspace.create"])["$defs"]
+    found = schema(KNOWN["workspace.create"], {})["$defs"]
     assert set(found["WorkspaceSpec"]["properties"]) == {
         "name",
         "node",
@@ -122,14 +141,16 @@ def test_fields_that_are_always_refused_are_not_offered() -> None:
 def test_where_nodes_may_not_be_closed_they_stay_open(gpu: dict[str, Any], closed: bool) -> None:
     create = KNOWN["workspace.create"]
     given = {"workspace": {**WORKSPACE, "gpu": gpu}}
-    assert options_of(create, given, "s/a", may_cordon=False).workspace.gpu.cordon_node is closed
-    assert options_of(create, given, "s/a").workspace.gpu.cordon_node
-    told = schema(create, may_cordon=False)["$defs"]["GpuSpec"]["properties"]["cordon_node"]
+    open_nodes: Defaults = {GpuSpec: {"cordon_node": False}}
+    assert options_of(create, given, open_nodes).workspace.gpu.cordon_node is closed
+    assert options_of(create, given, {}).workspace.gpu.cordon_node
+    assert not options_of(create, {"workspace": WORKSPACE}, open_nodes).workspace.gpu.cordon_node
+    told = schema(create, open_nodes)["$defs"]["GpuSpec"]["properties"]["cordon_node"]
     assert told["default"] is False
 
 
 @pytest.mark.parametrize("operation", exposable(OPERATIONS).values(), ids=lambda it: it.name)
-def test_what_is_answered_has_a_schema(operation: Operation) -> None:
+def test_what_is_answered_has_a_schema(operation: Operation[Any, Any]) -> None:
     found = result_schema(operation)
     assert found["type"] == "object"
     assert found["properties"]

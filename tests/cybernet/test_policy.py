@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from kvestigate.catalog import OPERATIONS
+from kvestigate import catalog
 from kvestigate.cybernet import policy
-from kvestigate.cybernet.parameters import schema
 from kvestigate.cybernet.refusals import ConstraintViolated, NotAllowed
 from kvestigate.cybernet.registry import exposable
 from kvestigate.cybernet.spec import HostRequirements, read_cyberspace
-from kvestigate.operation import Effect
+from kvestigate.operation import Effect, Operation, Use, WorkspaceUse
 from kvestigate.snapshot.capacity import NodeCapacity
+from kvestigate.workspace.lifecycle import Creation
+from kvestigate.workspace.operations import CREATE, workspace_use
+from kvestigate.workspace.options import CreateOptions
 from kvestigate.workspace.spec import GpuSpec, SourceSpec, StorageMode, StorageSpec, WorkspaceSpec
 from tests.cybernet.conftest import RESEARCH, changed
+
+OPERATIONS = catalog.operations()
 
 SPACE = read_cyberspace(RESEARCH)
 GIB = 1024**3
@@ -29,6 +34,16 @@ def spec(**fields: Any) -> WorkspaceSpec:
         "gpu": GpuSpec(reserve=2, cordon_node=False),
     }
     return WorkspaceSpec(**{**asked, **fields})
+
+
+def use(**fields: Any) -> WorkspaceUse:
+    return workspace_use(spec(**fields), Use.CREATE)
+
+
+def declared(
+    name: str, *, effect: Effect = Effect.READ, for_agents: bool = False
+) -> Operation[CreateOptions, Creation]:
+    return replace(CREATE, name=name, effect=effect, consequence=None, for_agents=for_agents)
 
 
 @pytest.mark.parametrize(
@@ -56,34 +71,24 @@ def spec(**fields: Any) -> WorkspaceSpec:
         "workspace.cordon",
     ],
 )
-@pytest.mark.parametrize("effect", Effect)
-def test_the_operators_own_operations_are_dangerous_whatever_their_effect(
-    name: str, effect: Effect
-) -> None:
-    assert policy.is_dangerous(name, effect)
+def test_the_operators_own_operations_are_dangerous_whatever_they_declare(name: str) -> None:
+    operation = declared(name, for_agents=True)
+    assert policy.is_dangerous(operation)
     with pytest.raises(NotAllowed) as caught:
-        policy.check_operation(name, {name: effect})  # even if somebody managed to list it
+        policy.allowed(name, {name: operation})  # even if somebody managed to list it
     assert caught.value.reason == "DANGEROUS_OPERATIONS"
 
 
-def test_a_write_that_nobody_has_thought_of_is_dangerous() -> None:
-    assert policy.is_dangerous("something.new", Effect.WRITE)
-    assert policy.is_dangerous("something.new", Effect.DESTROY)
-    assert not policy.is_dangerous("something.new", Effect.READ)
+@pytest.mark.parametrize("effect", Effect)
+def test_an_operation_is_the_operators_until_it_says_otherwise(effect: Effect) -> None:
+    assert policy.is_dangerous(declared("something.new", effect=effect))
+    assert not policy.is_dangerous(declared("something.new", effect=effect, for_agents=True))
 
 
 def test_of_the_catalog_only_workspaces_can_be_written() -> None:
     writes = {it.name for it in exposable(OPERATIONS).values() if it.effect is not Effect.READ}
     assert all(name.startswith("workspace.") for name in writes)
     assert "report.run" in exposable(OPERATIONS)
-
-
-def test_whoever_adds_an_operation_on_workspaces_says_which() -> None:
-    """Or the gateway could not tell whose it is."""
-    for it in exposable(OPERATIONS).values():
-        if it.name.startswith("workspace."):
-            names = schema(it)["properties"].keys()
-            assert "workspace" in names or names == {"nodes"}, it.name
 
 
 def test_what_agents_may_be_given() -> None:
@@ -113,14 +118,14 @@ def test_what_agents_may_be_given() -> None:
 @pytest.mark.parametrize("name", ["pods", "no.such", "", "../info", "report.run "])
 def test_what_is_not_listed_is_not_allowed(name: str) -> None:
     with pytest.raises(NotAllowed) as caught:
-        policy.check_operation(name, {"report.run": Effect.READ})
+        policy.allowed(name, exposable(OPERATIONS[:1]))
     assert caught.value.reason == "operations.allow"
 
 
 def test_what_is_listed_is_allowed() -> None:
-    policy.check_operation("report.run", {"report.run": Effect.READ})
-    policy.check_workspace(SPACE, spec())
-    policy.check_new_workspace(SPACE.workspace, spec())
+    assert policy.allowed("report.run", exposable(OPERATIONS)).name == "report.run"
+    policy.check_touched(SPACE, CREATE.touches(CreateOptions(spec())))
+    policy.check_new_workspace(SPACE.workspace, use())
 
 
 @pytest.mark.parametrize(
@@ -130,12 +135,12 @@ def test_what_is_listed_is_allowed() -> None:
         ({"name": "mine"}, "constraints.workspace.name_pattern"),
         ({"name": "agent-" + "a" * 40}, "constraints.workspace.name_pattern"),
         ({"root": "/srv/elsewhere"}, "workspace.root"),
-        ({"sources": (SourceSpec("/etc"),)}, "workspace.sources"),
+        ({"sources": (SourceSpec("/etc"),)}, "files"),
     ],
 )
 def test_a_workspace_that_agents_may_not_name(fields: dict[str, Any], rule: str) -> None:
     with pytest.raises(ConstraintViolated) as caught:
-        policy.check_workspace(SPACE, spec(**fields))
+        policy.check_touched(SPACE, CREATE.touches(CreateOptions(spec(**fields))))
     assert caught.value.reason == rule
 
 
@@ -151,12 +156,12 @@ def test_a_workspace_that_agents_may_not_name(fields: dict[str, Any], rule: str)
 )
 def test_a_workspace_that_agents_may_not_create(fields: dict[str, Any], rule: str) -> None:
     with pytest.raises(ConstraintViolated) as caught:
-        policy.check_new_workspace(SPACE.workspace, spec(**fields))
+        policy.check_new_workspace(SPACE.workspace, use(**fields))
     assert caught.value.reason == f"constraints.workspace.{rule}"
 
 
 def test_exactly_the_limit_is_allowed() -> None:
-    most = spec(
+    most = use(
         storage=StorageSpec(StorageMode.HYBRID, "500Gi"), gpu=GpuSpec(reserve=4, cordon_node=False)
     )
     policy.check_new_workspace(SPACE.workspace, most)
@@ -165,7 +170,7 @@ def test_exactly_the_limit_is_allowed() -> None:
 def test_cordoning_can_be_allowed() -> None:
     path = "constraints.workspace.gpu.cordon_node_forbidden"
     rules = read_cyberspace(changed(path, False)).workspace
-    policy.check_new_workspace(rules, spec(gpu=GpuSpec()))
+    policy.check_new_workspace(rules, use(gpu=GpuSpec()))
 
 
 def capacity(cpu: int, memory: int, gpus: int, *, ready: bool = True) -> NodeCapacity:

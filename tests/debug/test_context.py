@@ -11,9 +11,9 @@ from kvestigate.client.access import Access, Impersonation, Tls
 from kvestigate.client.auth.static import Anonymous
 from kvestigate.client.endpoint import parse_endpoint
 from kvestigate.client.whoami import Identity
-from kvestigate.debug.context import ContextOptions, collect, local_facts, look
+from kvestigate.debug.context import ContextOptions, collect, local_facts
 from kvestigate.debug.rendering import context_blocks
-from kvestigate.errors import ConnectionFailed, Forbidden
+from kvestigate.errors import EXIT_DENIED, EXIT_NO_CLUSTER
 from kvestigate.http.certificates import CertificateAuthority
 from kvestigate.http.message import Request, Response
 from kvestigate.render.plain import to_text
@@ -105,14 +105,14 @@ async def test_what_the_server_did_say_is_kept_when_it_then_refuses(reach: Reach
             return as_json({"gitVersion": "v1.27.0"})
         return as_json({"kind": "Status", "reason": "Forbidden", "message": "no"}, 403)
 
-    report, failure = await look(await reach(handle))
-    assert isinstance(failure, Forbidden)
+    report = await collect(await reach(handle), ContextOptions())
+    assert report.exit_code == EXIT_DENIED
     assert (report.server_version, report.identity, report.problem) == ("v1.27.0", None, "no")
 
 
 async def test_nobody_there_is_part_of_the_report() -> None:
     nobody = replace(ACCESS, server=parse_endpoint("http://127.0.0.1:1"))
-    report, failure = await look(nobody)
-    assert isinstance(failure, ConnectionFailed)
+    report = await collect(nobody, ContextOptions())
+    assert report.exit_code == EXIT_NO_CLUSTER
     assert report.problem == "127.0.0.1:1 refused the connection"
     assert "problem:          127.0.0.1:1 refused the connection" in to_text(context_blocks(report))

@@ -10,9 +10,10 @@ from pathlib import Path
 import click
 import pytest
 
-from kvestigate.catalog import OPERATIONS
+from kvestigate.catalog import CATALOG, operation
+from kvestigate.cli.command import Command
 from kvestigate.cli.commands import K8S_CLI, K8S_COLLECT, KVESTIGATE, Entry
-from kvestigate.cli.group import Command, Group, RunnableGroup
+from kvestigate.cli.group import Group, RunnableGroup
 from kvestigate.cli.main import K8S_CLI_PROGRAM, K8S_COLLECT_PROGRAM, KVESTIGATE_PROGRAM
 from kvestigate.cli.tree import is_group, walk
 
@@ -27,50 +28,48 @@ LEAVES = [
     if not is_group(context) or isinstance(context.command, RunnableGroup)
 ]
 
-NO_OPERATION = {"completion", "plane serve", "plane kubeconfig", "up", "demo", "down", "status"} | {
-    "scenario list",
-    "scenario show",
-    "app render",
-    "app plan",
-    "app up",
-    "app down",
-    "app diff",
-    "app status",
-    "app list",
-    "audit diff",
-    "cybernet call",
-    "cybernet emit-helper",
-    "cybernet hash-token",
-    "cybernet init",
-    "cybernet mcp-server",
-    "cybernet serve",
-    "cybernet status",
-    "auth login",
-    "auth logout",
-    "auth token",
-    "auth whoami",
-    "kubeconfig analyze",
-    "kubeconfig convert",
-    "kubeconfig diff",
-    "kubeconfig verify",
-    "jobs attach",
-    "jobs cancel",
-    "jobs exec",
-    "jobs serve",
-    "volumes cp",
-    "serve",
-    "workspace apply",
-    "workspace cordon",
-    "workspace export",
-    "workspace uncordon",
-    "fanout manifest",
-    "collect watch",
-    "collect from-file",
-    "watch",
-    "from-file",
+WITHOUT_OPERATION = {
+    "servers, which run until they are stopped": {
+        "plane serve",
+        "jobs serve",
+        "serve",
+        "cybernet serve",
+        "cybernet mcp-server",
+    },
+    "streams without an end": {"collect watch", "collect from-file", "watch", "from-file"},
+    "terminals, and another word for `jobs stop`": {"jobs attach", "jobs exec", "jobs cancel"},
+    "credentials, which leave by no other face": {
+        "auth login",
+        "auth logout",
+        "auth token",
+        "auth whoami",
+        "plane kubeconfig",
+        "cybernet init",
+        "cybernet hash-token",
+    },
+    "clients of a gateway": {"cybernet call", "cybernet status", "cybernet emit-helper"},
+    "clusters of this machine, which the toolkit knows only by their API": {
+        "up",
+        "demo",
+        "down",
+        "status",
+        "scenario list",
+        "scenario show",
+    },
+    "the shell": {"completion"},
+    "files of this machine; to become operations": {
+        "kubeconfig analyze",
+        "kubeconfig convert",
+        "kubeconfig diff",
+        "kubeconfig verify",
+        "volumes cp",
+    },
 }
-"""About this machine and its files, endless streams, or what hands out credentials: nothing for
-the gateway."""
+"""Why -> which commands run no operation."""
+NO_OPERATION = frozenset().union(*WITHOUT_OPERATION.values())
+
+LAUNCHER = {name.replace(".", " ") for name in CATALOG if name.startswith(("jobs.", "volumes."))}
+"""Commands that call a launcher, in this process or behind a server; to become operations."""
 
 
 def name_of(context: object) -> str:
@@ -127,11 +126,37 @@ def test_the_table_says_what_the_command_says(entry: Entry) -> None:
         assert (context.command.help or "").splitlines()[0] == entry.summary
 
 
-def test_the_catalog_and_the_commands_are_the_same_list() -> None:
-    commands = {context.command_path.split(" ", 1)[1] for context in LEAVES}
-    operations = [operation.name.replace(".", " ") for operation in OPERATIONS]
-    assert len(operations) == len(set(operations))
-    assert commands - NO_OPERATION == set(operations)
+def test_every_command_runs_an_operation_but_for_a_few() -> None:
+    runs = {words_of(context): operation_of(context) for context in LEAVES}
+    assert {words for words, name in runs.items() if not name} - LAUNCHER == NO_OPERATION
+    found = {name.replace(".", " ") for name in runs.values() if name}
+    assert found | LAUNCHER == {name.replace(".", " ") for name in CATALOG}
+
+
+def test_a_command_is_called_like_its_operation() -> None:
+    other = {
+        words_of(context): name
+        for context in LEAVES
+        if (name := operation_of(context)) and name.replace(".", " ") != words_of(context)
+    }
+    assert other == {}
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_a_command_begins_with_the_summary_of_its_operation(name: str) -> None:
+    for context in LEAVES:
+        if operation_of(context) == name:
+            first = (context.command.help or "").splitlines()[0]
+            assert first == operation(name).summary
+
+
+def words_of(context: click.Context) -> str:
+    return context.command_path.split(" ", 1)[1]
+
+
+def operation_of(context: click.Context) -> str:
+    assert isinstance(context.command, Command | RunnableGroup)
+    return context.command.runs
 
 
 def test_the_reference_pages_are_what_help_says() -> None:

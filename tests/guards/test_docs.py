@@ -24,7 +24,9 @@ BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCE = re.compile(r"^```(\S.*)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
-FENCES = {"console", "console cluster", "text", "python", "yaml", "json", "bash", "toml"}
+FENCES = {"console", "console cluster", "text", "python", "yaml", "json", "bash", "toml"} | {
+    "mermaid"
+}
 
 
 class Step(NamedTuple):

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "extending.md").read_text()
-FILE = re.compile(r"^```python\n# (src/\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-LINES = re.compile(r"^```text\n(src/\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+from tests.guards.conftest import FILE, LINES, PAGE, ROOT
 
 USE = """
 from datetime import UTC, datetime
@@ -44,28 +37,6 @@ print(solved(more, nodes, (), when=now, server="").ways_out)
 """
 
 
-@pytest.fixture(scope="module")
-def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the package with everything that the page adds."""
-    home = tmp_path_factory.mktemp("extended")
-    shutil.copytree(ROOT / "src", home / "src", ignore=shutil.ignore_patterns("__pycache__"))
-    for path, content in FILE.findall(PAGE):
-        assert not (home / path).exists()
-        (home / path).write_text(content)
-    for path, change in LINES.findall(PAGE):
-        (home / path).write_text(_changed((home / path).read_text(), change, path))
-    return home
-
-
-def _changed(text: str, change: str, path: str) -> str:
-    """Each `-` line is replaced by the `+` lines below it."""
-    for before, after in re.findall(r"^-(.*)\n((?:\+.*\n)+)", change, re.MULTILINE):
-        assert text.count(f"{before}\n") == 1, f"{path} has not one line {before!r}"
-        lines = "".join(f"{line[1:]}\n" for line in after.splitlines())
-        text = text.replace(f"{before}\n", lines)
-    return text
-
-
 def _ran(home: Path, *args: str) -> str:
     done = subprocess.run(
         [sys.executable, *args],
@@ -80,7 +51,7 @@ def _ran(home: Path, *args: str) -> str:
 
 
 def test_every_kind_of_extension_has_an_example() -> None:
-    assert len(FILE.findall(PAGE)) == len(LINES.findall(PAGE)) == 4
+    assert len(FILE.findall(PAGE)) == len(LINES.findall(PAGE)) == 5
 
 
 def test_what_was_added_works(extended: Path) -> None:

@@ -11,6 +11,7 @@ from kvestigate.client.api import Propagation
 from kvestigate.errors import NotFound, UsageError
 from kvestigate.manifests.delete import GONE, LEAVING, UNTOUCHED, DeleteOptions, delete
 from kvestigate.manifests.dependents import Owned, doomed
+from tests.contexts import acting, planning
 from tests.upstream.judge import Judge
 
 Json = dict[str, Any]
@@ -29,7 +30,7 @@ def owner(name: str, uid: str) -> Json:
 
 async def test_a_preview_deletes_nothing(access: Access, judge: Judge, namespace: str) -> None:
     create(judge, namespace, "a")
-    seen = await delete(access, DeleteOptions("configmap", "a"))
+    seen = await delete(planning(access), DeleteOptions("configmap", "a"))
     assert (seen.kind, seen.namespace, seen.name) == ("ConfigMap", namespace, "a")
     assert (seen.outcome, seen.with_it.counts) == (UNTOUCHED, {})
     found = judge.get(f"/api/v1/namespaces/{namespace}/configmaps/a")
@@ -38,7 +39,7 @@ async def test_a_preview_deletes_nothing(access: Access, judge: Judge, namespace
 
 async def test_it_goes(access: Access, judge: Judge, namespace: str) -> None:
     create(judge, namespace, "a")
-    done = await delete(access, DeleteOptions("cm", "a", apply=True))
+    done = await delete(acting(access), DeleteOptions("cm", "a"))
     assert (done.outcome, done.finalizers) == (GONE, ())
     assert not judge.answers(f"/api/v1/namespaces/{namespace}/configmaps/a")
 
@@ -52,7 +53,9 @@ async def test_what_it_owns_is_counted_down_the_line(
     other = create(judge, namespace, "other")
     both = [owner("top", top), owner("other", other)]
     create(judge, namespace, "shared", ownerReferences=both)
-    seen = await delete(access, DeleteOptions("cm", "top", propagation=Propagation.ORPHAN))
+    seen = await delete(
+        planning(access), DeleteOptions("cm", "top", propagation=Propagation.ORPHAN)
+    )
     assert seen.with_it.counts == {"configmaps": 2}
     assert seen.with_it.unseen == ()
 
@@ -62,7 +65,7 @@ async def test_a_namespace_takes_all_that_is_in_it(
 ) -> None:
     create(judge, namespace, "a")
     create(judge, namespace, "b")
-    seen = await delete(access, DeleteOptions("ns", namespace))
+    seen = await delete(planning(access), DeleteOptions("ns", namespace))
     assert seen.with_it.counts["configmaps"] >= 2
     assert seen.namespace == ""
 
@@ -71,7 +74,7 @@ async def test_a_finalizer_that_is_not_done_is_named_at_the_deadline(
     access: Access, judge: Judge, namespace: str
 ) -> None:
     create(judge, namespace, "a", finalizers=["example.org/slow"])
-    done = await delete(access, DeleteOptions("cm", "a", timeout=0.3, apply=True))
+    done = await delete(acting(access), DeleteOptions("cm", "a", timeout=0.3))
     assert (done.outcome, done.finalizers) == (LEAVING, ("example.org/slow",))
     path = f"/api/v1/namespaces/{namespace}/configmaps/a"
     assert judge.get(path)["metadata"]["deletionTimestamp"]
@@ -97,7 +100,7 @@ async def test_what_is_not_there(
 ) -> None:
     create(judge, namespace, "settings")
     with pytest.raises(error) as refused:
-        await delete(access, DeleteOptions(kind, name, apply=True))
+        await delete(acting(access), DeleteOptions(kind, name))
     assert hint in (refused.value.hint or "")
 
 

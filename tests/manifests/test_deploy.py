@@ -16,6 +16,7 @@ from kvestigate.http.message import Request, Response
 from kvestigate.http.server import serve
 from kvestigate.manifests.deploy import DeployOptions, deploy
 from kvestigate.manifests.model import Change, Deployment, FieldConflict, Outcome, Source
+from tests.contexts import acting, planning
 from tests.upstream.judge import Judge
 
 Json = dict[str, Any]
@@ -36,24 +37,24 @@ def outcomes(found: Deployment) -> list[tuple[str, str, Outcome]]:
 
 async def test_created_changed_unchanged(access: Access, judge: Judge, namespace: str) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps/a"
-    seen = await deploy(access, options(config(k="1")))
+    seen = await deploy(planning(access), options(config(k="1")))
     assert (seen.applied, outcomes(seen)) == (False, [("ConfigMap", "a", Outcome.CREATED)])
     assert not judge.answers(path)
 
-    done = await deploy(access, options(config(k="1"), apply=True))
+    done = await deploy(acting(access), options(config(k="1")))
     assert (done.applied, outcomes(done)) == (True, [("ConfigMap", "a", Outcome.CREATED)])
     assert done.objects[0].namespace == namespace
 
-    seen = await deploy(access, options(config(k="2")))
+    seen = await deploy(planning(access), options(config(k="2")))
     assert seen.objects[0].changes == (Change("data.k", "1", "2"),)
     assert judge.get(path)["data"] == {"k": "1"}
 
-    done = await deploy(access, options(config(k="2"), apply=True))
+    done = await deploy(acting(access), options(config(k="2")))
     assert outcomes(done) == [("ConfigMap", "a", Outcome.CHANGED)]
     assert judge.get(path)["data"] == {"k": "2"}
     version = judge.get(path)["metadata"]["resourceVersion"]
 
-    done = await deploy(access, options(config(k="2"), apply=True))
+    done = await deploy(acting(access), options(config(k="2")))
     assert outcomes(done) == [("ConfigMap", "a", Outcome.UNCHANGED)]
     assert judge.get(path)["metadata"]["resourceVersion"] == version
 
@@ -88,13 +89,13 @@ async def test_a_type_and_a_namespace_come_before_what_needs_them(
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": new}}
     wanted = options(gear, config(namespace=new), definition, space)
 
-    seen = await deploy(access, wanted)
+    seen = await deploy(planning(access), wanted)
     kinds = ["Namespace", "CustomResourceDefinition", "ConfigMap", "Gear"]
     assert [it.kind for it in seen.objects] == kinds
     assert {it.outcome for it in seen.objects} == {Outcome.CREATED}
     assert ["does not exist yet" in it.reason for it in seen.objects] == [False, False, True, True]
 
-    done = await deploy(access, replace(wanted, apply=True))
+    done = await deploy(acting(access), wanted)
     assert [(it.kind, it.outcome, it.reason) for it in done.objects] == [
         (kind, Outcome.CREATED, "") for kind in kinds
     ]
@@ -102,7 +103,7 @@ async def test_a_type_and_a_namespace_come_before_what_needs_them(
     assert found["spec"] == {"size": 3}
 
     broken = gear | {"spec": {"size": "large"}}
-    seen = await deploy(access, replace(options(broken, definition), apply=True))
+    seen = await deploy(acting(access), options(broken, definition))
     assert (seen.applied, seen.objects[1].outcome) == (False, Outcome.FAILED)
 
 
@@ -112,7 +113,7 @@ async def test_what_could_not_be_checked_fails_on_its_own(
     new = f"{namespace}-new"
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": new}}
     bad = config("bad", new) | {"data": {"no spaces allowed": "x"}}
-    done = await deploy(access, options(bad, config("good", new), space, apply=True))
+    done = await deploy(acting(access), options(bad, config("good", new), space))
     assert (done.applied, done.failed) == (True, True)
     assert outcomes(done) == [
         ("Namespace", new, Outcome.CREATED),
@@ -126,7 +127,7 @@ async def test_one_that_would_fail_keeps_all_from_being_applied(
     access: Access, judge: Judge, namespace: str
 ) -> None:
     bad = config("b") | {"data": {"no spaces allowed": "x"}}
-    done = await deploy(access, options(config("a"), bad, apply=True))
+    done = await deploy(acting(access), options(config("a"), bad))
     assert (done.applied, done.failed) == (False, True)
     assert [it.outcome for it in done.objects] == [Outcome.CREATED, Outcome.FAILED]
     assert "no spaces allowed" in done.objects[1].reason
@@ -138,12 +139,12 @@ async def test_a_field_of_another_manager_is_not_taken_unasked(
 ) -> None:
     path = f"/api/v1/namespaces/{namespace}/configmaps"
     judge.post(f"{path}?fieldManager=somebody", config(k="theirs"))
-    refused = await deploy(access, options(config(k="ours"), apply=True))
+    refused = await deploy(acting(access), options(config(k="ours")))
     assert refused.objects[0].conflicts == (FieldConflict("data.k", "somebody"),)
     assert refused.objects[0].outcome is Outcome.CONFLICT
     assert judge.get(f"{path}/a")["data"] == {"k": "theirs"}
 
-    taken = await deploy(access, options(config(k="ours"), apply=True, force_conflicts=True))
+    taken = await deploy(acting(access), options(config(k="ours"), force_conflicts=True))
     assert taken.objects[0].changes == (Change("data.k", "theirs", "ours"),)
     assert judge.get(f"{path}/a")["data"] == {"k": "ours"}
 
@@ -158,8 +159,8 @@ async def test_values_of_a_secret_are_never_told(access: Access) -> None:
             "stringData": {"p": value},
         }
 
-    await deploy(access, options(secret("hunter2"), apply=True))
-    seen = await deploy(access, options(secret("hunter3")))
+    await deploy(acting(access), options(secret("hunter2")))
+    seen = await deploy(planning(access), options(secret("hunter3")))
     assert seen.objects[0].changes == (Change("data.p", "(7 bytes)", "(7 bytes), other content"),)
     assert "hunter" not in repr(seen)
 
@@ -176,19 +177,19 @@ async def test_a_kind_that_is_not_there(
     access: Access, api_version: str, kind: str, hint: str
 ) -> None:
     body = config() | {"apiVersion": api_version, "kind": kind}
-    seen = await deploy(access, options(body))
+    seen = await deploy(planning(access), options(body))
     assert seen.objects[0].outcome is Outcome.FAILED
     assert hint in seen.objects[0].reason
 
 
 async def test_the_namespace_asked_for_must_be_that_of_the_manifest(access: Access) -> None:
     with pytest.raises(InputError, match="has namespace 'web', but --namespace is 'shop'"):
-        await deploy(access, options(config(namespace="web"), namespace="shop"))
+        await deploy(planning(access), options(config(namespace="web"), namespace="shop"))
 
 
 async def test_without_a_server_the_first_failure_speaks_for_all(access: Access) -> None:
     nowhere = replace(access, server=parse_endpoint("https://127.0.0.1:9"))
-    seen = await deploy(nowhere, options(*(config(f"c{number}") for number in range(20))))
+    seen = await deploy(planning(nowhere), options(*(config(f"c{number}") for number in range(20))))
     found = [it.outcome for it in seen.objects]
     assert found[0] is Outcome.FAILED
     assert found[-1] is Outcome.NOT_TRIED
@@ -211,7 +212,8 @@ async def test_what_others_write_meanwhile_is_not_our_change() -> None:
     server = await serve(handle)
     endpoint = parse_endpoint(f"http://127.0.0.1:{server.address[1]}")
     try:
-        seen = await deploy(Access(endpoint, Anonymous("nobody")), options(config(k="1")))
+        nobody = Access(endpoint, Anonymous("nobody"))
+        seen = await deploy(planning(nobody), options(config(k="1")))
     finally:
         await server.close(grace=0)
     assert outcomes(seen) == [("ConfigMap", "a", Outcome.UNCHANGED)]

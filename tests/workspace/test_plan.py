@@ -163,9 +163,9 @@ def test_what_belongs_to_somebody_else_is_refused() -> None:
     [seen(Found(PATH)), seen(Found(PATH, empty=True), mounts={PATH: GIB})],
 )
 def test_a_directory_that_is_no_workspace_is_left_alone(survey: Survey) -> None:
-    with pytest.raises(Conflict, match="is there, and no workspace"):
+    with pytest.raises(Conflict, match="exists but is not a workspace"):
         plan_creation(wish(spec("disk")), survey, cordoned=True)
-    with pytest.raises(Conflict, match="is there, and no workspace"):
+    with pytest.raises(Conflict, match="exists but is not a workspace"):
         plan_destruction(spec("disk"), survey)
 
 

@@ -308,7 +308,7 @@ def test_what_cannot_run_is_refused(
 def test_only_signals_are_signals() -> None:
     for name in SIGNALS:
         assert KillOptions(SPEC, "t", name).signal == name
-    with pytest.raises(InputError, match="'9; id' is no signal"):
+    with pytest.raises(InputError, match="'9; id' is not a signal"):
         KillOptions(SPEC, "t", "9; id")
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvestigate.errors import InputError
+from kvestigate.workspace.names import DEFAULT_ROOT
 from kvestigate.workspace.sizes import mount_size, parse_size
 from kvestigate.workspace.spec import (
-    DEFAULT_ROOT,
     GpuSpec,
     SourceSpec,
     StorageMode,
@@ -94,7 +94,11 @@ def spec(**fields: Any) -> dict[str, Any]:
         (spec(storage={"hybrid_tmpfs_path": "../x"}), "hybrid_tmpfs_path: '../x'", "relative"),
         (spec(storage={"hybrid_tmpfs_path": "pids"}), "pids/ is kept for the runs", "datasets"),
         (spec(gpu={"reserve": -1}), "workspace.gpu.reserve: -1 is negative", ""),
-        (spec(gpu={"indices": [1, 1]}), "workspace.gpu.indices: [1, 1] names one twice", ""),
+        (
+            spec(gpu={"indices": [1, 1]}),
+            "workspace.gpu.indices: [1, 1] names the same GPU twice",
+            "",
+        ),
         (spec(gpu={"reserve": 1, "indices": [0]}), "reserve: 1 too", "give reserve"),
         (spec(sources=[{"local": "x", "subdir": "/etc"}]), "sources[0].subdir: '/etc'", "relative"),
         (spec(sources=[{"local": ""}]), "workspace.sources[0].local: is empty", ""),

@@ -47,7 +47,7 @@ class Fence:
             where = f"in the name of {found}" if found else "in no cyberspace"
             raise Conflict(
                 f"{subject} was brought up {where}",
-                hint="give the --cyberspace and --identity of then"
+                hint="give the --cyberspace and --identity that it was brought up with"
                 if found
                 else "take it down first, or leave out --cyberspace",
             )

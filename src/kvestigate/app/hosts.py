@@ -17,8 +17,9 @@ from kvestigate.errors import KvestigateError
 from kvestigate.kube import builtins
 from kvestigate.kube.views.core import Node
 from kvestigate.workspace.lifecycle import WorkspaceView, status
+from kvestigate.workspace.names import DEFAULT_ROOT
 from kvestigate.workspace.options import StatusOptions
-from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec
+from kvestigate.workspace.spec import WorkspaceSpec
 
 _NODES = builtins.resource("nodes")
 _TOGETHER = 8
@@ -52,7 +53,7 @@ async def down(place: Place) -> Prepared:
 
 async def _addresses(place: Place) -> dict[str, str]:
     """At which the nodes find each other."""
-    async with connect(place.access) as api:
+    async with connect(place.context.access) as api:
         nodes = [await api.get(_NODES, name, type=Node) for name in place.spec.nodes]
     return {
         node.metadata.name: it.address
@@ -65,7 +66,7 @@ async def _addresses(place: Place) -> dict[str, str]:
 async def _look(place: Place) -> tuple[dict[str, WorkspaceView], Mapping[str, tuple[str, ...]]]:
     """What the hosts have of the App; and by node, where nothing is left after a restart."""
     root = place.spec.workspace.root or DEFAULT_ROOT
-    seen = await status(place.access, StatusOptions(place.spec.nodes, root), place.via)
+    seen = await status(place.planning, StatusOptions(place.spec.nodes, root))
     for node, why in seen.unreachable.items():
         raise KvestigateError(
             f"cannot look at the workspaces of {place.spec.full_name} on {node}: {why}",

@@ -11,8 +11,8 @@ from kvestigate.app.digest import digest
 from kvestigate.app.spec import AppSpec, RestartPolicy
 from kvestigate.errors import InputError
 from kvestigate.workspace.limits import Limits
-from kvestigate.workspace.names import check_variable
-from kvestigate.workspace.spec import DEFAULT_ROOT, GpuSpec, StorageSpec, WorkspaceSpec
+from kvestigate.workspace.names import DEFAULT_ROOT, check_variable
+from kvestigate.workspace.spec import GpuSpec, StorageSpec, WorkspaceSpec
 
 CONFIG_VARIABLE = "APP_CONFIG_DIR"
 CONFIG_SUBDIR = "config"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from kvestigate.app.target import ResolvedTarget, pick_target
 from kvestigate.client.access import Access
 from kvestigate.errors import Conflict, KvestigateError
 from kvestigate.kube import times
-from kvestigate.node_access.model import NodeAccess
+from kvestigate.operation import Context
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,77 +26,72 @@ class AppOptions:
     app: AppSpec
     directory: Path = Path()
     """Where the `local` of sources is relative to."""
-    via: NodeAccess = field(default_factory=NodeAccess)
-    """How hosts are reached."""
     force_conflicts: bool = False
     """Take over fields that other managers own."""
     timeout: float = 60.0
     """Seconds until what is removed must be gone."""
-    apply: bool = False
-    """False: only look."""
-    holder: str = ""
-    """In whose name it is held, if within a cyberspace: `pool/ada`."""
     nodes: tuple[str, ...] | None = None
     """Where its pods may be, if within a cyberspace that has a say in it."""
 
-    @property
-    def fence(self) -> Fence:
-        return Fence(self.holder, self.nodes)
+
+def _fence(context: Context, options: AppOptions) -> Fence:
+    return Fence(context.owner, options.nodes)
 
 
-async def up(access: Access, options: AppOptions) -> AppOutcome:
+async def up(context: Context, options: AppOptions) -> AppOutcome:
     """Make it so that the App runs as it says; where it does, nothing is done.
 
     What was recorded stays as it was if the plan cannot be carried out.
     """
-    spec = options.app
+    spec, access = options.app, context.access
     chosen = pick_target(spec)
     recorded = recorded_here(access, spec)
-    _check_holder(spec, recorded, options.holder)
+    _check_holder(spec, recorded, context.owner)
     _check_moved(spec, chosen, recorded)
     if chosen.target is Target.WORKSPACE:
-        place = Place(access, options.via, spec, options.directory, options.holder)
-        prepared = await hosts.up(place)
+        prepared = await hosts.up(Place(context, spec, options.directory))
     else:
         prepared = await pods.up(
             access,
             spec,
-            options.fence,
+            _fence(context, options),
             force_conflicts=options.force_conflicts,
             timeout=options.timeout,
         )
     plan = _planned(spec, chosen, prepared)
-    if not options.apply or plan.failed:
+    if not context.apply or plan.failed:
         return plan
-    return await _Record(access, spec, chosen.target, options.holder).applied(plan, prepared)
+    return await _Record(access, spec, chosen.target, context.owner).applied(plan, prepared)
 
 
-async def down(access: Access, options: AppOptions) -> AppOutcome:
+async def down(context: Context, options: AppOptions) -> AppOutcome:
     """Remove what there is of the App. What was recorded counts: that is what was applied."""
+    access = context.access
     recorded = recorded_here(access, options.app)
-    _check_holder(options.app, recorded, options.holder)
+    _check_holder(options.app, recorded, context.owner)
     spec, chosen = options.app, None
     if recorded is not None and recorded.phase is not AppPhase.DOWN:
         spec = recorded.app
         chosen = ResolvedTarget(recorded.target, (f"it was applied {recorded.recorded_at}",))
     chosen = chosen or replace(pick_target(spec), caveats=())
     if chosen.target is Target.WORKSPACE:
-        prepared = await hosts.down(Place(access, options.via, spec, holder=options.holder))
+        prepared = await hosts.down(Place(context, spec))
     else:
-        prepared = await pods.down(access, spec, options.fence, timeout=options.timeout)
+        fence = _fence(context, options)
+        prepared = await pods.down(access, spec, fence, timeout=options.timeout)
     plan = _planned(spec, chosen, prepared)
-    if not options.apply or (recorded is None and not plan.steps):
+    if not context.apply or (recorded is None and not plan.steps):
         return plan
-    record = _Record(access, spec, chosen.target, options.holder)
+    record = _Record(access, spec, chosen.target, context.owner)
     outcome = replace(plan, applied=True, steps=await prepared.carry_out())
     record.conclude(outcome, AppPhase.DOWN)
     return outcome
 
 
-async def drift(access: Access, options: AppOptions) -> Drift:
+async def drift(context: Context, options: AppOptions) -> Drift:
     """Whether the App changed since it was applied, and what `up` would do now."""
-    plan = await up(access, replace(options, apply=False))
-    return Drift(compare(options.app, recorded_here(access, options.app)), plan)
+    plan = await up(replace(context, apply=False), options)
+    return Drift(compare(options.app, recorded_here(context.access, options.app)), plan)
 
 
 def recorded_here(access: Access, spec: AppSpec) -> RecordedStatus | None:
@@ -112,7 +107,7 @@ def _check_holder(spec: AppSpec, recorded: RecordedStatus | None, holder: str) -
         where = f"in the name of {recorded.holder}" if recorded.holder else "in no cyberspace"
         raise Conflict(
             f"App {spec.full_name} was brought up {where}",
-            hint="give the --cyberspace and --identity of then"
+            hint="give the --cyberspace and --identity that it was brought up with"
             if recorded.holder
             else "take it down first, or leave out --cyberspace",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import msgspec
 
@@ -22,6 +22,7 @@ from kvestigate.kube.resources import Resource
 from kvestigate.manifests.deploy import DeployOptions, deploy
 from kvestigate.manifests.model import Outcome, Result, Source
 from kvestigate.manifests.waiting import Body, until
+from kvestigate.operation import Context
 
 _ACTIONS = {
     Outcome.CREATED: Action.CREATE,
@@ -57,11 +58,11 @@ async def up(
         sources=(Source(spec.full_name, text),), force_conflicts=force_conflicts, timeout=timeout
     )
     kept = {(it["kind"], it["metadata"]["name"]) for it in manifests}
-    plan = await deploy(access, wanted)
+    plan = await deploy(Context(lambda: access), wanted)
     left = [it for it in there if (it.resource.kind, it.name) not in kept]
 
     async def carry_out() -> tuple[Step, ...]:
-        done = await deploy(access, replace(wanted, apply=True))
+        done = await deploy(Context(lambda: access, apply=True), wanted)
         steps = tuple(map(_step, done.objects))
         if done.failed:
             return steps + tuple(Step(Action.SKIP, it.subject) for it in left)

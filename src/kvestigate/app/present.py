@@ -92,11 +92,11 @@ def outcome_blocks(outcome: AppOutcome) -> Sequence[Block]:
 def _heading(outcome: AppOutcome) -> Text:
     app = f"App {outcome.namespace}/{outcome.name}"
     if not outcome.steps:
-        return text(f"{app}: there is nothing of it", Tone.DIM)
+        return text(f"{app}: nothing exists", Tone.DIM)
     if not outcome.changes_anything:
         return text(f"{app}: nothing to do", Tone.GOOD)
     if outcome.failed and not outcome.applied:
-        return text(f"{app}: nothing is done while a part of it would fail", Tone.BAD)
+        return text(f"{app}: nothing was done, because a step would fail", Tone.BAD)
     counts = [
         f"{count} {_word(action, outcome.applied)}"
         for action in Action

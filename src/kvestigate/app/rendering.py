@@ -14,18 +14,18 @@ from kvestigate.render.encode import to_json, to_yaml
 
 def as_yaml(spec: AppSpec) -> str:
     """A document an object, or a workspace."""
-    return "---\n".join(map(to_yaml, _documents(spec)))
+    return "---\n".join(map(to_yaml, documents(spec)))
 
 
 def as_json(spec: AppSpec) -> str:
     """One value: a Kubernetes list, or a list of workspaces."""
-    found = _documents(spec)
+    found = documents(spec)
     if pick_target(spec).target is Target.K8S:
         return to_json({"apiVersion": "v1", "kind": "List", "items": found}).decode()
     return to_json(found).decode()
 
 
-def _documents(spec: AppSpec) -> list[dict[str, Any]]:
+def documents(spec: AppSpec) -> list[dict[str, Any]]:
     if pick_target(spec).target is Target.K8S:
         return compile_to_k8s(spec)
     return [_host_document(it) for it in compile_to_hosts(spec).shards]

@@ -14,9 +14,8 @@ from kvestigate.app.digest import digest
 from kvestigate.app.launch import CONFIG_SUBDIR, CompiledWorkspace
 from kvestigate.app.model import Action, Step
 from kvestigate.app.spec import AppSpec, Lifecycle
-from kvestigate.client.access import Access
 from kvestigate.errors import AlreadyExists, Conflict
-from kvestigate.node_access.model import NodeAccess
+from kvestigate.operation import Context
 from kvestigate.render.human import size
 from kvestigate.workspace.archives import Archive, Directory, Material
 from kvestigate.workspace.lifecycle import WorkspaceView, create, destroy
@@ -40,18 +39,24 @@ _PATIENCE = 10.0
 class Place:
     """An App, and how its hosts are reached."""
 
-    access: Access
-    via: NodeAccess
+    context: Context
+    """Its owner is empty, or within a cyberspace the identity: `pool/ada`."""
     spec: AppSpec
     directory: Path = Path()
     """Where the `local` of sources is relative to."""
-    holder: str = ""
-    """Within a cyberspace, in whose name: `pool/ada`."""
 
     @property
     def owner(self) -> str:
         """What the workspaces' markers say."""
-        return f"{self.holder} app {self.spec.full_name}".strip()
+        return f"{self.context.owner} app {self.spec.full_name}".strip()
+
+    @property
+    def planning(self) -> Context:
+        return replace(self.context, owner=self.owner, apply=False)
+
+    @property
+    def acting(self) -> Context:
+        return replace(self.context, owner=self.owner, apply=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,15 +97,15 @@ async def plan_shard(place: Place, shard: CompiledWorkspace, view: WorkspaceView
 
 
 async def _plan_creation(place: Place, spec: WorkspaceSpec) -> Task:
-    wanted = CreateOptions(spec, owner=place.owner)
-    found = await create(place.access, wanted, place.via)
+    wanted = CreateOptions(spec)
+    found = await create(place.planning, wanted)
     lines = tuple(it.line for it in found.plan.steps)
     if not lines:
         return Task(Step(Action.UNCHANGED, _named(spec)))
     action = Action.CHANGE if found.exists else Action.CREATE
 
     async def make() -> str:
-        made = await create(place.access, replace(wanted, apply=True), place.via)
+        made = await create(place.acting, wanted)
         return ", ".join(f"GPU {it.index} ({it.uuid})" for it in made.gpus)
 
     # Which GPUs is known when they are taken: shards on the same node take some before.
@@ -137,7 +142,7 @@ def config_files(files: Mapping[str, str]) -> Material:
 
 
 async def _plan_sync(place: Place, what: str, wanted: Wanted) -> Task:
-    found = await bring(place.access, wanted, apply=False, via=place.via)
+    found = await bring(place.planning, wanted)
     subject = f"{what} in {wanted.subdir}/ of {wanted.spec.name} on {found.node}"
     if not found.sent and not found.removed:
         return Task(Step(Action.UNCHANGED, subject))
@@ -146,7 +151,7 @@ async def _plan_sync(place: Place, what: str, wanted: Wanted) -> Task:
     step = Step(Action.SYNC, subject, ", ".join(parts))
 
     async def send() -> None:
-        await bring(place.access, wanted, apply=True, via=place.via)
+        await bring(place.acting, wanted)
 
     return Task(step, send)
 
@@ -165,13 +170,11 @@ def _plan_run(
         for it in runs
         if it.state is RunState.RUNNING and _is_of(place.spec, it)
     ]
-    wanted = RunOptions(
-        spec, launch.tag, launch.command, env=launch.env, limits=launch.limits, apply=True
-    )
+    wanted = RunOptions(spec, launch.tag, launch.command, env=launch.env, limits=launch.limits)
     step = Step(Action.START, subject, f"log in {spec.path}/logs/{launch.tag}.log")
 
     async def start() -> None:
-        await run(place.access, wanted, place.via)
+        await run(place.acting, wanted)
 
     return [*tasks, Task(step, start)]
 
@@ -191,12 +194,11 @@ def _is_of(spec: AppSpec, it: Run) -> bool:
 def _stopping(place: Place, spec: WorkspaceSpec, tag: str) -> Task:
     async def stop() -> None:
         for signal in ("TERM", "KILL"):
-            wanted = KillOptions(spec, tag, signal, apply=True)
-            await kill(place.access, wanted, place.via)
+            await kill(place.acting, KillOptions(spec, tag, signal))
             try:
                 async with asyncio.timeout(_PATIENCE):
                     # Its log ends when it does.
-                    async for _ in follow(place.access, LogsOptions(spec, tag, 0), place.via):
+                    async for _ in follow(place.acting, LogsOptions(spec, tag, 0)):
                         pass
                 return
             except TimeoutError:
@@ -206,12 +208,12 @@ def _stopping(place: Place, spec: WorkspaceSpec, tag: str) -> Task:
 
 
 async def plan_removal(place: Place, spec: WorkspaceSpec) -> Plan:
-    found = await destroy(place.access, DestroyOptions(spec), place.via)
+    found = await destroy(place.planning, DestroyOptions(spec))
     lines = tuple(it.line for it in found.plan.steps)
     step = Step(Action.DELETE, _named(spec), "; ".join(found.plan.notes), script=lines)
 
     async def remove() -> None:
-        await destroy(place.access, DestroyOptions(spec, apply=True), place.via)
+        await destroy(place.acting, DestroyOptions(spec))
 
     return Plan(spec.node, (Task(step, remove),))
 

@@ -66,7 +66,10 @@ _PACE = (
         metavar="SECONDS",
         help="Time for each target; what takes longer is ended.",
     ),
-    click.option("--dry-run", is_flag=True, help="Only show what would be done where."),
+)
+
+dry_run_option: Callable[[Callable[..., Any]], Callable[..., Any]] = click.option(
+    "--dry-run", is_flag=True, help="Only show what would be done where."
 )
 
 
@@ -74,7 +77,6 @@ _PACE = (
 class Pace:
     max_parallel: int
     timeout: float
-    dry_run: bool
 
 
 def aims(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -114,8 +116,8 @@ def paced(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add how many targets at once and for how long; the command is given one `pace`."""
 
     @functools.wraps(function)
-    def call(*args: Any, max_parallel: int, timeout: float, dry_run: bool, **kwargs: Any) -> Any:
-        return function(*args, pace=Pace(max_parallel, timeout, dry_run), **kwargs)
+    def call(*args: Any, max_parallel: int, timeout: float, **kwargs: Any) -> Any:
+        return function(*args, pace=Pace(max_parallel, timeout), **kwargs)
 
     return _with(call, _PACE)
 

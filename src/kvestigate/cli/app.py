@@ -5,27 +5,24 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kvestigate.cli.cluster import access_of
-from kvestigate.cli.confirm import Confirmation, Consequence, writes
-from kvestigate.cli.group import command, group
+from kvestigate.cli.command import operation_command
+from kvestigate.cli.group import group
 from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit, emit_list
+from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import duration
 from kvestigate.cli.progress import ticking
+from kvestigate.cli.run import Run
 from kvestigate.errors import (
     EXIT_CONFLICT,
     EXIT_FAILED,
     EXIT_OK,
     EXIT_TIMEOUT,
-    NoCluster,
-    NotFound,
     UsageError,
 )
 
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
     from kvestigate.app.manage import AppOptions
     from kvestigate.app.model import AppOutcome
     from kvestigate.app.spec import AppSpec
-    from kvestigate.app.status import RecordedStatus
     from kvestigate.cybernet.apps import Gate
     from kvestigate.node_access.model import NodeAccess
 
@@ -100,17 +96,17 @@ def _gate(config: str | None, identity: str) -> Gate | None:
                 hint="add --cyberspace FILE",
             )
         return None
-    from kvestigate.catalog import OPERATIONS
+    from kvestigate.catalog import operations
     from kvestigate.cybernet.apps import Gate
     from kvestigate.cybernet.loading import load_cyberspace
     from kvestigate.cybernet.serving import identity_of
 
-    loaded = load_cyberspace(config, OPERATIONS)
+    loaded = load_cyberspace(config, operations())
     return Gate(loaded, identity_of(loaded, identity))
 
 
-@command(
-    "render",
+@operation_command(
+    "app.render",
     into=app,
     examples=(
         "kvestigate app render trainer.yaml",
@@ -118,43 +114,38 @@ def _gate(config: str | None, identity: str) -> Gate | None:
     ),
 )
 @_spec_argument
-async def render(options: GlobalOptions, spec: Path) -> None:
+async def render(run: Run, spec: Path) -> None:
     """Print what an App compiles to.
 
     For pods these are manifests that can be applied as they are; for hosts, the workspace and
     what is started in it. YAML, or JSON with -o json. No cluster is asked.
     """
+    from kvestigate.app.operations import AppName
     from kvestigate.app.rendering import as_json, as_yaml
 
-    write = as_json if options.output == "json" else as_yaml
-    sys.stdout.write(write(_load(options, spec)))
+    compiled = await run.result(AppName(_load(run.options, spec)))
+    write = as_json if run.options.output == "json" else as_yaml
+    sys.stdout.write(write(compiled.app))
 
 
-@command("plan", into=app, examples=("kvestigate app plan trainer.yaml",))
+@operation_command("app.plan", into=app, examples=("kvestigate app plan trainer.yaml",))
 @_spec_argument
 @_conflicts_option
 @_within_cyberspace
 @through_daemon_set
 async def plan(
-    options: GlobalOptions, spec: Path, force_conflicts: bool, gate: Gate | None, via: NodeAccess
+    run: Run, spec: Path, force_conflicts: bool, gate: Gate | None, via: NodeAccess
 ) -> int:
     """Show what `up` would do, step by step.
 
     The cluster is asked, and nothing is changed.
     """
-    from kvestigate.app.manage import up as collect
-    from kvestigate.app.present import outcome_blocks
-
-    wanted = _options(options, spec, force_conflicts=force_conflicts, via=via)
-    act = collect if gate is None else gate.up
-    with _ticking("bringing up", wanted):
-        outcome = await act(access_of(options), wanted)
-    emit(options, outcome, outcome_blocks)
-    return _exit_code(outcome)
+    options = _options(run.options, spec, force_conflicts=force_conflicts)
+    return await _perform(run, gate, options, via, "planning")
 
 
-@command(
-    "up",
+@operation_command(
+    "app.up",
     into=app,
     examples=(
         "kvestigate app up trainer.yaml",
@@ -168,15 +159,13 @@ async def plan(
 @_timeout_option
 @_within_cyberspace
 @through_daemon_set
-@writes(Consequence.MODIFIES_CLUSTER)
 async def up(
-    options: GlobalOptions,
+    run: Run,
     spec: Path,
     force_conflicts: bool,
     timeout: float,
     gate: Gate | None,
     via: NodeAccess,
-    confirmation: Confirmation,
 ) -> int:
     """Bring an App up, or make it what its description says by now.
 
@@ -184,28 +173,12 @@ async def up(
     An App that already is as it says is left alone. What an earlier version of it had, and this
     one has not, is removed. Exits with 6 if somebody else owns a part of it.
     """
-    from kvestigate.app.manage import up as collect
-    from kvestigate.app.present import outcome_blocks
-
-    wanted = _options(
-        options,
-        spec,
-        force_conflicts=force_conflicts,
-        timeout=timeout,
-        via=via,
-        apply=confirmation.apply and confirmation.understood,
-    )
-    act = collect if gate is None else gate.up
-    with _ticking("bringing up", wanted):
-        outcome = await act(access_of(options), wanted)
-    emit(options, outcome, outcome_blocks)
-    if outcome.changes_anything and not outcome.failed:
-        confirmation.require()
-    return _exit_code(outcome)
+    options = _options(run.options, spec, force_conflicts=force_conflicts, timeout=timeout)
+    return await _perform(run, gate, options, via, "bringing up")
 
 
-@command(
-    "down",
+@operation_command(
+    "app.down",
     into=app,
     examples=(
         "kvestigate app down trainer.yaml",
@@ -216,99 +189,69 @@ async def up(
 @_timeout_option
 @_within_cyberspace
 @through_daemon_set
-@writes(Consequence.MODIFIES_CLUSTER)
-async def down(
-    options: GlobalOptions,
-    spec: Path,
-    timeout: float,
-    gate: Gate | None,
-    via: NodeAccess,
-    confirmation: Confirmation,
-) -> int:
+async def down(run: Run, spec: Path, timeout: float, gate: Gate | None, via: NodeAccess) -> int:
     """Take an App down: its objects, or its workspaces with all that is in them.
 
     Exits with 7 if a part of it is not gone in time.
     """
-    from kvestigate.app.manage import down as collect
-    from kvestigate.app.present import outcome_blocks
-
-    apply = confirmation.apply and confirmation.understood
-    wanted = _options(options, spec, timeout=timeout, via=via, apply=apply)
-    act = collect if gate is None else gate.down
-    with _ticking("taking down", wanted):
-        outcome = await act(access_of(options), wanted)
-    emit(options, outcome, outcome_blocks)
-    if outcome.changes_anything and not outcome.failed:
-        confirmation.require()
-    return _exit_code(outcome)
+    options = _options(run.options, spec, timeout=timeout)
+    return await _perform(run, gate, options, via, "taking down")
 
 
-@command("diff", into=app, examples=("kvestigate app diff trainer.yaml",))
+@operation_command("app.diff", into=app, examples=("kvestigate app diff trainer.yaml",))
 @_spec_argument
 @_within_cyberspace
 @through_daemon_set
-async def diff(options: GlobalOptions, spec: Path, gate: Gate | None, via: NodeAccess) -> int:
-    """Show whether an App changed since it was applied, and what the cluster would do about it.
+async def diff(run: Run, spec: Path, gate: Gate | None, via: NodeAccess) -> int:
+    """Show whether an App changed since it was applied, and what `up` would do now.
 
     The digest of the App is compared with the recorded one; then `up` is planned.
     """
-    from kvestigate.app.manage import drift as collect
-    from kvestigate.app.present import drift_blocks
-
-    holder = "" if gate is None else gate.holder
-    wanted = _options(options, spec, via=via, holder=holder)
-    with _ticking("comparing", wanted):
-        found = await collect(access_of(options), wanted)
-    emit(options, found, drift_blocks)
+    options = _options(run.options, spec)
+    owner = "" if gate is None else gate.holder
+    found = await run(options, via=via, owner=owner, doing=f"comparing App {options.app.full_name}")
     return _exit_code(found.plan)
 
 
-@command("status", into=app, examples=("kvestigate app status trainer.yaml",))
+@operation_command("app.status", into=app, examples=("kvestigate app status trainer.yaml",))
 @_spec_argument
-async def status(options: GlobalOptions, spec: Path) -> None:
+async def status(run: Run, spec: Path) -> None:
     """Show what the last `up` or `down` of an App came to.
 
     It is what was recorded on this machine; no cluster is asked. An App that is on several
     clusters is shown on the one that is meant, and otherwise where it changed last.
     """
-    from kvestigate.app.present import discreet, status_blocks
+    from kvestigate.app.operations import AppName
 
-    wanted = _load(options, spec)
-    found = _recorded(options, wanted)
-    if found is None:
-        raise NotFound(
-            f"App {wanted.full_name} was never brought up from here",
-            hint=f"kvestigate app plan {spec} shows what would be done",
-        )
-    emit(options, discreet(found), status_blocks)
+    await run(AppName(_load(run.options, spec)))
 
 
-@command("list", into=app, examples=("kvestigate app list", "kvestigate app list -n research"))
-async def list_(options: GlobalOptions) -> None:
+@operation_command(
+    "app.list", into=app, examples=("kvestigate app list", "kvestigate app list -n research")
+)
+async def list_(run: Run) -> None:
     """List all Apps that were brought up from this machine.
 
     It is what was recorded on this machine; no cluster is asked.
     """
-    from kvestigate.app.present import discreet, list_blocks
-    from kvestigate.app.status import recorded_statuses
+    from kvestigate.app.operations import ListOptions
 
-    found = [discreet(it) for it in recorded_statuses()]
-    if options.namespace:
-        found = [it for it in found if it.namespace == options.namespace]
-    emit_list(options, "apps", found, list_blocks)
+    await run(ListOptions(run.options.namespace))
 
 
-def _recorded(options: GlobalOptions, spec: AppSpec) -> RecordedStatus | None:
-    from kvestigate.app.status import read_status, status_on, status_path_for
-
-    name = (spec.metadata.namespace, spec.metadata.name)
-    try:
-        server = str(access_of(options).server)
-    except NoCluster:  # a record can be read without one, unless it was asked for by name
-        if options.kubeconfig or options.context:
-            raise
-        return read_status(status_path_for(*name))
-    return status_on(*name, server) or read_status(status_path_for(*name))
+async def _perform(
+    run: Run, gate: Gate | None, options: AppOptions, via: NodeAccess, doing: str
+) -> int:
+    """Run an operation on an App, through the cyberspace if there is one."""
+    line = f"{doing if run.acts else 'planning'} App {options.app.full_name}"
+    if gate is None:
+        outcome = await run(options, via=via, doing=line)
+    else:
+        with ticking(line):
+            outcome = await gate.run(run.operation, run.context(via), options)
+        emit(run.options, outcome, run.operation.render)
+        run.confirm(outcome)
+    return _exit_code(outcome)
 
 
 def _load(options: GlobalOptions, path: Path) -> AppSpec:
@@ -331,10 +274,6 @@ def _options(options: GlobalOptions, path: Path, **given: Any) -> AppOptions:
     from kvestigate.app.manage import AppOptions
 
     return AppOptions(app=_load(options, path), directory=path.parent, **given)
-
-
-def _ticking(doing: str, wanted: AppOptions) -> AbstractContextManager[None]:
-    return ticking(f"{doing if wanted.apply else 'planning'} App {wanted.app.full_name}")
 
 
 def _exit_code(outcome: AppOutcome) -> int:

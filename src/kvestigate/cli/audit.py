@@ -7,12 +7,13 @@ from pathlib import Path
 
 import click
 
-from kvestigate.cli.cluster import access_of
+from kvestigate.cli.command import operation_command
 from kvestigate.cli.files import json_option, keep_json, read_whole, write_whole
-from kvestigate.cli.group import command, runnable_group
-from kvestigate.cli.options import GlobalOptions, output_option
+from kvestigate.cli.group import runnable_group
+from kvestigate.cli.options import output_option
 from kvestigate.cli.output import emit
 from kvestigate.cli.progress import counting
+from kvestigate.cli.run import Run
 from kvestigate.errors import EXIT_FAILED, EXIT_OK, UsageError
 
 _SARIF = "sarif"
@@ -52,7 +53,7 @@ _SARIF = "sarif"
     "--no-logs", is_flag=True, help="Do not read the last log line of crashing containers."
 )
 async def audit(
-    options: GlobalOptions,
+    run: Run,
     json_path: Path | None,
     sarif_path: Path | None,
     html_path: Path | None,
@@ -66,12 +67,12 @@ async def audit(
     namespace and the objects without a namespace. `-o sarif` prints the findings for code scanners.
     """
     from kvestigate.render.severity import at_least
-    from kvestigate.reports.audit import AuditOptions, collect
+    from kvestigate.reports.audit import AuditOptions
     from kvestigate.reports.rendering import aimed, audit_blocks
 
-    with counting() as progress:
-        wanted = AuditOptions(logs=not no_logs, namespace=options.namespace)
-        result = await collect(access_of(options), wanted, progress)
+    options = run.options
+    wanted = AuditOptions(logs=not no_logs, namespace=options.namespace)
+    result = await run.result(wanted, progress=counting())
     if options.output == _SARIF or sarif_path is not None:
         from kvestigate.reports.sarif import to_sarif
 
@@ -89,23 +90,22 @@ async def audit(
     return EXIT_FAILED if fail_on and at_least(severities, fail_on) else EXIT_OK
 
 
-@command(
-    "diff",
+@operation_command(
+    "audit.diff",
     into=audit,
     examples=("kvestigate audit diff monday.json tuesday.json",),
 )
 @click.argument("before", type=click.Path(path_type=Path))
 @click.argument("after", type=click.Path(path_type=Path))
 @json_option
-def diff(options: GlobalOptions, before: Path, after: Path, json_path: Path | None) -> None:
+async def diff(run: Run, before: Path, after: Path, json_path: Path | None) -> None:
     """Show what changed between two audits that `audit --json` wrote."""
-    from kvestigate.reports.difference import blocks, difference, parse
+    from kvestigate.reports.difference import DiffOptions, parse
 
-    if options.output == _SARIF:
+    if run.options.output == _SARIF:
         raise UsageError("-o sarif: `audit diff` has no SARIF output", hint="use -o json")
-    result = difference(parse(_read(before), str(before)), parse(_read(after), str(after)))
-    emit(options, result, blocks)
-    keep_json(json_path, result)
+    audits = (parse(_read(path), str(path)) for path in (before, after))
+    await run(DiffOptions(*audits), json_path=json_path)
 
 
 def _read(path: Path) -> bytes:

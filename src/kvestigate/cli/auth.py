@@ -7,7 +7,8 @@ import sys
 
 import click
 
-from kvestigate.cli.group import command, group
+from kvestigate.cli.command import command
+from kvestigate.cli.group import group
 from kvestigate.cli.launching import API_URL
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from kvestigate.cli.cluster import resolved
-from kvestigate.cli.group import command, group
+from kvestigate.cli.command import command
+from kvestigate.cli.group import group
 from kvestigate.cli.list_options import ListCommand
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.parameters import whole_number

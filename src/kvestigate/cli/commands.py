@@ -17,6 +17,13 @@ DIAGNOSE = "Diagnose"
 HEADINGS = (INVESTIGATE, MAKE_ROOM, RUN, SERVE, LOCAL, DIAGNOSE)
 """In the order that `--help` shows them."""
 
+OTHERS = "Other operations"
+"""Those of the catalog that have no command of their own: the command is derived."""
+
+
+DERIVED = ""
+"""The target of commands that derive from their operations, and of groups of such commands."""
+
 
 class Entry(NamedTuple):
     name: str
@@ -35,13 +42,13 @@ KVESTIGATE: tuple[Entry, ...] = (
     ),
     Entry(
         "report",
-        "kvestigate.cli.report:report",
+        DERIVED,
         "Run one report of the audit.",
         INVESTIGATE,
     ),
     Entry(
         "namespaces",
-        "kvestigate.cli.namespaces:namespaces",
+        DERIVED,
         "List namespaces with their number of pods.",
         INVESTIGATE,
     ),
@@ -83,19 +90,19 @@ KVESTIGATE: tuple[Entry, ...] = (
     ),
     Entry(
         "node",
-        "kvestigate.cli.node:node",
+        DERIVED,
         "Cordon, uncordon and drain nodes.",
         MAKE_ROOM,
     ),
     Entry(
         "evict",
-        "kvestigate.cli.evict:evict",
+        DERIVED,
         "Evict the pods of a node, a namespace or a selector.",
         MAKE_ROOM,
     ),
     Entry(
         "scale",
-        "kvestigate.cli.scale:scale",
+        DERIVED,
         "Set the number of replicas of a Deployment; 0 stops it without deleting it.",
         MAKE_ROOM,
     ),
@@ -161,13 +168,13 @@ KVESTIGATE: tuple[Entry, ...] = (
     ),
     Entry(
         "plane",
-        "kvestigate.cli.environment:plane",
+        "kvestigate.cli.plane:plane",
         "Serve complete Kubernetes control planes, thousands in one process.",
         SERVE,
     ),
     Entry(
         "fleet",
-        "kvestigate.cli.fleet:fleet",
+        DERIVED,
         "Create and manage many identical planes as one object.",
         SERVE,
     ),
@@ -209,7 +216,7 @@ KVESTIGATE: tuple[Entry, ...] = (
     ),
     Entry(
         "debug",
-        "kvestigate.cli.debug:debug",
+        DERIVED,
         "Debug the connection to the cluster and its speed.",
         DIAGNOSE,
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from kvestigate.cli.group import command
+from kvestigate.cli.command import command
 from kvestigate.cli.options import GlobalOptions
 
 SHELLS = ("bash", "zsh", "fish")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kvestigate.cli.cluster import access_of
-from kvestigate.cli.group import command, group
+from kvestigate.cli.command import command
+from kvestigate.cli.group import group
 from kvestigate.cli.node_access import through_daemon_set
 from kvestigate.cli.options import GlobalOptions, format_option
 from kvestigate.cli.output import emit
@@ -145,10 +146,10 @@ def _ca_option(function: Any) -> Any:
 
 
 def _loaded(config: str) -> Loaded:
-    from kvestigate.catalog import OPERATIONS
+    from kvestigate.catalog import operations
     from kvestigate.cybernet.loading import load_cyberspace
 
-    return load_cyberspace(config, OPERATIONS)
+    return load_cyberspace(config, operations())
 
 
 @command(

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import click
 
-from kvestigate.cli.cluster import access_of
-from kvestigate.cli.confirm import Confirmation, Consequence, writes
-from kvestigate.cli.group import command
-from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
+from kvestigate.cli.command import operation_command
 from kvestigate.cli.parameters import duration, kind_and_name, whole_number
-from kvestigate.cli.progress import counting
-from kvestigate.errors import EXIT_OK, EXIT_TIMEOUT
+from kvestigate.cli.run import Run
 
 
-@command(
+@operation_command(
     "delete",
     examples=(
         "kvestigate delete deployment my-app -n web",
@@ -45,15 +40,13 @@ from kvestigate.errors import EXIT_OK, EXIT_TIMEOUT
     metavar="DURATION",
     help="How long to wait until the object is deleted.",
 )
-@writes(Consequence.MODIFIES_CLUSTER)
 async def delete(
-    options: GlobalOptions,
+    run: Run,
     kind: str,
     name: str | None,
     cascade: str,
     grace_period: int | None,
     timeout: float,
-    confirmation: Confirmation,
 ) -> int:
     """Delete one object, and show the objects that are deleted with it.
 
@@ -62,9 +55,7 @@ async def delete(
     named.
     """
     from kvestigate.client.api import Propagation
-    from kvestigate.manifests.delete import LEAVING, DeleteOptions
-    from kvestigate.manifests.delete import delete as collect
-    from kvestigate.manifests.rendering import deletion_blocks
+    from kvestigate.manifests.delete import DeleteOptions
 
     kind, name = kind_and_name(kind, name)
     wanted = DeleteOptions(
@@ -73,10 +64,5 @@ async def delete(
         propagation=Propagation(cascade.capitalize()),
         grace_seconds=grace_period,
         timeout=timeout,
-        apply=confirmation.apply and confirmation.understood,
     )
-    with counting() as progress:
-        result = await collect(access_of(options), wanted, progress)
-    emit(options, result, deletion_blocks)
-    confirmation.require()
-    return EXIT_TIMEOUT if result.outcome == LEAVING else EXIT_OK
+    return run.operation.exit_code(await run(wanted))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kvestigate.cli.group import command
+from kvestigate.cli.command import command
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.progress import counting, waiting

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import click
 
-from kvestigate.cli.cluster import access_of
-from kvestigate.cli.group import command
-from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
+from kvestigate.cli.command import operation_command
 from kvestigate.cli.parameters import kind_and_name
-from kvestigate.cli.progress import counting
+from kvestigate.cli.run import Run
 
 
-@command(
+@operation_command(
     "describe",
     examples=(
         "kvestigate describe pod web-0 -n shop",
@@ -22,16 +19,12 @@ from kvestigate.cli.progress import counting
 )
 @click.argument("kind")
 @click.argument("name", required=False)
-async def describe(options: GlobalOptions, kind: str, name: str | None) -> None:
+async def describe(run: Run, kind: str, name: str | None) -> None:
     """Show one object in detail, with its events.
 
     KIND is any type of the cluster: pod, svc, deploy, node, widgets.example.org. KIND/NAME works,
     too. The values of Secrets are not shown.
     """
-    from kvestigate.inspection.describe import DescribeOptions, collect
-    from kvestigate.inspection.description import blocks
+    from kvestigate.inspection.describe import DescribeOptions
 
-    wanted = DescribeOptions(*kind_and_name(kind, name))
-    with counting() as progress:
-        result = await collect(access_of(options), wanted, progress)
-    emit(options, result, blocks)
+    await run(DescribeOptions(*kind_and_name(kind, name)))

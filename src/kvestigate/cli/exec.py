@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kvestigate.cli.cluster import access_of
-from kvestigate.cli.group import command
+from kvestigate.cli.command import operation_command
 from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.run import Run
 from kvestigate.errors import UsageError
 
 if TYPE_CHECKING:
     from kvestigate.inspection.execute import ExecOptions
 
 
-@command(
+@operation_command(
     "exec",
     examples=(
         "kvestigate exec web-0 -n shop -- ls /",
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     help="ws: WebSocket in this process. kubectl: the kubectl on the PATH.",
 )
 async def exec_(
-    options: GlobalOptions,
+    run: Run,
     target: str,
     words: tuple[str, ...],
     container: str,
@@ -59,11 +59,11 @@ async def exec_(
         tty = False
     wanted = ExecOptions(target, words, container, stdin, tty)
     if transport == "kubectl":
-        return await _with_kubectl(options, wanted)
+        return await _with_kubectl(run.options, wanted)
     from kvestigate.cli.attached import run_attached
     from kvestigate.inspection.execute import session
 
-    async with session(access_of(options), wanted) as running:
+    async with session(run.context().access, wanted) as running:
         return await run_attached(running, stdin=stdin, tty=tty)
 
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from kvestigate.cli.aiming import Pace, aims, paced
-from kvestigate.cli.cluster import access_of
-from kvestigate.cli.confirm import Confirmation, Consequence
-from kvestigate.cli.files import json_option, keep_json
-from kvestigate.cli.group import command, group
-from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.aiming import Pace, aims, dry_run_option, paced
+from kvestigate.cli.command import operation_command
+from kvestigate.cli.files import json_option
+from kvestigate.cli.group import group
 from kvestigate.cli.output import emit
-from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError
+from kvestigate.cli.run import Run
+from kvestigate.errors import InputError
 
 if TYPE_CHECKING:
-    from kvestigate.fanout.results import TargetResult
     from kvestigate.fanout.targets import TargetOptions
 
 
@@ -28,8 +26,8 @@ def fanout() -> None:
     """Run a command or copy a file on many nodes or pods at once."""
 
 
-@command(
-    "targets",
+@operation_command(
+    "fanout.targets",
     into=fanout,
     examples=(
         "kvestigate fanout targets --target nodes",
@@ -39,18 +37,13 @@ def fanout() -> None:
 )
 @aims
 @json_option
-async def targets(options: GlobalOptions, json_path: Path | None, aim: TargetOptions) -> None:
-    """Show the nodes or pods that a fan-out selects; nothing is run."""
-    from kvestigate.fanout.rendering import targets_blocks
-    from kvestigate.fanout.resolve import collect
-
-    result = await collect(access_of(options), aim)
-    emit(options, result, targets_blocks)
-    keep_json(json_path, result)
+async def targets(run: Run, json_path: Path | None, aim: TargetOptions) -> None:
+    """Show which nodes or pods a fan-out would reach; nothing is run."""
+    await run(aim, json_path=json_path)
 
 
-@command(
-    "exec",
+@operation_command(
+    "fanout.exec",
     into=fanout,
     examples=(
         "kvestigate fanout exec --target nodes -- nvidia-smi",
@@ -62,12 +55,14 @@ async def targets(options: GlobalOptions, json_path: Path | None, aim: TargetOpt
 @click.argument("words", metavar="-- COMMAND...", nargs=-1, type=click.UNPROCESSED, required=True)
 @aims
 @paced
+@dry_run_option
 @click.option("--full", is_flag=True, help="Show the whole output.")
 @json_option
 async def exec_(
-    options: GlobalOptions,
+    run: Run,
     words: tuple[str, ...],
     pace: Pace,
+    dry_run: bool,
     full: bool,
     json_path: Path | None,
     aim: TargetOptions,
@@ -79,19 +74,17 @@ async def exec_(
     if any target failed or could not be reached.
     """
     from kvestigate.cli.watching import watching
-    from kvestigate.fanout.execute import ExecOptions, execute
+    from kvestigate.fanout.execute import ExecOptions
     from kvestigate.fanout.rendering import executed_blocks
 
-    wanted = ExecOptions(aim, words, pace.timeout, pace.max_parallel, full, pace.dry_run)
+    wanted = ExecOptions(aim, words, pace.timeout, pace.max_parallel, full, dry_run)
     async with watching() as watcher:
-        result = await execute(access_of(options), wanted, watcher)
-    emit(options, result, partial(executed_blocks, full=full))
-    keep_json(json_path, result)
-    return _code(result.results)
+        result = await run.result(wanted, progress=nullcontext(watcher))
+    return run.shown(result, partial(executed_blocks, full=full), json_path)
 
 
-@command(
-    "fetch",
+@operation_command(
+    "fanout.fetch",
     into=fanout,
     examples=(
         "kvestigate fanout fetch /etc/hosts ./out --target nodes",
@@ -103,64 +96,55 @@ async def exec_(
 @click.argument("directory", metavar="DIR", type=click.Path(path_type=Path))
 @aims
 @paced
+@dry_run_option
 @json_option
 async def fetch(
-    options: GlobalOptions,
+    run: Run,
     path: str,
     directory: Path,
     pace: Pace,
+    dry_run: bool,
     json_path: Path | None,
     aim: TargetOptions,
 ) -> int:
-    """Copy PATH of every target to DIR/TARGET/.
+    """Copy a path of every target to a local directory.
 
-    PATH is an absolute path of a file or directory on the host or in the container. Files that
+    It is written to DIR/TARGET/. PATH is absolute, on the host or in the container. Files that
     were fetched before are replaced. Nothing is written outside DIR, whatever a target sends. Exit
     code 1 if any target failed or could not be reached.
     """
     from kvestigate.cli.watching import watching
     from kvestigate.fanout.fetch import FetchOptions
-    from kvestigate.fanout.fetch import fetch as collect
-    from kvestigate.fanout.rendering import fetched_blocks
 
-    wanted = FetchOptions(aim, path, pace.timeout, pace.max_parallel, pace.dry_run)
+    wanted = FetchOptions(aim, path, str(directory), pace.timeout, pace.max_parallel, dry_run)
     async with watching() as watcher:
-        result = await collect(access_of(options), wanted, directory, watcher)
-    emit(options, result, fetched_blocks)
-    keep_json(json_path, result)
-    return _code(result.results)
+        result = await run.result(wanted, progress=nullcontext(watcher))
+    return run.shown(result, json_path=json_path)
 
 
-@command(
-    "push",
+@operation_command(
+    "fanout.push",
     into=fanout,
     examples=(
         "kvestigate fanout push ./hosts.allow /etc/hosts.allow --target nodes --dry-run",
         "kvestigate fanout push ./hosts.allow /etc/hosts.allow --target nodes "
-        f"{Consequence.WRITES_TO_HOSTS.flag}",
+        "--i-understand-this-writes-to-hosts",
     ),
 )
 @click.argument("local", type=click.Path(path_type=Path))
 @click.argument("path", metavar="REMOTE")
 @aims
 @paced
-@click.option(
-    Consequence.WRITES_TO_HOSTS.flag,
-    "understood",
-    is_flag=True,
-    help="Write the files, instead of only showing the plan.",
-)
 @json_option
 async def push(
-    options: GlobalOptions,
+    run: Run,
     local: Path,
     path: str,
     pace: Pace,
-    understood: bool,
     json_path: Path | None,
     aim: TargetOptions,
 ) -> int:
-    """Write the file LOCAL to REMOTE on every target.
+    """Write a local file to a path of every target.
 
     Each target has either the old or the new file, never a part of it. An existing file keeps its
     owner and mode; a new file gets the mode of LOCAL. Exit code 1 if any target failed or could not
@@ -168,40 +152,33 @@ async def push(
     """
     from kvestigate.cli.watching import watching
     from kvestigate.fanout.push import PushOptions
-    from kvestigate.fanout.push import push as collect
-    from kvestigate.fanout.rendering import pushed_blocks
 
     content, mode = _read(local)
-    apply = understood and not pace.dry_run
-    wanted = PushOptions(aim, content, path, mode, pace.timeout, pace.max_parallel, apply)
+    wanted = PushOptions(aim, content, path, mode, pace.timeout, pace.max_parallel)
     async with watching() as watcher:
-        result = await collect(access_of(options), wanted, watcher)
-    emit(options, result, pushed_blocks)
-    keep_json(json_path, result)
-    if not pace.dry_run:
-        Confirmation(Consequence.WRITES_TO_HOSTS, apply=True, understood=understood).require()
-    return _code(result.results)
+        result = await run.result(wanted, progress=nullcontext(watcher))
+    return run.shown(result, json_path=json_path)
 
 
-@command(
-    "manifest",
+@operation_command(
+    "fanout.manifest",
     into=fanout,
     examples=("kvestigate fanout manifest | kubectl apply -f -",),
 )
-def manifest(options: GlobalOptions) -> None:
+async def manifest(run: Run) -> None:
     """Print the node-access DaemonSet, which gives access to the hosts of nodes.
 
     Its pods are privileged: everyone who may exec into them is root on the nodes.
     """
-    from kvestigate.node_access.reach import manifest as text
-
-    if options.output != "json":
-        click.echo(text(), nl=False)  # with its comments
-        return
+    from kvestigate.fanout.operations import ManifestOptions
     from kvestigate.kube.yaml_documents import load
 
-    [only] = load(text())
-    emit(options, only.value, lambda _: ())
+    text = (await run.result(ManifestOptions())).text
+    if run.options.output != "json":
+        click.echo(text, nl=False)  # with its comments
+        return
+    [only] = load(text)
+    emit(run.options, only.value, lambda _: ())
 
 
 def _read(path: Path) -> tuple[bytes, int]:
@@ -217,7 +194,3 @@ def _read(path: Path) -> tuple[bytes, int]:
         raise InputError(
             f"cannot be read: {error.strerror}", where=str(path), hint="check the path"
         ) from error
-
-
-def _code(results: Sequence[TargetResult]) -> int:
-    return EXIT_OK if all(result.outcome.good for result in results) else EXIT_FAILED

@@ -1,8 +1,7 @@
-"""Click groups and commands the way this project has them.
+"""Groups of commands: they load their members when they are called.
 
-Groups load their members when they are called. Every group and command takes the global
-options, so `kvestigate -n web pods` and `kvestigate pods -n web` are the same. A mistyped
-command is answered with the one that was probably meant.
+A mistyped command is answered with the one that was probably meant. An operation of the catalog
+that no file here has a command for gets one that is derived from its declaration.
 """
 
 from __future__ import annotations
@@ -14,28 +13,21 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
-from kvestigate.cli.commands import HEADINGS, Entry
-from kvestigate.cli.options import GLOBAL_NAMES, GlobalOptions, collected, global_parameters
+from kvestigate import catalog
+from kvestigate.cli.command import (
+    Command,
+    add_global_parameters,
+    run_of,
+    write_examples,
+    write_global_note,
+    write_options,
+)
+from kvestigate.cli.commands import DERIVED, HEADINGS, OTHERS, Entry
+from kvestigate.cli.run import Run
 from kvestigate.errors import UsageError
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-class Command(click.Command):
-    """A command: its own options in full, the global ones in a line, then the examples."""
-
-    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.examples = tuple(examples)
-        _add_global_parameters(self)
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        _write_options(self, ctx, formatter)
-        _write_global_note(ctx, formatter)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        _write_examples(self.examples, formatter)
 
 
 class Group(click.Group):
@@ -45,12 +37,12 @@ class Group(click.Group):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        _add_global_parameters(self)
+        add_global_parameters(self)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        _write_options(self, ctx, formatter)
+        write_options(self, ctx, formatter)
         self.format_commands(ctx, formatter)
-        _write_global_note(ctx, formatter)
+        write_global_note(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # Click cuts what does not fit on a line; here it goes on in the next one.
@@ -68,35 +60,76 @@ class Group(click.Group):
             raise _no_such_command(self, ctx, name)
         return super().resolve_command(ctx, args)
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        written = super().list_commands(ctx)
+        return sorted({*written, *self._derivable(written)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        written = super().get_command(ctx, cmd_name)
+        if written is not None or cmd_name not in self._derivable(()):
+            return written
+        from kvestigate.cli.derived import command_of
+
+        return command_of(f"{self.name}.{cmd_name}")
+
+    def _derivable(self, written: Sequence[str]) -> list[str]:
+        """Words of the group's operations in the catalog that no file here has a command for."""
+        words = (name.partition(".") for name in catalog.CATALOG)
+        return [
+            word for group, _, word in words if word and group == self.name and word not in written
+        ]
+
 
 class RunnableGroup(Group):
     """A group that is a command, too: `audit` beside `audit diff`."""
 
-    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, examples: Sequence[str] = (), runs: str = "", **kwargs: Any
+    ) -> None:
         super().__init__(*args, invoke_without_command=True, **kwargs)
         self.examples = tuple(examples)
+        self.runs = runs
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        _write_examples(self.examples, formatter)
+        write_examples(self.examples, formatter)
 
 
 class LazyGroup(Group):
     """A program: members come from a table and are imported when they are needed."""
 
-    def __init__(self, *args: Any, entries: Sequence[Entry], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, entries: Sequence[Entry], derives: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.entries = {entry.name: entry for entry in entries}
+        self.derives = derives
+        """Whether it also has the operations of the catalog that the table does not mention."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.entries)
+        return [*self.entries, *self._derivable(())]
+
+    def _derivable(self, written: Sequence[str]) -> list[str]:
+        if not self.derives:
+            return []
+        words = (name.partition(".")[0] for name in catalog.CATALOG)
+        return [word for word in dict.fromkeys(words) if word not in self.entries]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         entry = self.entries.get(cmd_name)
         if entry is None:
-            return None
+            return self._derived(cmd_name, OTHERS) if cmd_name in self._derivable(()) else None
+        if entry.target == DERIVED:
+            return self._derived(cmd_name, entry.summary)
         module, _, attribute = entry.target.partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
+
+    def _derived(self, word: str, summary: str) -> click.Command:
+        if word not in catalog.CATALOG:
+            return Group(word, help=summary)
+        from kvestigate.cli.derived import command_of
+
+        return command_of(word)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
@@ -108,31 +141,11 @@ class LazyGroup(Group):
             if rows:
                 with formatter.section(heading):
                     formatter.write_dl(rows)
-
-
-def command(
-    name: str,
-    *,
-    examples: Sequence[str],
-    into: Group | None = None,
-    cls: type[Command] = Command,
-) -> Callable[[Callable[Concatenate[GlobalOptions, P], R]], Command]:
-    """A command whose function is given the global options first, then its own parameters.
-
-    The function may be a coroutine function: `main` runs what it returns.
-    """
-
-    def build(function: Callable[Concatenate[GlobalOptions, P], R]) -> Command:
-        @functools.wraps(function)
-        def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            return function(collected(click.get_current_context().obj), *args, **kwargs)
-
-        made = click.command(name, cls=cls, examples=examples)(call)
-        if into is not None:
-            into.add_command(made)
-        return made
-
-    return build
+        if others := self._derivable(()):
+            members = ((word, self.get_command(ctx, word)) for word in others)
+            rows = [(word, it.get_short_help_str(limit=500)) for word, it in members if it]
+            with formatter.section(OTHERS):
+                formatter.write_dl(rows)
 
 
 def group(name: str) -> Callable[[Callable[[], None]], Group]:
@@ -141,27 +154,22 @@ def group(name: str) -> Callable[[Callable[[], None]], Group]:
 
 
 def runnable_group(
-    name: str, *, examples: Sequence[str]
-) -> Callable[[Callable[Concatenate[GlobalOptions, P], R]], RunnableGroup]:
-    """Like `command`, for one that has members: the function runs when none of them is called."""
+    operation: str, *, examples: Sequence[str]
+) -> Callable[[Callable[Concatenate[Run, P], R]], RunnableGroup]:
+    """Like `operation_command`, for one with members: it runs when none of them is called."""
 
-    def build(function: Callable[Concatenate[GlobalOptions, P], R]) -> RunnableGroup:
+    def build(function: Callable[Concatenate[Run, P], R]) -> RunnableGroup:
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> R | None:
-            context = click.get_current_context()
-            if context.invoked_subcommand is not None:
+            if click.get_current_context().invoked_subcommand is not None:
                 return None
-            return function(collected(context.obj), *args, **kwargs)
+            return function(run_of(operation, kwargs), *args, **kwargs)
 
-        return click.group(name, cls=RunnableGroup, examples=examples)(call)
+        made = click.group(operation, cls=RunnableGroup, examples=examples, runs=operation)(call)
+        assert isinstance(made, RunnableGroup)
+        return made
 
     return build
-
-
-def _add_global_parameters(owner: click.Command) -> None:
-    """An option of the command's own takes the place of a global one of the same name."""
-    own = {name for parameter in owner.params for name in parameter.opts}
-    owner.params.extend(it for it in global_parameters() if not own.intersection(it.opts))
 
 
 def _no_such_command(owner: click.Group, ctx: click.Context, name: str) -> UsageError:
@@ -172,30 +180,3 @@ def _no_such_command(owner: click.Group, ctx: click.Context, name: str) -> Usage
     way_out = f"`{ctx.command_path} --help` lists the commands"
     hint = f"did you mean `{ctx.command_path} {near[0]}`? {way_out}" if near else way_out
     return UsageError(f"no such {kind} {name!r} in `{ctx.command_path}`", hint=hint)
-
-
-def _write_options(
-    owner: click.Command, ctx: click.Context, formatter: click.HelpFormatter
-) -> None:
-    records = [
-        record
-        for parameter in owner.get_params(ctx)
-        if isinstance(parameter, click.Option)
-        and parameter.name not in GLOBAL_NAMES
-        and (record := parameter.get_help_record(ctx)) is not None
-    ]
-    with formatter.section("Options"):
-        formatter.write_dl(records)
-
-
-def _write_global_note(ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    program = ctx.find_root().info_name
-    formatter.write_paragraph()
-    formatter.write_text(f"Global options (-n, -o, --context, ...): see `{program} --help`.")
-
-
-def _write_examples(examples: Sequence[str], formatter: click.HelpFormatter) -> None:
-    if examples:
-        with formatter.section("Examples"):
-            for example in examples:
-                formatter.write(f"{'':>{formatter.current_indent}}{example}\n")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from kvestigate.cli.group import command
+from kvestigate.cli.command import command
 from kvestigate.cli.job_files import packed_files, pairs, progress_bar, task_file
 from kvestigate.cli.jobs import jobs
 from kvestigate.cli.launching import launcher_of

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
-from kvestigate.cli.group import command, group
+from kvestigate.cli.command import command
+from kvestigate.cli.group import group
 from kvestigate.cli.job_server import serve_launcher, server_options
 from kvestigate.cli.launching import launcher_of
 from kvestigate.cli.options import GlobalOptions

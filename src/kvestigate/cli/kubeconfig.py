@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from kvestigate.cli.cluster import home
+from kvestigate.cli.command import command
 from kvestigate.cli.files import json_option, keep_json
-from kvestigate.cli.group import command, group
+from kvestigate.cli.group import group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import duration

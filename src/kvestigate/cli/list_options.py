@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from kvestigate.cli.group import Command
+from kvestigate.cli.command import Command
 
 
 class ListCommand(Command):

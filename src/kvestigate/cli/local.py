@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from kvestigate.cli.group import command
+from kvestigate.cli.command import command
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit, emit_list
 from kvestigate.cli.parameters import whole_number

@@ -7,14 +7,13 @@ import sys
 
 import click
 
-from kvestigate.cli.cluster import access_of
-from kvestigate.cli.group import command
-from kvestigate.cli.options import GlobalOptions
+from kvestigate.cli.command import operation_command
 from kvestigate.cli.parameters import duration, whole_number
+from kvestigate.cli.run import Run
 from kvestigate.errors import UsageError
 
 
-@command(
+@operation_command(
     "logs",
     examples=(
         "kvestigate logs web-0 -n shop",
@@ -40,7 +39,7 @@ from kvestigate.errors import UsageError
 )
 @click.option("--timestamps", is_flag=True, help="Start each line with its time.")
 async def logs(
-    options: GlobalOptions,
+    run: Run,
     target: str,
     container: str,
     all_containers: bool,
@@ -55,7 +54,7 @@ async def logs(
     TARGET is a pod, or deployment/NAME, statefulset/NAME, job/NAME, service/NAME. With several
     containers, each line starts with [pod/container].
     """
-    from kvestigate.inspection.logs import LogsOptions, collect, streaming
+    from kvestigate.inspection.logs import LogsOptions, streaming
 
     if container and all_containers:
         raise UsageError("--container and --all-containers cannot be combined")
@@ -69,13 +68,10 @@ async def logs(
         tail=tail,
         since_seconds=None if since is None else max(math.ceil(since), 1),
     )
-    access = access_of(options)
-    if options.output in ("json", "yaml"):
-        from kvestigate.cli.output import emit
-
-        emit(options, await collect(access, wanted), lambda _: ())
+    if run.options.output in ("json", "yaml"):
+        await run(wanted)
         return
-    async with streaming(access, wanted) as stream:
+    async with streaming(run.context().access, wanted) as stream:
         several = len(stream.sources) > 1
         if not stream.sources:
             click.echo(f"{target} has no pods", err=True)

@@ -26,13 +26,14 @@ EXIT_CODES = (
 )
 
 
-def program(name: str, help: str, entries: Sequence[Entry]) -> LazyGroup:
+def program(name: str, help: str, entries: Sequence[Entry], *, derives: bool = False) -> LazyGroup:
     """The root command of one console script."""
     root = LazyGroup(
         name,
         help=help,
         epilog=EXIT_CODES,
         entries=entries,
+        derives=derives,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
     version = click.version_option(__version__, prog_name=name, message="%(prog)s %(version)s")
@@ -43,6 +44,7 @@ KVESTIGATE_PROGRAM = program(
     "kvestigate",
     "Investigate Kubernetes clusters, run work on them, and carry one with you.",
     KVESTIGATE,
+    derives=True,
 )
 K8S_CLI_PROGRAM = program("k8s-cli", "Launch jobs on Kubernetes.", K8S_CLI)
 K8S_COLLECT_PROGRAM = program(

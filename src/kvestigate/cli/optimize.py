@@ -10,20 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kvestigate.cli.cluster import access_of
-from kvestigate.cli.confirm import Confirmation, Consequence, writes
-from kvestigate.cli.files import json_option, keep_json
-from kvestigate.cli.group import command, group
+from kvestigate.cli.command import operation_command
+from kvestigate.cli.files import json_option
+from kvestigate.cli.group import group
 from kvestigate.cli.node_access import through_daemon_set
-from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import duration, number, whole_number
-from kvestigate.cli.progress import counting
-from kvestigate.errors import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK, EXIT_TIMEOUT, InputError
+from kvestigate.cli.run import Run
+from kvestigate.errors import InputError
 from kvestigate.node_access.model import NodeAccess
 
 if TYPE_CHECKING:
-    from kvestigate.optimize.apply import Application
     from kvestigate.optimize.collect import FleetSource
     from kvestigate.optimize.consolidation import Tunables
 
@@ -118,8 +114,8 @@ def _decorated(function: Decorated, *options: Callable[[Decorated], Decorated]) 
     return function
 
 
-@command(
-    "analyze",
+@operation_command(
+    "optimize.analyze",
     into=optimize,
     examples=(
         "kvestigate optimize analyze --live",
@@ -128,27 +124,24 @@ def _decorated(function: Decorated, *options: Callable[[Decorated], Decorated]) 
 )
 @source_options
 @json_option
-async def analyze(
-    options: GlobalOptions, audit: Path | None, live: bool, json_path: Path | None
-) -> None:
+async def analyze(run: Run, audit: Path | None, live: bool, json_path: Path | None) -> None:
     """Show how the free GPUs are spread over the nodes.
 
     Every number is shown with its definition. With --audit no cluster is needed.
     """
-    from kvestigate.optimize import operations
+    from kvestigate.optimize.operations import AnalyzeOptions
     from kvestigate.optimize.rendering import analysis_blocks
 
-    wanted = operations.AnalyzeOptions(_source(audit, live))
-    with counting() as progress:
-        access = access_of(options) if live else None
-        result = await operations.analyze(access, wanted, progress)
     source = "--live" if audit is None else f"--audit {shlex.quote(str(audit))}"
-    emit(options, result, functools.partial(analysis_blocks, source=source))
-    keep_json(json_path, result)
+    await run(
+        AnalyzeOptions(_source(audit, live)),
+        json_path=json_path,
+        render=functools.partial(analysis_blocks, source=source),
+    )
 
 
-@command(
-    "plan",
+@operation_command(
+    "optimize.plan",
     into=optimize,
     examples=(
         "kvestigate optimize plan --live",
@@ -160,7 +153,7 @@ async def analyze(
 @tunable_options
 @json_option
 async def plan(
-    options: GlobalOptions,
+    run: Run,
     audit: Path | None,
     live: bool,
     tunables: Tunables,
@@ -172,19 +165,13 @@ async def plan(
     to the fitting node with the fewest free GPUs. Pods that fit nowhere are listed and stay.
     Nothing is changed.
     """
-    from kvestigate.optimize import operations
-    from kvestigate.optimize.rendering import plan_blocks
+    from kvestigate.optimize.operations import PlanOptions
 
-    wanted = operations.PlanOptions(_source(audit, live), tunables)
-    with counting() as progress:
-        access = access_of(options) if live else None
-        result = await operations.plan(access, wanted, progress)
-    emit(options, result, plan_blocks)
-    keep_json(json_path, result)
+    await run(PlanOptions(_source(audit, live), tunables), json_path=json_path)
 
 
-@command(
-    "probe-gpu",
+@operation_command(
+    "optimize.probe-gpu",
     into=optimize,
     examples=(
         "kvestigate optimize probe-gpu --live",
@@ -220,7 +207,7 @@ async def plan(
 @through_daemon_set
 @json_option
 async def probe_gpu(
-    options: GlobalOptions,
+    run: Run,
     audit: Path | None,
     live: bool,
     ghost_threshold: float,
@@ -235,24 +222,19 @@ async def probe_gpu(
     idle), the power that they waste, and an energy forecast. Changes nothing. nvidia-smi runs on
     the hosts through the node-access DaemonSet.
     """
-    from kvestigate.optimize.probe import ProbeOptions, probe
-    from kvestigate.optimize.probe_rendering import probe_blocks
+    from kvestigate.optimize.probe import ProbeOptions
 
     wanted = ProbeOptions(
         source=_source(audit, live),
         ghost_threshold=ghost_threshold,
         samples=samples,
         interval=interval,
-        access=via,
     )
-    with counting() as progress:
-        result = await probe(access_of(options), wanted, progress)
-    emit(options, result, probe_blocks)
-    keep_json(json_path, result)
+    await run(wanted, via=via, json_path=json_path)
 
 
-@command(
-    "apply",
+@operation_command(
+    "optimize.apply",
     into=optimize,
     examples=(
         "kvestigate optimize apply --live --min-free-nodes 2",
@@ -284,9 +266,8 @@ async def probe_gpu(
     help="How long to wait in a wave for pods to terminate and for budgets.",
 )
 @json_option
-@writes(Consequence.DISRUPTS_WORKLOADS)
 async def apply(
-    options: GlobalOptions,
+    run: Run,
     audit: Path | None,
     live: bool,
     tunables: Tunables,
@@ -294,7 +275,6 @@ async def apply(
     grace_period: int | None,
     timeout: float,
     json_path: Path | None,
-    confirmation: Confirmation,
 ) -> int:
     """Carry out a consolidation plan: cordon the donors, evict pods in waves.
 
@@ -303,8 +283,6 @@ async def apply(
     is no further wave. Exit code 6 if pods are kept or blocked by a budget, 7 after --timeout.
     """
     from kvestigate.optimize.apply import ApplyOptions
-    from kvestigate.optimize.apply import apply as carry_out
-    from kvestigate.optimize.rendering import application_blocks
 
     wanted = ApplyOptions(
         source=_source(audit, live),
@@ -312,29 +290,8 @@ async def apply(
         wave_size=wave_size,
         grace_seconds=grace_period,
         timeout=timeout,
-        apply=confirmation.apply and confirmation.understood,
     )
-    with counting("waiting for") as progress:
-        result = await carry_out(access_of(options), wanted, progress)
-    emit(options, result, application_blocks)
-    keep_json(json_path, result)
-    if not result.nothing_to_do:
-        confirmation.require()
-    return _exit_code(result)
-
-
-def _exit_code(result: Application) -> int:
-    from kvestigate.nodeops.evict import BLOCKED, FAILED, LEAVING
-    from kvestigate.optimize.steps import KEPT
-
-    if result.count(FAILED):
-        return EXIT_FAILED
-    if result.count(LEAVING):
-        return EXIT_TIMEOUT
-    if result.count(BLOCKED) or result.count(KEPT):
-        return EXIT_CONFLICT
-    # Without time left, a wave requests no eviction.
-    return EXIT_TIMEOUT if result.stopped else EXIT_OK
+    return run.operation.exit_code(await run(wanted, json_path=json_path))
 
 
 def _source(audit: Path | None, live: bool) -> FleetSource:

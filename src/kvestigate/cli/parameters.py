@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
 
 import click
 
 from kvestigate.errors import UsageError
-
-_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_WHOLE = re.compile(rf"(?:{_PART.pattern})+")
-_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+from kvestigate.kube import durations
 
 
 def duration(value: str) -> float:
     """Seconds from `30s`, `1m30s`, `500ms`, `2d`, or a bare number of seconds."""
-    if _NUMBER.fullmatch(value):
-        return float(value)
-    if not _WHOLE.fullmatch(value):
-        raise click.BadParameter(f"{value!r} is not a duration; write 30s, 1m30s or 500ms")
-    return sum(float(number) * _UNITS[unit] for number, unit in _PART.findall(value))
+    try:
+        return durations.parse(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
 
 
 def kind_and_name(kind: str, name: str | None) -> tuple[str, str]:

@@ -6,17 +6,14 @@ from pathlib import Path
 
 import click
 
-from kvestigate.cli.cluster import access_of
-from kvestigate.cli.files import json_option, keep_json, read_whole
-from kvestigate.cli.group import command
-from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
+from kvestigate.cli.command import operation_command
+from kvestigate.cli.files import json_option, read_whole
 from kvestigate.cli.parameters import whole_number
-from kvestigate.cli.progress import counting
-from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError
+from kvestigate.cli.run import Run
+from kvestigate.errors import InputError
 
 
-@command(
+@operation_command(
     "plan",
     examples=(
         "kvestigate plan --gpu 1 --replicas 12 --cpu 4 --memory 16Gi",
@@ -59,7 +56,7 @@ from kvestigate.errors import EXIT_FAILED, EXIT_OK, InputError
 )
 @json_option
 async def plan(
-    options: GlobalOptions,
+    run: Run,
     gpu: int | None,
     cpu: str,
     memory: str,
@@ -79,8 +76,7 @@ async def plan(
     node selector and affinity, tolerations, topology spread and pod (anti-)affinity; preferences
     are listed and ignored. Exit code 1 if not all replicas fit.
     """
-    from kvestigate.planning.plan import PlanOptions, collect
-    from kvestigate.planning.rendering import plan_blocks
+    from kvestigate.planning.plan import PlanOptions
 
     wanted = PlanOptions(
         gpu=gpu,
@@ -95,11 +91,7 @@ async def plan(
         manifest=_text(filename) if filename else "",
         source=filename,
     )
-    with counting() as progress:
-        result = await collect(access_of(options), wanted, progress)
-    emit(options, result, plan_blocks)
-    keep_json(json_path, result)
-    return EXIT_OK if result.fits else EXIT_FAILED
+    return run.operation.exit_code(await run(wanted, json_path=json_path))
 
 
 def _text(filename: str) -> str:

@@ -2,65 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from kvestigate.cli.cluster import access_of
-from kvestigate.cli.confirm import Confirmation, Consequence, writes
-from kvestigate.cli.group import command, group
+from kvestigate.cli.command import command
+from kvestigate.cli.group import group
 from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
-from kvestigate.cli.parameters import SEED, whole_number
+from kvestigate.cli.parameters import whole_number
+from kvestigate.cli.plane_server import data_directory, data_option, server_kubeconfig
 from kvestigate.errors import NoCluster, UsageError
 from kvestigate.render.human import counted
 
 if TYPE_CHECKING:
-    from kvestigate.client.access import Access
     from kvestigate.cluster.plane.front.serving import Listen, Serving
 
 F = TypeVar("F")
-
-KUBECONFIG = "admin.kubeconfig"
 
 
 @group("plane")
 def plane() -> None:
     """Serve complete Kubernetes control planes, thousands in one process."""
-
-
-def data_option(function: F) -> F:
-    option: Any = click.option(
-        "--data",
-        metavar="DIR",
-        type=click.Path(path_type=Path, file_okay=False),
-        help="Directory with the planes and keys of the server; "
-        "~/.local/state/kvestigate/plane by default.",
-    )
-    decorated: F = option(function)
-    return decorated
-
-
-def clock_options(function: F) -> F:
-    clock: Any = click.option(
-        "--clock",
-        type=click.Choice(["wall", "virtual"]),
-        default="wall",
-        show_default=True,
-        help="The clock of the plane; virtual time passes only with `plane step`.",
-    )
-    seed: Any = click.option(
-        "--seed",
-        metavar="N",
-        type=SEED,
-        default=0,
-        help="Seed of every random choice in a plane with a virtual clock.",
-    )
-    decorated: F = clock(seed(function))
-    return decorated
 
 
 @command(
@@ -250,7 +213,7 @@ def kubeconfig(options: GlobalOptions, id: str, data: Path | None) -> None:
 
     from kvestigate.planes.kubeconfig import for_plane
 
-    path = Path(options.kubeconfig) if options.kubeconfig else _kubeconfig(data)
+    path = Path(options.kubeconfig) if options.kubeconfig else server_kubeconfig(data)
     try:
         server = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, yaml.YAMLError) as error:
@@ -258,88 +221,3 @@ def kubeconfig(options: GlobalOptions, id: str, data: Path | None) -> None:
     if not isinstance(server, dict):
         raise NoCluster(f"{path} is not a kubeconfig: it has no fields")
     click.echo(yaml.safe_dump(for_plane(server, id), sort_keys=False), nl=False)
-
-
-@command("list", into=plane, examples=("kvestigate plane list", "kvestigate plane list -o json"))
-@data_option
-async def list_(options: GlobalOptions, data: Path | None) -> None:
-    """List the planes of a running server."""
-    from kvestigate.planes.manage import Everything, list_planes
-    from kvestigate.planes.rendering import planes_blocks
-
-    emit(options, await list_planes(server_access(options, data), Everything()), planes_blocks)
-
-
-@command(
-    "create",
-    into=plane,
-    examples=(
-        "kvestigate plane create alpha --apply --i-understand-this-modifies-cluster",
-        "kvestigate plane create alpha --clock virtual --seed 7 --apply "
-        "--i-understand-this-modifies-cluster",
-    ),
-)
-@click.argument("id")
-@clock_options
-@data_option
-@writes(Consequence.MODIFIES_CLUSTER)
-async def create(
-    options: GlobalOptions,
-    id: str,
-    clock: Literal["wall", "virtual"],
-    seed: int,
-    data: Path | None,
-    confirmation: Confirmation,
-) -> None:
-    """Create the plane ID on a running server."""
-    from kvestigate.planes.manage import NewPlane, create_plane
-    from kvestigate.planes.rendering import plane_blocks
-
-    access = server_access(options, data)
-    click.echo(f"create plane {id} at {access.server}", err=True)
-    confirmation.require()
-    emit(options, await create_plane(access, NewPlane(id, clock, seed)), plane_blocks)
-
-
-@command(
-    "delete",
-    into=plane,
-    examples=("kvestigate plane delete alpha --apply --i-understand-this-modifies-cluster",),
-)
-@click.argument("id")
-@data_option
-@writes(Consequence.MODIFIES_CLUSTER)
-async def delete(
-    options: GlobalOptions, id: str, data: Path | None, confirmation: Confirmation
-) -> None:
-    """Delete the plane ID with all its objects."""
-    from kvestigate.planes.manage import PlaneOptions, delete_plane
-
-    access = server_access(options, data)
-    click.echo(f"delete plane {id} at {access.server} with all its objects", err=True)
-    confirmation.require()
-    await delete_plane(access, PlaneOptions(id))
-    click.echo(f"plane {id} is deleted")
-
-
-def data_directory() -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "kvestigate" / "plane"
-
-
-def server_access(options: GlobalOptions, data: Path | None) -> Access:
-    """The server of --kubeconfig or --context; without them, the one with that data directory."""
-    if not options.kubeconfig and not options.context:
-        options = replace(options, kubeconfig=str(_kubeconfig(data)))
-    return access_of(options)
-
-
-def _kubeconfig(data: Path | None) -> Path:
-    directory = data or data_directory()
-    path = directory / KUBECONFIG
-    if not path.exists():
-        raise NoCluster(
-            f"no server of planes has used the data directory {directory}: {KUBECONFIG} is missing",
-            hint="`kvestigate plane serve` starts a server; --kubeconfig names that of another",
-        )
-    return path

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import click
 
-from kvestigate.cli.cluster import access_of
-from kvestigate.cli.group import command
-from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
-from kvestigate.cli.progress import counting
+from kvestigate.cli.command import operation_command
+from kvestigate.cli.run import Run
 
 
-@command(
+@operation_command(
     "pods",
     examples=(
         "kvestigate pods",
@@ -28,13 +25,10 @@ from kvestigate.cli.progress import counting
     is_flag=True,
     help="List the pods of all namespaces. This is the default without -n.",
 )
-async def pods(options: GlobalOptions, selector: str, all_namespaces: bool) -> None:
+async def pods(run: Run, selector: str, all_namespaces: bool) -> None:
     """List the pods of all namespaces, or of one with -n."""
-    from kvestigate.inspection.lists import PodsOptions, list_pods, pods_blocks
+    from kvestigate.inspection.lists import PodsOptions
     from kvestigate.kube.selectors import parse_labels
 
     parse_labels(selector)  # this error points at the character, the server's does not
-    wanted = PodsOptions("" if all_namespaces else options.namespace, selector)
-    with counting() as progress:
-        result = await list_pods(access_of(options), wanted, progress)
-    emit(options, result, pods_blocks)
+    await run(PodsOptions("" if all_namespaces else run.options.namespace, selector))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 
-from kvestigate.cli.group import Command, Group
+from kvestigate.cli.command import Command
+from kvestigate.cli.group import Group
 
 
 def renamed_group(original: Group, old: str, new: str) -> Group:

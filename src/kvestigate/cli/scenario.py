@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from kvestigate.cli.group import command, group
+from kvestigate.cli.command import command
+from kvestigate.cli.group import group
 from kvestigate.cli.options import GlobalOptions
 from kvestigate.cli.output import emit, emit_list
 

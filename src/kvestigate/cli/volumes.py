@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from kvestigate.cli.group import command, group
+from kvestigate.cli.command import command
+from kvestigate.cli.group import group
 from kvestigate.cli.jobs import all_users_option
 from kvestigate.cli.launching import API_URL, in_process, launcher_of
 from kvestigate.cli.options import GlobalOptions

@@ -5,26 +5,25 @@ from __future__ import annotations
 import tarfile
 import tempfile
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import click
 
-from kvestigate.cli.cluster import access_of
-from kvestigate.cli.confirm import Confirmation, Consequence, writes
-from kvestigate.cli.group import command
-from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
+from kvestigate.cli.command import operation_command
 from kvestigate.cli.progress import ticking
-from kvestigate.cli.workspace import described, meant, workspace
+from kvestigate.cli.run import Run
+from kvestigate.cli.workspace import described, workspace
 from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.node_access.model import NodeAccess
-from kvestigate.workspace.spec import WorkspaceSpec
+
+if TYPE_CHECKING:
+    from kvestigate.workspace.spec import WorkspaceSpec
 
 _IN_MEMORY = 16 << 20
 
 
-@command(
-    "sync",
+@operation_command(
+    "workspace.sync",
     into=workspace,
     examples=(
         "kvestigate workspace sync ./code --config workspace.yaml --exclude .git",
@@ -45,9 +44,8 @@ _IN_MEMORY = 16 << 20
     help="Neither send nor remove what matches, such as '*.pyc'; repeatable.",
 )
 @described
-@writes(Consequence.MODIFIES_HOSTS)
 async def sync(
-    options: GlobalOptions,
+    run: Run,
     local: str,
     subdir: str,
     delete: bool,
@@ -55,29 +53,27 @@ async def sync(
     spec: WorkspaceSpec,
     config: str,
     via: NodeAccess,
-    confirmation: Confirmation,
 ) -> None:
-    """Bring a local file or directory into a workspace.
+    """Bring files into a workspace.
 
-    Of a directory LOCAL its content is sent, and only files whose size or time differ from
-    those on the host. Links are sent as links.
+    LOCAL is a file or directory. Of a directory its content is sent, and only files whose size
+    or time differ from those on the host. Links are sent as links.
     """
-    from kvestigate.workspace.archives import Directory
     from kvestigate.workspace.names import check_subdir
-    from kvestigate.workspace.rendering import synced_blocks
-    from kvestigate.workspace.sync import Wanted, bring
+    from kvestigate.workspace.options import LocalSyncOptions
 
-    files = Directory(Path(local), excludes)
-    wanted = Wanted(spec, check_subdir(subdir, "--subdir"), files, delete, excludes)
-    with ticking(f"comparing {local}" if not meant(confirmation) else f"sending {local}"):
-        done = await bring(access_of(options), wanted, apply=meant(confirmation), via=via)
-    emit(options, done, synced_blocks)
-    if done.sent or done.removed:
-        confirmation.require()
+    options = LocalSyncOptions(
+        spec,
+        subdir=check_subdir(subdir, "--subdir"),
+        delete=delete,
+        excludes=excludes,
+        local=local,
+    )
+    await run(options, via=via, doing=f"sending {local}", planning=f"comparing {local}")
 
 
-@command(
-    "fetch",
+@operation_command(
+    "workspace.fetch",
     into=workspace,
     examples=("kvestigate workspace fetch checkpoints/last.pt ./out --config workspace.yaml",),
 )
@@ -85,24 +81,24 @@ async def sync(
 @click.argument("directory", default=".")
 @described
 async def fetch(
-    options: GlobalOptions,
+    run: Run,
     path: str,
     directory: str,
     spec: WorkspaceSpec,
     config: str,
     via: NodeAccess,
 ) -> None:
-    """Copy a file or directory of a workspace to this machine.
+    """Copy a file or directory out of a workspace.
 
     PATH is relative to the workspace.
     """
     from kvestigate.workspace.fetch import stream
     from kvestigate.workspace.options import FetchOptions
 
-    wanted = FetchOptions(spec, path)
+    options = FetchOptions(spec, path)
     with tempfile.SpooledTemporaryFile(_IN_MEMORY) as file:
         with ticking(f"fetching {path}"):
-            async for piece in stream(access_of(options), wanted, via):
+            async for piece in stream(run.context(via), options):
                 file.write(piece)
         file.seek(0)
         name = _unpack(file, path, directory)

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import sys
 from contextlib import aclosing
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import click
 
 from kvestigate.cli import workspace_files
-from kvestigate.cli.cluster import access_of
-from kvestigate.cli.confirm import Confirmation, Consequence, writes
-from kvestigate.cli.group import command
+from kvestigate.cli.command import operation_command
 from kvestigate.cli.job_files import pairs
-from kvestigate.cli.options import GlobalOptions
-from kvestigate.cli.output import emit
 from kvestigate.cli.parameters import whole_number
-from kvestigate.cli.workspace import described, meant, workspace
+from kvestigate.cli.run import Run
+from kvestigate.cli.workspace import described, workspace
 from kvestigate.node_access.model import NodeAccess
-from kvestigate.workspace.spec import WorkspaceSpec
+
+if TYPE_CHECKING:
+    from kvestigate.workspace.spec import WorkspaceSpec
 
 __all__ = ["workspace", "workspace_files"]
 
@@ -26,8 +25,8 @@ _MOST_LINES = 10_000_000
 _MOST_GPUS = 1024
 
 
-@command(
-    "run",
+@operation_command(
+    "workspace.run",
     into=workspace,
     examples=(
         "kvestigate workspace run --config workspace.yaml --tag train-001 --gpu 0 --gpu 1 "
@@ -52,9 +51,8 @@ _MOST_GPUS = 1024
 @click.option("--cpu", default="", metavar="AMOUNT", help="CPUs that it may take: 2, 1500m.")
 @click.option("--memory", default="", metavar="AMOUNT", help="Memory that it may take: 4Gi.")
 @described
-@writes(Consequence.MODIFIES_HOSTS)
-async def run(
-    options: GlobalOptions,
+async def run_(
+    run: Run,
     words: tuple[str, ...],
     tag: str,
     gpus: tuple[int, ...],
@@ -64,49 +62,23 @@ async def run(
     spec: WorkspaceSpec,
     config: str,
     via: NodeAccess,
-    confirmation: Confirmation,
 ) -> None:
-    """Start a command on the host, in the code directory of a workspace.
+    """Start a process in a workspace, with GPUs bound by UUID.
 
-    It goes on when this command has ended; `ps`, `logs` and `kill` look after it. GPUs are
-    bound by UUID in CUDA_VISIBLE_DEVICES. If the workspace has env/bin, it is on the PATH.
-    Limits are kept by systemd, by a cgroup or by those of a process, whichever the host has.
+    It runs in the code directory and goes on when this command has ended; `ps`, `logs` and
+    `kill` look after it. GPUs are bound in CUDA_VISIBLE_DEVICES. If the workspace has env/bin,
+    it is on the PATH. Limits are kept by systemd, by a cgroup or by those of a process,
+    whichever the host has.
     """
     from kvestigate.workspace.limits import Limits
     from kvestigate.workspace.options import RunOptions
-    from kvestigate.workspace.rendering import launch_blocks
-    from kvestigate.workspace.runs import run as collect
 
-    wanted = RunOptions(
-        spec,
-        tag,
-        words,
-        gpus,
-        pairs("--env", envs),
-        Limits(cpu, memory),
-        apply=meant(confirmation),
-    )
-    done = await collect(access_of(options), wanted, via)
-    emit(options, done, launch_blocks)
-    confirmation.require()
+    env, limits = pairs("--env", envs), Limits(cpu, memory)
+    await run(RunOptions(spec, tag, words, gpus, env, limits), via=via)
 
 
-@command("ps", into=workspace, examples=("kvestigate workspace ps --config workspace.yaml",))
-@described
-async def ps(options: GlobalOptions, spec: WorkspaceSpec, config: str, via: NodeAccess) -> None:
-    """List the runs of a workspace, and how they ended.
-
-    The exit code is `?` if the node went down before the run had ended.
-    """
-    from kvestigate.workspace.options import PsOptions
-    from kvestigate.workspace.rendering import runs_blocks
-    from kvestigate.workspace.runs import ps as collect
-
-    emit(options, await collect(access_of(options), PsOptions(spec), via), runs_blocks)
-
-
-@command(
-    "logs",
+@operation_command(
+    "workspace.logs",
     into=workspace,
     examples=(
         "kvestigate workspace logs train-001 --config workspace.yaml --tail 100",
@@ -123,7 +95,7 @@ async def ps(options: GlobalOptions, spec: WorkspaceSpec, config: str, via: Node
 )
 @described
 async def logs(
-    options: GlobalOptions,
+    run: Run,
     tag: str,
     follow: bool,
     tail: int | None,
@@ -131,55 +103,15 @@ async def logs(
     config: str,
     via: NodeAccess,
 ) -> None:
-    """Show what a run has said."""
+    """Show the log of a run."""
     from kvestigate.workspace import runs
     from kvestigate.workspace.options import LogsOptions
-    from kvestigate.workspace.rendering import log_blocks
 
-    wanted = LogsOptions(spec, tag, tail)
+    options = LogsOptions(spec, tag, tail)
     if not follow:
-        emit(options, await runs.logs(access_of(options), wanted, via), log_blocks)
+        await run(options, via=via)
         return
-    async with aclosing(runs.follow(access_of(options), wanted, via)) as pieces:
+    async with aclosing(runs.follow(run.context(via), options)) as pieces:
         async for piece in pieces:
             sys.stdout.write(piece.decode("utf-8", "replace"))
             sys.stdout.flush()
-
-
-@command(
-    "kill",
-    into=workspace,
-    examples=(
-        "kvestigate workspace kill train-001 --config workspace.yaml "
-        "--signal TERM --i-understand-this-modifies-hosts",
-    ),
-)
-@click.argument("tag")
-@click.option(
-    "--signal", default="TERM", show_default=True, metavar="NAME", help="TERM, INT, KILL, USR1..."
-)
-@described
-@writes(Consequence.MODIFIES_HOSTS)
-async def kill(
-    options: GlobalOptions,
-    tag: str,
-    signal: str,
-    spec: WorkspaceSpec,
-    config: str,
-    via: NodeAccess,
-    confirmation: Confirmation,
-) -> None:
-    """Send a signal to a run and all processes of its group.
-
-    --apply may be left out.
-    """
-    from kvestigate.workspace.options import KillOptions
-    from kvestigate.workspace.rendering import killing_blocks
-    from kvestigate.workspace.runs import kill as collect
-
-    name = signal.upper().removeprefix("SIG")
-    wanted = KillOptions(spec, tag, name, apply=confirmation.understood)
-    done = await collect(access_of(options), wanted, via)
-    emit(options, done, killing_blocks)
-    if done.plan.steps:
-        replace(confirmation, apply=True).require()

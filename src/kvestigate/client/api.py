@@ -27,7 +27,6 @@ from kvestigate.kube.resources import Resource
 
 if TYPE_CHECKING:  # a command that reads a list should not load what follows one
     from kvestigate.client.cache import V
-    from kvestigate.client.discovery import Discovery
     from kvestigate.client.informer import Informer
     from kvestigate.client.logs import LogOptions
     from kvestigate.client.retry import RetryPolicy
@@ -147,12 +146,6 @@ class Api:
         from kvestigate.client.informer import WatchInformer
 
         return WatchInformer(self.exchange, _listing(resource, selection, metadata_only), type)
-
-    def discovery(self) -> Discovery:
-        """Which resources the server has."""
-        from kvestigate.client.discovery import Discovery
-
-        return Discovery(self)
 
     # Writing.
 

@@ -6,18 +6,15 @@ identity's, and what is done is recorded where agents' requests are.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from kvestigate.app import manage
+from kvestigate.app import operations
 from kvestigate.app.digest import spec_hash
-from kvestigate.app.launch import compile_to_hosts
 from kvestigate.app.manage import AppOptions
 from kvestigate.app.model import AppOutcome
-from kvestigate.app.spec import AppSpec, Target
-from kvestigate.app.target import pick_target
-from kvestigate.client.access import Access
+from kvestigate.app.operations import DOWN
+from kvestigate.app.spec import AppSpec
 from kvestigate.cybernet import policy
 from kvestigate.cybernet.bodies import Answer
 from kvestigate.cybernet.gateway import Caller
@@ -26,12 +23,10 @@ from kvestigate.cybernet.quotas import owner_of
 from kvestigate.cybernet.refusals import Refused
 from kvestigate.cybernet.serving import gateway
 from kvestigate.errors import KvestigateError
-from kvestigate.workspace.spec import WorkspaceSpec
+from kvestigate.operation import NOTHING, Context, Operation, Touched
 
 _STEPS = "steps"
 """Why it is recorded as failed when some of its steps did; the outcome tells which."""
-
-Act = Callable[[Access, AppOptions], Awaitable[AppOutcome]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,69 +40,62 @@ class Gate:
     def holder(self) -> str:
         return owner_of(self.loaded.space.metadata.name, self.identity)
 
-    async def up(self, access: Access, options: AppOptions) -> AppOutcome:
-        """As `manage.up`, if the cyberspace has a place for all that it makes."""
-        space, app = self.loaded.space, options.app
-        workspaces = _workspaces(app)
-        in_pods = None if workspaces else app
-        if not options.apply:
-            for spec in workspaces:
-                policy.check_place(space, spec)
-                policy.check_new_workspace(space.workspace, spec)
-            if in_pods is not None:
-                policy.check_app(space, app.metadata.name, app.resources.gpu)
-        return await self._through("app.up", access, options, workspaces, manage.up, in_pods)
-
-    async def down(self, access: Access, options: AppOptions) -> AppOutcome:
-        return await self._through("app.down", access, options, (), manage.down, None)
-
-    async def _through(
-        self,
-        name: str,
-        access: Access,
-        options: AppOptions,
-        workspaces: tuple[WorkspaceSpec, ...],
-        act: Act,
-        in_pods: AppSpec | None,
+    async def run(
+        self, operation: Operation[AppOptions, AppOutcome], context: Context, options: AppOptions
     ) -> AppOutcome:
-        nodes = self.loaded.space.hosts.allow_names
-        held = replace(options, holder=self.holder, nodes=nodes)
-        if not options.apply:
-            return await act(access, held)
+        """Run an operation on an App, if the cyberspace has a place for all that it makes."""
+        context = replace(context, owner=self.holder)
+        options = replace(options, nodes=self.loaded.space.hosts.allow_names)
+        if not context.apply:
+            if operation is not DOWN:
+                self._check(options)
+            return await operation.run(context, options)
+        return await self._recorded(operation, context, options)
+
+    def _check(self, options: AppOptions) -> None:
+        """What a plan can already be refused for."""
+        space, app = self.loaded.space, options.app
+        uses = operations.touches(options).workspaces
+        for use in uses:
+            policy.check_place(space, use)
+            policy.check_new_workspace(space.workspace, use)
+        if not uses:
+            policy.check_app(space, app.metadata.name, app.resources.gpu)
+
+    async def _recorded(
+        self, operation: Operation[AppOptions, AppOutcome], context: Context, options: AppOptions
+    ) -> AppOutcome:
+        touched = operations.touches(options) if operation is not DOWN else NOTHING
+        in_pods = options.app if operation is not DOWN and not touched.workspaces else None
         done: list[AppOutcome] = []
 
         async def carried_out() -> Answer:
-            done.append(await act(access, held))
-            if act is manage.down:  # what is gone is known when it is counted again
+            done.append(await operation.run(context, options))
+            if operation is DOWN:  # what is gone is known when it is counted again
                 with suppress(KvestigateError):
                     await opened.ledger.count()
             if wrong := [
-                f"{it.subject}: {it.reason}" for it in done[0].steps if not it.action.good
+                f"{step.subject}: {step.reason}" for step in done[0].steps if not step.action.good
             ]:
                 raise Refused("; ".join(wrong), _STEPS)
             return Answer(None, opened.room)
 
-        async with gateway(self.loaded, access, options.via) as opened:
+        async with gateway(self.loaded, context.access, context.via) as opened:
             caller = Caller(self.identity, "command line")
-            told = _told(options.app, workspaces)
-            outcome = await opened.admit(caller, name, told, workspaces, carried_out, in_pods)
+            parameters = _parameters(options.app, touched)
+            outcome = await opened.admit(
+                caller, operation.name, parameters, touched, carried_out, in_pods
+            )
         if outcome.refusal is not None and outcome.refusal.reason != _STEPS:
             raise outcome.refusal
         return done[0]
 
 
-def _workspaces(spec: AppSpec) -> tuple[WorkspaceSpec, ...]:
-    """What it needs on hosts; in pods it needs none."""
-    if pick_target(spec).target is not Target.WORKSPACE:
-        return ()
-    return tuple(it.workspace for it in compile_to_hosts(spec).shards)
-
-
-def _told(spec: AppSpec, workspaces: tuple[WorkspaceSpec, ...]) -> dict[str, object]:
+def _parameters(spec: AppSpec, touched: Touched) -> dict[str, object]:
     """What is recorded of it."""
     return {
         "app": spec.full_name,
         "spec_hash": spec_hash(spec),
         "command": list(spec.command),
-        "workspaces": [f"{it.name} on {it.node}" for it in workspaces],
+        "workspaces": [f"{use.name} on {use.node}" for use in touched.workspaces],
     }

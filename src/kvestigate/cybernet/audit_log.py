@@ -17,6 +17,7 @@ from kvestigate.cybernet.refusals import Unavailable
 from kvestigate.cybernet.spec import AuditSpec
 from kvestigate.errors import UsageError
 from kvestigate.kube.redaction import names_a_secret
+from kvestigate.operation import Touched
 from kvestigate.workspace.uploads import Upload
 
 MASKED = "***"
@@ -39,6 +40,8 @@ class Record:
     """`127.0.0.1:53122`, `stdio`"""
     operation: str
     parameters: Any
+    touched: Touched
+    """The nodes, namespaces, workspaces, GPUs and files that the parameters name."""
     decision: str
     """`allow` or `deny`"""
     reason: str

@@ -192,11 +192,11 @@ class Body:
         try:
             found = msgspec.json.decode(self._text)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise Malformed(f"the body is no JSON: {error}", "body") from None
+            raise Malformed(f"the body is not JSON: {error}", "body") from None
         return self._filled(found, DEEPEST)
 
     def release(self) -> None:
-        """The file is somebody else's to close from now on."""
+        """The file belongs to another identity to close from now on."""
         self._file = None
 
     def close(self) -> None:
@@ -230,7 +230,7 @@ class Body:
 
     def _begin_file(self) -> None:
         if self._file is not None:
-            self.refuse(ConstraintViolated(f"{FIELD}: is there twice", FIELD))
+            self.refuse(ConstraintViolated(f"{FIELD}: is given twice", FIELD))
             return
         self._text += self._mark.encode()
         self._searched = len(self._text)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -36,11 +36,7 @@ from kvestigate.errors import KvestigateError
 from kvestigate.kube.times import micro_text
 from kvestigate.node_access.model import NodeAccess
 from kvestigate.node_access.reach import DEFAULT
-from kvestigate.operation import Operation
-from kvestigate.workspace.lifecycle import Status
-from kvestigate.workspace.operations import through
-from kvestigate.workspace.plan import Plan
-from kvestigate.workspace.spec import WorkspaceSpec
+from kvestigate.operation import NOTHING, Context, Operation, Touched, Use, WorkspaceUse
 from kvestigate.workspace.uploads import Upload
 
 _log = logging.getLogger(__name__)
@@ -49,9 +45,6 @@ DEADLINE = 900.0
 """Seconds that an operation may take."""
 MOST_AT_ONCE = 64
 """Requests that are being carried out; more are told to come back."""
-_CREATE = "workspace.create"
-_DIFF = "workspace.diff"
-_DESTROY = "workspace.destroy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,34 +63,40 @@ class Outcome:
     refusal: Refused | None = None
 
 
+@dataclass(slots=True)
+class _Note:
+    """What is known of a request while it is carried out, for its record."""
+
+    touched: Touched = NOTHING
+
+
 class Gateway:
     """Offers some of the operations on one cluster to the identities of one cyberspace."""
 
     def __init__(
         self,
         space: Cyberspace,
-        operations: Mapping[str, Operation],
+        operations: Mapping[str, Operation[Any, Any]],
         access: Access,
         audit: AuditLog,
         clock: Clock,
         via: NodeAccess = DEFAULT,
     ) -> None:
         self.space = space
-        self.operations = {name: through(it, via) for name, it in operations.items()}
+        self.operations = operations
         self.ledger = Ledger(space, discovery(access, via))
         self.room = Room()
         """For the files in requests."""
         self._access = access
         self._via = via
-        self._may_cordon = not space.workspace.cordon_node_forbidden
+        self._defaults = policy.agent_defaults(space.workspace)
         self._audit = audit
         self._clock = clock
-        self._effects = {name: it.effect for name, it in operations.items()}
         self._running: set[asyncio.Task[Outcome]] = set()
 
-    def schema(self, operation: Operation) -> dict[str, Any]:
+    def schema(self, operation: Operation[Any, Any]) -> dict[str, Any]:
         """JSON Schema of what an agent may say to it here."""
-        return schema(operation, may_cordon=self._may_cordon)
+        return schema(operation, self._defaults)
 
     async def call(self, caller: Caller, name: str, parameters: Any) -> Outcome:
         """Carry out an operation; whoever stops waiting for it does not stop it.
@@ -123,22 +122,23 @@ class Gateway:
         caller: Caller,
         name: str,
         parameters: Any,
-        workspaces: Iterable[WorkspaceSpec],
+        touched: Touched,
         act: Callable[[], Awaitable[Answer]],
         in_pods: AppSpec | None = None,
     ) -> Outcome:
         """Carry out what an operator wants in the name of `caller`, by the same rules.
 
         The workspaces that it needs, or the pods, are within the constraints and quotas, and it
-        is recorded.
+        is recorded. An operator may name files and directories of their own.
         """
         owner = owner_of(self.space.metadata.name, caller.identity)
 
-        async def within() -> Answer:
+        async def within(note: _Note) -> Answer:
+            note.touched = touched
             async with AsyncExitStack() as stack:
-                for spec in workspaces:
-                    policy.check_place(self.space, spec)
-                    await stack.enter_async_context(self._room_for(spec, owner))
+                for use in touched.workspaces:
+                    policy.check_place(self.space, use)
+                    await stack.enter_async_context(self._room_for(use, owner))
                 if in_pods is not None:
                     policy.check_app(self.space, in_pods.metadata.name, in_pods.resources.gpu)
                     wanted = app_holding(in_pods, owner)
@@ -149,7 +149,7 @@ class Gateway:
 
     async def refuse(self, caller: Caller, name: str, refusal: Refused) -> Refused:
         """Record a request that a front has turned away; what it is to be answered with."""
-        return await self._record(caller, name, None, refusal, 0.0, None) or refusal
+        return await self._record(caller, name, None, NOTHING, refusal, 0.0, None) or refusal
 
     async def close(self, grace: float = 10.0) -> None:
         """Wait for what is being carried out; what is not done then is broken off."""
@@ -161,22 +161,29 @@ class Gateway:
         self._audit.close()
 
     async def _recorded(
-        self, caller: Caller, name: str, parameters: Any, act: Callable[[], Awaitable[Answer]]
+        self,
+        caller: Caller,
+        name: str,
+        parameters: Any,
+        act: Callable[[_Note], Awaitable[Answer]],
     ) -> Outcome:
-        started = time.perf_counter()
+        started, note = time.perf_counter(), _Note()
         try:
             await self._audit.ready()
         except Unavailable as refusal:
             return Outcome(refusal=refusal)
         try:
             if len(self._running) > MOST_AT_ONCE:
-                raise Unavailable("too many requests are being carried out", hint="try again")
-            outcome = Outcome(await act())
+                raise Unavailable(
+                    "the gateway is busy: too many operations are running", hint="try again"
+                )
+            outcome = Outcome(await act(note))
         except KvestigateError as failure:
             outcome = Outcome(refusal=from_failure(failure))
         except asyncio.CancelledError:  # we are told to stop, and it took longer than we may wait
-            broken = Unavailable("it was broken off: the gateway stops", "stopped")
-            await self._record(caller, name, parameters, broken, 0.0, self.ledger.known)
+            broken = Unavailable("the gateway stopped before the operation ended", "stopped")
+            known = self.ledger.known
+            await self._record(caller, name, parameters, note.touched, broken, 0.0, known)
             raise
         except Exception as error:  # noqa: BLE001  the top level of a request: it is recorded
             _log.exception("%s failed", name)
@@ -184,7 +191,13 @@ class Gateway:
             outcome = Outcome(refusal=defect)
         duration = time.perf_counter() - started
         unrecorded = await self._record(
-            caller, name, parameters, outcome.refusal, duration, self.ledger.known
+            caller,
+            name,
+            parameters,
+            note.touched,
+            outcome.refusal,
+            duration,
+            self.ledger.known,
         )
         if unrecorded is None:
             return outcome
@@ -197,6 +210,7 @@ class Gateway:
         caller: Caller,
         name: str,
         parameters: Any,
+        touched: Touched,
         refusal: Refused | None,
         duration: float,
         usage: Usage | None,
@@ -209,6 +223,7 @@ class Gateway:
             remote=caller.remote,
             operation=name[:200],
             parameters=masked(parameters),
+            touched=touched,
             decision="deny" if denied else "allow",
             reason="" if refusal is None else f"{refusal.reason}: {refusal.message}"[:1000],
             outcome="denied" if denied else "error" if refusal else "ok",
@@ -221,77 +236,60 @@ class Gateway:
             return unrecorded
         return None
 
-    async def _authorized(self, caller: Caller, name: str, parameters: Any) -> Answer:
-        policy.check_operation(name, self._effects)
+    async def _authorized(self, caller: Caller, name: str, parameters: Any, note: _Note) -> Answer:
+        operation = policy.allowed(name, self.operations)
         if not isinstance(parameters, dict):
             raise Malformed("the parameters are not a JSON object", hint='send {"name": "nodes"}')
-        operation = self.operations[name]
         owner = owner_of(self.space.metadata.name, caller.identity)
-        options = options_of(operation, parameters, owner, may_cordon=self._may_cordon)
+        options = options_of(operation, parameters, self._defaults)
+        note.touched = operation.touches(options)
+        options = policy.confined(self.space, operation, options)
+        note.touched = touched = operation.touches(options)
+        policy.check_touched(self.space, touched)
         async with AsyncExitStack() as stack:
-            options = self._within_hosts(options)
-            spec = getattr(options, "workspace", None)
-            if isinstance(spec, WorkspaceSpec):
-                await self._check_workspace(stack, operation, options, spec, owner)
-            done = await self._carried_out(operation, options)
-            result = Answer(_in_short(_own(done, owner)), self.room)
-        if operation.name == _DESTROY and isinstance(spec, WorkspaceSpec):
-            self.ledger.gone((spec.node, spec.name))
-        return result
-
-    def _within_hosts(self, options: Any) -> Any:
-        """Those who name no nodes mean all that they may use."""
-        nodes = getattr(options, "nodes", None)
-        allowed = self.space.hosts.allow_names
-        if nodes is None or allowed is None:
-            return options
-        for node in nodes:
-            policy.check_node(self.space.hosts, node)
-        if not nodes and not allowed:
-            policy.check_node(self.space.hosts, "")
-        return replace(options, nodes=tuple(nodes) or allowed)
+            for use in touched.workspaces:
+                await self._check_workspace(stack, use, touched.gpus, owner)
+            result = await self._carried_out(operation, options, owner)
+            answer = Answer(operation.shown(result, owner), self.room)
+        for use in touched.workspaces:
+            if use.use is Use.REMOVE:
+                self.ledger.gone((use.node, use.name))
+        return answer
 
     async def _check_workspace(
-        self,
-        stack: AsyncExitStack,
-        operation: Operation,
-        options: Any,
-        spec: WorkspaceSpec,
-        owner: str,
+        self, stack: AsyncExitStack, use: WorkspaceUse, gpus: tuple[int, ...], owner: str
     ) -> None:
-        policy.check_workspace(self.space, spec)
-        if operation.name == _CREATE:
-            await stack.enter_async_context(self._room_for(spec, owner))
+        if use.use is Use.CREATE:
+            await stack.enter_async_context(self._room_for(use, owner))
             return
-        there = await workspace_on(self._access, self._via, spec.node, spec.name)
-        if there is None and operation.name != _DIFF:
+        existing = await workspace_on(self._access, self._via, use.node, use.name)
+        if existing is not None:
+            policy.check_owner(existing.owner, owner, use.name)
+            policy.check_gpus(gpus, existing.gpus)
+        elif use.use is not Use.COMPARE:
             raise NoSuchThing(
-                f"there is no workspace {spec.name!r} on node {spec.node!r}",
+                f"there is no workspace {use.name!r} on node {use.node!r}",
                 "ownership",
                 hint="workspace.create makes one",
             )
-        if there is not None:
-            policy.check_owner(there.owner, owner, spec.name)
-            policy.check_gpus(getattr(options, "gpus", ()), there.gpus)
 
     @asynccontextmanager
-    async def _room_for(self, spec: WorkspaceSpec, owner: str) -> AsyncIterator[None]:
-        """Whatever has to be so for a new workspace, and stay so while it is made."""
-        policy.check_new_workspace(self.space.workspace, spec)
-        wanted = Holding(
-            spec.node, spec.name, owner, policy.gpus_wanted(spec), spec.storage.tmpfs_bytes
-        )
-        async with self.ledger.promised(wanted) as there:
+    async def _room_for(self, use: WorkspaceUse, owner: str) -> AsyncIterator[None]:
+        """Reserve what a new workspace needs; the reservation holds while it is made."""
+        policy.check_new_workspace(self.space.workspace, use)
+        wanted = Holding(use.node, use.name, owner, use.gpus, use.tmpfs_bytes)
+        async with self.ledger.promised(wanted) as exists:
             required = self.space.hosts.require
-            if required and not there:
-                found = await capacity_of(self._access, spec.node)
-                policy.check_capacity(required, spec.node, found)
+            if required and not exists:
+                capacity = await capacity_of(self._access, use.node)
+                policy.check_capacity(required, use.node, capacity)
             yield
 
-    async def _carried_out(self, operation: Operation, options: Any) -> Any:
+    async def _carried_out(self, operation: Operation[Any, Any], options: Any, owner: str) -> Any:
+        context = Context(lambda: self._access, apply=True, owner=owner, via=self._via)
         try:
             async with asyncio.timeout(DEADLINE):
-                return await operation.handler(self._access, options)
+                return await operation.run(context, options)
         except TimeoutError:
             raise TookTooLong(
                 f"{operation.name} took more than {DEADLINE:.0f} seconds", "deadline"
@@ -314,20 +312,3 @@ def _files(value: Any) -> Iterator[Upload]:
 
 def _close(file: Upload, _: asyncio.Task[Outcome]) -> None:
     file.close()
-
-
-def _own(result: Any, owner: str) -> Any:
-    """What others run, and with which words, is not told."""
-    if not isinstance(result, Status):
-        return result
-    own = tuple(it for it in result.workspaces if it.owner == owner)
-    return replace(result, workspaces=own, lost={})
-
-
-def _in_short(result: Any) -> Any:
-    """Steps in a line each: the scripts of hosts are long, and agents cannot run them."""
-    plan = getattr(result, "plan", None)
-    if not isinstance(plan, Plan):
-        return result
-    steps = tuple(replace(step, script="", undo="") for step in plan.steps)
-    return replace(result, plan=replace(plan, steps=steps))

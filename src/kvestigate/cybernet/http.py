@@ -60,7 +60,7 @@ async def _answer(gateway: Gateway, request: Request, body: Body) -> Response:
         return await _operation(gateway, request, body)
     return _refusal(
         NoSuchThing(
-            f"there is nothing at {request.path[:200]}",
+            f"no such path: {request.path[:200]}",
             "route",
             hint=f"there are GET /info and POST {OPERATIONS}NAME",
         )
@@ -71,7 +71,7 @@ async def listening(gateway: Gateway, listen: HttpListen) -> Server:
     """A server that agents can call from now on."""
     if not gateway.space.tokens:
         raise UsageError(
-            "auth.tokens is empty: nobody could call anything",
+            "auth.tokens is empty, so no agent could authenticate",
             hint="`kvestigate cybernet hash-token` makes an entry of a token",
         )
     limits = Limits(

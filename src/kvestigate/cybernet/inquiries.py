@@ -35,7 +35,7 @@ async def capacity_of(access: Access, node: str) -> NodeCapacity | None:
         snapshot = await take(api, (listings.NODES, listings.PODS))
     if not snapshot.knows(listings.NODES, listings.PODS):
         raise Unavailable(
-            "nodes and pods cannot be listed, so nobody knows what is free",
+            "free capacity is unknown: nodes and pods cannot be listed",
             "constraints.hosts.require",
         )
     found = capacities(snapshot.of(listings.NODES), snapshot.derived(requested))

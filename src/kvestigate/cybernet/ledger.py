@@ -109,7 +109,7 @@ class Ledger:
             return
         if self._uncounted is not None and not wanted.node:
             raise Unavailable(
-                f"nobody knows how much of the quotas Apps in pods take: {self._uncounted.message}",
+                f"quota usage of Apps in pods is unknown: {self._uncounted.message}",
                 "quotas",
                 hint="list deployments, statefulsets and jobs in all namespaces with these rights",
             )

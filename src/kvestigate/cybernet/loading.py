@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kvestigate.cybernet.registry import offered
 from kvestigate.cybernet.spec import Cyberspace, read_cyberspace
@@ -16,10 +17,10 @@ from kvestigate.operation import Operation
 @dataclass(frozen=True, slots=True)
 class Loaded:
     space: Cyberspace
-    operations: Mapping[str, Operation]
+    operations: Mapping[str, Operation[Any, Any]]
 
 
-def load_cyberspace(path: str | Path, operations: Iterable[Operation]) -> Loaded:
+def load_cyberspace(path: str | Path, operations: Iterable[Operation[Any, Any]]) -> Loaded:
     """InputError names the file, the field and the way out."""
     try:
         data = Path(path).read_bytes()

@@ -84,7 +84,7 @@ class McpSession:
             if (message := body.value()) is not NOTHING:
                 await self._message(message)
         except Malformed:
-            self._send(_error(None, Fault(PARSE_ERROR, "the line is no JSON")))
+            self._send(_error(None, Fault(PARSE_ERROR, "the line is not JSON")))
         except Refused as refusal:
             self._send(_error(None, Fault(INVALID_REQUEST, refusal.message)))
         finally:
@@ -227,7 +227,7 @@ def tool_name(operation: str) -> str:
     return operation.replace(".", "_")
 
 
-def _annotations(operation: Operation) -> dict[str, bool]:
+def _annotations(operation: Operation[Any, Any]) -> dict[str, bool]:
     return {
         "readOnlyHint": operation.effect is Effect.READ,
         "destructiveHint": operation.effect is Effect.DESTROY,

@@ -3,49 +3,39 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
 import msgspec
 
 from kvestigate.cybernet.refusals import ConstraintViolated
-from kvestigate.errors import UsageError
-from kvestigate.operation import Operation
-from kvestigate.workspace.spec import DEFAULT_ROOT, GpuSpec, SourceSpec, WorkspaceSpec
+from kvestigate.errors import InputError, UsageError
+from kvestigate.operation import Operation, declared
 from kvestigate.workspace.uploads import Upload
 
-OURS = frozenset({"apply", "follow", "owner", "root"})
-"""Fields that the gateway sets: an agent neither gives nor sees them."""
+_OBJECTS = (msgspec.inspect.DataclassType, msgspec.inspect.StructType)
 
-_OPERATORS = frozenset({"root", "sources"})
-"""Fields of a workspace that the policy refuses: an agent need not know that there are such."""
+Defaults = Mapping[type, Mapping[str, Any]]
+"""Class -> field -> what an agent means by leaving the field out, instead of its own default."""
 
 
 def options_of(
-    operation: Operation, parameters: Mapping[str, Any], owner: str, *, may_cordon: bool = True
+    operation: Operation[Any, Any], parameters: Mapping[str, Any], defaults: Defaults
 ) -> Any:
-    """The options that the parameters mean, to be carried out in the name of `owner`.
-
-    Unless agents may cordon nodes, a workspace that does not speak of it leaves its node open.
-    """
-    fields = _fields(msgspec.inspect.type_info(operation.input))
-    for name in sorted(OURS & parameters.keys()):
-        raise ConstraintViolated(f"{name}: is not for agents to set", name, hint="leave it out")
-    ours = {"apply": True, "follow": False, "owner": owner, "root": DEFAULT_ROOT}
-    document = {**parameters, **{name: ours[name] for name in OURS & fields.keys()}}
-    if not may_cordon and isinstance(document.get("workspace"), Mapping):
-        document["workspace"] = _left_open(document["workspace"])
-    _refuse_unknown(document, msgspec.inspect.type_info(operation.input), "")
+    """The input that the parameters mean. Fields of the operator's are as by default."""
+    info = msgspec.inspect.type_info(operation.input)
+    document = _checked(parameters, info, "", defaults)
     try:
         return msgspec.convert(document, operation.input, dec_hook=_understood)
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at ")
         where = place.strip("`").removeprefix("$").lstrip(".")
         raise ConstraintViolated(f"{where}: {message}" if where else message, where) from None
+    except InputError as error:
+        raise ConstraintViolated(error.message, error.where or "", hint=error.hint) from None
     except UsageError as error:
-        where = getattr(error, "where", None) or ""
-        raise ConstraintViolated(error.message, where, hint=error.hint) from None
+        raise ConstraintViolated(error.message, "parameters", hint=error.hint) from None
 
 
 def _understood(kind: type, value: Any) -> Any:
@@ -61,35 +51,68 @@ def _described(kind: type) -> dict[str, Any]:
     raise NotImplementedError(kind)
 
 
-def _left_open(workspace: Mapping[str, Any]) -> Mapping[str, Any]:
-    gpu = workspace.get("gpu", {})
-    if not isinstance(gpu, Mapping):
-        return workspace  # a mistake, to be told of as such
-    return {**workspace, "gpu": {"cordon_node": False, **gpu}}
-
-
-@cache
-def schema(operation: Operation, *, may_cordon: bool = True) -> dict[str, Any]:
+def schema(operation: Operation[Any, Any], defaults: Defaults) -> dict[str, Any]:
     """JSON Schema of the parameters: an object, with what it refers to below `$defs`."""
-    found = msgspec.json.schema(operation.input, schema_hook=_described)
-    definitions = found.get("$defs", {})
-    if not may_cordon and GpuSpec.__name__ in definitions:
-        definitions[GpuSpec.__name__]["properties"]["cordon_node"]["default"] = False
-    for name in (
-        _OPERATORS & definitions.get(WorkspaceSpec.__name__, {}).get("properties", {}).keys()
-    ):
-        del definitions[WorkspaceSpec.__name__]["properties"][name]
-    definitions.pop(SourceSpec.__name__, None)
-    top = dict(definitions.pop(found["$ref"].removeprefix("#/$defs/")))
+    described = msgspec.json.schema(operation.input, schema_hook=_described)
+    definitions = described.get("$defs", {})
+    for cls, fields in _classes(msgspec.inspect.type_info(operation.input)):
+        definition = definitions[cls.__name__]
+        properties = definition.get("properties", {})
+        for field in fields:
+            if declared(field.type)[0].operator_only:
+                del properties[field.encode_name]
+        for name, value in defaults.get(cls, {}).items():
+            properties[name]["default"] = value
+        required = definition.get("required", ())
+        definition["required"] = [name for name in required if name in properties]
+        definition["additionalProperties"] = False
+    top = dict(definitions.pop(described["$ref"].removeprefix("#/$defs/")))
     top.pop("title", None)
-    top["properties"] = {k: v for k, v in top.get("properties", {}).items() if k not in OURS}
-    top["required"] = [name for name in top.get("required", ()) if name not in OURS]
-    top["additionalProperties"] = False
-    return {**top, "$defs": definitions} if definitions else top
+    used = _references(top, definitions)
+    kept = {name: definition for name, definition in definitions.items() if name in used}
+    return {**top, "$defs": kept} if kept else top
+
+
+def _references(value: Any, definitions: Mapping[str, Any]) -> set[str]:
+    """The names of the definitions that a schema needs."""
+    found: set[str] = set()
+    waiting = [value]
+    while waiting:
+        match waiting.pop():
+            case {"$ref": str(reference)} if (
+                name := reference.removeprefix("#/$defs/")
+            ) not in found:
+                found.add(name)
+                waiting.append(definitions[name])
+            case dict() as inner:
+                waiting.extend(inner.values())
+            case list() as inner:
+                waiting.extend(inner)
+    return found
+
+
+def _classes(
+    info: msgspec.inspect.Type, seen: frozenset[type] = frozenset()
+) -> Iterator[tuple[type, tuple[msgspec.inspect.Field, ...]]]:
+    """The classes that a type is made of, with their fields."""
+    match info:
+        case msgspec.inspect.Metadata():
+            yield from _classes(info.type, seen)
+        case msgspec.inspect.UnionType():
+            for inner in info.types:
+                yield from _classes(inner, seen)
+        case msgspec.inspect.CollectionType() | msgspec.inspect.VarTupleType():
+            yield from _classes(info.item_type, seen)
+        case msgspec.inspect.DictType():
+            yield from _classes(info.value_type, seen)
+        case msgspec.inspect.DataclassType() | msgspec.inspect.StructType() if info.cls not in seen:
+            yield info.cls, info.fields
+            for field in info.fields:
+                yield from _classes(field.type, seen | {info.cls})
 
 
 @cache
-def result_schema(operation: Operation) -> dict[str, Any]:
+def result_schema(operation: Operation[Any, Any]) -> dict[str, Any]:
     """JSON Schema of what it answers: an object, which may have more than is named here."""
     found = msgspec.json.schema(operation.output, schema_hook=_described)
     definitions = found["$defs"]
@@ -97,31 +120,62 @@ def result_schema(operation: Operation) -> dict[str, Any]:
     return {**definitions[name], "$defs": definitions}
 
 
-def _fields(info: msgspec.inspect.Type) -> dict[str, msgspec.inspect.Type]:
-    if isinstance(info, msgspec.inspect.DataclassType | msgspec.inspect.StructType):
-        return {field.encode_name: field.type for field in info.fields}
-    return {}
+def _checked(value: Any, info: msgspec.inspect.Type, path: str, defaults: Defaults) -> Any:
+    """The document with the agents' defaults in it; ConstraintViolated if a field is not theirs.
+
+    A mistyped field would otherwise be a field left out, and mean its default.
+    """
+    match info:
+        case msgspec.inspect.Metadata():
+            return _checked(value, info.type, path, defaults)
+        case msgspec.inspect.UnionType():
+            for inner in info.types:
+                value = _checked(value, inner, path, defaults)
+            return value
+        case msgspec.inspect.DataclassType() | msgspec.inspect.StructType() if isinstance(
+            value, Mapping
+        ):
+            return _object(value, info, path, defaults)
+        case msgspec.inspect.DictType() if isinstance(value, Mapping):
+            item = info.value_type
+            return {
+                key: _checked(each, item, f"{path}{key}.", defaults) for key, each in value.items()
+            }
+        case msgspec.inspect.CollectionType() | msgspec.inspect.VarTupleType() if isinstance(
+            value, list
+        ):
+            base, item = path.removesuffix("."), info.item_type
+            return [
+                _checked(each, item, f"{base}[{index}].", defaults)
+                for index, each in enumerate(value)
+            ]
+    return value
 
 
-def _refuse_unknown(value: Any, info: msgspec.inspect.Type, path: str) -> None:
-    """A mistyped field would otherwise be a field left out, and mean its default."""
-    if isinstance(info, msgspec.inspect.UnionType):
-        for inner in info.types:
-            if _fields(inner):
-                _refuse_unknown(value, inner, path)
-    elif isinstance(value, Mapping) and (known := _fields(info)):
-        for name, inner in value.items():
-            if name not in known:
-                raise _unknown(f"{path}{name}", name, sorted(known.keys() - OURS))
-            _refuse_unknown(inner, known[name], f"{path}{name}.")
-    elif isinstance(value, Mapping) and isinstance(info, msgspec.inspect.DictType):
-        for name, inner in value.items():
-            _refuse_unknown(inner, info.value_type, f"{path}{name}.")
-    elif isinstance(value, list) and isinstance(
-        info, msgspec.inspect.CollectionType | msgspec.inspect.VarTupleType
-    ):
-        for index, inner in enumerate(value):
-            _refuse_unknown(inner, info.item_type, f"{path.removesuffix('.')}[{index}].")
+def _object(
+    value: Mapping[str, Any],
+    info: msgspec.inspect.DataclassType | msgspec.inspect.StructType,
+    path: str,
+    defaults: Defaults,
+) -> dict[str, Any]:
+    known = {field.encode_name: field.type for field in info.fields}
+    theirs = sorted(name for name, kind in known.items() if not declared(kind)[0].operator_only)
+    for name in value:
+        if name not in known:
+            raise _unknown(f"{path}{name}", name, theirs)
+        if name not in theirs:
+            raise ConstraintViolated(
+                f"{path}{name}: cannot be set by agents", f"{path}{name}", hint="leave it out"
+            )
+    given = {
+        name: _checked(each, known[name], f"{path}{name}.", defaults)
+        for name, each in value.items()
+    }
+    for field in info.fields:  # a part that is left out as a whole has the agents' defaults, too
+        own = defaults.get(field.type.cls) if isinstance(field.type, _OBJECTS) else None
+        if own and field.encode_name not in given:
+            given[field.encode_name] = dict(own)
+    return {**defaults.get(info.cls, {}), **given}
 
 
 def _unknown(path: str, name: str, known: list[str]) -> ConstraintViolated:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 from fnmatch import fnmatchcase
+from typing import Any
 
+from kvestigate.cybernet.parameters import Defaults
 from kvestigate.cybernet.refusals import ConstraintViolated, NotAllowed
 from kvestigate.cybernet.spec import (
     Cyberspace,
@@ -14,11 +16,12 @@ from kvestigate.cybernet.spec import (
     WorkspaceConstraintsSpec,
 )
 from kvestigate.kube.requests import CPU, MEMORY
-from kvestigate.operation import Effect
+from kvestigate.operation import Operation, Touched, WorkspaceUse
 from kvestigate.render.human import cores, size
 from kvestigate.snapshot.capacity import NodeCapacity
 from kvestigate.snapshot.gpus import gpus_only
-from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec
+from kvestigate.workspace.names import DEFAULT_ROOT
+from kvestigate.workspace.spec import GpuSpec
 
 DANGEROUS_OPERATIONS = frozenset(
     {
@@ -44,38 +47,71 @@ DANGEROUS_OPERATIONS = frozenset(
 """The operator's alone, whatever a configuration says: they reach every workload or host, hand
 out what the gateway itself may see, or act in the name of anybody."""
 
-_AGENTS_WRITES = "workspace.*"
-"""The only operations that change something and that an agent may be given."""
+Declared = Operation[Any, Any]
 
 
-def is_dangerous(name: str, effect: Effect) -> bool:
-    """Whether no agent may have it. A new operation that writes is, until it is said otherwise."""
-    if any(fnmatchcase(name, pattern) for pattern in DANGEROUS_OPERATIONS):
-        return True
-    return effect is not Effect.READ and not fnmatchcase(name, _AGENTS_WRITES)
+def is_dangerous(operation: Declared) -> bool:
+    """Whether no agent may have it: by its name, or because it does not say `for_agents`."""
+    named = any(fnmatchcase(operation.name, pattern) for pattern in DANGEROUS_OPERATIONS)
+    return named or not operation.for_agents
 
 
-def check_operation(name: str, effects: Mapping[str, Effect]) -> None:
-    """NotAllowed unless it is one of `effects`, which are those that the cyberspace allows.
+def allowed(name: str, operations: Mapping[str, Declared]) -> Declared:
+    """The operation of that name; NotAllowed unless the cyberspace allows it.
 
     What does not exist is answered like what is not allowed.
     """
-    effect = effects.get(name)
-    if effect is None:
+    operation = operations.get(name)
+    if operation is None:
         raise NotAllowed(
             f"the operation {name!r} is not allowed here",
             "operations.allow",
             hint="GET /info lists those that are",
         )
-    if is_dangerous(name, effect):
-        raise NotAllowed(f"the operation {name!r} is the operator's alone", "DANGEROUS_OPERATIONS")
+    if is_dangerous(operation):
+        raise NotAllowed(
+            f"the operation {name!r} is reserved for operators", "DANGEROUS_OPERATIONS"
+        )
+    return operation
+
+
+def agent_defaults(rules: WorkspaceConstraintsSpec) -> Defaults:
+    """What agents mean where they leave a field out, if that is not what operators mean."""
+    return {GpuSpec: {"cordon_node": False}} if rules.cordon_node_forbidden else {}
+
+
+def confined(space: Cyberspace, operation: Declared, input: Any) -> Any:
+    """An input that names no node means all that agents may use; ConstraintViolated if none."""
+    allowed_nodes = space.hosts.allow_names
+    if allowed_nodes is None or not operation.touches(input).every_node:
+        return input
+    if not allowed_nodes or operation.confined is None:
+        check_node(space.hosts, "")
+    assert operation.confined is not None
+    return operation.confined(input, allowed_nodes)
+
+
+def check_touched(space: Cyberspace, touched: Touched) -> None:
+    """ConstraintViolated unless an agent may name all of it."""
+    for node in touched.nodes:
+        check_node(space.hosts, node)
+    if touched.every_node and space.hosts.allow_names is not None:
+        check_node(space.hosts, "")
+    for path in touched.files:
+        raise ConstraintViolated(
+            f"{path!r} is a path on the gateway's own disk",
+            "files",
+            hint="send files with workspace.sync",
+        )
+    for use in touched.workspaces:
+        check_place(space, use)
 
 
 def check_node(hosts: HostConstraintsSpec, node: str) -> None:
     """ConstraintViolated unless agents may use the node."""
     if hosts.allow_names is not None and node not in hosts.allow_names:
         raise ConstraintViolated(
-            f"node {node!r} is not one that agents may use",
+            f"node {node!r} is not allowed for agents",
             "constraints.hosts.allow_names",
             hint=f"there are: {', '.join(hosts.allow_names) or 'none'}",
         )
@@ -105,13 +141,13 @@ def check_capacity(required: HostRequirements, node: str, found: NodeCapacity | 
             )
 
 
-def check_place(space: Cyberspace, spec: WorkspaceSpec) -> None:
+def check_place(space: Cyberspace, use: WorkspaceUse) -> None:
     """ConstraintViolated unless a workspace of the cyberspace may be there, and be called so."""
-    check_node(space.hosts, spec.node)
-    _check_name(space.workspace, "workspace.name", spec.name)
-    if spec.root != DEFAULT_ROOT:
+    check_node(space.hosts, use.node)
+    _check_name(space.workspace, "workspace.name", use.name)
+    if use.root != DEFAULT_ROOT:
         raise ConstraintViolated(
-            f"workspace.root: {spec.root!r} is the operator's to choose",
+            f"workspace.root: {use.root!r} is chosen by the operator",
             "workspace.root",
             hint="leave the field out",
         )
@@ -144,51 +180,35 @@ def _check_gpus(rules: WorkspaceConstraintsSpec, field: str, gpus: int) -> None:
         )
 
 
-def check_workspace(space: Cyberspace, spec: WorkspaceSpec) -> None:
-    """ConstraintViolated unless an agent may name such a workspace at all."""
-    check_place(space, spec)
-    if spec.sources:
-        raise ConstraintViolated(
-            "workspace.sources: would be read from the gateway's own disk",
-            "workspace.sources",
-            hint="send files with workspace.sync",
-        )
-
-
-def check_new_workspace(rules: WorkspaceConstraintsSpec, spec: WorkspaceSpec) -> None:
+def check_new_workspace(rules: WorkspaceConstraintsSpec, use: WorkspaceUse) -> None:
     """ConstraintViolated unless an agent may create it."""
     path = "constraints.workspace"
-    mode = spec.storage.mode.value
+    mode = use.storage_mode
     if mode not in rules.allowed_modes:
         raise ConstraintViolated(
             f"workspace.storage.mode: {mode!r} is not allowed",
             f"{path}.storage.allowed_modes",
             hint=f"there are: {', '.join(rules.allowed_modes) or 'none'}",
         )
-    if rules.max_tmpfs_size is not None and spec.storage.tmpfs_bytes > rules.max_tmpfs_size:
+    if rules.max_tmpfs_size is not None and use.tmpfs_bytes > rules.max_tmpfs_size:
         raise ConstraintViolated(
-            f"workspace.storage.tmpfs_size: {spec.storage.tmpfs_size} is more than "
+            f"workspace.storage.tmpfs_size: {size(use.tmpfs_bytes)} is more than "
             f"{size(rules.max_tmpfs_size)}",
             f"{path}.storage.max_tmpfs_size",
         )
-    _check_gpus(rules, "workspace.gpu", gpus_wanted(spec))
-    if rules.cordon_node_forbidden and spec.gpu.cordon_node:
+    _check_gpus(rules, "workspace.gpu", use.gpus)
+    if rules.cordon_node_forbidden and use.cordons:
         raise ConstraintViolated(
-            "workspace.gpu.cordon_node: agents may not close nodes for pods",
+            "workspace.gpu.cordon_node: agents may not cordon nodes",
             f"{path}.gpu.cordon_node_forbidden",
             hint="write cordon_node: false",
         )
 
 
-def gpus_wanted(spec: WorkspaceSpec) -> int:
-    """How many GPUs a workspace will hold."""
-    return spec.gpu.reserve or len(spec.gpu.indices)
-
-
 def check_owner(owner: str | None, caller: str, name: str) -> None:
     """NotAllowed unless the workspace is the caller's own; None: there is no such workspace."""
     if owner is not None and owner != caller:
-        raise NotAllowed(f"workspace {name!r} is somebody else's", "ownership")
+        raise NotAllowed(f"workspace {name!r} belongs to another identity", "ownership")
 
 
 def check_gpus(asked: Collection[int], own: Collection[int]) -> None:
@@ -196,7 +216,7 @@ def check_gpus(asked: Collection[int], own: Collection[int]) -> None:
     if foreign := sorted(set(asked) - set(own)):
         shown = ", ".join(map(str, foreign))
         raise ConstraintViolated(
-            f"gpus: {shown}: not of this workspace",
+            f"gpus: {shown}: not reserved by this workspace",
             "ownership",
             hint=f"it has: {', '.join(map(str, sorted(own))) or 'none'}",
         )

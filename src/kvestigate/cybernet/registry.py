@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from kvestigate.cybernet.policy import is_dangerous
 from kvestigate.errors import InputError
 from kvestigate.operation import Operation
 
+Declared = Operation[Any, Any]
 
-def exposable(operations: Iterable[Operation]) -> dict[str, Operation]:
+
+def exposable(operations: Iterable[Declared]) -> dict[str, Declared]:
     """Those that a cyberspace may list."""
-    return {it.name: it for it in operations if not is_dangerous(it.name, it.effect)}
+    return {it.name: it for it in operations if not is_dangerous(it)}
 
 
-def offered(allow: Iterable[str], operations: Iterable[Operation]) -> Mapping[str, Operation]:
+def offered(allow: Iterable[str], operations: Iterable[Declared]) -> Mapping[str, Declared]:
     """Those that are listed; one that no agent may have is a mistake in the configuration."""
     known = {it.name: it for it in operations}
     possible = exposable(known.values())
@@ -25,7 +28,7 @@ def offered(allow: Iterable[str], operations: Iterable[Operation]) -> Mapping[st
             continue
         if name in known:
             raise InputError(
-                f"{where}: {name!r} is the operator's alone and is never offered to agents",
+                f"{where}: {name!r} is reserved for operators and never offered to agents",
                 hint=f"remove it; there are: {', '.join(possible)}",
             )
         near = difflib.get_close_matches(name, possible, n=1)

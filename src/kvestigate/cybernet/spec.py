@@ -211,7 +211,7 @@ def _tokens(value: Any) -> tuple[TokenSpec, ...]:
         identity = text(fields.get("identity"), f"{path}.identity")
         if not _IDENTITY.fullmatch(identity):
             raise InputError(
-                f"{path}.identity: {identity!r} is no name of letters, digits and . _ @ -",
+                f"{path}.identity: {identity!r} is not a name of letters, digits and . _ @ -",
                 hint="write a name such as research-agent-1",
             )
         digest = text(fields.get("sha256"), f"{path}.sha256")
@@ -223,7 +223,7 @@ def _tokens(value: Any) -> tuple[TokenSpec, ...]:
             )
         if any(digest.lower() == it.sha256 for it in found):
             raise InputError(
-                f"{path}.sha256: is there twice", hint="give each identity a token of its own"
+                f"{path}.sha256: is given twice", hint="give each identity a token of its own"
             )
         tags = _texts(fields.get("tags"), f"{path}.tags")
         found.append(TokenSpec(identity, digest.lower(), tags))
@@ -242,7 +242,8 @@ def _hosts(value: Any) -> HostConstraintsSpec:
     cores = required.get("min_free_cpu_cores", 0)
     if isinstance(cores, bool) or not isinstance(cores, int | float) or cores < 0:
         raise InputError(
-            f"{path}.require.min_free_cpu_cores: {cores!r} is no number of cores", hint="write 80"
+            f"{path}.require.min_free_cpu_cores: {cores!r} is not a number of cores",
+            hint="write 80",
         )
     return HostConstraintsSpec(
         None if names is None else _texts(names, f"{path}.allow_names"),
@@ -278,7 +279,7 @@ def _pattern(value: Any, path: str) -> str:
         re.compile(pattern)
     except re.error as error:
         raise InputError(
-            f"{path}: {pattern!r} is no regular expression: {error}",
+            f"{path}: {pattern!r} is not a regular expression: {error}",
             hint="write one such as ^agent-[a-z0-9-]{1,30}$",
         ) from None
     return pattern
@@ -291,7 +292,7 @@ def _modes(value: Any, path: str) -> tuple[str, ...]:
     for index, mode in enumerate(modes):
         if mode not in STORAGE_MODES:
             raise InputError(
-                f"{path}[{index}]: {mode!r} is no storage mode",
+                f"{path}[{index}]: {mode!r} is not a storage mode",
                 hint=f"there are: {', '.join(STORAGE_MODES)}",
             )
     return modes
@@ -342,7 +343,7 @@ def _texts(value: Any, path: str) -> tuple[str, ...]:
 def _unique(values: tuple[str, ...], path: str) -> tuple[str, ...]:
     for index, value in enumerate(values):
         if value in values[:index]:
-            raise InputError(f"{path}[{index}]: {value!r} is there twice", hint="remove one")
+            raise InputError(f"{path}[{index}]: {value!r} is given twice", hint="remove one")
     return values
 
 
@@ -354,7 +355,7 @@ def _boolean(value: Any, path: str) -> bool:
 
 def _count(value: Any, path: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise InputError(f"{path}: {value!r} is no whole number from 0", hint="write 4")
+        raise InputError(f"{path}: {value!r} is not a whole number (0 or more)", hint="write 4")
     return value
 
 
@@ -364,7 +365,7 @@ def _bytes(value: Any, path: str) -> int:
     except InputError as error:
         raise InputError(f"{path}: {error.message}", hint="write 500Gi") from None
     if amount < 0:
-        raise InputError(f"{path}: {value!r} is less than nothing", hint="write 500Gi")
+        raise InputError(f"{path}: {value!r} is negative", hint="write 500Gi")
     return amount
 
 

@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 from dataclasses import dataclass, field
+from typing import Annotated
 from urllib.parse import quote
 
 import msgspec
@@ -16,7 +17,7 @@ from kvestigate.client.connect import connect
 from kvestigate.errors import ApiError, DeadlineExceeded, InputError
 from kvestigate.http.message import Headers, Request
 from kvestigate.kube.builtins import registry
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import param
 
 OF_INTEREST = (
     "content-type",
@@ -39,7 +40,7 @@ BODY_LIMIT = 16 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    path: str = "/version"
+    path: Annotated[str, param("Path of the API server.", argument=True)] = "/version"
     """`/api/v1/nodes?limit=1`; characters that need percent-encoding are encoded."""
 
 
@@ -147,13 +148,3 @@ def _request(target: str) -> Request:
         quote(query, safe="/%:@!$&'()*+,;=~?"),
         Headers([("accept", "application/json, */*")]),
     )
-
-
-OPERATION = Operation(
-    name="debug.api",
-    summary="GET a path of the API server with your credentials.",
-    input=RequestOptions,
-    output=Answer,
-    effect=Effect.READ,
-    handler=collect,
-)

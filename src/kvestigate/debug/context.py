@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.client.whoami import Identity, ask_json, whoami
-from kvestigate.errors import KvestigateError
-from kvestigate.operation import Effect, Operation
+from kvestigate.errors import EXIT_OK, KvestigateError
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +61,14 @@ class ContextReport:
     identity: Identity | None = None
     problem: str = ""
     """Why the server's part of the report is missing or incomplete."""
+    hint: str = ""
+    """What to do about the problem."""
+    exit_code: int = EXIT_OK
+    """Of the command: not 0 if there is a problem."""
 
 
-async def look(access: Access) -> tuple[ContextReport, KvestigateError | None]:
-    """The report, and the error if the server's part is missing."""
+async def collect(access: Access, options: ContextOptions) -> ContextReport:
+    """The report; if the server does not answer, its local part and the problem."""
     report = local_facts(access)
     try:
         async with connect(access) as api:
@@ -77,14 +80,14 @@ async def look(access: Access) -> tuple[ContextReport, KvestigateError | None]:
             )
             report = replace(report, identity=await whoami(api))
             # A credential plugin has an identity only after it has run.
-            return replace(report, authentication=access.credentials.describe()), None
+            return replace(report, authentication=access.credentials.describe())
     except KvestigateError as failure:
-        return replace(report, problem=failure.message), failure
-
-
-async def collect(access: Access, options: ContextOptions) -> ContextReport:
-    report, _ = await look(access)
-    return report
+        return replace(
+            report,
+            problem=failure.message,
+            hint=failure.hint or "",
+            exit_code=failure.exit_code,
+        )
 
 
 def local_facts(access: Access) -> ContextReport:
@@ -153,13 +156,3 @@ def _without_password(url: str) -> str:
         return url
     _, _, address = parts.netloc.rpartition("@")
     return parts._replace(netloc=f"{parts.username}:...@{address}").geturl()
-
-
-OPERATION = Operation(
-    name="debug.context",
-    summary="Show which cluster is used, and how you authenticate.",
-    input=ContextOptions,
-    output=ContextReport,
-    effect=Effect.READ,
-    handler=collect,
-)

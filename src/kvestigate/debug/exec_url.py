@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from typing import Annotated
 from urllib.parse import urlencode
 
 import msgspec
@@ -20,7 +21,7 @@ from kvestigate.errors import KvestigateError
 from kvestigate.http.message import Request, WebSocket
 from kvestigate.kube.containers import container_of
 from kvestigate.kube.views.pods import Pod
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import param
 
 _PATIENCE = 10.0
 """Seconds for the handshake, and again for the command that follows it."""
@@ -28,8 +29,10 @@ _PATIENCE = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ExecUrlOptions:
-    pod: str
-    container: str = ""
+    pod: Annotated[str, param("The pod.", argument=True)]
+    container: Annotated[
+        str, param("Container to run in.", "-c", "--container", metavar="NAME")
+    ] = ""
     """The pod's default container when empty."""
 
 
@@ -120,14 +123,3 @@ async def _status(socket: WebSocket) -> str:
     if status.get("status") == "Success":
         return "the command `true` succeeded"
     return f"the command `true` failed: {status.get('message', '')}"
-
-
-OPERATION = Operation(
-    name="debug.exec-url",
-    summary="Show the URLs of an exec into a pod, and try the handshake.",
-    input=ExecUrlOptions,
-    output=ExecUrlReport,
-    # `true` changes nothing, but it appears in the server's audit log.
-    effect=Effect.READ,
-    handler=collect,
-)

@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 from kvestigate.client.access import Access
 from kvestigate.client.api import Api
@@ -13,7 +14,7 @@ from kvestigate.client.connect import connect
 from kvestigate.debug.verdict import CallTiming, verdict
 from kvestigate.errors import ApiError
 from kvestigate.http.message import Headers, Request
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import param
 
 _JSON = "application/json"
 _DISCOVERY = f"{_JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,{_JSON}"
@@ -30,7 +31,7 @@ CALLS: tuple[tuple[str, str, str, str], ...] = (
 
 @dataclass(frozen=True, slots=True)
 class TimingOptions:
-    samples: int = 5
+    samples: Annotated[int, param("Number of calls of each kind.", lowest=1, highest=1000)] = 5
     """The number of calls of each kind."""
 
 
@@ -93,13 +94,3 @@ async def _measure(name: str, call: Callable[[], Awaitable[int]], samples: int) 
             return CallTiming(name, problem=refused.message)
         seconds.append(time.perf_counter() - started)
     return CallTiming(name, statistics.median(seconds), min(seconds), max(seconds), size)
-
-
-OPERATION = Operation(
-    name="debug.timing",
-    summary="Measure typical calls to find out what is slow.",
-    input=TimingOptions,
-    output=TimingReport,
-    effect=Effect.READ,
-    handler=collect,
-)

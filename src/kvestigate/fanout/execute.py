@@ -11,7 +11,6 @@ from kvestigate.fanout.resolve import aimed
 from kvestigate.fanout.results import Outcome, Ran, TargetAddress
 from kvestigate.fanout.targets import Target, TargetOptions, Targets
 from kvestigate.node_access.remote import Output, Remote, TookTooLong
-from kvestigate.operation import Effect, Operation
 
 _KEPT = 256 * 1024
 """Bytes kept of stdout and of stderr of each target without --full."""
@@ -91,14 +90,3 @@ async def _run(api: Api, target: Target, options: ExecOptions) -> Ran:
         stderr=output.stderr.decode("utf-8", "replace"),
         truncated=output.truncated,
     )
-
-
-OPERATION = Operation(
-    name="fanout.exec",
-    summary="Run a command on every selected node or pod, a few at a time.",
-    input=ExecOptions,
-    output=Executed,
-    # The command may change anything.
-    effect=Effect.WRITE,
-    handler=execute,
-)

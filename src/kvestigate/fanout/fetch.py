@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 import shutil
 import tempfile
@@ -22,7 +21,6 @@ from kvestigate.fanout.resolve import aimed
 from kvestigate.fanout.results import Outcome, TargetAddress, Transferred
 from kvestigate.fanout.targets import Target, TargetOptions, Targets
 from kvestigate.fanout.unpack import unpack
-from kvestigate.operation import Effect, Operation
 
 _ANSWER_BYTES = 16 * 1024 * 1024
 """The most bytes per target when the archives are returned instead of written."""
@@ -33,6 +31,8 @@ class FetchOptions:
     targets: TargetOptions
     path: str
     """Absolute: on the host of a node, in the container of a pod."""
+    directory: str
+    """On this machine."""
     timeout: float = SECONDS
     """Seconds for each target."""
     max_parallel: int = AT_MOST
@@ -45,26 +45,9 @@ class Fetched:
     results: tuple[Transferred, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Archive:
-    """The files of one target."""
-
-    name: str
-    tar: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Archives:
-    path: str
-    results: tuple[Transferred, ...]
-    archives: tuple[Archive, ...]
-
-
-async def fetch(
-    access: Access, options: FetchOptions, directory: Path, watcher: Watcher | None = None
-) -> Fetched:
+async def fetch(access: Access, options: FetchOptions, watcher: Watcher | None = None) -> Fetched:
     """Into `directory/TARGET/NAME`, each either complete or absent."""
-    name = _name(options.path)
+    name, directory = _name(options.path), Path(options.directory)
     async with aimed(access, options.targets) as (api, targets):
         if options.dry_run:
             return Fetched(
@@ -79,24 +62,6 @@ async def fetch(
             targets, one, _failed, at_most=options.max_parallel, watcher=watcher
         )
     return Fetched(options.path, results)
-
-
-async def archives(access: Access, options: FetchOptions) -> Archives:
-    """As tar archives, for callers without a local directory."""
-    _name(options.path)
-    kept: list[Archive] = []
-
-    async def one(target: Target) -> Transferred:
-        buffer = io.BytesIO()
-        await _receive(api, target, options, buffer, _ANSWER_BYTES)
-        kept.append(Archive(target.name, buffer.getvalue()))
-        return Transferred(TargetAddress.of(target), Outcome.OK, options.path, bytes=buffer.tell())
-
-    async with aimed(access, options.targets) as (api, targets):
-        if options.dry_run:
-            return Archives(options.path, planned(targets, lambda _: options.path), ())
-        results = await fan_out(targets, one, _failed, at_most=options.max_parallel)
-    return Archives(options.path, results, tuple(sorted(kept, key=lambda archive: archive.name)))
 
 
 def planned(targets: Targets, where: Callable[[Target], Path | str]) -> tuple[Transferred, ...]:
@@ -184,13 +149,3 @@ def _replace(new: Path, destination: Path, old: Path) -> None:
     elif new.is_dir() and os.path.lexists(destination):
         destination.unlink()
     new.rename(destination)
-
-
-OPERATION = Operation(
-    name="fanout.fetch",
-    summary="Read a file or directory from every selected node or pod.",
-    input=FetchOptions,
-    output=Archives,
-    effect=Effect.READ,
-    handler=archives,
-)

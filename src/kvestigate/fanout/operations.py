@@ -1,13 +1,124 @@
-"""The operations of fan-out."""
+"""The operations of `fanout`, as the catalog lists them. Operators only."""
 
 from __future__ import annotations
 
-from kvestigate.fanout import execute, fetch, push, resolve
-from kvestigate.operation import Operation
+from dataclasses import dataclass
+from typing import Protocol
 
-OPERATIONS: tuple[Operation, ...] = (
-    resolve.OPERATION,
-    execute.OPERATION,
-    fetch.OPERATION,
-    push.OPERATION,
+from kvestigate.errors import EXIT_FAILED, EXIT_OK
+from kvestigate.fanout import execute, fetch, push, resolve
+from kvestigate.fanout.rendering import (
+    executed_blocks,
+    fetched_blocks,
+    pushed_blocks,
+    targets_blocks,
+)
+from kvestigate.fanout.results import TargetResult
+from kvestigate.fanout.targets import TargetKind, TargetOptions, Targets
+from kvestigate.node_access.reach import manifest
+from kvestigate.operation import (
+    Consequence,
+    Context,
+    Effect,
+    Operation,
+    Touched,
+    touches_nothing,
+    with_access,
+    with_progress,
+)
+from kvestigate.render.blocks import text
+
+
+class _Aimed(Protocol):
+    @property
+    def targets(self) -> TargetOptions: ...
+
+
+class _Results(Protocol):
+    @property
+    def results(self) -> tuple[TargetResult, ...]: ...
+
+
+def _of_targets(options: TargetOptions) -> Touched:
+    on_nodes = options.target is TargetKind.NODES
+    namespaces = (options.namespace,) if options.namespace else ()
+    return Touched(options.nodes, on_nodes and not options.nodes, namespaces)
+
+
+def _touches(options: _Aimed) -> Touched:
+    return _of_targets(options.targets)
+
+
+def _exit_code(done: _Results) -> int:
+    return EXIT_OK if all(result.outcome.good for result in done.results) else EXIT_FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestOptions:
+    """`fanout manifest` has no options."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    text: str
+
+
+async def _manifest(context: Context, options: ManifestOptions) -> Manifest:
+    return Manifest(manifest())
+
+
+TARGETS: Operation[TargetOptions, Targets] = Operation(
+    name="fanout.targets",
+    summary="Show which nodes or pods a fan-out would reach; nothing is run.",
+    input=TargetOptions,
+    output=Targets,
+    effect=Effect.READ,
+    touches=_of_targets,
+    handler=with_access(resolve.collect),
+    render=targets_blocks,
+)
+EXEC: Operation[execute.ExecOptions, execute.Executed] = Operation(
+    name="fanout.exec",
+    summary="Run a command on every selected node or pod, a few at a time.",
+    input=execute.ExecOptions,
+    output=execute.Executed,
+    effect=Effect.WRITE,
+    touches=_touches,
+    handler=with_progress(execute.execute),
+    render=executed_blocks,
+    exit_code=_exit_code,
+)
+FETCH: Operation[fetch.FetchOptions, fetch.Fetched] = Operation(
+    name="fanout.fetch",
+    summary="Copy a path of every target to a local directory.",
+    input=fetch.FetchOptions,
+    output=fetch.Fetched,
+    effect=Effect.READ,
+    touches=_touches,
+    handler=with_progress(fetch.fetch),
+    render=fetched_blocks,
+    exit_code=_exit_code,
+)
+PUSH: Operation[push.PushOptions, push.Pushed] = Operation(
+    name="fanout.push",
+    summary="Write a local file to a path of every target.",
+    input=push.PushOptions,
+    output=push.Pushed,
+    effect=Effect.DESTROY,
+    consequence=Consequence.WRITES_TO_HOSTS,
+    needs_apply=False,
+    touches=_touches,
+    handler=push.push,
+    render=pushed_blocks,
+    exit_code=_exit_code,
+)
+MANIFEST: Operation[ManifestOptions, Manifest] = Operation(
+    name="fanout.manifest",
+    summary="Print the node-access DaemonSet, which gives access to the hosts of nodes.",
+    input=ManifestOptions,
+    output=Manifest,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    handler=_manifest,
+    render=lambda found: [text(found.text)],
 )

@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.fanout.execute import remote
 from kvestigate.fanout.fetch import planned
-from kvestigate.fanout.parallel import AT_MOST, SECONDS, Watcher, fan_out
+from kvestigate.fanout.parallel import AT_MOST, SECONDS, fan_out
 from kvestigate.fanout.resolve import aimed
 from kvestigate.fanout.results import Outcome, TargetAddress, Transferred
 from kvestigate.fanout.targets import Target, TargetOptions
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import Context
 
 # Writes a new file beside the old one and renames it, so that nobody reads a part of it. A link is
 # kept and its target is replaced; an existing file keeps its owner and mode. PIPE is ignored, so
@@ -54,8 +53,6 @@ class PushOptions:
     timeout: float = SECONDS
     """Seconds for each target."""
     max_parallel: int = AT_MOST
-    apply: bool = False
-    """False: only show the plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +63,11 @@ class Pushed:
     results: tuple[Transferred, ...]
 
 
-async def push(access: Access, options: PushOptions, watcher: Watcher | None = None) -> Pushed:
+async def push(context: Context, options: PushOptions) -> Pushed:
     check(options.path)
     size = len(options.content)
-    async with aimed(access, options.targets) as (api, targets):
-        if not options.apply:
+    async with aimed(context.access, options.targets) as (api, targets):
+        if not context.apply:
             plan = planned(targets, lambda _: options.path)
             return Pushed(options.path, size, applied=False, results=plan)
         results = await fan_out(
@@ -78,7 +75,7 @@ async def push(access: Access, options: PushOptions, watcher: Watcher | None = N
             lambda target: _write(api, target, options),
             lambda place, outcome, error: Transferred(place, outcome, error=error),
             at_most=options.max_parallel,
-            watcher=watcher,
+            watcher=context.progress,
         )
     return Pushed(options.path, size, applied=True, results=results)
 
@@ -101,14 +98,3 @@ async def _write(api: Api, target: Target, options: PushOptions) -> Transferred:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise KvestigateError(lines[0] if lines else f"exit code {done.exit_code}")
     return Transferred(TargetAddress.of(target), Outcome.OK, options.path, files=1, bytes=size)
-
-
-OPERATION = Operation(
-    name="fanout.push",
-    summary="Write a file to every selected node or pod.",
-    input=PushOptions,
-    output=Pushed,
-    # It replaces an existing file.
-    effect=Effect.DESTROY,
-    handler=push,
-)

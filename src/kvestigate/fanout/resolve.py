@@ -26,7 +26,6 @@ from kvestigate.kube.selectors import from_label_selector, parse_labels
 from kvestigate.kube.views.meta import PartialObject
 from kvestigate.kube.views.pods import Pod
 from kvestigate.node_access.reach import reach
-from kvestigate.operation import Effect, Operation
 
 DEPLOYMENTS = builtins.resource("deployments.apps")
 REPLICA_SETS = builtins.resource("replicasets.apps")
@@ -105,13 +104,3 @@ def _nothing(api: Api, options: TargetOptions) -> NotFound:
         f"no pod is running in namespace {api.namespace!r}{labels}",
         hint="try another -n; `kvestigate pods` lists the pods of all namespaces",
     )
-
-
-OPERATION = Operation(
-    name="fanout.targets",
-    summary="Show the nodes or pods that a fan-out selects; nothing is run.",
-    input=TargetOptions,
-    output=Targets,
-    effect=Effect.READ,
-    handler=collect,
-)

@@ -17,7 +17,6 @@ from kvestigate.inspection.description import Description, describe, events_sect
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.core import Event
-from kvestigate.operation import Effect, Operation
 from kvestigate.snapshot import listings
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.model import Snapshot
@@ -86,13 +85,3 @@ async def _events(api: Api, resource: Resource, body: dict[str, Any]) -> tuple[E
     # The kubelet puts the node's name where others put the uid.
     uids = {metadata["uid"], metadata["name"], ""}
     return tuple(item for item in page.items if item.involved_object.uid in uids)
-
-
-OPERATION = Operation(
-    name="describe",
-    summary="Show one object in detail, with its events.",
-    input=DescribeOptions,
-    output=Description,
-    effect=Effect.READ,
-    handler=collect,
-)

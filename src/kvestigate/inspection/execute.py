@@ -11,7 +11,6 @@ from kvestigate.client.connect import connect
 from kvestigate.client.streams import Session
 from kvestigate.inspection.targets import pods_of, running_one
 from kvestigate.kube.containers import container_of
-from kvestigate.operation import Effect, Operation
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +56,3 @@ async def collect(access: Access, options: ExecOptions) -> ExecResult:
         done.stdout.decode("utf-8", "replace"),
         done.stderr.decode("utf-8", "replace"),
     )
-
-
-OPERATION = Operation(
-    name="exec",
-    summary="Run a command in a container.",
-    input=ExecOptions,
-    output=ExecResult,
-    # The command may change anything.
-    effect=Effect.WRITE,
-    handler=collect,
-)

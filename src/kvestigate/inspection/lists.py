@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Annotated
 
 from kvestigate.client.access import Access
 from kvestigate.client.call import Selection
@@ -14,7 +15,7 @@ from kvestigate.client.connect import connect
 from kvestigate.client.named import require_namespace
 from kvestigate.errors import Forbidden
 from kvestigate.inspection.pod_status import ready_of, restarted_at, restarts_of, status_of
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import NAMESPACE, param
 from kvestigate.render.blocks import Block, Cell, Column, Field, Table, Tone, table, text
 from kvestigate.render.human import age
 from kvestigate.snapshot import listings
@@ -49,9 +50,12 @@ class Namespaces:
 
 @dataclass(frozen=True, slots=True)
 class PodsOptions:
-    namespace: str = ""
+    namespace: Annotated[str, NAMESPACE] = ""
     """Empty: all namespaces."""
-    selector: str = ""
+    selector: Annotated[
+        str,
+        param("Only pods with these labels: app=web.", "-l", "--selector", metavar="LABELS"),
+    ] = ""
     """`app=web,tier!=db`"""
 
 
@@ -196,22 +200,3 @@ def _tone(status: str) -> Tone:
     if status in _GOOD:
         return Tone.GOOD
     return Tone.WARN if status in _ON_ITS_WAY or status.startswith("Init:") else Tone.BAD
-
-
-NAMESPACES = Operation(
-    name="namespaces",
-    summary="List namespaces and how many pods they have.",
-    input=NamespacesOptions,
-    output=Namespaces,
-    effect=Effect.READ,
-    handler=list_namespaces,
-)
-
-PODS = Operation(
-    name="pods",
-    summary="List the pods of one namespace or of all.",
-    input=PodsOptions,
-    output=Pods,
-    effect=Effect.READ,
-    handler=list_pods,
-)

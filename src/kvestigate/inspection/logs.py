@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
+from typing import Annotated
 
 from kvestigate.client.access import Access
 from kvestigate.client.api import Api
@@ -15,7 +16,7 @@ from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.inspection.targets import pods_of
 from kvestigate.kube.containers import container_of
 from kvestigate.kube.views.pods import Pod
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import param
 
 MOST_FOLLOWED = 64
 """Each followed container holds a connection."""
@@ -31,7 +32,7 @@ class LogsOptions:
     container: str = ""
     """The pod's default container when empty."""
     all_containers: bool = False
-    follow: bool = False
+    follow: Annotated[bool, param("Show new lines until Ctrl-C.", operator_only=True)] = False
     previous: bool = False
     """Read the log of the run before the last restart."""
     timestamps: bool = False
@@ -164,13 +165,3 @@ def _sources(pod: Pod, options: LogsOptions) -> list[LogSource]:
         LogSource(name, container.name)
         for container in (*pod.spec.init_containers, *pod.spec.containers)
     ]
-
-
-OPERATION = Operation(
-    name="logs",
-    summary="Show the logs of containers.",
-    input=LogsOptions,
-    output=Logs,
-    effect=Effect.READ,
-    handler=collect,
-)

@@ -15,7 +15,7 @@ from kvestigate.jobs.in_process import InProcess
 from kvestigate.jobs.interface import LogRequest, VolumeRequest
 from kvestigate.jobs.tasks.statuses import queued
 from kvestigate.jobs.users import User
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import Effect, Operation, touches_nothing, with_access
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,125 +169,138 @@ async def delete_volume(access: Access, options: VolumeOptions) -> answers.Volum
         return await launcher.delete_volume(options.volume_id)
 
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation(
-        "jobs.submit",
-        "Start a task.",
-        SubmitOptions,
-        answers.TaskSubmitResponse,
-        Effect.WRITE,
-        submit,
-    ),
-    Operation(
-        "jobs.list",
-        "List tasks, newest first.",
-        ListOptions,
-        answers.TaskListResponse,
-        Effect.READ,
-        list_tasks,
-    ),
-    Operation(
-        "jobs.status",
-        "Show one task and the state of its nodes.",
-        TaskOptions,
-        answers.TaskStatus,
-        Effect.READ,
-        task,
-    ),
-    Operation(
-        "jobs.queue",
-        "Show pending and running tasks, oldest first.",
-        ListOptions,
-        answers.TaskListResponse,
-        Effect.READ,
-        queue,
-    ),
-    Operation(
-        "jobs.history",
-        "List submitted tasks, also those that no longer exist.",
-        ListOptions,
-        answers.HistoryResponse,
-        Effect.READ,
-        history,
-    ),
-    Operation(
-        "jobs.endpoint",
-        "Show the addresses of a task's ports.",
-        TaskOptions,
-        answers.EndpointResponse,
-        Effect.READ,
-        endpoint,
-    ),
-    Operation(
-        "jobs.why",
-        "Explain why a task is pending or has failed.",
-        TaskOptions,
-        Explanation,
-        Effect.READ,
-        why,
-    ),
-    Operation(
-        "jobs.stop",
-        "Stop a task.",
-        TaskOptions,
-        answers.TaskStopResponse,
-        Effect.DESTROY,
-        stop,
-    ),
-    Operation(
-        "jobs.logs",
-        "Read the current log of a task.",
-        LogOptions,
-        LogLines,
-        Effect.READ,
-        logs,
-    ),
-    Operation(
-        "volumes.create",
-        "Create a volume.",
-        VolumeCreateOptions,
-        answers.VolumeCreateResponse,
-        Effect.WRITE,
-        create_volume,
-    ),
-    Operation(
-        "volumes.list",
-        "List volumes, newest first.",
-        ListOptions,
-        answers.VolumeListResponse,
-        Effect.READ,
-        list_volumes,
-    ),
-    Operation(
-        "volumes.status",
-        "Show one volume.",
-        VolumeOptions,
-        answers.VolumeStatus,
-        Effect.READ,
-        volume,
-    ),
-    Operation(
-        "volumes.resize",
-        "Make a volume larger.",
-        VolumeResizeOptions,
-        answers.VolumeResizeResponse,
-        Effect.WRITE,
-        resize_volume,
-    ),
-    Operation(
-        "volumes.ls",
-        "List the files on a volume.",
-        VolumePathOptions,
-        answers.VolumeFiles,
-        Effect.READ,
-        volume_files,
-    ),
-    Operation(
-        "volumes.delete",
-        "Delete a volume and all data on it.",
-        VolumeOptions,
-        answers.VolumeDeleteResponse,
-        Effect.DESTROY,
-        delete_volume,
-    ),
+SUBMIT: Operation[SubmitOptions, answers.TaskSubmitResponse] = Operation(
+    name="jobs.submit",
+    summary="Start a task.",
+    input=SubmitOptions,
+    output=answers.TaskSubmitResponse,
+    effect=Effect.WRITE,
+    touches=touches_nothing,
+    handler=with_access(submit),
+)
+LIST: Operation[ListOptions, answers.TaskListResponse] = Operation(
+    name="jobs.list",
+    summary="List tasks, newest first.",
+    input=ListOptions,
+    output=answers.TaskListResponse,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    handler=with_access(list_tasks),
+)
+STATUS: Operation[TaskOptions, answers.TaskStatus] = Operation(
+    name="jobs.status",
+    summary="Show one task and the state of its nodes.",
+    input=TaskOptions,
+    output=answers.TaskStatus,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    handler=with_access(task),
+)
+QUEUE: Operation[ListOptions, answers.TaskListResponse] = Operation(
+    name="jobs.queue",
+    summary="Show pending and running tasks, oldest first.",
+    input=ListOptions,
+    output=answers.TaskListResponse,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    handler=with_access(queue),
+)
+HISTORY: Operation[ListOptions, answers.HistoryResponse] = Operation(
+    name="jobs.history",
+    summary="List submitted tasks, also those that no longer exist.",
+    input=ListOptions,
+    output=answers.HistoryResponse,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    handler=with_access(history),
+)
+ENDPOINT: Operation[TaskOptions, answers.EndpointResponse] = Operation(
+    name="jobs.endpoint",
+    summary="Show the addresses of a task's ports.",
+    input=TaskOptions,
+    output=answers.EndpointResponse,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    handler=with_access(endpoint),
+)
+WHY: Operation[TaskOptions, Explanation] = Operation(
+    name="jobs.why",
+    summary="Explain why a task is pending or has failed.",
+    input=TaskOptions,
+    output=Explanation,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    handler=with_access(why),
+)
+STOP: Operation[TaskOptions, answers.TaskStopResponse] = Operation(
+    name="jobs.stop",
+    summary="Stop a task.",
+    input=TaskOptions,
+    output=answers.TaskStopResponse,
+    effect=Effect.DESTROY,
+    touches=touches_nothing,
+    handler=with_access(stop),
+)
+LOGS: Operation[LogOptions, LogLines] = Operation(
+    name="jobs.logs",
+    summary="Read the current log of a task.",
+    input=LogOptions,
+    output=LogLines,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    handler=with_access(logs),
+)
+CREATE_VOLUME: Operation[VolumeCreateOptions, answers.VolumeCreateResponse] = Operation(
+    name="volumes.create",
+    summary="Create a volume.",
+    input=VolumeCreateOptions,
+    output=answers.VolumeCreateResponse,
+    effect=Effect.WRITE,
+    touches=touches_nothing,
+    handler=with_access(create_volume),
+)
+LIST_VOLUMES: Operation[ListOptions, answers.VolumeListResponse] = Operation(
+    name="volumes.list",
+    summary="List volumes, newest first.",
+    input=ListOptions,
+    output=answers.VolumeListResponse,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    handler=with_access(list_volumes),
+)
+VOLUME_STATUS: Operation[VolumeOptions, answers.VolumeStatus] = Operation(
+    name="volumes.status",
+    summary="Show one volume.",
+    input=VolumeOptions,
+    output=answers.VolumeStatus,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    handler=with_access(volume),
+)
+RESIZE_VOLUME: Operation[VolumeResizeOptions, answers.VolumeResizeResponse] = Operation(
+    name="volumes.resize",
+    summary="Make a volume larger.",
+    input=VolumeResizeOptions,
+    output=answers.VolumeResizeResponse,
+    effect=Effect.WRITE,
+    touches=touches_nothing,
+    handler=with_access(resize_volume),
+)
+VOLUME_FILES: Operation[VolumePathOptions, answers.VolumeFiles] = Operation(
+    name="volumes.ls",
+    summary="List the files on a volume.",
+    input=VolumePathOptions,
+    output=answers.VolumeFiles,
+    effect=Effect.READ,
+    touches=touches_nothing,
+    handler=with_access(volume_files),
+)
+DELETE_VOLUME: Operation[VolumeOptions, answers.VolumeDeleteResponse] = Operation(
+    name="volumes.delete",
+    summary="Delete a volume and all data on it.",
+    input=VolumeOptions,
+    output=answers.VolumeDeleteResponse,
+    effect=Effect.DESTROY,
+    touches=touches_nothing,
+    handler=with_access(delete_volume),
 )

@@ -211,7 +211,10 @@ class _Reader:
     def value(self, kind: Any, given: Any, path: str) -> Any:
         origin = get_origin(kind)
         if origin is Annotated:
-            return self._converted(kind.__metadata__[0], given, path)
+            function = next(filter(callable, kind.__metadata__), None)
+            if function is None:  # a word to others who read the type
+                return self.value(get_args(kind)[0], given, path)
+            return self._converted(function, given, path)
         if origin in (Union, types.UnionType):
             return self._optional(kind, given, path)
         if origin in (tuple, frozenset):

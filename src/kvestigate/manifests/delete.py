@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kvestigate.client.access import Access
 from kvestigate.client.api import Api, Propagation
 from kvestigate.client.connect import connect
+from kvestigate.client.discovery import Discovery
 from kvestigate.client.named import get_named
 from kvestigate.errors import NotFound
 from kvestigate.kube.resources import Resource
 from kvestigate.manifests.dependents import Dependents, dependents
 from kvestigate.manifests.waiting import Body, until
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import Context
 
 Progress = Callable[[str, int], None]
 
@@ -32,8 +32,6 @@ class DeleteOptions:
     """None: what the object says itself."""
     timeout: float = 60.0
     """Seconds until we stop waiting for it to be gone."""
-    apply: bool = False
-    """False: only look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +49,18 @@ class Deletion:
     """What goes, or with `Orphan` stays without its owner."""
 
 
-async def delete(
-    access: Access, options: DeleteOptions, progress: Progress | None = None
-) -> Deletion:
-    """In the namespace of `access`."""
-    async with connect(access) as api:
-        discovery = api.discovery()
+async def delete(context: Context, options: DeleteOptions) -> Deletion:
+    """In the namespace of the context."""
+    async with connect(context.access) as api:
+        discovery = Discovery(api)
         resource = await discovery.resolve(options.kind)
         body = await get_named(api, resource, options.name, dict[str, Any])
         registry = await discovery.registry()
-        more = await dependents(api, registry, resource, body, progress)
+        more = await dependents(api, registry, resource, body, context.progress)
         # Says early that it is forbidden.
         await _ask(api, resource, body, options, dry_run=True)
         outcome, left = UNTOUCHED, body
-        if options.apply:
+        if context.apply:
             outcome, left = await _carried_out(api, resource, body, options)
     metadata = body["metadata"]
     return Deletion(
@@ -114,13 +110,3 @@ async def _carried_out(
     except NotFound:
         pass  # somebody was faster
     return GONE, last
-
-
-OPERATION = Operation(
-    name="delete",
-    summary="Delete one object, and show the objects that are deleted with it.",
-    input=DeleteOptions,
-    output=Deletion,
-    effect=Effect.DESTROY,
-    handler=delete,
-)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from kvestigate.aio.backoff import Backoff
-from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.call import unserved
 from kvestigate.client.connect import connect
@@ -39,7 +38,7 @@ from kvestigate.manifests.order import stages
 from kvestigate.manifests.parse import parse
 from kvestigate.manifests.types import DEFINITIONS, Types
 from kvestigate.manifests.waiting import Body, is_established, until
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import Context
 
 _TOGETHER = 8
 """Objects under way at a time."""
@@ -60,21 +59,17 @@ class DeployOptions:
     """Take over fields that other managers own."""
     timeout: float = 60.0
     """Seconds until a new type must be served."""
-    apply: bool = False
-    """False: only look."""
 
 
-async def deploy(
-    access: Access, options: DeployOptions, progress: Progress | None = None
-) -> Deployment:
+async def deploy(context: Context, options: DeployOptions) -> Deployment:
     """What was done to each object; or, if it is not to be or cannot be done, what would be."""
     manifests = parse(options.sources)
     _check_namespaces(manifests, options.namespace)
-    async with connect(access) as api:
-        run = _Run(api, options, manifests, progress)
+    async with connect(context.access) as api:
+        run = _Run(api, options, manifests, context.progress)
         ordered = stages(manifests)
         plan = Deployment(False, await run.each(_joined(ordered), run.preview))
-        if not options.apply or plan.failed:
+        if not context.apply or plan.failed:
             return plan
         done: tuple[Result, ...] = ()
         for stage in ordered:
@@ -280,13 +275,3 @@ def conflicts_of(error: Conflict) -> tuple[FieldConflict, ...]:
 def _manager(message: str) -> str:
     """From `conflict with "kubectl" with subresource "scale" using apps/v1`."""
     return message.partition('"')[2].partition('"')[0] or message
-
-
-OPERATION = Operation(
-    name="deploy",
-    summary="Apply manifests in the required order, and show the changes.",
-    input=DeployOptions,
-    output=Deployment,
-    effect=Effect.WRITE,
-    handler=deploy,
-)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kvestigate.client.api import Api
+from kvestigate.client.discovery import Discovery
 from kvestigate.errors import InputError
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Registry, Resource
@@ -19,7 +20,7 @@ class Types:
     """Built-in types need no request; for the others the server is asked once."""
 
     def __init__(self, api: Api, manifests: Iterable[Manifest]) -> None:
-        self._discovery = api.discovery()
+        self._discovery = Discovery(api)
         self._defined = {
             (str(spec.get("group")), str(_names(spec).get("kind"))): spec
             for manifest in manifests

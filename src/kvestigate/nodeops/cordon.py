@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.client.named import get_named
 from kvestigate.kube import builtins
 from kvestigate.kube.views.core import Node
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import Context, param
 from kvestigate.render.blocks import Block, Tone, text
 
 _NODES = builtins.resource("nodes")
@@ -19,9 +19,7 @@ _NODES = builtins.resource("nodes")
 
 @dataclass(frozen=True, slots=True)
 class CordonOptions:
-    node: str
-    apply: bool = False
-    """False: only show the plan."""
+    node: Annotated[str, param("The node.", argument=True, metavar="NODE")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +31,14 @@ class Cordoning:
     applied: bool
 
 
-async def cordon(access: Access, options: CordonOptions) -> Cordoning:
-    async with connect(access) as api:
-        return await set_cordoned(api, options.node, True, apply=options.apply)
+async def cordon(context: Context, options: CordonOptions) -> Cordoning:
+    async with connect(context.access) as api:
+        return await set_cordoned(api, options.node, True, apply=context.apply)
 
 
-async def uncordon(access: Access, options: CordonOptions) -> Cordoning:
-    async with connect(access) as api:
-        return await set_cordoned(api, options.node, False, apply=options.apply)
+async def uncordon(context: Context, options: CordonOptions) -> Cordoning:
+    async with connect(context.access) as api:
+        return await set_cordoned(api, options.node, False, apply=context.apply)
 
 
 async def set_cordoned(api: Api, node: str, wanted: bool, *, apply: bool) -> Cordoning:
@@ -60,22 +58,3 @@ def cordoning_blocks(done: Cordoning) -> Sequence[Block]:
     if done.applied:
         return [text(f"node {done.node} is {verb}ed", Tone.GOOD)]
     return [text(f"would {verb} node {done.node}")]
-
-
-CORDON = Operation(
-    name="node.cordon",
-    summary="Mark a node unschedulable; its pods stay.",
-    input=CordonOptions,
-    output=Cordoning,
-    effect=Effect.WRITE,
-    handler=cordon,
-)
-
-UNCORDON = Operation(
-    name="node.uncordon",
-    summary="Mark a node schedulable again.",
-    input=CordonOptions,
-    output=Cordoning,
-    effect=Effect.WRITE,
-    handler=uncordon,
-)

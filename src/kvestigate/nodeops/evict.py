@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
@@ -30,7 +30,7 @@ from kvestigate.kube.views.pods import Pod
 from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.nodeops.cordon import set_cordoned
 from kvestigate.nodeops.selection import Choice, EvictionTarget, Skipped, choose, held_back
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import NAMESPACE, Context, duration, param
 
 _PODS = builtins.resource("pods")
 _NODES = builtins.resource("nodes")
@@ -47,19 +47,40 @@ Progress = Callable[[str, int], None]
 """Called with `pods` and the number of pods that are still there."""
 
 
-@dataclass(frozen=True, slots=True)
-class EvictOptions:
-    node: str = ""
-    namespace: str = ""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainOptions:
+    """Which pods of a node leave, and how."""
+
+    node: Annotated[str, param("The node.", argument=True, metavar="NODE")]
+    include_system: Annotated[bool, param("Also evict pods of system namespaces.")] = False
+    grace_seconds: (
+        Annotated[
+            int,
+            param(
+                "Grace period for pods to stop, instead of their own.",
+                "--grace-period",
+                metavar="SECONDS",
+                lowest=0,
+                highest=86_400,
+            ),
+        ]
+        | None
+    ) = None
+    timeout: Annotated[
+        float, duration("How long to wait for pods to terminate and for budgets.")
+    ] = 300.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvictOptions(DrainOptions):
+    """At least one of the first three is needed; together they narrow the selection."""
+
+    node: Annotated[str, param("Pods on this node.", metavar="NODE")] = ""
+    namespace: Annotated[str, NAMESPACE] = ""
     """Empty: every namespace."""
-    selector: str = ""
-    include_system: bool = False
-    grace_seconds: int | None = None
-    """None: the pod's own terminationGracePeriodSeconds."""
-    timeout: float = 300.0
-    """Seconds to wait for pods to terminate and for budgets to allow evictions."""
-    apply: bool = False
-    """False: only show the plan."""
+    selector: Annotated[
+        str, param("Only pods with these labels.", "-l", "--selector", metavar="SELECTOR")
+    ] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,27 +111,31 @@ class Evictions:
         return sum(pod.outcome == outcome for pod in self.pods)
 
 
-async def evict(
-    access: Access, options: EvictOptions, progress: Progress | None = None
-) -> Evictions:
+async def evict(context: Context, options: EvictOptions) -> Evictions:
     """Evict the selected pods. Raises UsageError if nothing limits the selection."""
     if not (options.node or options.namespace or options.selector):
         raise UsageError("no pods are selected", hint="give --node, --namespace or --selector")
-    return await _carried_out(access, options, progress, cordon=False)
+    return await _carried_out(context, options, cordon=False)
 
 
-async def clear(
-    access: Access, options: EvictOptions, progress: Progress | None = None
-) -> Evictions:
-    _needs_node(options)
-    return await _carried_out(access, options, progress, cordon=False)
+async def clear(context: Context, options: DrainOptions) -> Evictions:
+    return await _carried_out(context, _scope(options), cordon=False)
 
 
-async def drain(
-    access: Access, options: EvictOptions, progress: Progress | None = None
-) -> Evictions:
-    _needs_node(options)
-    return await _carried_out(access, options, progress, cordon=True)
+async def drain(context: Context, options: DrainOptions) -> Evictions:
+    return await _carried_out(context, _scope(options), cordon=True)
+
+
+def _scope(options: DrainOptions) -> EvictOptions:
+    """Without a node, the pods of the whole cluster would be selected."""
+    if not options.node:
+        raise UsageError("no node is given", hint="add the name of a node")
+    return EvictOptions(
+        node=options.node,
+        include_system=options.include_system,
+        grace_seconds=options.grace_seconds,
+        timeout=options.timeout,
+    )
 
 
 async def evict_targets(
@@ -137,30 +162,22 @@ async def evict_targets(
     return tuple(departures.values())
 
 
-def _needs_node(options: EvictOptions) -> None:
-    """Without a node, the pods of the whole cluster would be selected."""
-    if not options.node:
-        raise UsageError("no node is given", hint="add the name of a node")
-
-
-async def _carried_out(
-    access: Access, options: EvictOptions, progress: Progress | None, *, cordon: bool
-) -> Evictions:
-    async with connect(access) as api:
+async def _carried_out(context: Context, options: EvictOptions, *, cordon: bool) -> Evictions:
+    async with connect(context.access) as api:
         if options.node:
             await get_named(api, _NODES, options.node, PartialObject)
-        if cordon and options.apply:
+        if cordon and context.apply:
             await set_cordoned(api, options.node, True, apply=True)
         pods = (await api.list(_PODS, _selection(options), type=Pod)).items
         choice = choose(pods, include_system=options.include_system)
-        held = {} if options.apply else await _held_back(api, options, choice, pods)
+        held = {} if context.apply else await _held_back(api, options, choice, pods)
         departures = {
             target.uid: Departure(target.namespace, target.name, UNASKED, held.get(target.uid, ""))
             for target in choice.evict
         }
-        if options.apply:
-            await _Waves(api, options, departures, progress).run(choice.evict)
-    return Evictions(options.node, cordon, options.apply, tuple(departures.values()), choice.skip)
+        if context.apply:
+            await _Waves(api, options, departures, context.progress).run(choice.evict)
+    return Evictions(options.node, cordon, context.apply, tuple(departures.values()), choice.skip)
 
 
 def _selection(options: EvictOptions) -> Selection:
@@ -287,31 +304,3 @@ class _Waves:
     def _note(self, uid: str, outcome: str, reason: str = "") -> None:
         pod = self._departures[uid]
         self._departures[uid] = Departure(pod.namespace, pod.name, outcome, reason)
-
-
-EVICT = Operation(
-    name="evict",
-    summary="Evict the pods of a node, a namespace or a selector.",
-    input=EvictOptions,
-    output=Evictions,
-    effect=Effect.DESTROY,
-    handler=evict,
-)
-
-DRAIN = Operation(
-    name="node.drain",
-    summary="Cordon a node and evict its pods.",
-    input=EvictOptions,
-    output=Evictions,
-    effect=Effect.DESTROY,
-    handler=drain,
-)
-
-CLEAR = Operation(
-    name="node.clear",
-    summary="Evict the pods of a node; the node stays schedulable.",
-    input=EvictOptions,
-    output=Evictions,
-    effect=Effect.DESTROY,
-    handler=clear,
-)

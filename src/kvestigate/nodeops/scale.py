@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.client.named import get_named
 from kvestigate.errors import UsageError
 from kvestigate.kube import builtins
 from kvestigate.kube.resources import Resource
 from kvestigate.kube.views.workloads import Deployment
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import Context, param
 from kvestigate.render.blocks import Block, Tone, text
 from kvestigate.render.human import counted
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleOptions:
-    name: str
-    """Of a Deployment, or `statefulset/NAME`."""
-    replicas: int
-    apply: bool = False
-    """False: only show the plan."""
+    name: Annotated[
+        str, param("A Deployment, or statefulset/NAME.", argument=True, metavar="DEPLOYMENT")
+    ]
+    replicas: Annotated[
+        int, param("How many pods to run.", argument=True, lowest=0, highest=1_000_000)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +38,17 @@ class Scaling:
     applied: bool
 
 
-async def scale(access: Access, options: ScaleOptions) -> Scaling:
-    """In the namespace of `access`."""
+async def scale(context: Context, options: ScaleOptions) -> Scaling:
+    """In the namespace of the context."""
     resource, name = _named(options.name)
-    async with connect(access) as api:
+    async with connect(context.access) as api:
         # All workloads that can be scaled have `spec.replicas` like a Deployment.
         workload: Deployment = await get_named(api, resource, name, Deployment)
         before = workload.spec.replicas
-        if options.apply and before != options.replicas:
+        if context.apply and before != options.replicas:
             await api.scale(resource, name, options.replicas)
     kind = resource.singular_name
-    return Scaling(kind, access.namespace, name, before, options.replicas, options.apply)
+    return Scaling(kind, context.access.namespace, name, before, options.replicas, context.apply)
 
 
 def _named(words: str) -> tuple[Resource, str]:
@@ -67,13 +68,3 @@ def scaling_blocks(done: Scaling) -> Sequence[Block]:
         return [text(f"{where} already has {counted(done.after, 'replica')}")]
     change = f"{where}: {done.before} -> {done.after} replicas"
     return [text(change, Tone.GOOD) if done.applied else text(f"would scale {change}")]
-
-
-OPERATION = Operation(
-    name="scale",
-    summary="Set the number of replicas of a Deployment; 0 stops it without deleting it.",
-    input=ScaleOptions,
-    output=Scaling,
-    effect=Effect.WRITE,
-    handler=scale,
-)

@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
@@ -23,6 +22,7 @@ from kvestigate.kube.views.policy import PodDisruptionBudget
 from kvestigate.nodeops.cordon import set_cordoned
 from kvestigate.nodeops.evict import GONE, Progress, evict_targets
 from kvestigate.nodeops.selection import EvictionTarget, choose, held_back
+from kvestigate.operation import Context
 from kvestigate.optimize.collect import FleetSource, read
 from kvestigate.optimize.consolidation import Consolidation, Tunables, plan
 from kvestigate.optimize.steps import KEPT, Step, TargetRoom, steps
@@ -47,8 +47,6 @@ class ApplyOptions:
     """None: the pod's own terminationGracePeriodSeconds."""
     timeout: float = 300.0
     """Seconds that a wave may take."""
-    apply: bool = False
-    """False: only show the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +73,10 @@ class Application:
         return sum(step.outcome == outcome for step in self.steps)
 
 
-async def apply(
-    access: Access, options: ApplyOptions, progress: Progress | None = None
-) -> Application:
+async def apply(context: Context, options: ApplyOptions) -> Application:
     if options.wave_size < 1:
         raise UsageError(f"--wave-size {options.wave_size}: must be 1 or more")
+    access = context.access
     fleet = await read(access, options.source)
     if fleet.server != str(access.server):
         raise UsageError(
@@ -91,18 +88,18 @@ async def apply(
         made, targets, reasons = await _look(api, planned, options.wave_size)
         cordon = tuple(sorted({step.donor for step in made if step.wave}))
         application = Application(
-            applied=options.apply,
+            applied=context.apply,
             plan=planned,
             wave_size=options.wave_size,
             cordon=cordon,
             steps=made,
         )
-        if not options.apply:
+        if not context.apply:
             explained = tuple(_explained(step, reasons) for step in made)
             return replace(application, steps=explained)
         for donor in cordon:
             await set_cordoned(api, donor, True, apply=True)
-        return await _waves(api, application, targets, options, progress)
+        return await _waves(api, application, targets, options, context.progress)
 
 
 _Targets = Mapping[tuple[str, str], EvictionTarget]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct
 
 from kvestigate.client.access import Access
-from kvestigate.operation import Effect, Operation
-from kvestigate.planes.manage import Plane, ask
+from kvestigate.errors import UsageError
+from kvestigate.operation import duration, param
+from kvestigate.planes.manage import Plane, PlaneId, ask
 from kvestigate_client import contract
 
 _HIDDEN = "<hidden>"
@@ -20,64 +21,90 @@ _LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 """An annotation of kubectl that repeats the whole object."""
 
 
+Resources = Annotated[
+    tuple[str, ...],
+    param("Only this resource: pods, deployments.apps.", "--resource", metavar="PLURAL"),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class SnapshotOptions:
-    id: str
-    resources: tuple[str, ...] = ()
-    """`pods`, `deployments.apps`; everything if none."""
-    include_empty: bool = False
+    id: PlaneId
+    resources: Resources = ()
+    include_empty: Annotated[bool, param("Also list resources without objects.")] = False
 
 
 @dataclass(frozen=True, slots=True)
 class ForkOptions:
-    id: str
-    name: str = ""
-    """Id of the fork; with a count, ids are this and `-0000`, `-0001` and so on."""
-    count: int | None = None
-    checkpoint: str = ""
-    """The checkpoint to fork from, instead of the current state."""
+    id: PlaneId
+    name: Annotated[str, param("Id of the fork; with --count NAME-0000 and so on.")] = ""
+    count: Annotated[int, param("Number of forks.", lowest=1, highest=10_000)] | None = None
+    checkpoint: Annotated[str, param("Fork from this checkpoint, not from the present.")] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckpointOptions:
-    id: str
-    name: str = ""
-    replace: bool = False
+    id: PlaneId
+    name: Annotated[
+        str, param("Name of the checkpoint; derived from the revision if not given.")
+    ] = ""
+    replace: Annotated[bool, param("Overwrite an existing checkpoint of that name.")] = False
 
 
 @dataclass(frozen=True, slots=True)
 class RestoreOptions:
-    id: str
-    checkpoint: str = ""
-    revision: str = ""
-    seed: int | None = None
-    """Seed from then on; None restores the seed of that state."""
+    id: PlaneId
+    checkpoint: Annotated[str, param("Checkpoint to restore.")] = ""
+    revision: Annotated[str, param("Revision to restore, if the plane still retains it.")] = ""
+    seed: (
+        Annotated[
+            int,
+            param(
+                "New seed of random choices in virtual time; by default the seed is restored too.",
+                metavar="N",
+                lowest=-(2**63),
+                highest=2**63 - 1,
+            ),
+        ]
+        | None
+    ) = None
+
+    def __post_init__(self) -> None:
+        if bool(self.checkpoint) == bool(self.revision):
+            raise UsageError(
+                "give either --checkpoint or --revision",
+                hint=f"`kvestigate plane events {self.id}` lists revisions",
+            )
 
 
 @dataclass(frozen=True, slots=True)
 class DiffOptions:
-    id: str
-    before: str
+    id: PlaneId
+    before: Annotated[str, param("An earlier state.", argument=True, metavar="FROM")]
     """A revision, `checkpoint:NAME` or `plane:ID`."""
-    after: str = ""
+    after: Annotated[str, param("A later state.", argument=True, metavar="[TO]")] = ""
     """Like `before`; the current state if empty."""
-    resources: tuple[str, ...] = ()
+    resources: Resources = ()
 
 
 @dataclass(frozen=True, slots=True)
 class EventsOptions:
-    id: str
-    since: str = ""
-    """Only changes after this revision; all retained changes if empty."""
-    resources: tuple[str, ...] = ()
-    objects: bool = False
+    id: PlaneId
+    since: Annotated[str, param("Only changes after this revision.")] = ""
+    resources: Resources = ()
+    objects: Annotated[bool, param("With -o json, include the object after each change.")] = False
 
 
 @dataclass(frozen=True, slots=True)
 class StepOptions:
-    id: str
-    seconds: float | None = None
-    """Virtual seconds; None: until no controller has work left."""
+    id: PlaneId
+    seconds: (
+        Annotated[
+            float,
+            duration("Virtual time to pass; without it, until no controller has work left."),
+        ]
+        | None
+    ) = None
 
 
 class Resource(Struct, frozen=True, rename="camel"):
@@ -280,63 +307,3 @@ def _hide_field(key: tuple[str, str], change: dict[str, Any]) -> dict[str, Any]:
 
 def _is_secret(path: str) -> bool:
     return path.partition(".")[0].partition("[")[0] in _SECRET_FIELDS or _LAST_APPLIED in path
-
-
-SNAPSHOT = Operation(
-    name="plane.snapshot",
-    summary="Show all objects of a plane at one revision.",
-    input=SnapshotOptions,
-    output=Snapshot,
-    effect=Effect.READ,
-    handler=snapshot,
-)
-FORK = Operation(
-    name="plane.fork",
-    summary="Copy a plane; the copies are independent of it.",
-    input=ForkOptions,
-    output=Forks,
-    effect=Effect.WRITE,
-    handler=fork,
-)
-CHECKPOINT = Operation(
-    name="plane.checkpoint",
-    summary="Save the current state of a plane as a checkpoint.",
-    input=CheckpointOptions,
-    output=Checkpoint,
-    effect=Effect.WRITE,
-    handler=checkpoint,
-)
-RESTORE = Operation(
-    name="plane.restore",
-    summary="Restore a plane to an earlier state.",
-    input=RestoreOptions,
-    output=Restored,
-    effect=Effect.DESTROY,
-    handler=restore,
-)
-DIFF = Operation(
-    name="plane.diff",
-    summary="Compare two states of a plane, or two planes.",
-    input=DiffOptions,
-    output=Difference,
-    effect=Effect.READ,
-    handler=diff,
-)
-EVENTS = Operation(
-    name="plane.events",
-    summary="Show every change of a plane, with the user who made it.",
-    input=EventsOptions,
-    output=Events,
-    effect=Effect.READ,
-    handler=events,
-)
-STEP = Operation(
-    name="plane.step",
-    summary="Let virtual time pass in a plane with a virtual clock.",
-    input=StepOptions,
-    output=Stepped,
-    effect=Effect.WRITE,
-    handler=step,
-)
-
-OPERATIONS = (SNAPSHOT, FORK, CHECKPOINT, RESTORE, DIFF, EVENTS, STEP)

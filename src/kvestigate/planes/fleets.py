@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Struct
@@ -14,11 +15,12 @@ from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.call import Selection
 from kvestigate.client.connect import connect
+from kvestigate.errors import InputError
 from kvestigate.kube.resources import Resource
-from kvestigate.operation import Effect, Operation
-from kvestigate.planes.manage import ask
+from kvestigate.kube.yaml_documents import load
+from kvestigate.operation import param
+from kvestigate.planes.manage import ClockChoice, Seed, ask
 from kvestigate_client import contract
-from kvestigate_client.contract import Clock
 
 _FLEETS = Resource("kplane.dev", "v1", "fleets", "Fleet", namespaced=False)
 _PATIENCE = 60.0
@@ -27,33 +29,65 @@ Progress = Callable[[str, int, int], None]
 """Called with `planes`, how many are ready, and of how many."""
 
 
+FleetName = Annotated[str, param("The fleet.", argument=True)]
+
+
+def _manifests(paths: tuple[str, ...]) -> tuple[dict[str, Any], ...]:
+    """The objects of manifest files."""
+    found: list[dict[str, Any]] = []
+    for path in paths:
+        try:
+            text = Path(path).read_bytes()
+        except OSError as error:
+            raise InputError(f"cannot be read: {error.strerror}", where=path) from None
+        for document in load(text, source=path):
+            if not isinstance(document.value, dict):
+                raise InputError("is not a manifest with apiVersion and kind", where=path)
+            found.append(document.value)
+    return tuple(found)
+
+
 @dataclass(frozen=True, slots=True)
 class NewFleet:
-    name: str
-    replicas: int = 1
-    prefix: str = ""
-    """Prefix of the ids of members; the name and a hyphen if empty."""
-    ttl: int | None = None
-    """Seconds after which the fleet is deleted with its members."""
-    from_plane: str = ""
-    """The plane that members are copies of."""
-    scenario: str = ""
-    """The scenario whose objects members start with."""
-    objects: tuple[dict[str, Any], ...] = ()
-    """Manifests that members start with."""
-    clock: Clock = "wall"
-    seed: int = 0
+    name: FleetName
+    replicas: Annotated[int, param("Number of members.", lowest=0, highest=10_000)] = 1
+    prefix: Annotated[str, param("Prefix of the ids of members; NAME- if not given.")] = ""
+    ttl: (
+        Annotated[
+            int,
+            param(
+                "Delete the fleet and its members after this time.",
+                metavar="SECONDS",
+                lowest=1,
+                highest=10**9,
+            ),
+        ]
+        | None
+    ) = None
+    from_plane: Annotated[str, param("Members are copies of this plane.", metavar="ID")] = ""
+    scenario: Annotated[str, param("Members start with the objects of this scenario.")] = ""
+    objects: Annotated[
+        tuple[dict[str, Any], ...],
+        param(
+            "Members start with the objects of this manifest file.",
+            "--file",
+            metavar="PATH",
+            parse=_manifests,
+        ),
+    ] = ()
+    clock: ClockChoice = "wall"
+    seed: Seed = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleOptions:
-    name: str
-    replicas: int
+    name: FleetName
+    replicas: Annotated[int, param("Number of members.", "--replicas", lowest=0, highest=10_000)]
 
 
 @dataclass(frozen=True, slots=True)
 class FleetOptions:
-    name: str
+    name: FleetName
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +141,8 @@ class Fleet(Struct, frozen=True):
         )
 
 
-async def create(access: Access, options: NewFleet) -> Fleet:
+async def create(access: Access, options: NewFleet, progress: Progress | None = None) -> Fleet:
+    """Declare the fleet, and wait until its members are ready."""
     template: dict[str, Any] = {}
     if options.from_plane:
         template["fromPlane"] = options.from_plane
@@ -126,12 +161,13 @@ async def create(access: Access, options: NewFleet) -> Fleet:
         name_prefix=options.prefix,
         ttl_seconds=options.ttl,
     )
-    return msgspec.json.decode(answer, type=Fleet)
+    return await settled(access, msgspec.json.decode(answer, type=Fleet), progress)
 
 
-async def scale(access: Access, options: ScaleOptions) -> Fleet:
+async def scale(access: Access, options: ScaleOptions, progress: Progress | None = None) -> Fleet:
+    """Declare another number of members, and wait until it is so."""
     answer = await ask(access, contract.scale_fleet, options.name, options.replicas)
-    return msgspec.json.decode(answer, type=Fleet)
+    return await settled(access, msgspec.json.decode(answer, type=Fleet), progress)
 
 
 async def settled(access: Access, declared: Fleet, progress: Progress | None = None) -> Fleet:
@@ -178,39 +214,3 @@ async def _until_deleted(api: Api, named: Selection, version: str) -> None:
         async for event in events:
             if event.type == "DELETED":
                 return
-
-
-CREATE = Operation(
-    name="fleet.create",
-    summary="Create a fleet of identical planes.",
-    input=NewFleet,
-    output=Fleet,
-    effect=Effect.WRITE,
-    handler=create,
-)
-SCALE = Operation(
-    name="fleet.scale",
-    summary="Set the number of members of a fleet.",
-    input=ScaleOptions,
-    output=Fleet,
-    effect=Effect.DESTROY,
-    handler=scale,
-)
-STATUS = Operation(
-    name="fleet.status",
-    summary="Show the members of a fleet and their phases.",
-    input=FleetOptions,
-    output=Fleet,
-    effect=Effect.READ,
-    handler=status,
-)
-DELETE = Operation(
-    name="fleet.delete",
-    summary="Delete a fleet with all its members.",
-    input=FleetOptions,
-    output=Deleted,
-    effect=Effect.DESTROY,
-    handler=delete,
-)
-
-OPERATIONS = (CREATE, SCALE, STATUS, DELETE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ParamSpec
+from typing import Annotated, ParamSpec
 from urllib.parse import urlencode
 
 import msgspec
@@ -14,7 +14,7 @@ from kvestigate.client.call import failure
 from kvestigate.client.connect import connect
 from kvestigate.errors import InputError, NotFound
 from kvestigate.http.message import Headers, Request
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import param
 from kvestigate_client import contract
 from kvestigate_client.contract import JSON, Clock, Outgoing
 from kvestigate_client.failures import Invalid
@@ -25,6 +25,21 @@ _OURS = ("clusters", "checkpoints", "fleets")
 """Resources that only a server of planes has."""
 
 
+PlaneId = Annotated[str, param("The plane: lower-case letters, digits and hyphens.", argument=True)]
+ClockChoice = Annotated[
+    Clock, param("The clock of the plane; virtual time passes only with `plane step`.")
+]
+Seed = Annotated[
+    int,
+    param(
+        "Seed of every random choice in a plane with a virtual clock.",
+        metavar="N",
+        lowest=-(2**63),
+        highest=2**63 - 1,
+    ),
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Everything:
     """No options."""
@@ -32,18 +47,14 @@ class Everything:
 
 @dataclass(frozen=True, slots=True)
 class PlaneOptions:
-    id: str
-    """`alpha`: lower-case letters, digits and hyphens."""
+    id: PlaneId
 
 
 @dataclass(frozen=True, slots=True)
 class NewPlane:
-    id: str
-    """`alpha`: lower-case letters, digits and hyphens."""
-    clock: Clock = "wall"
-    """Virtual time passes only with `plane step`."""
-    seed: int = 0
-    """Seed of every random choice in a plane with a virtual clock."""
+    id: PlaneId
+    clock: ClockChoice = "wall"
+    seed: Seed = 0
 
 
 class Plane(msgspec.Struct, frozen=True):
@@ -52,6 +63,10 @@ class Plane(msgspec.Struct, frozen=True):
     id: str
     path: str
     """Where its API is, below the server's address: `/clusters/alpha/control-plane`."""
+
+
+class DeletedPlane(msgspec.Struct, frozen=True):
+    id: str
 
 
 class PlaneList(msgspec.Struct, frozen=True):
@@ -67,8 +82,9 @@ async def create_plane(access: Access, options: NewPlane) -> Plane:
     return msgspec.json.decode(answer, type=Plane)
 
 
-async def delete_plane(access: Access, options: PlaneOptions) -> None:
+async def delete_plane(access: Access, options: PlaneOptions) -> DeletedPlane:
     await ask(access, contract.delete_plane, options.id)
+    return DeletedPlane(options.id)
 
 
 async def ask(
@@ -98,29 +114,3 @@ def _way_out(error: NotFound, server: str) -> str | None:
     if kind not in _OURS:
         return f"{server} does not serve planes; `kvestigate plane serve` starts a server that does"
     return "`kvestigate plane list` lists the planes of the server" if kind == "clusters" else None
-
-
-LIST = Operation(
-    name="plane.list",
-    summary="List the planes of a running server.",
-    input=Everything,
-    output=PlaneList,
-    effect=Effect.READ,
-    handler=list_planes,
-)
-CREATE = Operation(
-    name="plane.create",
-    summary="Create a plane on a running server.",
-    input=NewPlane,
-    output=Plane,
-    effect=Effect.WRITE,
-    handler=create_plane,
-)
-DELETE = Operation(
-    name="plane.delete",
-    summary="Delete a plane with all its objects.",
-    input=PlaneOptions,
-    output=type(None),
-    effect=Effect.DESTROY,
-    handler=delete_plane,
-)

@@ -15,7 +15,6 @@ from kvestigate.kube.requests import CPU, MEMORY, PODS, Amounts
 from kvestigate.kube.selectors import parse_labels
 from kvestigate.kube.views.core import Node
 from kvestigate.kube.views.pods import PodSpec
-from kvestigate.operation import Effect, Operation
 from kvestigate.planning.explain import problem, ways_out
 from kvestigate.planning.manifest import Workload, read
 from kvestigate.planning.model import GPU, Demand, Placement
@@ -223,13 +222,3 @@ def _require_nodes(names: Sequence[str], nodes: Sequence[Node]) -> None:
                 if close
                 else "see `kvestigate report run nodes`",
             )
-
-
-OPERATION = Operation(
-    name="plan",
-    summary="Check whether a workload fits into the free capacity, and on which nodes.",
-    input=PlanOptions,
-    output=Plan,
-    effect=Effect.READ,
-    handler=collect,
-)

@@ -15,7 +15,6 @@ from kvestigate.client.connect import connect
 from kvestigate.client.logs import LogOptions
 from kvestigate.client.named import require_namespace
 from kvestigate.errors import KvestigateError
-from kvestigate.operation import Effect, Operation
 from kvestigate.reports.findings.model import Finding
 from kvestigate.reports.findings.pods import crashing_containers
 from kvestigate.reports.findings.registry import RULES, findings, skipped
@@ -112,13 +111,3 @@ async def _last_log_line(api: Api, namespace: str, pod: str, container: str) -> 
             return "".join([line.decode("utf-8", "replace") async for line in lines]).strip()
     except (KvestigateError, TimeoutError):
         return ""
-
-
-OPERATION = Operation(
-    name="audit",
-    summary="Run every report and list the problems found.",
-    input=AuditOptions,
-    output=Audit,
-    effect=Effect.READ,
-    handler=collect,
-)

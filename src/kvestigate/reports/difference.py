@@ -87,6 +87,12 @@ def parse(data: bytes, where: str) -> Document:
     return {"findings": [], "captured_at": "", "server": "", **document}
 
 
+@dataclass(frozen=True, slots=True)
+class DiffOptions:
+    before: Document
+    after: Document
+
+
 def difference(before: Document, after: Document) -> AuditDifference:
     old, new = _findings(before), _findings(after)
     return AuditDifference(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.client.named import require_namespace
-from kvestigate.operation import Effect, Operation
+from kvestigate.operation import NAMESPACE, param
 from kvestigate.reports.registry import REPORTS, find
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.model import Gap
@@ -20,10 +20,12 @@ SCHEMA = "kvestigate.report/v1"
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    name: str
-    """`gpu`: one of the names that `report list` shows."""
-    namespace: str = ""
+    name: Annotated[str, param("One of the names that `report list` shows.", argument=True)]
+    namespace: Annotated[str, NAMESPACE] = ""
     """Read only this namespace and objects without a namespace; empty: all namespaces."""
+
+    def __post_init__(self) -> None:
+        find(self.name)  # a mistyped name fails before a cluster is read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,27 +84,3 @@ def names() -> ReportNames:
             for report in REPORTS
         )
     )
-
-
-async def list_reports(access: Access, options: ListOptions) -> ReportNames:
-    """The list does not depend on the cluster."""
-    return names()
-
-
-LIST = Operation(
-    name="report.list",
-    summary="List the reports.",
-    input=ListOptions,
-    output=ReportNames,
-    effect=Effect.READ,
-    handler=list_reports,
-)
-
-RUN = Operation(
-    name="report.run",
-    summary="Run one report.",
-    input=RunOptions,
-    output=ReportResult,
-    effect=Effect.READ,
-    handler=collect,
-)

@@ -148,17 +148,9 @@ def inventory(
 
 def consumers(pods: Iterable[Pod]) -> tuple[Consumer, ...]:
     """The containers that request GPUs, sorted by node and name."""
+    unsorted = (consumer for pod in pods if not pod.finished for consumer in _consumers(pod))
     return tuple(
-        sorted(
-            (consumer for pod in pods if not pod.finished for consumer in _consumers(pod)),
-            key=lambda consumer: (
-                consumer.node,
-                consumer.namespace,
-                consumer.pod,
-                consumer.container,
-                consumer.resource,
-            ),
-        )
+        sorted(unsorted, key=lambda c: (c.node, c.namespace, c.pod, c.container, c.resource))
     )
 
 

@@ -5,20 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvestigate.client.access import Access
-from kvestigate.node_access.model import NodeAccess
-from kvestigate.node_access.reach import DEFAULT
+from kvestigate.operation import Context
 from kvestigate.workspace.archives import Directory
-from kvestigate.workspace.lifecycle import Creation, Difference, create, diff
-from kvestigate.workspace.options import CreateOptions, DiffOptions
+from kvestigate.workspace.lifecycle import Creation, compare, create
+from kvestigate.workspace.options import ApplyOptions, CreateOptions, DiffOptions
+from kvestigate.workspace.plan import Change, Plan
 from kvestigate.workspace.spec import SourceSpec, WorkspaceSpec
 from kvestigate.workspace.sync import Synced, Wanted, bring
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    workspace: Difference
-    sources: tuple[Synced, ...]
+class Difference:
+    workspace: str
+    node: str
+    exists: bool
+    changes: tuple[Change, ...]
+    plan: Plan | None
+    """What `create` would do; None if it would refuse."""
+    sources: tuple[Synced, ...] = ()
+    """What `apply` would send."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,30 +31,33 @@ class Application:
     creation: Creation
     sources: tuple[Synced, ...]
 
-
-async def compared(
-    access: Access, spec: WorkspaceSpec, base: Path, via: NodeAccess = DEFAULT
-) -> Comparison:
-    """What is not as it should be; sources are relative to `base`."""
-    wanted = [_wanted(spec, source, base) for source in spec.sources]
-    found = await diff(access, DiffOptions(spec), via)
-    return Comparison(
-        found, tuple([await bring(access, it, apply=False, via=via) for it in wanted])
-    )
+    @property
+    def changes_anything(self) -> bool:
+        files_differ = any(source.sent or source.removed for source in self.sources)
+        return bool(self.creation.plan.steps) or files_differ
 
 
-async def applied(
-    access: Access, spec: WorkspaceSpec, base: Path, *, apply: bool, via: NodeAccess = DEFAULT
-) -> Application:
+async def diff(context: Context, options: DiffOptions) -> Difference:
+    """How a workspace and its sources differ from the description."""
+    spec = options.workspace
+    wanted = _wanted(options)
+    found = await compare(context, spec)
+    sources = tuple([await bring(context, files) for files in wanted])
+    return Difference(spec.name, spec.node, found.exists, found.changes, found.plan, sources)
+
+
+async def apply(context: Context, options: ApplyOptions) -> Application:
     """Make the workspace, and send what changed."""
-    wanted = [_wanted(spec, source, base) for source in spec.sources]
-    creation = await create(access, CreateOptions(spec, apply=apply), via)
-    return Application(
-        creation, tuple([await bring(access, it, apply=apply, via=via) for it in wanted])
-    )
+    wanted = _wanted(options)
+    creation = await create(context, CreateOptions(options.workspace))
+    return Application(creation, tuple([await bring(context, files) for files in wanted]))
 
 
-def _wanted(spec: WorkspaceSpec, source: SourceSpec, base: Path) -> Wanted:
-    place = base / Path(source.local).expanduser()
-    files = Directory(place, source.excludes)
+def _wanted(options: ApplyOptions | DiffOptions) -> list[Wanted]:
+    spec, base = options.workspace, Path(options.directory)
+    return [_files(spec, source, base) for source in spec.sources]
+
+
+def _files(spec: WorkspaceSpec, source: SourceSpec, base: Path) -> Wanted:
+    files = Directory(base / Path(source.local).expanduser(), source.excludes)
     return Wanted(spec, source.subdir, files, excludes=source.excludes)

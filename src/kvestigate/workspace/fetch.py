@@ -6,11 +6,10 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
 
-from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.errors import RequestEntityTooLarge
-from kvestigate.node_access.model import NodeAccess
-from kvestigate.node_access.reach import DEFAULT, reach
+from kvestigate.node_access.reach import reach
+from kvestigate.operation import Context
 from kvestigate.render.human import size
 from kvestigate.workspace.host import looking, perform
 from kvestigate.workspace.lifecycle import existing
@@ -41,11 +40,11 @@ class Fetched:
     """A tar of the file, or of the directory with all that is in it; whoever asked closes it."""
 
 
-async def fetch(access: Access, options: FetchOptions, via: NodeAccess = DEFAULT) -> Fetched:
+async def fetch(context: Context, options: FetchOptions) -> Fetched:
     """A file or directory of a workspace, as one tar."""
     archive = Upload()
     try:
-        async with aclosing(stream(access, options, via)) as pieces:
+        async with aclosing(stream(context, options)) as pieces:
             async for piece in pieces:
                 _check_size(options.path, archive.size + len(piece))
                 archive.write(piece)
@@ -64,13 +63,11 @@ def _check_size(path: str, so_far: int) -> None:
         )
 
 
-async def stream(
-    access: Access, options: FetchOptions, via: NodeAccess = DEFAULT
-) -> AsyncGenerator[bytes, None]:
+async def stream(context: Context, options: FetchOptions) -> AsyncGenerator[bytes, None]:
     """The same in pieces, of any size."""
     spec = options.workspace
-    async with connect(access) as api:
-        host = (await reach(api, via)).host(spec.node)
+    async with connect(context.access) as api:
+        host = (await reach(api, context.via)).host(spec.node)
         existing(spec, await survey(host, spec.root, name=spec.name))
         script = assigned(workspace=spec.path, wanted=options.path) + _RESOLVE
         path = await perform(looking(host), script)

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import shlex
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.errors import KvestigateError, NotFound
 from kvestigate.kube import builtins
 from kvestigate.kube.views.core import Node
-from kvestigate.node_access.model import NodeAccess
-from kvestigate.node_access.reach import DEFAULT, Host, Hosts, reach
+from kvestigate.node_access.reach import Host, Hosts, reach
 from kvestigate.nodeops.cordon import set_cordoned
+from kvestigate.operation import Context
 from kvestigate.workspace.devices import gpus_of
 from kvestigate.workspace.gpus import Gpu, Use, choose
 from kvestigate.workspace.host import ask_each, perform, staying
 from kvestigate.workspace.marker import GpuId, Marker
+from kvestigate.workspace.names import DEFAULT_ROOT
 from kvestigate.workspace.options import (
     CreateOptions,
     DestroyOptions,
-    DiffOptions,
+    ExportOptions,
     GpusOptions,
     StatusOptions,
 )
@@ -38,8 +37,8 @@ from kvestigate.workspace.plan import (
     plan_destruction,
 )
 from kvestigate.workspace.running import Run, RunState
-from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec
-from kvestigate.workspace.steps import Step, Where, reopen
+from kvestigate.workspace.spec import WorkspaceSpec
+from kvestigate.workspace.steps import Step, reopen
 from kvestigate.workspace.survey import Survey, survey
 
 _NODES = builtins.resource("nodes")
@@ -92,9 +91,9 @@ class GpuStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    workspace: str
-    node: str
+class Compared:
+    """How a workspace compares to its spec."""
+
     exists: bool
     changes: tuple[Change, ...]
     plan: Plan | None
@@ -111,14 +110,19 @@ class Creation:
 
 
 @dataclass(frozen=True, slots=True)
+class Export:
+    workspace: WorkspaceSpec
+
+
+@dataclass(frozen=True, slots=True)
 class Destruction:
     plan: Plan
     applied: bool
 
 
-async def status(access: Access, options: StatusOptions, via: NodeAccess = DEFAULT) -> Status:
-    async with connect(access) as api:
-        hosts = await reach(api, via)
+async def status(context: Context, options: StatusOptions) -> Status:
+    async with connect(context.access) as api:
+        hosts = await reach(api, context.via)
         chosen, unreachable = _chosen(hosts, options.nodes)
         found = await look(chosen, options.root)
         return replace(found, unreachable=unreachable | found.unreachable)
@@ -135,9 +139,9 @@ async def look(hosts: Mapping[str, Host], root: str = DEFAULT_ROOT) -> Status:
     )
 
 
-async def gpus(access: Access, options: GpusOptions, via: NodeAccess = DEFAULT) -> GpuStatus:
-    async with connect(access) as api:
-        hosts = await reach(api, via)
+async def gpus(context: Context, options: GpusOptions) -> GpuStatus:
+    async with connect(context.access) as api:
+        hosts = await reach(api, context.via)
         chosen, unreachable = _chosen(hosts, options.nodes)
         seen = await _surveys(chosen, DEFAULT_ROOT, options.root)
         markers = {node: it.markers for node, it in seen.items() if isinstance(it, Survey)}
@@ -151,41 +155,39 @@ async def gpus(access: Access, options: GpusOptions, via: NodeAccess = DEFAULT) 
         return GpuStatus(tuple(nodes), unreachable)
 
 
-async def diff(access: Access, options: DiffOptions, via: NodeAccess = DEFAULT) -> Difference:
+async def compare(context: Context, spec: WorkspaceSpec) -> Compared:
     """What is not as the spec says, and what `create` would do about it."""
-    spec = options.workspace
-    async with connect(access) as api:
-        host = (await reach(api, via)).host(spec.node)
+    async with connect(context.access) as api:
+        host = (await reach(api, context.via)).host(spec.node)
         seen = await survey(host, DEFAULT_ROOT, spec.root)
         closed = await is_cordoned(api, spec.node)
         found = seen.at(spec)
         if found is None or found.marker is None:
-            plan = await _plan(api, host, CreateOptions(spec), seen, cordoned=closed)
-            return Difference(spec.name, spec.node, False, (), plan)
+            plan = await _plan(api, host, spec, "", seen, cordoned=closed)
+            return Compared(False, (), plan)
         changes = tuple(differences(spec, found.marker, seen, cordoned=closed))
         if all(it.repairable for it in changes):
-            options_ = CreateOptions(spec, owner=found.marker.owner)
-            plan = await _plan(api, host, options_, seen, cordoned=closed)
-            return Difference(spec.name, spec.node, True, changes, plan)
-        return Difference(spec.name, spec.node, True, changes, None)
+            plan = await _plan(api, host, spec, found.marker.owner, seen, cordoned=closed)
+            return Compared(True, changes, plan)
+        return Compared(True, changes, None)
 
 
-async def create(access: Access, options: CreateOptions, via: NodeAccess = DEFAULT) -> Creation:
+async def create(context: Context, options: CreateOptions) -> Creation:
     """Make a workspace. What was made is removed again if a step fails."""
     spec = options.workspace
-    async with connect(access) as api:
-        host = (await reach(api, via)).host(spec.node)
-        closing = options.apply and spec.gpu.cordon_node
+    async with connect(context.access) as api:
+        host = (await reach(api, context.via)).host(spec.node)
+        closing = context.apply and spec.gpu.cordon_node
         async with _closed(api, host, spec) if closing else _as_it_is(api, spec.node) as closed:
             seen = await survey(host, DEFAULT_ROOT, spec.root)
-            plan = await _plan(api, host, options, seen, cordoned=closed)
+            plan = await _plan(api, host, spec, context.owner, seen, cordoned=closed)
             found = seen.at(spec)
             exists = found is not None and found.marker is not None
-            if options.apply:
+            if context.apply:
                 await carry_out(api, host, plan)
                 found = (await survey(host, spec.root, name=spec.name)).at(spec)
         chosen = found.marker.gpus if found is not None and found.marker is not None else ()
-        return Creation(plan, exists, chosen, options.apply)
+        return Creation(plan, exists, chosen, context.apply)
 
 
 @asynccontextmanager
@@ -219,27 +221,24 @@ async def _open_if_unneeded(api: Api, host: Host, spec: WorkspaceSpec) -> None:
         pass  # the failure that brought us here is the one to tell of
 
 
-async def destroy(
-    access: Access, options: DestroyOptions, via: NodeAccess = DEFAULT
-) -> Destruction:
+async def destroy(context: Context, options: DestroyOptions) -> Destruction:
     """Stop what runs in a workspace, and remove it."""
     spec = options.workspace
-    async with connect(access) as api:
-        host = (await reach(api, via)).host(spec.node)
+    async with connect(context.access) as api:
+        host = (await reach(api, context.via)).host(spec.node)
         plan = plan_destruction(spec, await survey(host, DEFAULT_ROOT, spec.root))
-        if options.apply:
+        if context.apply:
             await carry_out(api, host, plan)
-        return Destruction(plan, options.apply)
+        return Destruction(plan, context.apply)
 
 
-async def recorded(
-    access: Access, name: str, node: str, root: str, via: NodeAccess = DEFAULT
-) -> WorkspaceSpec:
+async def export(context: Context, options: ExportOptions) -> Export:
     """A workspace as it was made: what its marker says."""
+    name, node, root = options.name, options.node, options.root
     wanted = WorkspaceSpec(name=name, node=node, root=root)
-    async with connect(access) as api:
-        host = (await reach(api, via)).host(node)
-        return existing(wanted, await survey(host, root, name=name)).workspace
+    async with connect(context.access) as api:
+        host = (await reach(api, context.via)).host(node)
+        return Export(existing(wanted, await survey(host, root, name=name)).workspace)
 
 
 async def carry_out(api: Api, host: Host, plan: Plan) -> None:
@@ -270,17 +269,15 @@ async def _take_back(api: Api, host: Host, begun: Sequence[Step]) -> str:
 
 
 async def _do(api: Api, host: Host, step: Step, script: str) -> None:
-    if step.where is Where.HOST:
+    if step.cordon is None:
         await perform(staying(host), script, timeout=_STEP_SECONDS)
-        return
-    _, verb, node = shlex.split(script)
-    await set_cordoned(api, node, verb == "cordon", apply=True)
+    else:
+        await set_cordoned(api, host.node, step.cordon, apply=True)
 
 
 async def _plan(
-    api: Api, host: Host, options: CreateOptions, seen: Survey, *, cordoned: bool
+    api: Api, host: Host, spec: WorkspaceSpec, owner: str, seen: Survey, *, cordoned: bool
 ) -> Plan:
-    spec = options.workspace
     found = seen.at(spec)
     chosen: tuple[GpuId, ...] = ()
     wants = spec.gpu.reserve or spec.gpu.indices
@@ -290,7 +287,7 @@ async def _plan(
             raise known
         chosen = choose(spec.gpu, known, spec.node)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return plan_creation(Wish(spec, chosen, options.owner, now), seen, cordoned=cordoned)
+    return plan_creation(Wish(spec, chosen, owner, now), seen, cordoned=cordoned)
 
 
 async def is_cordoned(api: Api, node: str) -> bool:

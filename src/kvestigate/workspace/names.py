@@ -10,6 +10,9 @@ import re
 
 from kvestigate.errors import InputError
 
+DEFAULT_ROOT = "/opt/kvestigate-workspaces"
+"""The directory of a host that workspaces are in."""
+
 RESERVED = ("logs", "pids")
 """Directories of a workspace that only we write to."""
 
@@ -63,7 +66,7 @@ def check_root(root: str, where: str = "workspace.root") -> str:
     parts = root.split("/")
     if parts[0] or len(parts) < 2 or len(root) > _LONGEST_PATH or not all(map(_plain, parts[1:])):
         raise InputError(
-            f"{root!r} cannot be where workspaces are",
+            f"{root!r} cannot be the directory of workspaces",
             where=where,
             hint="give an absolute directory without '..' and blanks, not '/' itself",
         )
@@ -77,7 +80,7 @@ def check_subdir(subdir: str, where: str = "subdir") -> str:
     parts = subdir.split("/")
     if len(subdir) > _LONGEST_PATH or not all(map(_plain, parts)) or parts[0].startswith("."):
         raise InputError(
-            f"{subdir!r} is no directory inside a workspace",
+            f"{subdir!r} is not a directory inside a workspace",
             where=where,
             hint="give a relative path without '..' and blanks: code, datasets/input",
         )
@@ -94,7 +97,7 @@ def check_path(path: str) -> str:
     """Something inside a workspace to read: any characters, no way out."""
     if not path or path.startswith("/") or "\0" in path or ".." in path.split("/"):
         raise InputError(
-            f"{path!r} is no path inside a workspace",
+            f"{path!r} is not a path inside a workspace",
             where="path",
             hint="give it relative to the workspace: checkpoints/last.pt, logs",
         )

@@ -1,28 +1,41 @@
-"""What the operations of workspaces are asked with.
-
-Those with `apply` do nothing without it but say exactly what they would do.
-"""
+"""The inputs of the operations on workspaces. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
 from kvestigate.errors import InputError
+from kvestigate.operation import param
 from kvestigate.workspace import names
 from kvestigate.workspace.limits import Limits
-from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec
+from kvestigate.workspace.names import DEFAULT_ROOT
+from kvestigate.workspace.spec import WorkspaceSpec, load_workspace
 from kvestigate.workspace.uploads import Upload
 
 SIGNALS = ("TERM", "INT", "KILL", "HUP", "QUIT", "USR1", "USR2", "STOP", "CONT")
 
+Described = Annotated[
+    WorkspaceSpec,
+    param(
+        "The workspace.yaml that describes it.", "--config", metavar="FILE", parse=load_workspace
+    ),
+]
+"""A workspace: on the command line a file, for agents an object."""
+Nodes = Annotated[tuple[str, ...], param("Only this node.", "--node", metavar="NODE")]
+Root = Annotated[
+    str,
+    param("Another directory to look for workspaces in.", metavar="DIR", operator_only=True),
+]
+Tag = Annotated[str, param("The name of the run.", argument=True)]
+
 
 @dataclass(frozen=True, slots=True)
 class StatusOptions:
-    nodes: tuple[str, ...] = ()
+    nodes: Nodes = ()
     """All if empty."""
-    root: str = DEFAULT_ROOT
-    """Where to look."""
+    root: Root = DEFAULT_ROOT
 
     def __post_init__(self) -> None:
         names.check_root(self.root, "root")
@@ -30,10 +43,9 @@ class StatusOptions:
 
 @dataclass(frozen=True, slots=True)
 class GpusOptions:
-    nodes: tuple[str, ...] = ()
+    nodes: Nodes = ()
     """All if empty."""
-    root: str = DEFAULT_ROOT
-    """Where workspaces are that may have reserved some."""
+    root: Root = DEFAULT_ROOT
 
     def __post_init__(self) -> None:
         names.check_root(self.root, "root")
@@ -42,73 +54,86 @@ class GpusOptions:
 @dataclass(frozen=True, slots=True)
 class DiffOptions:
     workspace: WorkspaceSpec
+    directory: Annotated[
+        str, param("Sources of the workspace are relative to it.", operator_only=True)
+    ] = "."
 
 
 @dataclass(frozen=True, slots=True)
 class CreateOptions:
-    workspace: WorkspaceSpec
-    owner: str = ""
-    """Whom the gateway takes the caller for."""
-    apply: bool = False
+    workspace: Described
 
 
 @dataclass(frozen=True, slots=True)
 class SyncOptions:
     workspace: WorkspaceSpec
-    archive: Upload
-    """A tar, gzipped or not, of all files that should be there."""
-    subdir: str = "code"
-    delete: bool = False
-    """Whether to remove what is there and not in the archive."""
-    excludes: tuple[str, ...] = ()
-    """Patterns of what is neither sent nor removed."""
-    offset: int = 0
-    """Where the one file of the archive goes on, of which the part before is there: large files
-    are sent in parts."""
-    apply: bool = False
+    archive: Annotated[Upload, param("A tar, gzipped or not, of all files that should be there.")]
+    subdir: Annotated[str, param("Directory in the workspace.")] = "code"
+    delete: Annotated[bool, param("Remove files that are not in the archive.")] = False
+    excludes: Annotated[
+        tuple[str, ...], param("Patterns of files that are neither sent nor removed.")
+    ] = ()
+    offset: Annotated[
+        int,
+        param(
+            "Where in the one file of the archive this part goes on: large files are sent in parts."
+        ),
+    ] = 0
 
     def __post_init__(self) -> None:
         names.check_subdir(self.subdir)
         if self.offset < 0:
             raise InputError(f"{self.offset} is negative", where="offset")
         if self.offset and self.delete:
-            raise InputError("is for whole directories, and a part is none", where="delete")
+            raise InputError("is for whole directories, not for a part of a file", where="delete")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSyncOptions(SyncOptions):
+    """For people, who have the files on this machine. Agents cannot make one of these."""
+
+    archive: Upload = field(default_factory=Upload)
+    local: str = ""
+    """A file or directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
     workspace: WorkspaceSpec
-    tag: str
-    command: tuple[str, ...]
-    gpus: tuple[int, ...] = ()
-    """As the host counts them; those of the workspace if empty."""
-    env: Mapping[str, str] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
-    apply: bool = False
+    tag: Annotated[str, param("The name of the run.")]
+    command: Annotated[tuple[str, ...], param("The program and its arguments.")]
+    gpus: Annotated[
+        tuple[int, ...],
+        param("Indices of GPUs of the host to bind; those of the workspace if none are given."),
+    ] = ()
+    env: Annotated[Mapping[str, str], param("Environment variables.")] = field(default_factory=dict)
+    limits: Annotated[Limits, param("CPUs and memory that the run may take.")] = field(
+        default_factory=Limits
+    )
 
     def __post_init__(self) -> None:
         names.check_tag(self.tag)
         if not self.command:
-            raise InputError("is empty", where="command", hint="what should run stands after --")
+            raise InputError("is empty", where="command", hint="write the command after --")
         for word in self.command:
             names.check_word(word, "command")
         for name, value in self.env.items():
             names.check_word(value, f"env.{names.check_variable(name)}")
         if len(set(self.gpus)) != len(self.gpus):
-            raise InputError(f"{list(self.gpus)} names one twice", where="gpus")
+            raise InputError(f"{list(self.gpus)} names the same GPU twice", where="gpus")
 
 
 @dataclass(frozen=True, slots=True)
 class PsOptions:
-    workspace: WorkspaceSpec
+    workspace: Described
 
 
 @dataclass(frozen=True, slots=True)
 class LogsOptions:
     workspace: WorkspaceSpec
-    tag: str
-    tail: int | None = None
-    """How many lines from the end; all if None, as far as one answer may be long."""
+    tag: Tag
+    tail: Annotated[int | None, param("Only the last lines, so many; all if not given.")] = None
+    """All means as far as one answer may be long."""
 
     def __post_init__(self) -> None:
         names.check_tag(self.tag)
@@ -119,25 +144,29 @@ class LogsOptions:
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
     workspace: WorkspaceSpec
-    path: str
-    """A file or directory, relative to the workspace."""
+    path: Annotated[str, param("A file or directory, relative to the workspace.", argument=True)]
 
     def __post_init__(self) -> None:
         names.check_path(self.path)
 
 
+def _signal(text: str) -> str:
+    return text.upper().removeprefix("SIG")
+
+
 @dataclass(frozen=True, slots=True)
 class KillOptions:
-    workspace: WorkspaceSpec
-    tag: str
-    signal: str = "TERM"
-    apply: bool = False
+    workspace: Described
+    tag: Tag
+    signal: Annotated[str, param("TERM, INT, KILL, USR1...", metavar="NAME", parse=_signal)] = (
+        "TERM"
+    )
 
     def __post_init__(self) -> None:
         names.check_tag(self.tag)
         if self.signal not in SIGNALS:
             raise InputError(
-                f"{self.signal!r} is no signal",
+                f"{self.signal!r} is not a signal",
                 where="signal",
                 hint=f"there are: {', '.join(SIGNALS)}",
             )
@@ -145,5 +174,20 @@ class KillOptions:
 
 @dataclass(frozen=True, slots=True)
 class DestroyOptions:
+    workspace: Described
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyOptions:
     workspace: WorkspaceSpec
-    apply: bool = False
+    directory: str = "."
+    """Sources are relative to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    name: Annotated[str, param("The workspace.", argument=True)]
+    node: Annotated[str, param("Node that it is on.", metavar="NODE")]
+    root: Annotated[str, param("Directory that it is in on the node.", metavar="DIR")] = (
+        DEFAULT_ROOT
+    )

@@ -171,7 +171,7 @@ def _check_place(spec: WorkspaceSpec, found: Found | None, seen: Survey) -> None
 
 def _no_workspace(spec: WorkspaceSpec) -> KvestigateError:
     return Conflict(
-        f"{spec.path} on {spec.node} is there, and no workspace: it has no {MARKER}",
+        f"{spec.path} on {spec.node} exists but is not a workspace: it has no {MARKER}",
         hint="choose another name, or look at what it is and remove it by hand",
     )
 

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, one_line, text
 from kvestigate.render.human import counted, size
-from kvestigate.workspace.applying import Application, Comparison
+from kvestigate.workspace.applying import Application, Difference
 from kvestigate.workspace.gpus import Use, reason
 from kvestigate.workspace.lifecycle import (
     Creation,
     Destruction,
-    Difference,
     GpuStatus,
     Status,
     WorkspaceView,
@@ -105,13 +104,20 @@ def gpus_blocks(found: GpuStatus) -> Sequence[Block]:
     return [*blocks, *_unreachable(found.unreachable)]
 
 
-def diff_blocks(found: Difference) -> Sequence[Block]:
+def difference_blocks(found: Difference) -> Sequence[Block]:
+    return [
+        *_workspace_difference(found),
+        *(block for source in found.sources for block in synced_blocks(source)),
+    ]
+
+
+def _workspace_difference(found: Difference) -> Sequence[Block]:
     where = f"workspace {found.workspace} on {found.node}"
     if not found.exists:
         assert found.plan is not None
         return [text(f"{where} does not exist; create would"), *_steps(found.plan)]
     if not found.changes:
-        return [text(f"{where} is as it should be", Tone.GOOD)]
+        return [text(f"{where} matches its description", Tone.GOOD)]
     columns = (Column("field"), Column("should be"), Column("is"), Column("remedy"))
     rows: list[list[str | Cell]] = [
         [
@@ -125,13 +131,6 @@ def diff_blocks(found: Difference) -> Sequence[Block]:
     return [text(f"{where} differs"), Table(columns, rows)]
 
 
-def comparison_blocks(found: Comparison) -> Sequence[Block]:
-    return [
-        *diff_blocks(found.workspace),
-        *(block for it in found.sources for block in synced_blocks(it)),
-    ]
-
-
 def application_blocks(done: Application) -> Sequence[Block]:
     return [
         *creation_blocks(done.creation),
@@ -143,7 +142,7 @@ def creation_blocks(done: Creation) -> Sequence[Block]:
     plan = done.plan
     where = f"workspace {plan.workspace} on {plan.node}"
     if not plan.steps:
-        return [text(f"{where} exists already, as it should be: {plan.path}", Tone.GOOD)]
+        return [text(f"{where} exists and matches its description: {plan.path}", Tone.GOOD)]
     if done.applied:
         gpus = f", GPUs {_indices(done.gpus)}" if done.gpus else ""
         return [text(f"{where} is ready: {plan.path}{gpus}", Tone.GOOD)]

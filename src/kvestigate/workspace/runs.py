@@ -6,20 +6,20 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
 from kvestigate.client.streams import Channel, Completed
 from kvestigate.errors import Conflict, KvestigateError, NotFound
-from kvestigate.node_access.model import NodeAccess
-from kvestigate.node_access.reach import DEFAULT, Host, reach
+from kvestigate.node_access.reach import Host, reach
 from kvestigate.node_access.remote import Output
+from kvestigate.operation import Context
 from kvestigate.workspace.devices import gpus_of
 from kvestigate.workspace.gpus import Gpu, choose_for_run
 from kvestigate.workspace.host import attempt, complaint, legible, looking, perform, staying
 from kvestigate.workspace.lifecycle import existing
 from kvestigate.workspace.limits import Kept, Limits
 from kvestigate.workspace.marker import GpuId
+from kvestigate.workspace.names import DEFAULT_ROOT
 from kvestigate.workspace.options import KillOptions, LogsOptions, PsOptions, RunOptions
 from kvestigate.workspace.plan import Plan
 from kvestigate.workspace.running import (
@@ -32,7 +32,7 @@ from kvestigate.workspace.running import (
     launch_script,
     read_script,
 )
-from kvestigate.workspace.spec import DEFAULT_ROOT, WorkspaceSpec
+from kvestigate.workspace.spec import WorkspaceSpec
 from kvestigate.workspace.steps import Step
 from kvestigate.workspace.survey import Survey, survey
 
@@ -78,10 +78,10 @@ class Killing:
     applied: bool
 
 
-async def run(access: Access, options: RunOptions, via: NodeAccess = DEFAULT) -> Launch:
+async def run(context: Context, options: RunOptions) -> Launch:
     """Start a command that goes on when we are gone."""
     spec = options.workspace
-    async with _host(access, spec, via) as (api, host):
+    async with _host(context, spec) as (api, host):
         seen = await survey(host, DEFAULT_ROOT, spec.root)
         own = existing(spec, seen).gpus
         _check_free(options, seen)
@@ -92,7 +92,7 @@ async def run(access: Access, options: RunOptions, via: NodeAccess = DEFAULT) ->
         script = launch_script(options, gpus)
         line = f"start {options.tag} in {spec.path}/code, log in logs/{options.tag}.log"
         plan = Plan(spec.name, spec.node, spec.path, (Step(line, script),))
-        if not options.apply:
+        if not context.apply:
             return Launch(plan, options.tag, gpus, None, False, options.limits)
         done = await attempt(staying(host), script)
         if done.exit_code == BUSY:
@@ -103,9 +103,9 @@ async def run(access: Access, options: RunOptions, via: NodeAccess = DEFAULT) ->
         return Launch(plan, options.tag, gpus, int(pid), True, options.limits, Kept.parse(kept))
 
 
-async def ps(access: Access, options: PsOptions, via: NodeAccess = DEFAULT) -> RunList:
+async def ps(context: Context, options: PsOptions) -> RunList:
     spec = options.workspace
-    async with _host(access, spec, via) as (_, host):
+    async with _host(context, spec) as (_, host):
         seen = await survey(host, spec.root, name=spec.name)
         existing(spec, seen)
         found = seen.at(spec)
@@ -113,21 +113,19 @@ async def ps(access: Access, options: PsOptions, via: NodeAccess = DEFAULT) -> R
         return RunList(spec.name, spec.node, tuple(runs))
 
 
-async def logs(access: Access, options: LogsOptions, via: NodeAccess = DEFAULT) -> Log:
+async def logs(context: Context, options: LogsOptions) -> Log:
     """What a run has said so far; of very long logs the end."""
     spec = options.workspace
-    async with _host(access, spec, via) as (_, host):
+    async with _host(context, spec) as (_, host):
         run = await _named(host, spec, options.tag)
         script = read_script(spec.path, options.tag, options.tail, LONGEST_ANSWER)
         return Log(run, legible(await perform(looking(host), script)))
 
 
-async def follow(
-    access: Access, options: LogsOptions, via: NodeAccess = DEFAULT
-) -> AsyncGenerator[bytes, None]:
+async def follow(context: Context, options: LogsOptions) -> AsyncGenerator[bytes, None]:
     """What a run says, until it has ended."""
     spec = options.workspace
-    async with _host(access, spec, via) as (_, host):
+    async with _host(context, spec) as (_, host):
         run = await _named(host, spec, options.tag)
         script = follow_script(spec.path, run, options.tail)
         said = Output(_COMPLAINT)
@@ -142,10 +140,10 @@ async def follow(
             raise KvestigateError(f"{spec.node}: the log of {options.tag} was cut off: {why}")
 
 
-async def kill(access: Access, options: KillOptions, via: NodeAccess = DEFAULT) -> Killing:
+async def kill(context: Context, options: KillOptions) -> Killing:
     """Send a signal to a run's process group."""
     spec, tag = options.workspace, options.tag
-    async with _host(access, spec, via) as (_, host):
+    async with _host(context, spec) as (_, host):
         run = await _named(host, spec, tag)
         script = kill_script(spec.path, tag, options.signal)
         line = f"send {options.signal} to the process group {run.pid} of {tag}"
@@ -153,20 +151,18 @@ async def kill(access: Access, options: KillOptions, via: NodeAccess = DEFAULT) 
         steps = (Step(line, script),) if running else ()
         plan = Plan(spec.name, spec.node, spec.path, steps)
         signalled = False
-        if running and options.apply:
+        if running and context.apply:
             done = await attempt(looking(host), script)
             if done.exit_code not in (0, NOT_RUNNING):
                 raise KvestigateError(f"{spec.node}: {complaint(done)}")
             signalled = not done.exit_code
-        return Killing(plan, run, options.signal, signalled, options.apply)
+        return Killing(plan, run, options.signal, signalled, context.apply)
 
 
 @asynccontextmanager
-async def _host(
-    access: Access, spec: WorkspaceSpec, via: NodeAccess
-) -> AsyncIterator[tuple[Api, Host]]:
-    async with connect(access) as api:
-        yield api, (await reach(api, via)).host(spec.node)
+async def _host(context: Context, spec: WorkspaceSpec) -> AsyncIterator[tuple[Api, Host]]:
+    async with connect(context.access) as api:
+        yield api, (await reach(api, context.via)).host(spec.node)
 
 
 async def _named(host: Host, spec: WorkspaceSpec, tag: str) -> Run:

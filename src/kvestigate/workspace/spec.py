@@ -9,15 +9,16 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from kvestigate.errors import InputError
 from kvestigate.kube.documents import Mistakes, read, written
+from kvestigate.operation import param
 from kvestigate.workspace import names
+from kvestigate.workspace.names import DEFAULT_ROOT
 from kvestigate.workspace.sizes import parse_size
 
 API_VERSION = "v1"
-DEFAULT_ROOT = "/opt/kvestigate-workspaces"
 
 LAYOUT = ("code", "env", "datasets", "checkpoints", "logs", "pids")
 """The directories that every workspace has."""
@@ -67,7 +68,9 @@ class GpuSpec:
                 f"{list(self.indices)} has a negative number in it", where="workspace.gpu.indices"
             )
         if len(set(self.indices)) != len(self.indices):
-            raise InputError(f"{list(self.indices)} names one twice", where="workspace.gpu.indices")
+            raise InputError(
+                f"{list(self.indices)} names the same GPU twice", where="workspace.gpu.indices"
+            )
         if self.reserve and self.indices:
             raise InputError(
                 f"{list(self.indices)} are given, and reserve: {self.reserve} too",
@@ -97,10 +100,15 @@ class WorkspaceSpec:
     name: str
     node: str
     api_version: str = API_VERSION
-    root: str = DEFAULT_ROOT
+    root: Annotated[str, param("The directory of the host that it is in.", operator_only=True)] = (
+        DEFAULT_ROOT
+    )
     storage: StorageSpec = field(default_factory=StorageSpec)
     gpu: GpuSpec = field(default_factory=GpuSpec)
-    sources: tuple[SourceSpec, ...] = ()
+    sources: Annotated[
+        tuple[SourceSpec, ...],
+        param("Local directories that `apply` brings into it.", operator_only=True),
+    ] = ()
 
     def __post_init__(self) -> None:
         names.check_name(self.name)
@@ -159,7 +167,9 @@ def load_workspace(path: str | Path) -> WorkspaceSpec:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from None
     documents = load(text, str(path))
     if len(documents) > 1:
-        raise InputError(f"has {len(documents)} documents; a workspace is one", where=str(path))
+        raise InputError(
+            f"has {len(documents)} documents; a workspace is one document", where=str(path)
+        )
     return parse_workspace(documents[0].value if documents else None, str(path))
 
 

@@ -33,11 +33,13 @@ class Step:
     undo: str = ""
     """What takes it back, if a later step fails."""
     where: Where = Where.HOST
+    cordon: bool | None = None
+    """On the cluster: whether the node is closed for pods or opened again."""
 
 
 def cordon(node: str) -> Step:
     """What takes it back is not here: others may need the node closed by then."""
-    return Step(f"cordon node {node}", f"kubectl cordon {node}", where=Where.CLUSTER)
+    return Step(f"cordon node {node}", f"kubectl cordon {node}", where=Where.CLUSTER, cordon=True)
 
 
 def reopen(marker: Marker, all_here: Iterable[Marker]) -> Step:
@@ -47,7 +49,10 @@ def reopen(marker: Marker, all_here: Iterable[Marker]) -> Step:
     heir = next((it for it in others if it.workspace.gpu.cordon_node), None)
     if heir is None:
         return Step(
-            f"uncordon node {spec.node}", f"kubectl uncordon {spec.node}", where=Where.CLUSTER
+            f"uncordon node {spec.node}",
+            f"kubectl uncordon {spec.node}",
+            where=Where.CLUSTER,
+            cordon=False,
         )
     step = rewrite(structs.replace(heir, cordoned=True))
     return replace(

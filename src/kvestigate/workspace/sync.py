@@ -5,18 +5,18 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
-from kvestigate.client.access import Access
 from kvestigate.client.connect import connect
 from kvestigate.errors import KvestigateError
-from kvestigate.node_access.model import NodeAccess
-from kvestigate.node_access.reach import DEFAULT, Host, reach
+from kvestigate.node_access.reach import Host, reach
 from kvestigate.node_access.remote import Input
-from kvestigate.workspace.archives import Archive, Material
+from kvestigate.operation import Context
+from kvestigate.workspace.archives import Archive, Directory, Material
 from kvestigate.workspace.host import complaint, legible, looking, perform, staying
 from kvestigate.workspace.lifecycle import existing
 from kvestigate.workspace.marker import MARKER
-from kvestigate.workspace.options import SyncOptions
+from kvestigate.workspace.options import LocalSyncOptions, SyncOptions
 from kvestigate.workspace.shell import assigned
 from kvestigate.workspace.spec import WorkspaceSpec
 from kvestigate.workspace.survey import survey
@@ -55,23 +55,24 @@ class Wanted:
         return f"{self.spec.path}/{self.subdir}"
 
 
-async def sync(access: Access, options: SyncOptions, via: NodeAccess = DEFAULT) -> Synced:
+async def sync(context: Context, options: SyncOptions) -> Synced:
     """Make a directory of a workspace equal to an archive, or go on with a file of it."""
-    archive = await asyncio.to_thread(Archive, options.archive.opened(), options.excludes)
-    wanted = Wanted(options.workspace, options.subdir, archive, options.delete, options.excludes)
-    if options.offset:
-        return await _go_on(access, wanted, archive, options, via)
-    return await bring(access, wanted, apply=options.apply, via=via)
+    if isinstance(options, LocalSyncOptions):
+        files: Material = Directory(Path(options.local), options.excludes)
+    else:
+        files = await asyncio.to_thread(Archive, options.archive.opened(), options.excludes)
+    wanted = Wanted(options.workspace, options.subdir, files, options.delete, options.excludes)
+    if options.offset and isinstance(files, Archive):
+        return await _go_on(context, wanted, files, options.offset)
+    return await bring(context, wanted)
 
 
-async def bring(
-    access: Access, wanted: Wanted, *, apply: bool, via: NodeAccess = DEFAULT
-) -> Synced:
+async def bring(context: Context, wanted: Wanted) -> Synced:
     """The same for files from wherever. A workspace that is not there yet takes everything."""
-    async with connect(access) as api:
-        host = (await reach(api, via)).host(wanted.spec.node)
+    async with connect(context.access) as api:
+        host = (await reach(api, context.via)).host(wanted.spec.node)
         seen = await survey(host, wanted.spec.root, name=wanted.spec.name)
-        if apply:
+        if context.apply:
             existing(wanted.spec, seen)
         listing = await _listing(host, wanted)
         tree = await asyncio.to_thread(wanted.material.tree)
@@ -82,7 +83,7 @@ async def bring(
             delete=wanted.delete,
             excludes=wanted.excludes,
         )
-        if apply:
+        if context.apply:
             await _carry_out(host, wanted, work)
         return Synced(
             wanted.spec.name,
@@ -92,7 +93,7 @@ async def bring(
             tuple(map(legible, work.remove)),
             work.equal,
             work.bytes,
-            apply,
+            context.apply,
         )
 
 
@@ -154,20 +155,18 @@ touch -m -d "@$modified" -- "$path"
 """
 
 
-async def _go_on(
-    access: Access, wanted: Wanted, archive: Archive, options: SyncOptions, via: NodeAccess
-) -> Synced:
+async def _go_on(context: Context, wanted: Wanted, archive: Archive, offset: int) -> Synced:
     """Write a part of a file behind those that are there."""
     check(archive.tree())
     path = archive.only_file()
     part = archive.tree()[path]
-    async with connect(access) as api:
-        host = (await reach(api, via)).host(wanted.spec.node)
+    async with connect(context.access) as api:
+        host = (await reach(api, context.via)).host(wanted.spec.node)
         seen = await survey(host, wanted.spec.root, name=wanted.spec.name)
-        if options.apply:
+        if context.apply:
             existing(wanted.spec, seen)
             script = ("sh", "-euc", _entering(wanted) + _GO_ON, "part")
-            words = (*script, path, str(options.offset), str(part.modified))
+            words = (*script, path, str(offset), str(part.modified))
             content = Input(part.size, _pieces(archive.content(path)))
             done = await staying(host).run(words, stdin=content, timeout=_SECONDS)
             if done.exit_code:
@@ -180,7 +179,7 @@ async def _go_on(
         (),
         0,
         part.size,
-        options.apply,
+        context.apply,
     )
 
 

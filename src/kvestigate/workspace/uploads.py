@@ -14,25 +14,34 @@ class Upload:
     """What has come so far. Whoever made it closes it; nobody else can open it by a name."""
 
     def __init__(self, data: bytes = b"") -> None:
-        self._file = tempfile.SpooledTemporaryFile(  # noqa: SIM115  closed by `close`
-            _IN_MEMORY, dir=_directory()
-        )
+        self._file: tempfile.SpooledTemporaryFile[bytes] | None = None
         self.size = 0
-        self.write(data)
+        if data:
+            self.write(data)
 
     def write(self, piece: bytes) -> None:
         """OSError if there is no room for it."""
         self.size += len(piece)  # of what does not fit, too: some of it may be on disk
-        self._file.write(piece)
+        self._opened().write(piece)
 
     def opened(self) -> IO[bytes]:
         """What has come, from its beginning; not to be closed, and one reader at a time."""
-        self._file.seek(0)
-        return cast("IO[bytes]", self._file)
+        file = self._opened()
+        file.seek(0)
+        return cast("IO[bytes]", file)
 
     def close(self) -> None:
-        with suppress(OSError):  # what it could not write before, it tries again
-            self._file.close()
+        if self._file is not None:
+            with suppress(OSError):  # what it could not write before, it tries again
+                self._file.close()
+
+    def _opened(self) -> tempfile.SpooledTemporaryFile[bytes]:
+        """The file, made when it is first needed."""
+        if self._file is None:
+            self._file = tempfile.SpooledTemporaryFile(  # noqa: SIM115  closed by `close`
+                _IN_MEMORY, dir=_directory()
+            )
+        return self._file
 
 
 def _directory() -> str | None:

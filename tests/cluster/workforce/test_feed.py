@@ -158,7 +158,7 @@ async def test_discovery_knows_what_asking_would_tell(fed: tuple[FedApi, Feed]) 
     from kvestigate.client.discovery import Discovery
 
     api, _ = fed
-    known = {(r.group, r.version, r.plural): r for r in await api.discovery().registry()}
+    known = {(r.group, r.version, r.plural): r for r in await Discovery(api).registry()}
     asked = {(r.group, r.version, r.plural): r for r in await Discovery(api).registry()}
     assert known.keys() >= asked.keys()
     for place, resource in asked.items():

@@ -16,6 +16,7 @@ from kvestigate.aio.clock import Clock
 from kvestigate.aio.supervisor import Ready
 from kvestigate.client.api import Api
 from kvestigate.client.cache import Cache, Change
+from kvestigate.client.discovery import Discovery
 from kvestigate.cluster.controllers.kinds import DEFINITIONS
 from kvestigate.kube.resources import Registry, Resource
 from kvestigate.kube.views.meta import PartialObject
@@ -46,7 +47,7 @@ class Inventory:
     def __init__(self, followers: Followers, api: Api) -> None:
         self.wanted = False
         self._followers = followers
-        self._discovery = api.discovery()
+        self._discovery = Discovery(api)
         self._registry = Registry(())
         self._followed: dict[tuple[str, str], tuple[Resource, Cache[Any]]] = {}
         self._handlers: list[Told] = []

@@ -31,17 +31,9 @@ RULES: tuple[Rule, ...] = (
 
 def findings(snapshot: Snapshot) -> tuple[Finding, ...]:
     """The findings of all rules, the most severe first, then in the order of the rules."""
-    return tuple(
-        sorted(
-            (
-                finding
-                for rule in RULES
-                if snapshot.knows(*rule.needs)
-                for finding in rule.check(snapshot)
-            ),
-            key=lambda finding: finding.severity.rank,
-        )
-    )
+    checked = [rule for rule in RULES if snapshot.knows(*rule.needs)]
+    unsorted = (finding for rule in checked for finding in rule.check(snapshot))
+    return tuple(sorted(unsorted, key=lambda finding: finding.severity.rank))
 
 
 def skipped(snapshot: Snapshot) -> tuple[str, ...]:

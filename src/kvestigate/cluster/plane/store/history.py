@@ -10,13 +10,10 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from kvestigate.cluster.plane.store.errors import Compacted
 from kvestigate.cluster.plane.store.model import Change, total_bytes
-
-if TYPE_CHECKING:
-    from kvestigate.cluster.plane.store.plane import Plane
+from kvestigate.cluster.plane.store.state import PlaneState
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +91,12 @@ class Journal:
         self._count = 0
         self.listener: Callable[[str], None] | None = None
         """Called with the name of every plane that has changed."""
-        self.time_of: Callable[[Plane], float | None] = lambda _: None
+        self.time_of: Callable[[str, PlaneState], float | None] = lambda name, state: None
         """The time of planes that have one of their own."""
 
-    def date(self, plane: Plane) -> float:
-        """When a change of the plane happens that is made now."""
-        own = self.time_of(plane)
+    def date(self, name: str, state: PlaneState) -> float:
+        """The time of a change that is made now in the plane of that name and state."""
+        own = self.time_of(name, state)
         return self._clock() if own is None else own
 
     def append(self, history: History, changes: Sequence[Change]) -> list[History]:

@@ -112,7 +112,7 @@ class Plane:
             self.require_open()
             try:
                 changes, state = transition.apply(
-                    self._tip, mutations, actor, self._journal.date(self)
+                    self._tip, mutations, actor, self._journal.date(self.name, self.state)
                 )
             except Refused:
                 if await self._stands():
@@ -166,7 +166,7 @@ class Plane:
         self, state: PlaneState, actor: str, breathe: Breathe
     ) -> tuple[list[Change], PlaneState]:
         """The changes that lead there from the tip, and where they lead."""
-        reached, now = self._tip, self._journal.date(self)
+        reached, now = self._tip, self._journal.date(self.name, self.state)
         mutations = transition.way_back(reached, state)
         changes: list[Change] = []
         while some := list(islice(mutations, _AT_ONCE)):

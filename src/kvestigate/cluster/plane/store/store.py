@@ -89,7 +89,7 @@ class Store(Feed):
         """Tell `listener` the name of every plane that changes, at once; None: nobody."""
         self._journal.listener = listener
 
-    def tell_time(self, time_of: Callable[[Plane], float | None]) -> None:
+    def tell_time(self, time_of: Callable[[str, PlaneState], float | None]) -> None:
         """Date the changes of planes that have a time of their own by it; None: they have none."""
         self._journal.time_of = time_of
 

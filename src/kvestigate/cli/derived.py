@@ -1,0 +1,202 @@
+"""Commands derived from operations: parameters, flags, help and examples from the declaration.
+
+Every field of the input becomes an option, or an argument where its annotation says so: text,
+numbers, switches, choices, lists (repeatable), and anything larger as a YAML or JSON file. Fields
+without a default are required. An operation has a function of its own in `cli` only where its
+command does more than run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, get_type_hints
+
+import click
+import msgspec
+from msgspec import inspect
+
+from kvestigate import catalog
+from kvestigate.cli.command import Command, operation_command
+from kvestigate.cli.confirm import APPLY, DRY_RUN, EXIT_CODE, UNDERSTOOD
+from kvestigate.cli.files import json_option
+from kvestigate.cli.node_access import through_daemon_set
+from kvestigate.cli.parameters import whole_number
+from kvestigate.cli.plane_server import data_option, server_access
+from kvestigate.cli.run import Run
+from kvestigate.errors import InputError
+from kvestigate.operation import Param, Reach, declared, without_none
+
+_RESERVED = frozenset({APPLY, DRY_RUN, EXIT_CODE, UNDERSTOOD, "via", "json_path", "data"})
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def command_of(name: str) -> Command:
+    """The command of an operation that has no function of its own."""
+    operation = catalog.operation(name)
+
+    async def call(run: Run, **values: Any) -> int:
+        via, path = values.pop("via", None), values.pop("json_path", None)
+        if operation.reaches is Reach.PLANES:
+            run = replace(run, resolve=partial(server_access, run.options, values.pop("data")))
+        result = await run(input_of(run, values), via=via, json_path=path)
+        return operation.exit_code(result)
+
+    call.__doc__ = "\n\n".join(filter(None, (operation.summary, operation.description)))
+    decorated: Callable[..., Any] = call
+    if operation.reaches is Reach.HOSTS:
+        decorated = through_daemon_set(decorated)
+    if operation.reaches is Reach.PLANES:
+        decorated = data_option(decorated)
+    if operation.json_file:
+        decorated = json_option(decorated)
+    decorated = parameters(operation.input)(decorated)
+    words = name.replace(".", " ")
+    examples = operation.examples or (f"kvestigate {words}",)
+    return operation_command(name, examples=examples)(decorated)
+
+
+def parameters(input: type) -> Decorator:
+    """Add an option or an argument for every field of an input."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for field in reversed(list(_fields(input))):
+            function = _parameter(field)(function)
+        return function
+
+    return decorate
+
+
+def input_of(run: Run, values: dict[str, Any]) -> Any:
+    """The input that the command line means; what was not given keeps its default."""
+    made_of: type = run.operation.input
+    types = get_type_hints(made_of, include_extras=True)
+    given: dict[str, Any] = {}
+    for field in _fields(made_of):
+        param, _ = declared(field.type)
+        value = run.options.namespace if param.is_namespace else values[field.name]
+        if value is None or value == () or (param.is_namespace and not value):
+            continue
+        if param.parse is None:
+            value = _converted(value, types[field.name], field)
+        elif _is_document(field.type) and isinstance(value, tuple):
+            value = param.parse(value)
+        given[field.name] = value
+    return made_of(**given)
+
+
+def _converted(value: Any, kind: Any, field: inspect.Field) -> Any:
+    if _is_document(field.type):
+        value = _document(value)
+    try:
+        return msgspec.convert(value, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise InputError(str(error), where=f"--{field.name.replace('_', '-')}") from None
+
+
+def _fields(input: type) -> Iterator[inspect.Field]:
+    info = inspect.type_info(input)
+    assert isinstance(info, inspect.DataclassType | inspect.StructType), input
+    for field in info.fields:
+        assert field.name not in _RESERVED, f"{input.__name__}.{field.name} is the name of a flag"
+        yield field
+
+
+def _parameter(field: inspect.Field) -> Decorator:
+    param, described = declared(field.type)
+    if param.is_namespace:
+        return lambda function: function
+    attributes = _attributes(field, param)
+    if param.argument:
+        return click.argument(field.name, **attributes)
+    flags = param.flags or (f"--{field.name.replace('_', '-')}",)
+    described = described or f"The {field.name.replace('_', ' ')}."
+    if attributes.get("multiple"):
+        described = f"{described.rstrip('.')}; repeatable."
+    if field.default not in (msgspec.NODEFAULT, None, "", (), False):
+        described += f"  [default: {param.show(getattr(field.default, 'value', field.default))}]"
+    return click.option(*flags, field.name, help=described, **attributes)
+
+
+def _attributes(field: inspect.Field, param: Param) -> dict[str, Any]:
+    """What click has to know of the type."""
+    kind, many = _bare(field.type), False
+    if isinstance(kind, inspect.BoolType):
+        return {"is_flag": True, "default": None}
+    if isinstance(kind, inspect.VarTupleType | inspect.ListType) and not _is_document(field.type):
+        kind, many = _bare(kind.item_type), True
+    found: dict[str, Any] = {}
+    if param.parse is None:
+        found["type"] = _type(kind)
+    elif isinstance(kind, inspect.DictType | inspect.VarTupleType):
+        many = True
+    else:
+        found["type"] = _parsing(param.parse)
+    if param.parse is None and _is_document(field.type):
+        found["metavar"] = "FILE"
+    if many:
+        found["nargs" if param.argument else "multiple"] = -1 if param.argument else True
+    if param.metavar:
+        found["metavar"] = param.metavar
+    return {**found, "required": field.required}
+
+
+def _type(kind: inspect.Type) -> Any:
+    match kind:
+        case inspect.IntType(ge=int(lowest), le=int(highest)):
+            return whole_number(lowest, highest)
+        case inspect.IntType():
+            return int
+        case inspect.FloatType():
+            return float
+        case inspect.LiteralType():
+            return click.Choice([str(value) for value in kind.values])
+        case inspect.EnumType():
+            return click.Choice([str(member.value) for member in kind.cls])
+    return str
+
+
+def _parsing(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    def parsed(text: str) -> Any:
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return parsed
+
+
+def _bare(info: inspect.Type) -> inspect.Type:
+    """A type without its annotations and without None."""
+    while True:
+        if isinstance(info, inspect.Metadata):
+            info = info.type
+        elif (inner := without_none(info)) is not None:
+            info = inner
+        else:
+            return info
+
+
+def _is_document(info: inspect.Type) -> bool:
+    """Whether a value is more than a person would type: it is read from a file."""
+    kind = _bare(info)
+    if isinstance(kind, inspect.VarTupleType | inspect.ListType):
+        kind = _bare(kind.item_type)
+    return isinstance(
+        kind, inspect.DataclassType | inspect.StructType | inspect.DictType | inspect.AnyType
+    )
+
+
+def _document(path: str) -> Any:
+    from pathlib import Path
+
+    from kvestigate.kube.yaml_documents import load
+
+    try:
+        documents = load(Path(path).read_bytes(), path)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", where=path) from None
+    if len(documents) != 1:
+        raise InputError(f"has {len(documents)} documents, not one", where=path)
+    return documents[0].value

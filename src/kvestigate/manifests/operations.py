@@ -1,0 +1,53 @@
+"""The operations `deploy` and `delete`, as the catalog lists them. Operators only."""
+
+from __future__ import annotations
+
+from kvestigate.errors import EXIT_CONFLICT, EXIT_FAILED, EXIT_OK, EXIT_TIMEOUT
+from kvestigate.manifests.delete import LEAVING, DeleteOptions, Deletion, delete
+from kvestigate.manifests.deploy import DeployOptions, deploy
+from kvestigate.manifests.model import Deployment, Outcome
+from kvestigate.manifests.rendering import deletion_blocks, deployment_blocks
+from kvestigate.operation import Consequence, Effect, Operation, Touched
+
+
+def _has_changes(done: Deployment) -> bool:
+    return not done.failed and any(
+        result.outcome is not Outcome.UNCHANGED for result in done.objects
+    )
+
+
+def _exit_code(done: Deployment) -> int:
+    bad = {result.outcome for result in done.objects if not result.outcome.good}
+    if not done.failed:
+        return EXIT_OK
+    return EXIT_CONFLICT if bad == {Outcome.CONFLICT} else EXIT_FAILED
+
+
+DEPLOY: Operation[DeployOptions, Deployment] = Operation(
+    name="deploy",
+    summary="Apply manifests in the required order, and show the changes.",
+    input=DeployOptions,
+    output=Deployment,
+    effect=Effect.WRITE,
+    consequence=Consequence.MODIFIES_CLUSTER,
+    touches=lambda options: Touched(namespaces=(options.namespace,) if options.namespace else ()),
+    handler=deploy,
+    doing=lambda options: "deploying",
+    counts=True,
+    render=deployment_blocks,
+    pending=_has_changes,
+    exit_code=_exit_code,
+)
+DELETE: Operation[DeleteOptions, Deletion] = Operation(
+    name="delete",
+    summary="Delete one object, and show the objects that are deleted with it.",
+    input=DeleteOptions,
+    output=Deletion,
+    effect=Effect.DESTROY,
+    consequence=Consequence.MODIFIES_CLUSTER,
+    touches=lambda options: Touched(),
+    handler=delete,
+    counts=True,
+    render=deletion_blocks,
+    exit_code=lambda done: EXIT_TIMEOUT if done.outcome == LEAVING else EXIT_OK,
+)
