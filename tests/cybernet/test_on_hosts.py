@@ -115,7 +115,7 @@ def test_a_workspace_is_its_owners_alone(space: ServedSpace, ada: CybernetClient
     ):
         with pytest.raises(NotAllowed):
             bob.call(operation, {**mine, **more})
-    with pytest.raises(ConstraintViolated, match="not of this workspace"):
+    with pytest.raises(ConstraintViolated, match="not reserved by this workspace"):
         ada.call("workspace.run", {**mine, "tag": "x", "command": ["true"], "gpus": [0, 1]})
     ada.call("workspace.destroy", mine)
     with pytest.raises(NoSuchThing):

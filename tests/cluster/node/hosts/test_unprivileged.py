@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
+NODE = Path(__file__).parents[1]
 NOBODY = 65534
 AS_NOBODY = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", "--")
 SUITES = (
-    "test_hosts.py",
-    "test_namespace_host.py",
-    "test_agent.py",
-    "test_network.py",
-    "test_pod_behaviour.py",
+    "hosts/test_hosts.py",
+    "hosts/test_namespace.py",
+    "agent/test_agent.py",
+    "net/test_network.py",
+    "pods/test_pod_behaviour.py",
 )
 
 
@@ -46,9 +46,9 @@ def test_the_suite_passes_without_privileges() -> None:
         done = subprocess.run(
             [
                 *AS_NOBODY, interpreter(), "-B", "-m", "pytest", *pytest_arguments,
-                *(str(HERE / suite) for suite in SUITES),
+                *(str(NODE / suite) for suite in SUITES),
             ],
-            cwd=HERE.parents[2],
+            cwd=NODE.parents[2],
             env={
                 "PATH": os.environ["PATH"],
                 "HOME": home,
