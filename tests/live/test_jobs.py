@@ -108,13 +108,13 @@ def test_two_ranks_talk_on_two_machines(commands: Commands, tmp_path: Path) -> N
 def test_one_failure_ends_all_with_its_reason(commands: Commands, kubectl: Kubectl) -> None:
     task = {"num_nodes": 2, "run": "[ $NODE_RANK = 1 ] && exit 7\nsleep 600"}
     task_id, lines = commands.submit(task, "--watch", code=1)
-    assert any("node-1: it ended with exit code 7" in line for line in lines)
-    assert "node-1: it ended with exit code 7" in commands("jobs", "why", task_id)
+    assert any("node-1: the container ended with exit code 7" in line for line in lines)
+    assert "node-1: the container ended with exit code 7" in commands("jobs", "why", task_id)
     kubectl("wait", "--for=condition=Failed", "job", "-l", f"task-id={task_id}", "--timeout=60s")
     running = kubectl("get", "pods", "--field-selector=status.phase=Running", "-o", "name")
     assert running == ""
     (entry,) = commands.json("jobs", "history")["tasks"]
-    assert (entry["status"], entry["reason"]) == ("failed", "node-1: it ended with exit code 7")
+    assert (entry["status"], entry["reason"]) == ("failed", "node-1: the container ended with exit code 7")
 
 
 def test_a_finished_task_is_removed_in_time_and_remembered(
