@@ -114,7 +114,10 @@ def test_one_failure_ends_all_with_its_reason(commands: Commands, kubectl: Kubec
     running = kubectl("get", "pods", "--field-selector=status.phase=Running", "-o", "name")
     assert running == ""
     (entry,) = commands.json("jobs", "history")["tasks"]
-    assert (entry["status"], entry["reason"]) == ("failed", "node-1: the container ended with exit code 7")
+    assert (entry["status"], entry["reason"]) == (
+        "failed",
+        "node-1: the container ended with exit code 7",
+    )
 
 
 def test_a_finished_task_is_removed_in_time_and_remembered(

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from kvestigate.kube.views.meta import Condition
-from kvestigate.snapshot.objects import Container, ContainerStatus, Pod
+from kvestigate.kube.views.pods import CondensedContainer, CondensedContainerStatus
+from kvestigate.snapshot.objects import Pod
 
 
 def status_of(pod: Pod) -> str:
@@ -59,7 +60,9 @@ def _initialising(pod: Pod) -> str:
     return ""
 
 
-def _init_reason(container: Container | None, status: ContainerStatus) -> str | None:
+def _init_reason(
+    container: CondensedContainer | None, status: CondensedContainerStatus
+) -> str | None:
     """None if the init container is done; empty if it is in progress."""
     state = status.state
     sidecar = container is not None and container.restart_policy == "Always"

@@ -15,13 +15,14 @@ from kvestigate.client.connect import connect
 from kvestigate.client.logs import LogOptions
 from kvestigate.client.named import require_namespace
 from kvestigate.errors import KvestigateError
+from kvestigate.kube.views.pods import CondensedContainerStatus
 from kvestigate.reports.findings.model import Finding
 from kvestigate.reports.findings.pods import crashing_containers
 from kvestigate.reports.findings.registry import RULES, findings, skipped
 from kvestigate.reports.registry import REPORTS
 from kvestigate.snapshot.collect import take
 from kvestigate.snapshot.model import Gap, Snapshot
-from kvestigate.snapshot.objects import ContainerStatus, Pod
+from kvestigate.snapshot.objects import Pod
 from kvestigate.snapshot.source import Progress
 
 SCHEMA = "kvestigate.audit/v1"
@@ -92,7 +93,7 @@ def examine(snapshot: Snapshot, server: str) -> Audit:
 
 
 async def _last_log_lines(
-    api: Api, crashing: Sequence[tuple[Pod, ContainerStatus]]
+    api: Api, crashing: Sequence[tuple[Pod, CondensedContainerStatus]]
 ) -> dict[tuple[str, str, str], str]:
     """The field `Snapshot.last_log_lines`; containers without a readable log are left out."""
     keys = [(pod.metadata.namespace, pod.metadata.name, status.name) for pod, status in crashing]

@@ -10,14 +10,23 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from kvestigate.kube.views.meta import Condition
-from kvestigate.kube.views.pods import ResourceRequirements
-from kvestigate.snapshot.objects import Container, Owner, Pod, PodMeta, PodSpec, PodStatus, Volume
+from kvestigate.kube.views.meta import CondensedMetadata, CondensedOwnerReference, Condition
+from kvestigate.kube.views.pods import (
+    CondensedContainer,
+    CondensedPodSpec,
+    CondensedPodStatus,
+    ResourceRequirements,
+    Volume,
+)
+from kvestigate.snapshot.objects import Pod
 
 T = TypeVar("T")
 
 _Work = tuple[
-    tuple[Container, ...], tuple[Container, ...], dict[str, str], ResourceRequirements | None
+    tuple[CondensedContainer, ...],
+    tuple[CondensedContainer, ...],
+    dict[str, str],
+    ResourceRequirements | None,
 ]
 """Containers, init containers, overhead and pod resources: the part from the template."""
 
@@ -30,16 +39,16 @@ class PodCondenser:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._labels = _Shared[dict[str, str]]()
-        self._owners = _Shared[tuple[Owner, ...]]()
+        self._owners = _Shared[tuple[CondensedOwnerReference, ...]]()
         self._work = _Shared[_Work]()
         self._volumes = _Shared[tuple[Volume, ...]]()
-        self._statuses = _Shared[PodStatus]()
+        self._statuses = _Shared[CondensedPodStatus]()
 
     def __call__(self, pod: Pod) -> Pod:
         return Pod(self._meta(pod.metadata), self._spec(pod.spec), self._status(pod.status))
 
-    def _meta(self, meta: PodMeta) -> PodMeta:
-        return PodMeta(
+    def _meta(self, meta: CondensedMetadata) -> CondensedMetadata:
+        return CondensedMetadata(
             name=meta.name,
             namespace=self._name(meta.namespace),
             labels=self._labels.of(meta.labels),
@@ -47,11 +56,11 @@ class PodCondenser:
             owner_references=self._owners.of(meta.owner_references),
         )
 
-    def _spec(self, spec: PodSpec) -> PodSpec:
+    def _spec(self, spec: CondensedPodSpec) -> CondensedPodSpec:
         containers, init_containers, overhead, resources = self._work.of(
             (spec.containers, spec.init_containers, spec.overhead, spec.resources)
         )
-        return PodSpec(
+        return CondensedPodSpec(
             containers=containers,
             init_containers=init_containers,
             node_name=self._name(spec.node_name),
@@ -66,9 +75,9 @@ class PodCondenser:
         )
         return self._volumes.of(claims) if claims else ()
 
-    def _status(self, status: PodStatus) -> PodStatus:
+    def _status(self, status: CondensedPodStatus) -> CondensedPodStatus:
         return self._statuses.of(
-            PodStatus(
+            CondensedPodStatus(
                 phase=status.phase,
                 reason=status.reason,
                 message=status.message,

@@ -83,6 +83,11 @@ class CondensedPodSpec(View, frozen=True):
     """Of the pod as a whole; where given, it replaces the sum over the containers."""
     volumes: tuple[Volume, ...] = ()
 
+    @property
+    def all_containers(self) -> tuple[CondensedContainer, ...]:
+        """Init containers first."""
+        return (*self.init_containers, *self.containers)
+
 
 class PodSpec(CondensedPodSpec, frozen=True):
     containers: tuple[Container, ...] = ()
@@ -158,6 +163,11 @@ class CondensedPodStatus(View, frozen=True):
     container_statuses: tuple[CondensedContainerStatus, ...] = ()
     init_container_statuses: tuple[CondensedContainerStatus, ...] = ()
     pod_ip: str = field(name="podIP", default="")
+
+    @property
+    def all_statuses(self) -> tuple[CondensedContainerStatus, ...]:
+        """Of init containers first."""
+        return (*self.init_container_statuses, *self.container_statuses)
 
 
 class PodStatus(CondensedPodStatus, frozen=True):

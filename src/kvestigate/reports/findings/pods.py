@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from kvestigate.kube.requests import requests_of
 from kvestigate.kube.unschedulable import in_plain_words
-from kvestigate.kube.views.pods import TerminatedState
+from kvestigate.kube.views.pods import CondensedContainerStatus, TerminatedState
 from kvestigate.render.human import counted
 from kvestigate.render.severity import Severity
 from kvestigate.reports.findings.model import Finding, Rule, Subject
@@ -15,7 +15,7 @@ from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import capacities, requested
 from kvestigate.snapshot.gpus import gpus_only
 from kvestigate.snapshot.model import Snapshot
-from kvestigate.snapshot.objects import ContainerStatus, Pod
+from kvestigate.snapshot.objects import Pod
 
 _CHANGEABLE = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "CronJob")
 """Workloads whose pod template can be changed."""
@@ -44,7 +44,7 @@ def _finding(rule: str, pod: Pod, *, evidence: str, why: str) -> Finding:
     )
 
 
-def crashing_containers(snapshot: Snapshot) -> tuple[tuple[Pod, ContainerStatus], ...]:
+def crashing_containers(snapshot: Snapshot) -> tuple[tuple[Pod, CondensedContainerStatus], ...]:
     return tuple(
         (pod, status)
         for pod, status in _statuses(snapshot)
@@ -236,12 +236,12 @@ def owner_of(pod: Pod) -> Subject:
     return subject(pod)
 
 
-def _statuses(snapshot: Snapshot) -> tuple[tuple[Pod, ContainerStatus], ...]:
+def _statuses(snapshot: Snapshot) -> tuple[tuple[Pod, CondensedContainerStatus], ...]:
     """Containers that do not run now, or that ended at least once."""
     return snapshot.derived(_troubled)
 
 
-def _troubled(snapshot: Snapshot) -> tuple[tuple[Pod, ContainerStatus], ...]:
+def _troubled(snapshot: Snapshot) -> tuple[tuple[Pod, CondensedContainerStatus], ...]:
     return tuple(
         (pod, status)
         for pod in snapshot.of(listings.PODS)
@@ -262,7 +262,7 @@ def _image(pod: Pod, name: str) -> str:
     return next((container.image for container in containers if container.name == name), "")
 
 
-def _logs(pod: Pod, status: ContainerStatus, *, previous: bool) -> str:
+def _logs(pod: Pod, status: CondensedContainerStatus, *, previous: bool) -> str:
     flags = f"-n {_namespace(pod)} -c {status.name}" + (" --previous" if previous else "")
     return f"kvestigate logs {pod.metadata.name} {flags}"
 
