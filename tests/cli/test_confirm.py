@@ -149,3 +149,11 @@ def test_the_flag_of_another_consequence_does_not_count(invoke: Invoke, toys: To
 )
 def test_the_flags_are_spelled_as_documented(consequence: Consequence, flag: str) -> None:
     assert consequence.flag == flag
+
+
+def test_a_mistyped_flag_is_answered_with_the_one_that_was_meant(
+    invoke: Invoke, toys: Toys
+) -> None:
+    outcome = invoke("n1", "--aply", root=toys.command(Consequence.MODIFIES_CLUSTER))
+    assert (outcome.code, toys.done) == (2, [])
+    assert "did you mean `--apply`?" in outcome.err

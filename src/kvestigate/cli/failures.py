@@ -79,7 +79,8 @@ def _near_option(name: str, context: click.Context | None) -> str | None:
 
     if context is None or not name.startswith("--"):
         return None
-    known = (option for parameter in context.command.params for option in parameter.opts)
+    parameters = context.command.get_params(context)  # those that derive from an operation, too
+    known = (option for parameter in parameters for option in parameter.opts)
     words = {option[2:]: option for option in known if option.startswith("--")}
     near = difflib.get_close_matches(name[2:], words, n=1)
     return words[near[0]] if near else None

@@ -22,9 +22,6 @@ from kvestigate.fanout.results import Outcome, TargetAddress, Transferred
 from kvestigate.fanout.targets import Target, TargetOptions, Targets
 from kvestigate.fanout.unpack import unpack
 
-_ANSWER_BYTES = 16 * 1024 * 1024
-"""The most bytes per target when the archives are returned instead of written."""
-
 
 @dataclass(frozen=True, slots=True)
 class FetchOptions:
@@ -124,19 +121,13 @@ async def _into(api: Api, target: Target, options: FetchOptions, destination: Pa
     )
 
 
-async def _receive(
-    api: Api, target: Target, options: FetchOptions, into: BinaryIO, limit: int = 0
-) -> None:
-    size = 0
+async def _receive(api: Api, target: Target, options: FetchOptions, into: BinaryIO) -> None:
     try:
         async with (
             asyncio.timeout(options.timeout),
             aclosing(remote(api, target).receive(options.path)) as pieces,
         ):
             async for piece in pieces:
-                size += len(piece)
-                if limit and size > limit:
-                    raise KvestigateError(f"{options.path} is larger than {limit} bytes")
                 into.write(piece)
     except TimeoutError:
         raise DeadlineExceeded(f"not received within {options.timeout:g} s") from None
