@@ -384,7 +384,7 @@ def assert_commands_run_beside(invoke: Invoke, file: str) -> None:
     long = id_in(ok(invoke("jobs", "submit", file, "--detach")))
     waiting = invoke("jobs", "exec", long, "--", "true")
     while waiting.code == 6 or waiting.code == 5:  # it is about to start
-        assert "not running" in waiting.err or "no node 0" in waiting.err
+        assert "not running" in waiting.err or "no running node 0" in waiting.err
         waiting = invoke("jobs", "exec", long, "--", "true")
     assert waiting.code == 0, waiting
     said = invoke("jobs", "exec", long, "--", "sh", "-c", "echo beside; exit 3")
