@@ -12,7 +12,8 @@ import yaml
 
 from kvestigate.client.access import Access, AccessOptions, resolve
 from kvestigate.client.connect import connect
-from kvestigate.node_access.reach import manifest
+from kvestigate.node_access.reach import manifest, reach
+from kvestigate.workspace.host import looking
 from tests.bed import Bed, Objects
 
 
@@ -41,6 +42,17 @@ class HostsCluster:
     def run(self, *words: str) -> str:
         command = [sys.executable, "-m", "kvestigate", *words]
         return subprocess.check_output(command, env=self.environ, text=True, timeout=60)
+
+    def on_host(self, script: str, node: str = "node-1") -> str:
+        """What a script prints that root runs on the host of a node."""
+
+        async def run() -> str:
+            async with connect(self.access()) as api:
+                done = await looking((await reach(api)).host(node)).script(script)
+                assert done.exit_code == 0, done.stderr
+                return done.stdout.decode()
+
+        return asyncio.run(run())
 
     def close(self) -> None:
         self.run("down", "--name", "hosts", "--delete")

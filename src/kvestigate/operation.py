@@ -193,6 +193,30 @@ class Touched:
 NOTHING = Touched()
 
 
+class Isolation(enum.StrEnum):
+    """How much of a fence the runs of agents need before anything of them is done."""
+
+    REQUIRED = "required"
+    """A host that cannot build all of it gets no workspace."""
+    BEST_EFFORT = "best-effort"
+    """As much as the host can build."""
+    NONE = "none"
+    """Agents are as trusted as the operator: what they run is root."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunRules:
+    """What holds for everything that an agent does on a host."""
+
+    isolation: Isolation = Isolation.REQUIRED
+    cpu: str = ""
+    """CPUs that a run may take, as Kubernetes writes amounts; empty: as many as there are."""
+    memory: str = ""
+    """Memory that a run may take; empty: as much as there is."""
+    processes: int = 4096
+    """Processes and threads that a workspace may have."""
+
+
 def touches_nothing(_: object) -> Touched:
     """For operations that only read the API, or nothing at all."""
     return NOTHING
@@ -208,6 +232,8 @@ class Context:
     """False: nothing is changed, and the result says what would be done."""
     owner: str = ""
     """The agent in whose name it is done; empty for the operator."""
+    rules: RunRules | None = None
+    """What holds for that agent on hosts; None for the operator, who may do anything there."""
     via: NodeAccess = field(default_factory=NodeAccess)
     """The DaemonSet through which hosts are reached."""
     progress: Any = None

@@ -41,7 +41,6 @@ pytestmark = pytest.mark.skipif(
 
 MEANT = ("--apply", "--i-understand-this-modifies-hosts")
 UNDERSTOOD = MEANT[1]
-MARKER = ".kvestigate-workspace.json"
 ROOT = "/opt/kvestigate-workspaces"
 
 Describe = Callable[..., str]
@@ -166,7 +165,7 @@ def test_a_workspace_from_its_file_to_its_end(
     assert f"[2] rmdir {ROOT}/finetune" in shown.out
     ok(invoke("workspace", "destroy", "--config", str(exported), *MEANT))
     assert not cordoned(invoke)
-    assert on_host(f"ls -A {ROOT}; grep {ROOT} /proc/mounts || :") == ".lock\n"
+    assert on_host(f"ls -A {ROOT}; grep {ROOT} /proc/mounts || :") == ".state\n"
 
 
 def test_what_runs_can_be_stopped_and_is_when_its_workspace_goes(
@@ -353,7 +352,7 @@ def test_the_operations_do_the_same_for_a_gateway(
 
     made = call(CREATE)
     assert (made["applied"], len(made["gpus"])) == (True, 1)
-    with pytest.raises(AlreadyExists, match="belongs to 'agent-1'"):
+    with pytest.raises(AlreadyExists, match="belongs to somebody else"):
         call(CREATE, owner="agent-2")
     (home / "in").mkdir()
     (home / "in" / "f").write_text("content")
@@ -407,10 +406,11 @@ def test_what_was_made_is_taken_back_if_a_step_fails(
     config = describe(
         "broken", root="/opt/elsewhere", storage={"mode": "all-tmpfs", "tmpfs_size": "1M"}
     )
-    on_host("mkdir -p /opt/elsewhere/.lock")  # what should be a file cannot be written
+    on_host("mkdir -p /opt/elsewhere/.state/.lock")  # what should be a file cannot be written
     failed = invoke("workspace", "create", "--config", config, *MEANT)
     assert (failed.code, ".lock" in failed.err) == (1, True)
-    assert on_host("ls /opt/elsewhere; grep elsewhere /proc/mounts || :") == ""
+    left = "find /opt/elsewhere -mindepth 1 ! -path '*/.state*'; grep elsewhere /proc/mounts || :"
+    assert on_host(left) == ""
     assert not cordoned(invoke)
     # A step that was done in part: its directories are there when memory cannot be mounted.
     half = describe("half", storage={"mode": "hybrid", "tmpfs_size": "1M"})

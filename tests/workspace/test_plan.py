@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kvestigate.errors import AlreadyExists, Conflict, NotFound
-from kvestigate.workspace.marker import MARKER, GpuId, Marker, decode, encode
+from kvestigate.errors import AlreadyExists, Conflict, InputError, NotFound
+from kvestigate.workspace.fence import FIRST_USER, Fencing
+from kvestigate.workspace.marker import GpuId, Marker, decode, encode, marker_path
 from kvestigate.workspace.plan import Plan, Wish, differences, plan_creation, plan_destruction
 from kvestigate.workspace.spec import GpuSpec, StorageMode, StorageSpec, WorkspaceSpec
-from kvestigate.workspace.steps import Where
+from kvestigate.workspace.steps import TAKEN, Where
 from kvestigate.workspace.survey import Found, Survey
 
 ROOT = "/opt/kvestigate-workspaces"
@@ -30,8 +31,15 @@ def spec(
     return WorkspaceSpec(name, "node-1", root=root, storage=storage, gpu=gpu or GpuSpec())
 
 
-def marker(made: WorkspaceSpec, *, cordoned: bool = False, owner: str = "") -> Marker:
-    return Marker(workspace=made, created_at="2026-01-01T00:00:00Z", cordoned=cordoned, owner=owner)
+def marker(made: WorkspaceSpec, *, cordoned: bool = False, owner: str = "", uid: int = 0) -> Marker:
+    return Marker(
+        workspace=made,
+        created_at="2026-01-01T00:00:00Z",
+        cordoned=cordoned,
+        owner=owner,
+        fencing=Fencing.FULL if uid else Fencing.NONE,
+        uid=uid,
+    )
 
 
 def seen(
@@ -43,8 +51,13 @@ def seen(
     return Survey(memory, mounts or {}, processes or {}, found)
 
 
-def wish(wanted: WorkspaceSpec, owner: str = "", gpus: tuple[GpuId, ...] = ()) -> Wish:
-    return Wish(wanted, gpus, owner, "2026-01-01T00:00:00Z")
+def wish(
+    wanted: WorkspaceSpec,
+    owner: str = "",
+    gpus: tuple[GpuId, ...] = (),
+    fencing: Fencing = Fencing.NONE,
+) -> Wish:
+    return Wish(wanted, gpus, owner, "2026-01-01T00:00:00Z", fencing)
 
 
 def lines(plan: Plan) -> list[str]:
@@ -52,25 +65,32 @@ def lines(plan: Plan) -> list[str]:
 
 
 MAKE = f"mkdir -p {PATH}"
-FURNISH = f"make code/ env/ datasets/ checkpoints/ logs/ pids/ and {MARKER} in {PATH}"
+FILE = f"{ROOT}/.state/w.json"
+CLAIM = f"write {FILE}"
+FURNISH = f"make code/ env/ datasets/ checkpoints/ logs/ pids/ in {PATH}"
 CORDON = "cordon node node-1"
 
 
 @pytest.mark.parametrize(
     ("wanted", "cordoned", "expected"),
     [
-        (spec("disk"), False, [CORDON, MAKE, FURNISH]),
-        (spec("disk"), True, [MAKE, FURNISH]),
-        (spec("disk", gpu=GpuSpec(cordon_node=False)), False, [MAKE, FURNISH]),
+        (spec("disk"), False, [CORDON, CLAIM, MAKE, FURNISH]),
+        (spec("disk"), True, [CLAIM, MAKE, FURNISH]),
+        (spec("disk", gpu=GpuSpec(cordon_node=False)), False, [CLAIM, MAKE, FURNISH]),
         (
             spec("hybrid"),
             True,
-            [MAKE, FURNISH, f"mount -t tmpfs -o size=1G,mode=755 kvestigate {PATH}/datasets"],
+            [
+                CLAIM,
+                MAKE,
+                FURNISH,
+                f"mount -t tmpfs -o size=1G,mode=755 kvestigate {PATH}/datasets",
+            ],
         ),
         (
             spec("all-tmpfs", "512Mi"),
             True,
-            [MAKE, f"mount -t tmpfs -o size=512M,mode=755 kvestigate {PATH}", FURNISH],
+            [CLAIM, MAKE, f"mount -t tmpfs -o size=512M,mode=755 kvestigate {PATH}", FURNISH],
         ),
     ],
 )
@@ -138,7 +158,7 @@ def test_what_a_restart_took_is_put_back() -> None:
     plan = plan_creation(wish(spec()), survey, cordoned=False)
     assert lines(plan) == [
         CORDON,
-        f"note in {PATH}/{MARKER} that the node is cordoned for it",
+        f"note in {FILE} that the node is cordoned for it",
         f"mount -t tmpfs -o size=1G,mode=755 kvestigate {PATH}/datasets",
     ]
 
@@ -154,6 +174,8 @@ def test_what_exists_and_differs_is_refused() -> None:
 def test_what_belongs_to_somebody_else_is_refused() -> None:
     survey = seen(Found(PATH, marker(spec("disk"), owner="agent-1")))
     with pytest.raises(AlreadyExists, match="belongs to 'agent-1'"):
+        plan_creation(wish(spec("disk")), survey, cordoned=True)
+    with pytest.raises(AlreadyExists, match="belongs to somebody else"):
         plan_creation(wish(spec("disk"), owner="agent-2"), survey, cordoned=True)
     assert plan_creation(wish(spec("disk"), owner="agent-1"), survey, cordoned=True).steps == ()
 
@@ -176,8 +198,8 @@ def test_what_is_not_there_cannot_be_destroyed() -> None:
 
 
 def test_an_empty_directory_is_used_or_removed() -> None:
-    survey = seen(Found(PATH, empty=True))
-    assert lines(plan_creation(wish(spec("disk")), survey, cordoned=True)) == [MAKE, FURNISH]
+    survey = seen(Found(PATH, empty=True, bare=True))
+    assert lines(plan_creation(wish(spec("disk")), survey, cordoned=True)) == [CLAIM, MAKE, FURNISH]
     assert lines(plan_destruction(spec("disk"), survey)) == [f"rmdir {PATH}"]
 
 
@@ -212,9 +234,14 @@ def sh(script: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def creation(tmp_path: Path, gpus: tuple[GpuId, ...] = (), name: str = "w") -> Plan:
+def creation(
+    tmp_path: Path,
+    gpus: tuple[GpuId, ...] = (),
+    name: str = "w",
+    fencing: Fencing = Fencing.NONE,
+) -> Plan:
     wanted = spec("disk", root=str(tmp_path / "root"), name=name)
-    return plan_creation(wish(wanted, gpus=gpus), seen(), cordoned=True)
+    return plan_creation(wish(wanted, gpus=gpus, fencing=fencing), seen(), cordoned=True)
 
 
 def test_making_it_and_taking_that_back_leaves_nothing(tmp_path: Path) -> None:
@@ -223,19 +250,24 @@ def test_making_it_and_taking_that_back_leaves_nothing(tmp_path: Path) -> None:
         assert sh(step.script).returncode == 0
     made = tmp_path / "root" / "w"
     assert {path.name for path in made.iterdir()} == {
-        "code", "env", "datasets", "checkpoints", "logs", "pids", MARKER,
+        "code", "env", "datasets", "checkpoints", "logs", "pids",
     }  # fmt: skip
-    assert decode((made / MARKER).read_text(), str(made)) is not None
+    written = tmp_path / "root" / ".state" / "w.json"
+    assert decode(written.read_text(), str(made)) is not None
+    assert written.parent.stat().st_mode & 0o777 == 0o700
     for step in reversed(plan.steps):
         assert sh(step.undo).returncode == 0
     assert not made.exists()
+    assert not written.exists()
 
 
 def test_what_is_in_the_way_is_not_touched(tmp_path: Path) -> None:
     precious = tmp_path / "root" / "w" / "precious"
     precious.parent.mkdir(parents=True)
     precious.write_text("mine")
-    assert sh(creation(tmp_path).steps[0].script).returncode != 0
+    make = creation(tmp_path).steps[1]
+    assert make.line.startswith("mkdir")
+    assert sh(make.script).returncode != 0
     assert precious.read_text() == "mine"
 
 
@@ -243,31 +275,68 @@ def test_a_link_in_the_way_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "root" / "w").symlink_to(tmp_path / "elsewhere")
-    assert sh(creation(tmp_path).steps[0].script).returncode != 0
+    assert sh(creation(tmp_path).steps[1].script).returncode != 0
 
 
 def test_a_gpu_is_reserved_once_even_if_two_chose_it(tmp_path: Path) -> None:
     gpus = (GpuId(3, "GPU-a"),)
     for step in creation(tmp_path, gpus).steps:
         assert sh(step.script).returncode == 0
-    second = creation(tmp_path, gpus, name="v")
-    assert sh(second.steps[0].script).returncode == 0
-    refused = sh(second.steps[1].script)
-    assert refused.returncode != 0
-    assert "another workspace has just reserved GPU 3" in refused.stderr
+    refused = sh(creation(tmp_path, gpus, name="v").steps[0].script)
+    assert refused.returncode == TAKEN
+    assert "another workspace has just taken GPU 3" in refused.stderr
 
 
-def test_a_marker_is_written_over_in_place(tmp_path: Path) -> None:
+def test_a_user_is_given_to_one_workspace(tmp_path: Path) -> None:
+    """Though both were planned before either was made."""
+    plans = [creation(tmp_path, name=name, fencing=Fencing.FULL) for name in ("w", "v")]
+    assert [sh(plan.steps[0].script).returncode for plan in plans] == [0, TAKEN]
+    made = marker(spec(), uid=FIRST_USER)
+    second = plan_creation(
+        wish(spec(name="v"), fencing=Fencing.FULL), seen(Found(PATH, made)), cordoned=True
+    )
+    assert f'"uid":{FIRST_USER + 1}}}' in second.steps[0].script
+
+
+def test_what_was_begun_is_finished() -> None:
+    """The marker is written first, so that whoever is broken off there leaves a trace."""
+    made = marker(spec("all-tmpfs"))
+    mount = f"mount -t tmpfs -o size=1G,mode=755 kvestigate {PATH}"
+    for found, mounts, expected in (
+        (Found(PATH, made, absent=True), {}, [MAKE, mount, FURNISH]),
+        (Found(PATH, made, empty=True, bare=True), {}, [mount, FURNISH]),
+        (Found(PATH, made, empty=True, bare=True), {PATH: GIB}, [FURNISH]),
+        (Found(PATH, made), {PATH: GIB}, []),
+    ):
+        survey = seen(found, mounts=mounts)
+        assert lines(plan_creation(wish(spec("all-tmpfs")), survey, cordoned=True)) == expected
+    gone = seen(Found(PATH, made, absent=True))
+    assert lines(plan_destruction(spec("all-tmpfs"), gone)) == [f"rm {FILE}"]
+
+
+def test_root_mounts_nothing_where_an_agent_could_have_put_a_link() -> None:
+    nested = StorageSpec(StorageMode.HYBRID, "1G", "code/cache")
+    wanted = WorkspaceSpec("w", "node-1", storage=nested)
+    with pytest.raises(InputError, match="not directly in the workspace"):
+        plan_creation(wish(wanted, fencing=Fencing.USER), seen(), cordoned=True)
+    plan_creation(wish(wanted), seen(), cordoned=True)
+
+
+def test_a_marker_is_written_anew(tmp_path: Path) -> None:
     made = spec("disk", root=str(tmp_path))
-    (tmp_path / "w").mkdir()
-    written = tmp_path / "w" / MARKER
-    written.write_text(encode(marker(made)) + "\n")
-    number = written.stat().st_ino
+    written = marked(made)
     plan = plan_creation(wish(made), seen(Found(made.path, marker(made))), cordoned=False)
     assert sh(plan.steps[1].script).returncode == 0
     first = written.read_text().splitlines()[0]
     assert decode(first, made.path) == marker(made, cordoned=True)
-    assert written.stat().st_ino == number
+
+
+def marked(made: WorkspaceSpec) -> Path:
+    """The file that makes a directory a workspace."""
+    written = Path(marker_path(made))
+    written.parent.mkdir(exist_ok=True)
+    written.write_text(encode(marker(made)) + "\n")
+    return written
 
 
 def removal(root: Path) -> str:
@@ -283,9 +352,10 @@ def test_removal_takes_the_tree_and_what_links_in_it_lead_to_stays(tmp_path: Pat
     outside.mkdir()
     (outside / "precious").write_text("mine")
     (made / "code" / "link").symlink_to(outside)
-    (made / MARKER).write_text(encode(marker(spec("disk", root=str(tmp_path)))))
+    written = marked(spec("disk", root=str(tmp_path)))
     assert sh(removal(tmp_path)).returncode == 0
     assert not made.exists()
+    assert not written.exists()
     assert (outside / "precious").read_text() == "mine"
 
 
@@ -295,7 +365,7 @@ def test_removal_refuses_what_has_no_marker_by_then(tmp_path: Path, kind: str) -
     precious.parent.mkdir()
     precious.write_text("mine")
     if kind == "link":
-        (tmp_path / "target" / MARKER).write_text("{}")
+        marked(spec("disk", root=str(tmp_path)))
         (tmp_path / "w").symlink_to(tmp_path / "target")
     else:
         (tmp_path / "target").rename(tmp_path / "w")

@@ -22,11 +22,12 @@ from hypothesis import strategies as st
 
 from kvestigate.errors import InputError
 from kvestigate.workspace.limits import CONFINE, Kept, Limits
-from kvestigate.workspace.marker import MARKER, GpuId
+from kvestigate.workspace.marker import GpuId, Marker, encode, marker_path
 from kvestigate.workspace.options import SIGNALS, KillOptions, RunOptions
 from kvestigate.workspace.running import (
     BUSY,
     NOT_RUNNING,
+    Launching,
     Run,
     RunState,
     follow_script,
@@ -73,8 +74,14 @@ class Place:
         spec = WorkspaceSpec("w", "n", root=str(root), storage=StorageSpec(StorageMode.DISK))
         for name in LAYOUT:
             (root / "w" / name).mkdir(parents=True, exist_ok=True)
-        (root / "w" / MARKER).touch()
+        file = Path(marker_path(spec))
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(encode(Marker(workspace=spec, created_at="")))
         return cls(spec)
+
+    @property
+    def marker(self) -> Marker:
+        return Marker(workspace=self.spec, created_at="")
 
     @property
     def path(self) -> Path:
@@ -89,7 +96,7 @@ class Place:
         limits: Limits = Limits(),  # noqa: B008  it is frozen
     ) -> int:
         options = RunOptions(self.spec, tag, command, env=env or {}, limits=limits)
-        done = sh(launch_script(options, gpus))
+        done = sh(launch_script(Launching(options, self.marker, gpus)))
         assert done.returncode == 0, done.stderr
         return int(done.stdout.split()[0])
 
@@ -141,7 +148,8 @@ def test_any_words_arrive_as_they_are(words: list[str], env: dict[str, str]) -> 
 
 def test_variables_may_be_called_as_those_of_the_scripts(place: Place) -> None:
     limits = Limits("1", "1Gi")
-    words = launch_script(RunOptions(place.spec, "t", ("x",), limits=limits), ())
+    options = RunOptions(place.spec, "t", ("x",), limits=limits)
+    words = launch_script(Launching(options, place.marker, ()))
     env = {name: f"own {name}" for name in re.findall(r"\b[a-z_]+\b", words)}
     show = "import json, os; print(json.dumps(dict(os.environ)))"
     place.start(sys.executable, "-c", show, env=env, limits=limits)
@@ -216,7 +224,8 @@ def test_an_interrupt_is_not_ignored(place: Place) -> None:
 
 def test_a_tag_is_used_by_one_run_at_a_time(place: Place) -> None:
     place.start("sleep", "60")
-    refused = sh(launch_script(RunOptions(place.spec, "t", ("true",)), ()))
+    options = RunOptions(place.spec, "t", ("true",))
+    refused = sh(launch_script(Launching(options, place.marker, ())))
     assert refused.returncode == BUSY
     place.start("true", tag="t.1")
     sh(kill_script(str(place.path), "t", "KILL"))

@@ -286,7 +286,9 @@ class Gateway:
             yield
 
     async def _carried_out(self, operation: Operation[Any, Any], options: Any, owner: str) -> Any:
-        context = Context(lambda: self._access, apply=True, owner=owner, via=self._via)
+        context = Context(
+            lambda: self._access, apply=True, owner=owner, rules=self.space.runs, via=self._via
+        )
         try:
             async with asyncio.timeout(DEADLINE):
                 return await operation.run(context, options)

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kvestigate.errors import InputError
-from kvestigate.kube import quantities
+from kvestigate.kube import durations, quantities
 from kvestigate.kube.documents import known_fields, listed, mapping, text
 from kvestigate.kube.names import label_problems
+from kvestigate.operation import Isolation, RunRules
+from kvestigate.workspace.limits import Limits
 
 API_VERSION = "kvestigate.cybernet/v1"
 KIND = "Cyberspace"
@@ -20,6 +22,7 @@ STORAGE_MODES = ("disk", "hybrid", "all-tmpfs")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _IDENTITY = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._@-]{0,61}[A-Za-z0-9])?")
 _HIGHEST_PORT = 65535
+_SHORTEST_LEASE = 300.0
 _SECTIONS = (
     "apiVersion",
     "kind",
@@ -29,6 +32,8 @@ _SECTIONS = (
     "operations",
     "constraints",
     "quotas",
+    "runs",
+    "leases",
     "audit",
 )
 
@@ -128,6 +133,13 @@ class QuotaSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class LeaseSpec:
+    ttl: float | None = None
+    """Seconds after which a workspace is removed that its agent has not asked about, and in which
+    nothing runs; None: never."""
+
+
+@dataclass(frozen=True, slots=True)
 class AuditSpec:
     path: str
     include_denials: bool = True
@@ -143,6 +155,8 @@ class Cyberspace:
     hosts: HostConstraintsSpec
     workspace: WorkspaceConstraintsSpec
     quotas: QuotaSpec
+    runs: RunRules
+    leases: LeaseSpec
     audit: AuditSpec
 
 
@@ -161,6 +175,8 @@ def read_cyberspace(document: Any) -> Cyberspace:
         hosts=_hosts(constraints.get("hosts")),
         workspace=_workspace(constraints.get("workspace")),
         quotas=_quotas(top.get("quotas")),
+        runs=_runs(top.get("runs")),
+        leases=_leases(top.get("leases")),
         audit=_audit(top.get("audit")),
     )
 
@@ -309,6 +325,42 @@ def _quotas(value: Any) -> QuotaSpec:
     counts = {name: _optional(fields, name, "quotas", _count) for name in names[:-1]}
     memory = _optional(fields, "max_total_active_memory", "quotas", _bytes)
     return QuotaSpec(**counts, max_total_active_memory=memory)
+
+
+def _runs(value: Any) -> RunRules:
+    fields = _fields(value, "runs", ("isolation", "cpu", "memory", "processes"))
+    known = tuple(it.value for it in Isolation)
+    isolation = text(fields.get("isolation", Isolation.REQUIRED), "runs.isolation")
+    if isolation not in known:
+        raise InputError(
+            f"runs.isolation: {isolation!r} is not known", hint=f"there are: {', '.join(known)}"
+        )
+    amounts = {
+        name: text(fields[name], f"runs.{name}") if name in fields else ""
+        for name in ("cpu", "memory")
+    }
+    try:
+        Limits(**amounts)
+    except InputError as error:
+        raise InputError(
+            error.message.replace("limits.", "runs.", 1), hint='write cpu: "8", memory: 64Gi'
+        ) from None
+    processes = _count(fields.get("processes", RunRules().processes), "runs.processes")
+    return RunRules(Isolation(isolation), **amounts, processes=processes)
+
+
+def _leases(value: Any) -> LeaseSpec:
+    fields = _fields(value, "leases", ("ttl",))
+    if fields.get("ttl") is None:
+        return LeaseSpec()
+    written = text(fields["ttl"], "leases.ttl")
+    try:
+        seconds = durations.parse(written)
+    except ValueError as error:
+        raise InputError(f"leases.ttl: {error}", hint="write 24h") from None
+    if seconds < _SHORTEST_LEASE:
+        raise InputError(f"leases.ttl: {written!r} is less than 5m", hint="write 24h")
+    return LeaseSpec(seconds)
 
 
 def _audit(value: Any) -> AuditSpec:

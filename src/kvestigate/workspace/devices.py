@@ -13,22 +13,27 @@ from kvestigate.kube.views.pods import Pod
 from kvestigate.node_access.remote import Remote
 from kvestigate.snapshot.exporters import GpuExporters
 from kvestigate.workspace import gpus
+from kvestigate.workspace.fence import FIRST_USER
 from kvestigate.workspace.gpus import Claims, Gpu, Reading
 from kvestigate.workspace.host import ask_each, attempt, complaint, looking
-from kvestigate.workspace.marker import Marker
 
 _KUBELET = "/var/lib/kubelet/device-plugins/kubelet_internal_checkpoint"
 _PART = "==kvestigate=="
 _NO_DRIVER = 70
 _ENDED = ("Succeeded", "Failed")
 
+# What an agent's process says of itself counts for nothing.
 _SCRIPT = f"""\
 command -v nvidia-smi >/dev/null || {{ echo "there is no nvidia-smi" >&2; exit {_NO_DRIVER}; }}
 nvidia-smi --query-gpu={gpus.GPU_FIELDS} --format=csv,noheader,nounits
 echo {_PART}
 nvidia-smi --query-compute-apps={gpus.APP_FIELDS} --format=csv,noheader,nounits
 echo {_PART}
-grep -zo '^{gpus.GIVEN}=GPU-.*' /proc/[0-9]*/environ /dev/null 2>/dev/null | tr '\\0' '\\n'
+for each in $(grep -lz '^{gpus.GIVEN}=GPU-' /proc/[0-9]*/environ 2>/dev/null); do
+  user=$(sed -n 's/^Uid:[[:space:]]*\\([0-9]*\\).*/\\1/p' "${{each%environ}}status" 2>/dev/null)
+  [ "${{user:-0}}" -lt {FIRST_USER} ] || continue
+  grep -zoH '^{gpus.GIVEN}=GPU-.*' "$each" 2>/dev/null | tr '\\0' '\\n'
+done
 echo {_PART}
 cat {_KUBELET} 2>/dev/null || :
 """
@@ -61,9 +66,12 @@ async def ask(host: Remote) -> Told:
 
 
 async def gpus_of(
-    api: Api, hosts: Mapping[str, Remote], markers: Mapping[str, Iterable[Marker]]
+    api: Api, hosts: Mapping[str, Remote], claimed: Mapping[str, Mapping[str, str]]
 ) -> dict[str, tuple[Gpu, ...] | KvestigateError]:
-    """The GPUs of each node, or why they are not known; `markers` has the workspaces by node."""
+    """The GPUs of each node, or why they are not known.
+
+    `claimed` has by node, and by the GPU's UUID, the workspaces that have one.
+    """
     answers = await ask_each(hosts, ask)
     pods = await _pods(api, tuple(hosts))
     users = await _users(api, answers, pods)
@@ -74,7 +82,7 @@ async def gpus_of(
             continue
         here = [pod for pod in pods if pod.spec.node_name == node]
         claims = Claims(
-            workspaces=gpus.claims_of(markers.get(node, ())),
+            workspaces=claimed.get(node, {}),
             pods=users | gpus.parse_checkpoint(answer.checkpoint, _names(here)),
             pids=answer.pids or {},
             given=answer.given or {},

@@ -11,7 +11,7 @@ from kvestigate.errors import RequestEntityTooLarge
 from kvestigate.node_access.reach import reach
 from kvestigate.operation import Context
 from kvestigate.render.human import size
-from kvestigate.workspace.host import looking, perform
+from kvestigate.workspace.host import inside, perform
 from kvestigate.workspace.lifecycle import existing
 from kvestigate.workspace.options import FetchOptions
 from kvestigate.workspace.shell import assigned
@@ -68,9 +68,10 @@ async def stream(context: Context, options: FetchOptions) -> AsyncGenerator[byte
     spec = options.workspace
     async with connect(context.access) as api:
         host = (await reach(api, context.via)).host(spec.node)
-        existing(spec, await survey(host, spec.root, name=spec.name))
+        marker = existing(context, spec, await survey(host, spec.root, name=spec.name))
+        files = inside(host, marker)
         script = assigned(workspace=spec.path, wanted=options.path) + _RESOLVE
-        path = await perform(looking(host), script)
-        async with aclosing(looking(host).receive(path)) as pieces:
+        path = await perform(files, script)
+        async with aclosing(files.receive(path)) as pieces:
             async for piece in pieces:
                 yield piece

@@ -18,7 +18,7 @@ import msgspec
 
 from kvestigate.errors import Conflict, InputError
 from kvestigate.snapshot.gpus import occupied
-from kvestigate.workspace.marker import GpuId, Marker
+from kvestigate.workspace.marker import GpuId
 from kvestigate.workspace.spec import GpuSpec
 
 GPU_FIELDS = "index,uuid,name,memory.total,memory.used,utilization.gpu"
@@ -128,11 +128,6 @@ def parse_checkpoint(text: str, pods: Mapping[str, str]) -> dict[str, str]:
         if entry.resource == RESOURCE and entry.pod in pods
         for device in _devices(entry.devices)
     }
-
-
-def claims_of(markers: Iterable[Marker]) -> dict[str, str]:
-    """UUID -> workspace."""
-    return {gpu.uuid: marker.workspace.name for marker in markers for gpu in marker.gpus}
 
 
 def judge(readings: Iterable[Reading], claims: Claims) -> tuple[Gpu, ...]:

@@ -9,6 +9,9 @@ from typing import TypeVar
 from kvestigate.client.streams import Completed
 from kvestigate.errors import KvestigateError
 from kvestigate.node_access.remote import Remote
+from kvestigate.workspace import fence
+from kvestigate.workspace.fence import Fencing
+from kvestigate.workspace.marker import Marker
 
 T = TypeVar("T")
 
@@ -47,6 +50,21 @@ def looking(host: Remote) -> Remote:
 def staying(host: Remote) -> Remote:
     """The host for whatever leaves files or processes there."""
     return host.through("sh", "-c", _LEAVE_POD + _ENTER, "enter")
+
+
+def inside(host: Remote, marker: Marker) -> Remote:
+    """The host as the files of a workspace are read and written: within its fence."""
+    spec = marker.workspace
+    if marker.fencing is Fencing.NONE:
+        return staying(host)
+    wrapper = fence.within(marker.fencing, spec.root, spec.path, marker.uid)
+    return staying(host).through(*wrapper)
+
+
+async def lacks(host: Remote) -> tuple[str, ...]:
+    """What a host lacks for a full fence."""
+    said = await perform(looking(host), fence.PROBE)
+    return tuple(line.strip() for line in said.splitlines() if line.strip())
 
 
 async def perform(remote: Remote, script: str, *args: str, timeout: float = SECONDS) -> str:

@@ -10,15 +10,16 @@ from datetime import UTC, datetime
 
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
-from kvestigate.errors import KvestigateError, NotFound
+from kvestigate.errors import Conflict, KvestigateError, NotFound
 from kvestigate.kube import builtins
 from kvestigate.kube.views.core import Node
 from kvestigate.node_access.reach import Host, Hosts, reach
 from kvestigate.nodeops.cordon import set_cordoned
-from kvestigate.operation import Context
+from kvestigate.operation import Context, Isolation
 from kvestigate.workspace.devices import gpus_of
+from kvestigate.workspace.fence import Fencing, possible
 from kvestigate.workspace.gpus import Gpu, Use, choose
-from kvestigate.workspace.host import ask_each, perform, staying
+from kvestigate.workspace.host import ask_each, attempt, complaint, lacks, staying
 from kvestigate.workspace.marker import GpuId, Marker
 from kvestigate.workspace.names import DEFAULT_ROOT
 from kvestigate.workspace.options import (
@@ -38,12 +39,18 @@ from kvestigate.workspace.plan import (
 )
 from kvestigate.workspace.running import Run, RunState
 from kvestigate.workspace.spec import WorkspaceSpec
-from kvestigate.workspace.steps import Step, reopen
+from kvestigate.workspace.steps import TAKEN, Step, reopen
 from kvestigate.workspace.survey import Survey, survey
 
 _NODES = builtins.resource("nodes")
 _STEP_SECONDS = 1800.0
 """Large trees take their time to remove."""
+_TRIES = 10
+"""How often GPUs are chosen again when others were quicker."""
+
+
+class TakenMeanwhile(Conflict):
+    """Another workspace got what was chosen for this one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +73,15 @@ class WorkspaceView:
     runs: tuple[Run, ...]
     alive: int
     """How many of them run."""
+    fencing: Fencing = Fencing.NONE
+    """How far what runs in it is kept from everything else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
     workspaces: tuple[WorkspaceView, ...]
     lost: dict[str, tuple[str, ...]]
-    """Node -> empty directories, where workspaces in memory were before a restart."""
+    """Node -> workspaces whose memory is gone since the node restarted; `create` makes it anew."""
     unreachable: dict[str, str]
     """Node -> why we could not look."""
 
@@ -144,9 +153,9 @@ async def gpus(context: Context, options: GpusOptions) -> GpuStatus:
         hosts = await reach(api, context.via)
         chosen, unreachable = _chosen(hosts, options.nodes)
         seen = await _surveys(chosen, DEFAULT_ROOT, options.root)
-        markers = {node: it.markers for node, it in seen.items() if isinstance(it, Survey)}
+        claims = {node: it.claims for node, it in seen.items() if isinstance(it, Survey)}
         nodes: list[NodeGpus] = []
-        for node, found in (await gpus_of(api, chosen, markers)).items():
+        for node, found in (await gpus_of(api, chosen, claims)).items():
             if isinstance(found, KvestigateError):
                 unreachable[node] = found.message
             elif found or node in options.nodes:
@@ -163,11 +172,13 @@ async def compare(context: Context, spec: WorkspaceSpec) -> Compared:
         closed = await is_cordoned(api, spec.node)
         found = seen.at(spec)
         if found is None or found.marker is None:
-            plan = await _plan(api, host, spec, "", seen, cordoned=closed)
+            plan = await _plan(context, api, host, spec, seen, cordoned=closed)
             return Compared(False, (), plan)
-        changes = tuple(differences(spec, found.marker, seen, cordoned=closed))
+        marker = existing(context, spec, seen)
+        changes = tuple(differences(spec, marker, seen, cordoned=closed))
         if all(it.repairable for it in changes):
-            plan = await _plan(api, host, spec, found.marker.owner, seen, cordoned=closed)
+            owned = replace(context, owner=marker.owner)
+            plan = await _plan(owned, api, host, spec, seen, cordoned=closed)
             return Compared(True, changes, plan)
         return Compared(True, changes, None)
 
@@ -179,12 +190,19 @@ async def create(context: Context, options: CreateOptions) -> Creation:
         host = (await reach(api, context.via)).host(spec.node)
         closing = context.apply and spec.gpu.cordon_node
         async with _closed(api, host, spec) if closing else _as_it_is(api, spec.node) as closed:
-            seen = await survey(host, DEFAULT_ROOT, spec.root)
-            plan = await _plan(api, host, spec, context.owner, seen, cordoned=closed)
+            for left in reversed(range(_TRIES)):
+                seen = await survey(host, DEFAULT_ROOT, spec.root)
+                plan = await _plan(context, api, host, spec, seen, cordoned=closed)
+                try:
+                    if context.apply:
+                        await carry_out(api, host, plan)
+                    break
+                except TakenMeanwhile:
+                    if not left:
+                        raise
             found = seen.at(spec)
             exists = found is not None and found.marker is not None
             if context.apply:
-                await carry_out(api, host, plan)
                 found = (await survey(host, spec.root, name=spec.name)).at(spec)
         chosen = found.marker.gpus if found is not None and found.marker is not None else ()
         return Creation(plan, exists, chosen, context.apply)
@@ -226,7 +244,10 @@ async def destroy(context: Context, options: DestroyOptions) -> Destruction:
     spec = options.workspace
     async with connect(context.access) as api:
         host = (await reach(api, context.via)).host(spec.node)
-        plan = plan_destruction(spec, await survey(host, DEFAULT_ROOT, spec.root))
+        seen = await survey(host, DEFAULT_ROOT, spec.root)
+        if context.rules is not None:
+            _own(context, spec, seen)
+        plan = plan_destruction(spec, seen)
         if context.apply:
             await carry_out(api, host, plan)
         return Destruction(plan, context.apply)
@@ -238,7 +259,7 @@ async def export(context: Context, options: ExportOptions) -> Export:
     wanted = WorkspaceSpec(name=name, node=node, root=root)
     async with connect(context.access) as api:
         host = (await reach(api, context.via)).host(node)
-        return Export(existing(wanted, await survey(host, root, name=name)).workspace)
+        return Export(existing(context, wanted, await survey(host, root, name=name)).workspace)
 
 
 async def carry_out(api: Api, host: Host, plan: Plan) -> None:
@@ -269,25 +290,48 @@ async def _take_back(api: Api, host: Host, begun: Sequence[Step]) -> str:
 
 
 async def _do(api: Api, host: Host, step: Step, script: str) -> None:
-    if step.cordon is None:
-        await perform(staying(host), script, timeout=_STEP_SECONDS)
-    else:
+    if step.cordon is not None:
         await set_cordoned(api, host.node, step.cordon, apply=True)
+        return
+    done = await attempt(staying(host), script, timeout=_STEP_SECONDS)
+    if done.exit_code == TAKEN:
+        raise TakenMeanwhile(f"{host.node}: {complaint(done)}", hint="try again")
+    if done.exit_code:
+        raise KvestigateError(f"{host.node}: {complaint(done)}")
 
 
 async def _plan(
-    api: Api, host: Host, spec: WorkspaceSpec, owner: str, seen: Survey, *, cordoned: bool
+    context: Context, api: Api, host: Host, spec: WorkspaceSpec, seen: Survey, *, cordoned: bool
 ) -> Plan:
     found = seen.at(spec)
     chosen: tuple[GpuId, ...] = ()
-    wants = spec.gpu.reserve or spec.gpu.indices
-    if wants and (found is None or found.marker is None):
-        known = (await gpus_of(api, {spec.node: host}, {spec.node: seen.markers}))[spec.node]
-        if isinstance(known, KvestigateError):
-            raise known
-        chosen = choose(spec.gpu, known, spec.node)
+    fencing = Fencing.NONE
+    if found is None or found.marker is None:
+        fencing = await _fencing(context, host)
+        if spec.gpu.reserve or spec.gpu.indices:
+            known = (await gpus_of(api, {spec.node: host}, {spec.node: seen.claims}))[spec.node]
+            if isinstance(known, KvestigateError):
+                raise known
+            chosen = choose(spec.gpu, known, spec.node)
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return plan_creation(Wish(spec, chosen, owner, now), seen, cordoned=cordoned)
+    wish = Wish(spec, chosen, context.owner, now, fencing)
+    return plan_creation(wish, seen, cordoned=cordoned)
+
+
+async def _fencing(context: Context, host: Host) -> Fencing:
+    """How far a new workspace is fenced in; Conflict if that is not far enough."""
+    rules = context.rules
+    if rules is None or rules.isolation is Isolation.NONE:
+        return Fencing.NONE
+    missing = await lacks(host)
+    fencing = possible(missing)
+    if rules.isolation is Isolation.REQUIRED and fencing is not Fencing.FULL:
+        raise Conflict(
+            f"node {host.node!r} cannot fence runs in: it lacks {'; '.join(missing)}",
+            hint="choose another node; the operator can install what is missing there, or set "
+            "runs.isolation: best-effort",
+        )
+    return fencing
 
 
 async def is_cordoned(api: Api, node: str) -> bool:
@@ -295,16 +339,32 @@ async def is_cordoned(api: Api, node: str) -> bool:
     return found.spec.unschedulable
 
 
-def existing(spec: WorkspaceSpec, seen: Survey) -> Marker:
-    """The marker of the workspace, or an error that says what to do."""
+def existing(context: Context, spec: WorkspaceSpec, seen: Survey) -> Marker:
+    """The marker of the workspace, if it is fenced in as the agent's rules say."""
+    marker = _own(context, spec, seen)
+    required = context.rules is not None and context.rules.isolation is Isolation.REQUIRED
+    if required and marker.fencing is not Fencing.FULL:
+        raise Conflict(
+            f"workspace {spec.name!r} on {spec.node} is not fenced in",
+            hint="destroy it and make it anew",
+        )
+    return marker
+
+
+def _own(context: Context, spec: WorkspaceSpec, seen: Survey) -> Marker:
+    """The marker of the workspace, or an error that says what to do.
+
+    For an agent there are no workspaces but its own.
+    """
     found = seen.at(spec)
-    if found is None or found.marker is None:
+    marker = None if found is None else found.marker
+    if marker is None or (context.rules is not None and marker.owner != context.owner):
         raise NotFound(
             f"there is no workspace {spec.name!r} on {spec.node}: {spec.path} "
             + ("does not exist" if found is None else "has no marker"),
             hint="kvestigate workspace status shows which there are; create makes one",
         )
-    return found.marker
+    return marker
 
 
 async def _surveys(hosts: Mapping[str, Host], *roots: str) -> dict[str, Survey | KvestigateError]:
@@ -343,8 +403,10 @@ def _views(seen: Survey) -> Iterable[WorkspaceView]:
             owner=found.marker.owner,
             runs=tuple(found.runs),
             alive=sum(run.state is RunState.RUNNING for run in found.runs),
+            fencing=found.marker.fencing,
         )
 
 
 def _lost(seen: Survey) -> tuple[str, ...]:
-    return tuple(it.path for it in seen.found if it.empty and it.path not in seen.mounts)
+    made = (marker.workspace for marker in seen.markers)
+    return tuple(it.path for it in made if it.tmpfs_path and it.tmpfs_path not in seen.mounts)

@@ -44,6 +44,18 @@ class Limits:
         except InputError as error:
             raise InputError(error.message, where=f"limits.{name}", hint=error.hint) from None
 
+    def within(self, cpu: str, memory: str) -> Limits:
+        """Itself, where it asks for no more than these; what it leaves open they decide."""
+        highest = Limits(cpu, memory)
+        for name in ("cpu", "memory"):
+            asked, most = getattr(self, name), getattr(highest, name)
+            if asked and most and self._amount(name) > highest._amount(name):
+                raise InputError(
+                    f"{asked!r} is more than {most}, which is the most that a run may take",
+                    where=f"limits.{name}",
+                )
+        return Limits(self.cpu or cpu, self.memory or memory)
+
     @property
     def assignments(self) -> str:
         """For the script: hundredths of a CPU, and bytes."""

@@ -1,7 +1,9 @@
 """The file that makes a directory a workspace. Pure.
 
-It holds what no other place knows: who made the workspace, which GPUs it was given, and whether
-the node was cordoned for it. What has no marker is never removed.
+It holds what no other place on the host knows: who made the workspace, which GPUs and which user
+it was given, and whether the node was cordoned for it. It is written before anything is made, and
+lies beside the workspaces, where nothing that runs in one can change it. What has no marker is
+never removed.
 """
 
 from __future__ import annotations
@@ -9,9 +11,11 @@ from __future__ import annotations
 import msgspec
 
 from kvestigate.errors import KvestigateError
+from kvestigate.workspace.fence import Fencing
 from kvestigate.workspace.spec import WorkspaceSpec
 
-MARKER = ".kvestigate-workspace.json"
+STATE = ".state"
+"""The directory beside the workspaces that holds their markers."""
 
 
 class GpuId(msgspec.Struct, frozen=True):
@@ -28,6 +32,13 @@ class Marker(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="W
     gpus: tuple[GpuId, ...] = ()
     cordoned: bool = False
     """Whether the node was open before, and is closed because of us."""
+    fencing: Fencing = Fencing.NONE
+    uid: int = 0
+    """The user that everything in it is done as; 0 for root."""
+
+
+def marker_path(spec: WorkspaceSpec) -> str:
+    return f"{spec.root}/{STATE}/{spec.name}.json"
 
 
 def encode(marker: Marker) -> str:

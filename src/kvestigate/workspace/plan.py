@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from kvestigate.errors import AlreadyExists, Conflict, KvestigateError, NotFound
+from kvestigate.errors import AlreadyExists, Conflict, InputError, KvestigateError, NotFound
 from kvestigate.render.human import size
 from kvestigate.workspace import steps
-from kvestigate.workspace.marker import MARKER, GpuId, Marker
+from kvestigate.workspace.fence import FIRST_USER, LAST_USER, Fencing
+from kvestigate.workspace.marker import GpuId, Marker, marker_path
 from kvestigate.workspace.sizes import mount_size
 from kvestigate.workspace.spec import StorageMode, WorkspaceSpec
 from kvestigate.workspace.steps import Step
@@ -46,6 +47,7 @@ class Wish:
     gpus: tuple[GpuId, ...]
     owner: str
     now: str
+    fencing: Fencing = Fencing.NONE
 
 
 def plan_creation(wish: Wish, seen: Survey, *, cordoned: bool) -> Plan:
@@ -55,6 +57,7 @@ def plan_creation(wish: Wish, seen: Survey, *, cordoned: bool) -> Plan:
         return _plan_repair(wish, found.marker, seen, cordoned=cordoned)
     check_memory(spec, seen)
     _check_place(spec, found, seen)
+    _check_mount(wish)
     closing = spec.gpu.cordon_node and not cordoned
     marker = Marker(
         workspace=spec,
@@ -62,15 +65,43 @@ def plan_creation(wish: Wish, seen: Survey, *, cordoned: bool) -> Plan:
         owner=wish.owner,
         gpus=wish.gpus,
         cordoned=closing,
+        fencing=wish.fencing,
+        uid=0 if wish.fencing is Fencing.NONE else _free_user(seen),
     )
     needed = [steps.cordon(spec.node)] if closing else []
-    needed.append(steps.make(spec))
-    if spec.storage.mode is StorageMode.ALL_TMPFS:
-        needed.append(steps.mount(spec))
-    needed.append(steps.furnish(marker))
-    if spec.storage.mode is StorageMode.HYBRID:
-        needed.append(steps.mount(spec))
+    needed += [steps.claim(marker), *_construction(marker, found, seen)]
     return Plan(spec.name, spec.node, spec.path, tuple(needed), tuple(_notes(wish)))
+
+
+def _construction(marker: Marker, found: Found | None, seen: Survey) -> Iterable[Step]:
+    """What is still missing of a workspace that has its marker."""
+    spec = marker.workspace
+    mounted = not spec.tmpfs_path or spec.tmpfs_path in seen.mounts
+    if found is None or found.absent or found.marker is None:
+        yield steps.make(spec)
+    if spec.storage.mode is StorageMode.ALL_TMPFS and not mounted:
+        yield steps.mount(marker)
+    if found is None or found.absent or found.bare:
+        yield steps.furnish(marker)
+    if spec.storage.mode is StorageMode.HYBRID and not mounted:
+        yield steps.mount(marker)
+
+
+def _check_mount(wish: Wish) -> None:
+    """Root mounts where nobody else can put a link: directly in the workspace."""
+    storage = wish.spec.storage
+    nested = storage.mode is StorageMode.HYBRID and "/" in storage.hybrid_tmpfs_path
+    if nested and wish.fencing is not Fencing.NONE:
+        raise InputError(
+            f"{storage.hybrid_tmpfs_path!r} is not directly in the workspace",
+            where="workspace.storage.hybrid_tmpfs_path",
+            hint="name a directory without '/': datasets",
+        )
+
+
+def _free_user(seen: Survey) -> int:
+    taken = {marker.uid for marker in seen.markers}
+    return next(uid for uid in range(FIRST_USER, LAST_USER + 1) if uid not in taken)
 
 
 def plan_destruction(spec: WorkspaceSpec, seen: Survey) -> Plan:
@@ -86,14 +117,16 @@ def plan_destruction(spec: WorkspaceSpec, seen: Survey) -> Plan:
     made = found.marker.workspace
     needed: list[Step] = []
     if count := seen.processes.get(spec.path, 0):
-        needed.append(steps.stop(spec.path, count))
+        needed.append(steps.stop(found.marker, count))
     mounted = made.tmpfs_path in seen.mounts
     if mounted:
         needed.append(steps.unmount(made))
-    if mounted and made.storage.mode is StorageMode.ALL_TMPFS:
-        needed.append(steps.remove_directory(made.path))
+    if found.absent:
+        needed.append(steps.forget(made))
+    elif mounted and made.storage.mode is StorageMode.ALL_TMPFS:
+        needed.append(steps.remove_directory(made))
     else:
-        needed.append(steps.remove_tree(made.path))
+        needed.append(steps.remove_tree(made))
     if found.marker.cordoned:
         needed.append(steps.reopen(found.marker, seen.markers))
     return Plan(spec.name, spec.node, spec.path, tuple(needed))
@@ -136,7 +169,7 @@ def check_memory(spec: WorkspaceSpec, seen: Survey) -> None:
 def _plan_repair(wish: Wish, marker: Marker, seen: Survey, *, cordoned: bool) -> Plan:
     spec = wish.spec
     if marker.owner != wish.owner:
-        whose = repr(marker.owner) if marker.owner else "an operator"
+        whose = "somebody else" if wish.owner else repr(marker.owner)
         raise AlreadyExists(
             f"workspace {spec.name!r} on {spec.node} belongs to {whose}", hint="choose another name"
         )
@@ -152,7 +185,7 @@ def _plan_repair(wish: Wish, marker: Marker, seen: Survey, *, cordoned: bool) ->
         needed += [steps.cordon(spec.node), steps.rewrite(structs.replace(marker, cordoned=True))]
     if spec.tmpfs_path and spec.tmpfs_path not in seen.mounts:
         check_memory(spec, seen)
-        needed.append(steps.mount(spec))
+    needed += _construction(marker, seen.at(spec), seen)
     return Plan(spec.name, spec.node, spec.path, tuple(needed), ("it exists already",))
 
 
@@ -160,7 +193,7 @@ def _plan_leftover(spec: WorkspaceSpec, found: Found, seen: Survey) -> Plan:
     """A workspace in memory is gone after a restart, but for the directory that it was in."""
     if found.empty and spec.path not in seen.mounts:
         note = f"if the node was cordoned for it: kvestigate workspace uncordon {spec.node}"
-        return Plan(spec.name, spec.node, spec.path, (steps.remove_directory(spec.path),), (note,))
+        return Plan(spec.name, spec.node, spec.path, (steps.remove_directory(spec),), (note,))
     raise _no_workspace(spec)
 
 
@@ -171,7 +204,8 @@ def _check_place(spec: WorkspaceSpec, found: Found | None, seen: Survey) -> None
 
 def _no_workspace(spec: WorkspaceSpec) -> KvestigateError:
     return Conflict(
-        f"{spec.path} on {spec.node} exists but is not a workspace: it has no {MARKER}",
+        f"{spec.path} on {spec.node} exists but is not a workspace: "
+        f"there is no {marker_path(spec)}",
         hint="choose another name, or look at what it is and remove it by hand",
     )
 

@@ -20,10 +20,13 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kvestigate.errors import InputError
+from kvestigate.workspace import fence
+from kvestigate.workspace.fence import HOME, Fencing
 from kvestigate.workspace.limits import CONFINE, Kept, Limits
-from kvestigate.workspace.marker import MARKER, GpuId
+from kvestigate.workspace.marker import GpuId, Marker
 from kvestigate.workspace.options import RunOptions
 from kvestigate.workspace.shell import assigned
+from kvestigate.workspace.steps import LOCK, TAKEN, TAKEN_BY_MARKER, is_workspace
 
 BUSY = 75
 """The exit code of a script that finds the tag in use."""
@@ -142,37 +145,103 @@ _GIVEN = "KVESTIGATE_GIVEN_"
 """Before the names of the run's own variables, until nobody else has variables any more."""
 
 
-def launch_script(options: RunOptions, gpus: tuple[GpuId, ...]) -> str:
+# GPUs that no workspace has reserved are free unless a run elsewhere has them now.
+_TAKEN_BY_RUN = f"""\
+in_use() {{
+  for each in $(grep -lF -e "$1" "$root"/*/pids/*.meta 2>/dev/null); do
+    if alive "${{each%.meta}}"; then echo "a run has just taken $2" >&2; exit {TAKEN}; fi
+  done
+}}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Launching:
+    """A run that is about to be started, and where."""
+
+    options: RunOptions
+    marker: Marker
+    gpus: tuple[GpuId, ...]
+    processes: int = 4096
+    """How many processes and threads the user of the workspace may have."""
+
+    @property
+    def borrowed(self) -> tuple[GpuId, ...]:
+        """GPUs that are its own only while it runs."""
+        return tuple(gpu for gpu in self.gpus if gpu not in self.marker.gpus)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The command, and before it what makes its variables and the fence around it.
+
+        Variables are set last: they could change what every program before it does.
+        """
+        spec, given = self.marker.workspace, self.options.env
+        init = _variables(given)
+        if self.marker.fencing is Fencing.NONE:
+            return ("sh", "-c", f'{init}exec "$@"', "command", *self.options.command)
+        init = f'cd "$KVESTIGATE_WORKSPACE/code"\nexport {_USER}\n{init}"$@"\nexit $?'
+        uuids = tuple(gpu.uuid for gpu in self.gpus)
+        return (
+            *fence.within(
+                self.marker.fencing, spec.root, spec.path, self.marker.uid, uuids, self.processes
+            ),
+            *("sh", "-c", init, "command", *self.options.command),
+        )
+
+
+_USER = f'HOME="$KVESTIGATE_WORKSPACE/{HOME}" USER=workspace LOGNAME=workspace'
+
+
+def _variables(given: Iterable[str]) -> str:
+    programs = '"$KVESTIGATE_WORKSPACE/env/bin'
+    path = f'if [ -d {programs}" ]; then PATH={programs}:$PATH"; fi\n'
+    own = "".join(f'export {it}="${_GIVEN}{it}"; unset {_GIVEN}{it}\n' for it in given)
+    return path + own
+
+
+def launch_script(launching: Launching) -> str:
     """Start a run, and print its process, and what keeps its limits, once they are written down."""
+    options, gpus = launching.options, launching.gpus
     spec = options.workspace
     lines = [
+        is_workspace(spec),
         f"cd {shlex.quote(spec.path)}",
-        f"[ -f {MARKER} ] || {{ echo {shlex.quote(spec.path + ' is no workspace')} >&2; exit 1; }}",
-        'if [ -d env/bin ]; then export PATH="$PWD/env/bin:$PATH"; fi',
         *(f"export {_GIVEN}{name}={shlex.quote(value)}" for name, value in options.env.items()),
         f"export CUDA_VISIBLE_DEVICES={shlex.quote(','.join(gpu.uuid for gpu in gpus))}",
         f"export KVESTIGATE_WORKSPACE={shlex.quote(spec.path)}",
         f"export KVESTIGATE_TAG={shlex.quote(options.tag)}",
         f'base="$PWD"/pids/{options.tag} log="$PWD"/logs/{options.tag}.log',
     ]
-    command = " ".join(map(shlex.quote, options.command))
+    command = " ".join(map(shlex.quote, launching.words))
+    checks = "".join(
+        f"taken '\"{gpu.uuid}\"' 'GPU {gpu.index}'\nin_use '\"{gpu.uuid}\"' 'GPU {gpu.index}'\n"
+        for gpu in launching.borrowed
+    )
     return (
         "\n".join(lines)
         + "\n"
         + assigned(
-            meta=_meta(options, gpus), wait=_WAIT.strip(), lead=_lead(options.limits, options.env)
+            root=spec.root,
+            meta=_meta(options, gpus),
+            wait=_WAIT.strip(),
+            lead=_lead(options.limits),
         )
         + ALIVE
+        + TAKEN_BY_MARKER
+        + _TAKEN_BY_RUN
+        + (LOCK if launching.borrowed else "")
+        + checks
         + f"""\
-exec 9>pids/.lock
-flock 9
+exec 8>pids/.lock
+flock 8
 if alive "$base"; then exit {BUSY}; fi
 for each in pid meta start ended exit ready cgroup; do rm -f "$base.$each"; done
 mkfifo "$base.ready"
 cd code
 setsid --fork nohup sh -c "$wait" wait "$base" "$lead" "$meta" \\
   {command} \\
-  >"$log" 2>&1 </dev/null 9>&-
+  >"$log" 2>&1 </dev/null 8>&- 9>&-
 read -r pid kept <"$base.ready"
 rm "$base.ready"
 if [ "$pid" = full ]; then
@@ -185,10 +254,9 @@ echo "$pid $kept"
     )
 
 
-def _lead(limits: Limits, given: Iterable[str]) -> str:
+def _lead(limits: Limits) -> str:
     confine = limits.assignments + CONFINE if limits else ""
-    own = "".join(f'export {it}="${_GIVEN}{it}"; unset {_GIVEN}{it}\n' for it in given)
-    return f'{_BEGIN}{confine}{_LEAD}{own}exec "$@"'
+    return f'{_BEGIN}{confine}{_LEAD}exec "$@"'
 
 
 def kill_script(path: str, tag: str, signal: str) -> str:

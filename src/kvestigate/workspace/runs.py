@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
@@ -12,7 +12,7 @@ from kvestigate.client.streams import Channel, Completed
 from kvestigate.errors import Conflict, KvestigateError, NotFound
 from kvestigate.node_access.reach import Host, reach
 from kvestigate.node_access.remote import Output
-from kvestigate.operation import Context
+from kvestigate.operation import Context, RunRules
 from kvestigate.workspace.devices import gpus_of
 from kvestigate.workspace.gpus import Gpu, choose_for_run
 from kvestigate.workspace.host import attempt, complaint, legible, looking, perform, staying
@@ -25,6 +25,7 @@ from kvestigate.workspace.plan import Plan
 from kvestigate.workspace.running import (
     BUSY,
     NOT_RUNNING,
+    Launching,
     Run,
     RunState,
     follow_script,
@@ -33,7 +34,7 @@ from kvestigate.workspace.running import (
     read_script,
 )
 from kvestigate.workspace.spec import WorkspaceSpec
-from kvestigate.workspace.steps import Step
+from kvestigate.workspace.steps import TAKEN, Step
 from kvestigate.workspace.survey import Survey, survey
 
 LONGEST_ANSWER = 4 << 20
@@ -83,13 +84,15 @@ async def run(context: Context, options: RunOptions) -> Launch:
     spec = options.workspace
     async with _host(context, spec) as (api, host):
         seen = await survey(host, DEFAULT_ROOT, spec.root)
-        own = existing(spec, seen).gpus
+        marker = existing(context, spec, seen)
         _check_free(options, seen)
         known: tuple[Gpu, ...] = ()
-        if options.gpus and not own:
+        if options.gpus and not marker.gpus:
             known = await _gpus(api, host, seen)
-        gpus = choose_for_run(options.gpus, own, known, spec.node)
-        script = launch_script(options, gpus)
+        gpus = choose_for_run(options.gpus, marker.gpus, known, spec.node)
+        rules = context.rules or RunRules()
+        options = replace(options, limits=options.limits.within(rules.cpu, rules.memory))
+        script = launch_script(Launching(options, marker, gpus, rules.processes))
         line = f"start {options.tag} in {spec.path}/code, log in logs/{options.tag}.log"
         plan = Plan(spec.name, spec.node, spec.path, (Step(line, script),))
         if not context.apply:
@@ -97,6 +100,8 @@ async def run(context: Context, options: RunOptions) -> Launch:
         done = await attempt(staying(host), script)
         if done.exit_code == BUSY:
             raise _busy(options.tag)
+        if done.exit_code == TAKEN:
+            raise Conflict(f"{spec.node}: {complaint(done)}", hint="try again, or name another GPU")
         if done.exit_code:
             raise KvestigateError(f"{spec.node}: {complaint(done)}")
         pid, kept = done.stdout.decode().split(maxsplit=1)
@@ -107,7 +112,7 @@ async def ps(context: Context, options: PsOptions) -> RunList:
     spec = options.workspace
     async with _host(context, spec) as (_, host):
         seen = await survey(host, spec.root, name=spec.name)
-        existing(spec, seen)
+        existing(context, spec, seen)
         found = seen.at(spec)
         runs = sorted(found.runs if found else (), key=lambda it: (it.started_at, it.tag))
         return RunList(spec.name, spec.node, tuple(runs))
@@ -117,7 +122,7 @@ async def logs(context: Context, options: LogsOptions) -> Log:
     """What a run has said so far; of very long logs the end."""
     spec = options.workspace
     async with _host(context, spec) as (_, host):
-        run = await _named(host, spec, options.tag)
+        run = await _named(context, host, spec, options.tag)
         script = read_script(spec.path, options.tag, options.tail, LONGEST_ANSWER)
         return Log(run, legible(await perform(looking(host), script)))
 
@@ -126,7 +131,7 @@ async def follow(context: Context, options: LogsOptions) -> AsyncGenerator[bytes
     """What a run says, until it has ended."""
     spec = options.workspace
     async with _host(context, spec) as (_, host):
-        run = await _named(host, spec, options.tag)
+        run = await _named(context, host, spec, options.tag)
         script = follow_script(spec.path, run, options.tail)
         said = Output(_COMPLAINT)
         async with looking(host).session(("sh", "-euc", script)) as session:
@@ -144,7 +149,7 @@ async def kill(context: Context, options: KillOptions) -> Killing:
     """Send a signal to a run's process group."""
     spec, tag = options.workspace, options.tag
     async with _host(context, spec) as (_, host):
-        run = await _named(host, spec, tag)
+        run = await _named(context, host, spec, tag)
         script = kill_script(spec.path, tag, options.signal)
         line = f"send {options.signal} to the process group {run.pid} of {tag}"
         running = run.state is RunState.RUNNING
@@ -165,9 +170,9 @@ async def _host(context: Context, spec: WorkspaceSpec) -> AsyncIterator[tuple[Ap
         yield api, (await reach(api, context.via)).host(spec.node)
 
 
-async def _named(host: Host, spec: WorkspaceSpec, tag: str) -> Run:
+async def _named(context: Context, host: Host, spec: WorkspaceSpec, tag: str) -> Run:
     seen = await survey(host, spec.root, name=spec.name)
-    existing(spec, seen)
+    existing(context, spec, seen)
     found = seen.at(spec)
     runs = {run.tag: run for run in (found.runs if found else ())}
     if tag not in runs:
@@ -177,7 +182,7 @@ async def _named(host: Host, spec: WorkspaceSpec, tag: str) -> Run:
 
 
 async def _gpus(api: Api, host: Host, seen: Survey) -> tuple[Gpu, ...]:
-    known = (await gpus_of(api, {host.node: host}, {host.node: seen.markers}))[host.node]
+    known = (await gpus_of(api, {host.node: host}, {host.node: seen.claims}))[host.node]
     if isinstance(known, KvestigateError):
         raise known
     return known

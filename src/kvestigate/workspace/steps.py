@@ -6,16 +6,19 @@ Names and paths are checked when specs are made; they are quoted all the same.
 from __future__ import annotations
 
 import enum
-import shlex
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from msgspec import structs
 
-from kvestigate.workspace.marker import MARKER, GpuId, Marker, encode
+from kvestigate.workspace.fence import KEPT_FOR_RUNS, OF_USER
+from kvestigate.workspace.marker import STATE, Marker, encode, marker_path
 from kvestigate.workspace.shell import assigned
 from kvestigate.workspace.sizes import mount_size
-from kvestigate.workspace.spec import LAYOUT, WorkspaceSpec
+from kvestigate.workspace.spec import LAYOUT, StorageMode, WorkspaceSpec
+
+TAKEN = 77
+"""The exit code of a script that finds a GPU or a user just taken by another workspace."""
 
 
 class Where(enum.StrEnum):
@@ -60,9 +63,55 @@ def reopen(marker: Marker, all_here: Iterable[Marker]) -> Step:
     )
 
 
+# Those who choose GPUs and users do so one after the other.
+LOCK = f"""\
+mkdir -p -m 755 -- "$root"
+mkdir -p -m 700 -- "$root/{STATE}"
+exec 9>"$root/{STATE}/.lock"
+flock 9
+"""
+
+# $root, and what nobody else may have: the text of a GPU or of a user in a marker.
+TAKEN_BY_MARKER = f"""\
+taken() {{
+  if grep -lF -e "$1" "$root/{STATE}"/*.json >&2 2>/dev/null; then
+    echo "another workspace has just taken $2" >&2
+    exit {TAKEN}
+  fi
+}}
+"""
+
+_WRITE = 'printf "%s\\n" "$marker" >"$file.new"\nmv -- "$file.new" "$file"\n'
+
+
+def claim(marker: Marker) -> Step:
+    """Write the marker, before anything else: what is made without one nobody would find."""
+    spec = marker.workspace
+    wanted = [(f'"{gpu.uuid}"', f"GPU {gpu.index}") for gpu in marker.gpus]
+    if marker.uid:
+        wanted.append((f'"uid":{marker.uid}}}', f"the user {marker.uid}"))
+    script = (
+        assigned(root=spec.root, file=marker_path(spec), marker=encode(marker))
+        + LOCK
+        + TAKEN_BY_MARKER
+        + f'[ ! -e "$file" ] || {{ echo "$file is there already" >&2; exit {TAKEN}; }}\n'
+        + "".join(f"taken {_quoted(text)} {_quoted(name)}\n" for text, name in wanted)
+        + _WRITE
+    )
+    return Step(f"write {marker_path(spec)}", script, _forget(spec))
+
+
+def _quoted(text: str) -> str:
+    return f"'{text}'"
+
+
+def _forget(spec: WorkspaceSpec) -> str:
+    return assigned(file=marker_path(spec)) + 'rm -f -- "$file"\n'
+
+
 def make(spec: WorkspaceSpec) -> Step:
     script = assigned(root=spec.root, path=spec.path) + (
-        'mkdir -p -- "$path"\n'
+        'mkdir -p -m 755 -- "$path"\n'
         '[ "$(readlink -f -- "$path")" = "$(readlink -f -- "$root")/${path##*/}" ]\n'
         '[ -z "$(ls -A -- "$path")" ]\n'
     )
@@ -70,9 +119,13 @@ def make(spec: WorkspaceSpec) -> Step:
     return Step(f"mkdir -p {spec.path}", script, undo)
 
 
-def mount(spec: WorkspaceSpec) -> Step:
-    options = f"size={mount_size(spec.storage.tmpfs_bytes)},mode=755"
-    place = spec.tmpfs_path
+def mount(marker: Marker) -> Step:
+    spec, place = marker.workspace, marker.workspace.tmpfs_path
+    options = f"size={mount_size(spec.storage.tmpfs_bytes)},mode="
+    if marker.uid and spec.storage.mode is StorageMode.HYBRID:
+        options += f"700,uid={marker.uid},gid={marker.uid}"
+    else:
+        options += "755"
     script = assigned(path=place) + (
         f'mkdir -p -- "$path"\nmount -t tmpfs -o {options} kvestigate "$path"\n'
     )
@@ -84,47 +137,46 @@ def mount(spec: WorkspaceSpec) -> Step:
 
 
 def furnish(marker: Marker) -> Step:
-    """The directories and the marker. Under a lock: two may have chosen the same GPUs."""
+    """The directories; those of a user are nobody else's to look into."""
     spec = marker.workspace
-    script = (
-        assigned(root=spec.root, path=spec.path, marker=encode(marker))
-        + 'exec 9>"$root/.lock"\nflock 9\n'
-        + "".join(_unclaimed(gpu) for gpu in marker.gpus)
-        + f'cd -- "$path"\nmkdir -p {" ".join(LAYOUT)}\n'
-        + f'printf "%s\\n" "$marker" >{MARKER}.new\nmv {MARKER}.new {MARKER}\n'
-    )
+    script = assigned(path=spec.path) + 'cd -- "$path"\n'
+    mine, kept = " ".join(OF_USER), " ".join(KEPT_FOR_RUNS)
+    if marker.uid:
+        script += f"mkdir -p -m 700 {mine}\nchown -h {marker.uid}:{marker.uid} {mine}\n"
+        script += f"mkdir -p -m 755 {kept}\n"
+    else:
+        script += f"mkdir -p {' '.join(LAYOUT)}\n"
     undo = assigned(path=spec.path) + (
-        f'cd -- "$path"\nrm -f {MARKER} {MARKER}.new\nrm -rf --one-file-system {" ".join(LAYOUT)}\n'
+        f'cd -- "$path"\nrmdir --ignore-fail-on-non-empty -- {mine} {kept} 2>/dev/null || :\n'
     )
-    return Step(f"make {'/ '.join(LAYOUT)}/ and {MARKER} in {spec.path}", script, undo)
-
-
-def _unclaimed(gpu: GpuId) -> str:
-    return (
-        f'if grep -lF {shlex.quote(gpu.uuid)} "$root"/*/{MARKER} >&2 2>/dev/null; then\n'
-        f'  echo "another workspace has just reserved GPU {gpu.index}; try again" >&2; exit 1\nfi\n'
-    )
+    return Step(f"make {'/ '.join(LAYOUT)}/ in {spec.path}", script, undo)
 
 
 def rewrite(marker: Marker) -> Step:
-    """In place, where there is room in any case; only the first line of a marker counts."""
-    path = marker.workspace.path
-    script = assigned(path=path, marker=encode(marker)) + (
-        f'cd -- "$path"\n[ -f {MARKER} ]\nprintf "%s\\n" "$marker" 1<>{MARKER}\n'
+    file = marker_path(marker.workspace)
+    script = assigned(file=file, marker=encode(marker)) + '[ -f "$file" ]\n' + _WRITE
+    return Step(f"note in {file} that the node is cordoned for it", script)
+
+
+def is_workspace(spec: WorkspaceSpec) -> str:
+    """The lines of a script that end it unless the directory is a workspace."""
+    return assigned(path=spec.path, file=marker_path(spec)) + (
+        '[ ! -L "$path" ] && [ -f "$file" ] || { echo "$path is no workspace" >&2; exit 1; }\n'
     )
-    return Step(f"note in {path}/{MARKER} that the node is cordoned for it", script)
 
 
-_IS_WORKSPACE = (
-    f'[ ! -L "$path" ] && [ -f "$path/{MARKER}" ] || '
-    '{ echo "$path is no workspace" >&2; exit 1; }\n'
-)
-
-
-def stop(path: str, count: int) -> Step:
+def stop(marker: Marker, count: int) -> Step:
+    path = marker.workspace.path
+    by_user = ""
+    if marker.uid:
+        by_user = (
+            f'  grep -l "^Uid:[[:space:]]*{marker.uid}[[:space:]]" /proc/[0-9]*/status '
+            "2>/dev/null | cut -d/ -f3\n"
+        )
     script = assigned(path=path) + (
         "members() {\n"
         '  grep -lzxF "KVESTIGATE_WORKSPACE=$path" /proc/[0-9]*/environ 2>/dev/null | cut -d/ -f3\n'
+        f"{by_user}"
         "}\n"
         "for signal in TERM KILL; do\n"
         "  left=$(members)\n"
@@ -143,22 +195,23 @@ def stop(path: str, count: int) -> Step:
 
 def unmount(spec: WorkspaceSpec) -> Step:
     # What has just been stopped may hold on to a file for a moment longer.
-    script = assigned(path=spec.path, place=spec.tmpfs_path) + (
-        _IS_WORKSPACE + 'umount -- "$place" 2>/dev/null || { sleep 1; umount -- "$place"; }\n'
+    script = is_workspace(spec) + (
+        assigned(place=spec.tmpfs_path)
+        + 'umount -- "$place" 2>/dev/null || { sleep 1; umount -- "$place"; }\n'
     )
     return Step(f"umount {spec.tmpfs_path}", script)
 
 
-def remove_directory(path: str) -> Step:
-    return Step(f"rmdir {path}", assigned(path=path) + 'rmdir -- "$path"\n')
+def remove_directory(spec: WorkspaceSpec) -> Step:
+    """The marker goes last, here as below: what could not be removed can be tried again."""
+    script = assigned(path=spec.path) + 'rmdir -- "$path"\n' + _forget(spec)
+    return Step(f"rmdir {spec.path}", script)
 
 
-def remove_tree(path: str) -> Step:
-    """The marker goes last: what could not be removed can be tried again."""
-    script = assigned(path=path) + (
-        _IS_WORKSPACE
-        + 'find "$path" -xdev -mindepth 1 -maxdepth 1 ! -name '
-        + f"{MARKER} -exec rm -rf --one-file-system -- {{}} +\n"
-        + 'rm -rf --one-file-system -- "$path"\n'
-    )
-    return Step(f"rm -rf {path}", script)
+def remove_tree(spec: WorkspaceSpec) -> Step:
+    script = is_workspace(spec) + 'rm -rf --one-file-system -- "$path"\n' + _forget(spec)
+    return Step(f"rm -rf {spec.path}", script)
+
+
+def forget(spec: WorkspaceSpec) -> Step:
+    return Step(f"rm {marker_path(spec)}", _forget(spec))

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from kvestigate.node_access.remote import Remote
 from kvestigate.workspace.host import looking, perform
-from kvestigate.workspace.marker import MARKER, Marker, decode
-from kvestigate.workspace.running import ALIVE, Run, parse_run
+from kvestigate.workspace.marker import STATE, Marker, decode
+from kvestigate.workspace.running import ALIVE, Run, RunState, parse_run
 from kvestigate.workspace.sizes import parse_size
 from kvestigate.workspace.spec import WorkspaceSpec
 
@@ -29,14 +29,19 @@ for each in $(grep -lz '^KVESTIGATE_WORKSPACE=' /proc/[0-9]*/environ 2>/dev/null
   tr '\\0' '\\n' 2>/dev/null <"$each" | sed -n 's/^KVESTIGATE_WORKSPACE=/process /p' || :
 done
 for root in "$@"; do
+  for marker in "$root/{STATE}"/$name.json; do
+    path=${{marker##*/}}
+    path=$root/${{path%.json}}
+    [ -f "$marker" ] && [ ! -d "$path" ] || continue
+    printf 'at %s\\nmarker %s\\nabsent\\n' "$path" "$(head -n 1 "$marker")"
+  done
   for path in "$root"/$name; do
     [ -d "$path" ] && [ ! -L "$path" ] || continue
     printf 'at %s\\n' "$path"
-    if [ -f "$path/{MARKER}" ]; then
-      printf 'marker %s\\n' "$(head -n 1 "$path/{MARKER}")"
-    elif [ -z "$(ls -A "$path")" ]; then
-      echo empty
-    fi
+    marker=$root/{STATE}/${{path##*/}}.json
+    if [ -f "$marker" ]; then printf 'marker %s\\n' "$(head -n 1 "$marker")"; fi
+    if [ -z "$(ls -A "$path")" ]; then echo empty; fi
+    if [ ! -d "$path/pids" ]; then echo bare; fi
     for meta in "$path"/pids/*.meta; do
       [ -f "$meta" ] || continue
       base=${{meta%.meta}}
@@ -62,7 +67,11 @@ class Found:
     path: str
     marker: Marker | None = None
     """None if it is no workspace."""
+    absent: bool = False
+    """Whether there is a marker and no directory."""
     empty: bool = False
+    bare: bool = False
+    """Whether it lacks the directories of a workspace."""
     runs: list[Run] = field(default_factory=list)
 
 
@@ -78,6 +87,20 @@ class Survey:
 
     def at(self, spec: WorkspaceSpec) -> Found | None:
         return next((it for it in self.found if it.path == spec.path), None)
+
+    @property
+    def claims(self) -> dict[str, str]:
+        """UUID of a GPU -> the workspace that has reserved it, or has a run on it now."""
+        reserved = {
+            gpu.uuid: marker.workspace.name for marker in self.markers for gpu in marker.gpus
+        }
+        return {
+            gpu.uuid: found.path.rpartition("/")[2]
+            for found in self.found
+            for run in found.runs
+            if run.state is RunState.RUNNING
+            for gpu in run.gpus
+        } | reserved
 
     @property
     def markers(self) -> tuple[Marker, ...]:
@@ -115,8 +138,12 @@ def parse_survey(text: str) -> Survey:
 def _tell(found: Found, word: str, rest: str) -> None:
     if word == "marker":
         found.marker = decode(rest, found.path)
+    elif word == "absent":
+        found.absent = True
     elif word == "empty":
         found.empty = True
+    elif word == "bare":
+        found.bare = True
     elif word == "run" and (run := parse_run(rest)) is not None:
         found.runs.append(run)
 

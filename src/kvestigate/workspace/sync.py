@@ -10,15 +10,16 @@ from pathlib import Path
 from kvestigate.client.connect import connect
 from kvestigate.errors import KvestigateError
 from kvestigate.node_access.reach import Host, reach
-from kvestigate.node_access.remote import Input
+from kvestigate.node_access.remote import Input, Remote
 from kvestigate.operation import Context
 from kvestigate.workspace.archives import Archive, Directory, Material
-from kvestigate.workspace.host import complaint, legible, looking, perform, staying
+from kvestigate.workspace.host import complaint, inside, legible, looking, perform, staying
 from kvestigate.workspace.lifecycle import existing
-from kvestigate.workspace.marker import MARKER
+from kvestigate.workspace.marker import Marker
 from kvestigate.workspace.options import LocalSyncOptions, SyncOptions
 from kvestigate.workspace.shell import assigned
 from kvestigate.workspace.spec import WorkspaceSpec
+from kvestigate.workspace.steps import is_workspace
 from kvestigate.workspace.survey import survey
 from kvestigate.workspace.trees import LISTING, Work, check, compare, parse_listing
 
@@ -72,9 +73,11 @@ async def bring(context: Context, wanted: Wanted) -> Synced:
     async with connect(context.access) as api:
         host = (await reach(api, context.via)).host(wanted.spec.node)
         seen = await survey(host, wanted.spec.root, name=wanted.spec.name)
-        if context.apply:
-            existing(wanted.spec, seen)
-        listing = await _listing(host, wanted)
+        found = seen.at(wanted.spec)
+        files = looking(host)
+        if context.apply or (found is not None and found.marker is not None):
+            files = await _entered(context, host, wanted, existing(context, wanted.spec, seen))
+        listing = await _listing(files, wanted)
         tree = await asyncio.to_thread(wanted.material.tree)
         work = await asyncio.to_thread(
             compare,
@@ -84,7 +87,7 @@ async def bring(context: Context, wanted: Wanted) -> Synced:
             excludes=wanted.excludes,
         )
         if context.apply:
-            await _carry_out(host, wanted, work)
+            await _carry_out(files, wanted, work)
         return Synced(
             wanted.spec.name,
             wanted.spec.node,
@@ -104,39 +107,56 @@ case $(readlink -f -- "$directory") in "$(readlink -f -- "$workspace")"/*) ;; *)
 """
 
 
-async def _listing(host: Host, wanted: Wanted) -> bytes:
+async def _entered(context: Context, host: Host, wanted: Wanted, marker: Marker) -> Remote:
+    """The files of a workspace; the directory that they are to be in is made.
+
+    What is directly in a workspace of an agent, only root can make.
+    """
+    if context.apply and marker.uid:
+        top = wanted.subdir.partition("/")[0]
+        user = f"{marker.uid}:{marker.uid}"
+        script = (
+            is_workspace(wanted.spec)
+            + assigned(top=f"{wanted.spec.path}/{top}")
+            + ('[ ! -e "$top" ] || exit 0\nmkdir -m 700 -- "$top"\n' + f'chown -h {user} "$top"\n')
+        )
+        await perform(staying(host), script)
+    return inside(host, marker)
+
+
+async def _listing(files: Remote, wanted: Wanted) -> bytes:
     script = (
         assigned(workspace=wanted.spec.path, directory=wanted.directory)
         + 'if [ ! -d "$directory" ]; then exit 0; fi\n'
         + _INSIDE
         + f"cd -- \"$directory\"\nfind . -mindepth 1 -printf '{LISTING}'\n"
     )
-    text = await perform(looking(host), script, timeout=_SECONDS)
+    text = await perform(files, script, timeout=_SECONDS)
     return text.encode("utf-8", "surrogateescape")
 
 
-async def _carry_out(host: Host, wanted: Wanted, work: Work) -> None:
+async def _carry_out(files: Remote, wanted: Wanted, work: Work) -> None:
     if work.remove:
-        await _remove(host, wanted, work.remove)
+        await _remove(files, wanted, work.remove)
     if work.send:
-        await _send(host, wanted, work)
+        await _send(files, wanted, work)
 
 
 def _entering(wanted: Wanted) -> str:
     return (
         assigned(workspace=wanted.spec.path, directory=wanted.directory)
-        + f'[ -f "$workspace/{MARKER}" ]\nmkdir -p -- "$directory"\n'
+        + 'mkdir -p -- "$directory"\n'
         + _INSIDE
         + 'cd -- "$directory"\n'
     )
 
 
-async def _remove(host: Host, wanted: Wanted, paths: tuple[str, ...]) -> None:
+async def _remove(files: Remote, wanted: Wanted, paths: tuple[str, ...]) -> None:
     listed = "".join(f"./{path}\0" for path in paths).encode("utf-8", "surrogateescape")
     script = _entering(wanted) + "xargs -0 rm -rf --one-file-system --\n"
-    done = await staying(host).run(("sh", "-euc", script), stdin=listed, timeout=_SECONDS)
+    done = await files.run(("sh", "-euc", script), stdin=listed, timeout=_SECONDS)
     if done.exit_code:
-        raise KvestigateError(f"{host.node}: {complaint(done)}")
+        raise KvestigateError(f"{files.name}: {complaint(done)}")
 
 
 # What comes behind the part before was a part that did not arrive whole, or is of another file.
@@ -164,11 +184,12 @@ async def _go_on(context: Context, wanted: Wanted, archive: Archive, offset: int
         host = (await reach(api, context.via)).host(wanted.spec.node)
         seen = await survey(host, wanted.spec.root, name=wanted.spec.name)
         if context.apply:
-            existing(wanted.spec, seen)
+            marker = existing(context, wanted.spec, seen)
+            files = await _entered(context, host, wanted, marker)
             script = ("sh", "-euc", _entering(wanted) + _GO_ON, "part")
             words = (*script, path, str(offset), str(part.modified))
             content = Input(part.size, _pieces(archive.content(path)))
-            done = await staying(host).run(words, stdin=content, timeout=_SECONDS)
+            done = await files.run(words, stdin=content, timeout=_SECONDS)
             if done.exit_code:
                 raise KvestigateError(f"{host.node}: {complaint(done)}")
     return Synced(
@@ -183,10 +204,10 @@ async def _go_on(context: Context, wanted: Wanted, archive: Archive, offset: int
     )
 
 
-async def _send(host: Host, wanted: Wanted, work: Work) -> None:
-    await perform(staying(host), _entering(wanted))
+async def _send(files: Remote, wanted: Wanted, work: Work) -> None:
+    await perform(files, _entering(wanted))
     pieces = _pieces(wanted.material.packed(work.send))
-    await staying(host).send(pieces, wanted.directory, timeout=_SECONDS)
+    await files.send(pieces, wanted.directory, timeout=_SECONDS)
 
 
 async def _pieces(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:

@@ -29,7 +29,7 @@ from kvestigate.cluster.node.gpu.model import (
 )
 
 FILE = "KVESTIGATE_GPUS"
-STATE = ".gpus.json"
+STATE = ".gpus/state.json"
 DEFAULT_FILE = f"/var/lib/kvestigate/volumes/{STATE}"
 
 _UNKNOWN = 2
@@ -257,9 +257,17 @@ def main() -> None:
 
 def write_state(path: Path, gpus: Sequence[Gpu]) -> None:
     """Replace the file that the program reads."""
+    path.parent.mkdir(exist_ok=True)
     fresh = path.with_suffix(".new")
     fresh.write_bytes(msgspec.json.encode(gpus))
     fresh.replace(path)
+
+
+def directories() -> list[str]:
+    """What the program reads, on a node."""
+    python = [sys.prefix, sys.base_prefix, str(Path("/proc/self/exe").resolve().parent)]
+    places = [*python, *filter(os.path.isdir, sys.path), str(Path(DEFAULT_FILE).parent)]
+    return list(dict.fromkeys(os.path.realpath(path) for path in places))
 
 
 def program() -> str:

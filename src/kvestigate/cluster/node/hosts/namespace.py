@@ -70,6 +70,9 @@ RUNTIME = "kvestigate-namespace://1"
 _BOOT_SECONDS = 30.0
 _CLEAN = {"PATH": DEFAULT_PATH}
 
+_SHARED = Path("/etc/kvestigate/shared-with-agents")
+"""Where a host says which directories the workspaces of agents may read."""
+
 
 class NamespaceHost:
     """One node of the machine.
@@ -338,6 +341,9 @@ class NamespaceHost:
     async def install_gpus(self, gpus: Sequence[Gpu]) -> None:
         write = "cat >/usr/bin/nvidia-smi && chmod 755 /usr/bin/nvidia-smi"
         await self._in_node("/bin/sh", "-c", write, input=smi.program().encode())
+        share = f"mkdir -p {_SHARED.parent} && cat >{_SHARED}"
+        read = "".join(f"{path}\n" for path in smi.directories())
+        await self._in_node("/bin/sh", "-c", share, input=read.encode())
         self.show_gpus(gpus)
 
     def show_gpus(self, gpus: Sequence[Gpu]) -> None:
