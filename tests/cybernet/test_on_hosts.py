@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import io
+import json
 import os
 import random
 import tarfile
@@ -14,16 +15,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
+from kvestigate.aio.clock import WallClock
 from kvestigate.app.load import parse_app
 from kvestigate.app.manage import AppOptions
 from kvestigate.app.operations import DOWN, UP
 from kvestigate.cybernet.apps import Gate
+from kvestigate.cybernet.audit_log import AuditLog
+from kvestigate.cybernet.gateway import Gateway
+from kvestigate.cybernet.ledger import Book
 from kvestigate.cybernet.refusals import QuotaExceeded as Exceeded
 from kvestigate.errors import Conflict
 from kvestigate.render.encode import to_yaml
 from kvestigate_client import CybernetClient, DistributedJob, JobFailed, ShardTask
 from kvestigate_client.gateway import (
+    ConflictFound,
     ConstraintViolated,
     CybernetError,
     NoSuchThing,
@@ -133,8 +140,11 @@ def test_what_the_operator_made_is_out_of_reach(
     meant = ("--config", str(config), "--apply", "--i-understand-this-modifies-hosts")
     cluster.run("workspace", "create", *meant)
     try:
-        with pytest.raises(NotAllowed):
+        with pytest.raises(NoSuchThing):
             ada.call("workspace.destroy", {"workspace": named("agent-ops")})
+        with pytest.raises(ConflictFound) as refused:
+            ada.call("workspace.create", {"workspace": named("agent-ops")})
+        assert "belongs to somebody else" in refused.value.message
     finally:
         cluster.run("workspace", "destroy", *meant)
 
@@ -424,7 +434,7 @@ async def test_an_app_counts_as_its_identitys(
     assert not (await gate.run(UP, acting(access), AppOptions(one))).changes_anything
     with pytest.raises(Conflict, match="in the name of research-agents/ada"):
         await DOWN.run(acting(access), AppOptions(one))
-    with pytest.raises(NotAllowed):
+    with pytest.raises(NoSuchThing):
         await asyncio.to_thread(ada.call, "workspace.ps", {"workspace": named("agent-one")})
     assert not (await gate.run(DOWN, acting(access), AppOptions(one))).failed
     assert recorded(space_document)[-1]["quota"]["workspaces"] == 0
@@ -466,3 +476,65 @@ def test_a_part_goes_on_where_the_one_before_ends(
     part = {"workspace": workspace, "archive": archive((name, "more")), "offset": offset}
     with pytest.raises(CybernetError, match=said):
         ada.call("workspace.sync", part)
+
+
+def test_the_operator_sees_who_holds_what_and_the_ledger_is_put_right(
+    cluster: HostsCluster, space_document: Document, ada: CybernetClient, tmp_path: Path
+) -> None:
+    config = tmp_path / "space.yaml"
+    config.write_text(to_yaml(space_document))
+    ada.call("workspace.create", {"workspace": named("agent-a")})
+    ada.call("workspace.create", {"workspace": named("agent-b")})
+    shown = cluster.run("cybernet", "status", "--config", str(config))
+    assert "agent-a" in shown
+    assert "repaired" not in shown
+    meant = ("--apply", "--i-understand-this-modifies-hosts")
+    by_hand = tmp_path / "w.yaml"
+    by_hand.write_text(to_yaml({"workspace": {"name": "agent-a", "node": "node-1"}}))
+    cluster.run("workspace", "destroy", "--config", str(by_hand), *meant)
+    told = cluster.run("cybernet", "status", "--config", str(config), "-o", "json")
+    found = json.loads(told)
+    assert [it["name"] for it in found["holdings"]] == ["agent-b"]
+    assert found["usage"]["workspaces"] == 1
+    assert found["repairs"] == [
+        "workspace 'agent-a' on node 'node-1' was counted and is not there: it counts no longer"
+    ]
+
+
+def test_a_workspace_that_was_abandoned_is_removed(
+    cluster: HostsCluster, space_document: Document, ada: CybernetClient
+) -> None:
+    """Unless something runs in it, or its agent has just asked about it."""
+    for name in ("agent-idle", "agent-busy", "agent-used"):
+        ada.call("workspace.create", {"workspace": named(name)})
+    busy = {"workspace": named("agent-busy"), "tag": "t", "command": ["sleep", "600"]}
+    ada.call("workspace.run", busy)
+
+    async def passed() -> tuple[str, ...]:
+        loaded = load(changed("leases", {"ttl": "1h"}, space_document))
+        book = Book(cluster.access(), "default", loaded.space.metadata.name)
+        async with book.opened() as page:
+            entries = await page.read()
+            assert entries is not None
+            old = {it: structs.replace(entry, renewed=0.0) for it, entry in entries.items()}
+            assert await page.write(old)
+        await asyncio.to_thread(ada.call, "workspace.ps", {"workspace": named("agent-used")})
+        audit = AuditLog(loaded.space.audit)
+        opened = Gateway(loaded.space, loaded.operations, cluster.access(), audit, WallClock())
+        try:
+            return (await opened.upkeep()).expired
+        finally:
+            await opened.close()
+
+    assert asyncio.run(passed()) == (
+        "workspace 'agent-idle' of research-agents/ada on node 'node-1' "
+        "was abandoned and is removed",
+    )
+    left = {it["name"] for it in ada.call("workspace.status")["workspaces"]}
+    assert left == {"agent-busy", "agent-used"}
+    last = recorded(space_document)[-2]
+    assert (last["operation"], last["identity"], last["remote"]) == (
+        "workspace.destroy",
+        "ada",
+        "lease",
+    )

@@ -272,15 +272,44 @@ def emit_helper(
 @command(
     "status",
     into=cybernet,
-    examples=("kvestigate cybernet status http://localhost:8765",),
+    examples=(
+        "kvestigate cybernet status http://localhost:8765",
+        "kvestigate cybernet status --config research-pool.yaml",
+    ),
 )
-@click.argument("url")
+@click.argument("url", required=False)
+@click.option(
+    "--config",
+    metavar="FILE",
+    help="Instead of a URL: compare the ledger of this cyberspace with the hosts, and repair it.",
+)
 @_ca_option
-def status(options: GlobalOptions, url: str, ca_file: Path | None) -> None:
-    """Ask the cyberspace at URL what it offers and how much of it is taken."""
-    from kvestigate.cybernet.rendering import info_blocks
+@through_daemon_set
+async def status(
+    options: GlobalOptions,
+    url: str | None,
+    config: str | None,
+    ca_file: Path | None,
+    via: NodeAccess,
+) -> None:
+    """Ask the cyberspace at URL what it offers and how much of it is taken.
 
-    emit(options, _info(url, _authorities(ca_file)), info_blocks)
+    With --config, the operator sees who holds what. What is on hosts and not in the ledger, or the
+    other way round, is told and put right.
+    """
+    from kvestigate.cybernet.rendering import accounts_blocks, info_blocks
+
+    if (url is None) == (config is None):
+        raise UsageError(
+            "name the URL of a cyberspace, or its file with --config",
+            hint="kvestigate cybernet status http://localhost:8765",
+        )
+    if config is not None:
+        from kvestigate.cybernet.serving import accounts
+
+        emit(options, await accounts(_loaded(config), access_of(options), via), accounts_blocks)
+    elif url is not None:
+        emit(options, _info(url, _authorities(ca_file)), info_blocks)
 
 
 @command(

@@ -73,7 +73,7 @@ class Gate:
             done.append(await operation.run(context, options))
             if operation is DOWN:  # what is gone is known when it is counted again
                 with suppress(KvestigateError):
-                    await opened.ledger.count()
+                    await opened.ledger.reconcile()
             if wrong := [
                 f"{step.subject}: {step.reason}" for step in done[0].steps if not step.action.good
             ]:

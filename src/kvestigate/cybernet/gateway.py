@@ -17,8 +17,8 @@ from kvestigate.client.access import Access
 from kvestigate.cybernet import policy
 from kvestigate.cybernet.audit_log import AuditLog, Record, masked
 from kvestigate.cybernet.bodies import Answer, Room
-from kvestigate.cybernet.inquiries import app_holding, capacity_of, discovery, workspace_on
-from kvestigate.cybernet.ledger import Ledger
+from kvestigate.cybernet.entries import Entry
+from kvestigate.cybernet.inquiries import app_holding, capacity_of, ledger_of, reached
 from kvestigate.cybernet.parameters import options_of, schema
 from kvestigate.cybernet.quotas import Holding, Usage, owner_of
 from kvestigate.cybernet.refusals import (
@@ -37,6 +37,9 @@ from kvestigate.kube.times import micro_text
 from kvestigate.node_access.model import NodeAccess
 from kvestigate.node_access.reach import DEFAULT
 from kvestigate.operation import NOTHING, Context, Operation, Touched, Use, WorkspaceUse
+from kvestigate.workspace.operations import DESTROY
+from kvestigate.workspace.options import DestroyOptions
+from kvestigate.workspace.spec import WorkspaceSpec
 from kvestigate.workspace.uploads import Upload
 
 _log = logging.getLogger(__name__)
@@ -63,6 +66,15 @@ class Outcome:
     refusal: Refused | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Upkeep:
+    """What the ledger and the hosts said of each other."""
+
+    repairs: tuple[str, ...]
+    expired: tuple[str, ...]
+    """Workspaces whose lease has ended."""
+
+
 @dataclass(slots=True)
 class _Note:
     """What is known of a request while it is carried out, for its record."""
@@ -84,7 +96,7 @@ class Gateway:
     ) -> None:
         self.space = space
         self.operations = operations
-        self.ledger = Ledger(space, discovery(access, via))
+        self.ledger = ledger_of(space, access, via)
         self.room = Room()
         """For the files in requests."""
         self._access = access
@@ -142,10 +154,37 @@ class Gateway:
                 if in_pods is not None:
                     policy.check_app(self.space, in_pods.metadata.name, in_pods.resources.gpu)
                     wanted = app_holding(in_pods, owner)
-                    await stack.enter_async_context(self.ledger.promised(wanted))
+                    await stack.enter_async_context(self.ledger.making(wanted))
                 return await act()
 
         return await self._recorded(caller, name, parameters, within)
+
+    async def upkeep(self) -> Upkeep:
+        """Compare the ledger with the hosts, repair it, and remove what agents have abandoned."""
+        _, repairs, found = await self.ledger.reconcile()
+        expired: list[str] = []
+        for entry in await self.ledger.abandoned(found):
+            refusal = await self._expire(entry)
+            what = f"workspace {entry.name!r} of {entry.owner} on node {entry.node!r}"
+            if refusal is None:
+                expired.append(f"{what} was abandoned and is removed")
+            else:
+                expired.append(f"{what} is abandoned and could not be removed: {refusal.message}")
+        return Upkeep(repairs, tuple(expired))
+
+    async def _expire(self, entry: Entry) -> Refused | None:
+        options = DestroyOptions(WorkspaceSpec(entry.name, entry.node))
+
+        async def destroyed(note: _Note) -> Answer:
+            note.touched = DESTROY.touches(options)
+            async with self.ledger.removing(entry.place):
+                return Answer(await self._carried_out(DESTROY, options, entry.owner), self.room)
+
+        caller = Caller(entry.owner.partition("/")[2], "lease")
+        outcome = await self._recorded(caller, DESTROY.name, {"workspace": entry.name}, destroyed)
+        if outcome.result is not None:
+            outcome.result.close()
+        return outcome.refusal
 
     async def refuse(self, caller: Caller, name: str, refusal: Refused) -> Refused:
         """Record a request that a front has turned away; what it is to be answered with."""
@@ -250,11 +289,7 @@ class Gateway:
             for use in touched.workspaces:
                 await self._check_workspace(stack, use, touched.gpus, owner)
             result = await self._carried_out(operation, options, owner)
-            answer = Answer(operation.shown(result, owner), self.room)
-        for use in touched.workspaces:
-            if use.use is Use.REMOVE:
-                self.ledger.gone((use.node, use.name))
-        return answer
+            return Answer(operation.shown(result, owner), self.room)
 
     async def _check_workspace(
         self, stack: AsyncExitStack, use: WorkspaceUse, gpus: tuple[int, ...], owner: str
@@ -262,27 +297,36 @@ class Gateway:
         if use.use is Use.CREATE:
             await stack.enter_async_context(self._room_for(use, owner))
             return
-        existing = await workspace_on(self._access, self._via, use.node, use.name)
-        if existing is not None:
-            policy.check_owner(existing.owner, owner, use.name)
-            policy.check_gpus(gpus, existing.gpus)
-        elif use.use is not Use.COMPARE:
+        place = use.node, use.name
+        entry = await self.ledger.entry(place)
+        if entry is None:
+            if use.use is Use.COMPARE:
+                return
             raise NoSuchThing(
                 f"there is no workspace {use.name!r} on node {use.node!r}",
                 "ownership",
                 hint="workspace.create makes one",
             )
+        policy.check_owner(entry.owner, owner, use.name)
+        if entry.devices:
+            policy.check_gpus(gpus, entry.devices)
+        elif gpus:
+            policy.check_borrowed(self.space.workspace, gpus)
+            await self.ledger.borrow(place, gpus)
+        await self.ledger.attend(entry)
+        if use.use is Use.REMOVE:
+            await stack.enter_async_context(self.ledger.removing(place))
 
     @asynccontextmanager
     async def _room_for(self, use: WorkspaceUse, owner: str) -> AsyncIterator[None]:
         """Reserve what a new workspace needs; the reservation holds while it is made."""
         policy.check_new_workspace(self.space.workspace, use)
+        required = self.space.hosts.require
+        if required and await self.ledger.entry((use.node, use.name)) is None:
+            policy.check_capacity(required, use.node, await capacity_of(self._access, use.node))
+        await reached(self._access, self._via, use.node)
         wanted = Holding(use.node, use.name, owner, use.gpus, use.tmpfs_bytes)
-        async with self.ledger.promised(wanted) as exists:
-            required = self.space.hosts.require
-            if required and not exists:
-                capacity = await capacity_of(self._access, use.node)
-                policy.check_capacity(required, use.node, capacity)
+        async with self.ledger.making(wanted):
             yield
 
     async def _carried_out(self, operation: Operation[Any, Any], options: Any, owner: str) -> Any:

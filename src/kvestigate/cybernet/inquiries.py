@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kvestigate.app.held import HeldInPods, held_in_pods, wanted_in_pods
 from kvestigate.app.spec import AppSpec
 from kvestigate.client.access import Access
 from kvestigate.client.api import Api
 from kvestigate.client.connect import connect
-from kvestigate.cybernet.ledger import Discover, Found
-from kvestigate.cybernet.quotas import Holding, holder_of
+from kvestigate.cybernet.entries import Found, Real
+from kvestigate.cybernet.ledger import Book, CountApps, Discover, Ledger
+from kvestigate.cybernet.quotas import Holding, of_cyberspace
 from kvestigate.cybernet.refusals import Unavailable
+from kvestigate.cybernet.spec import Cyberspace
 from kvestigate.errors import Forbidden, NotFound
 from kvestigate.node_access.model import NodeAccess
 from kvestigate.node_access.reach import reach
@@ -19,14 +19,7 @@ from kvestigate.snapshot import listings
 from kvestigate.snapshot.capacity import NodeCapacity, capacities, requested
 from kvestigate.snapshot.collect import take
 from kvestigate.workspace import lifecycle
-
-
-@dataclass(frozen=True, slots=True)
-class There:
-    """A workspace that is on a host."""
-
-    owner: str
-    gpus: tuple[int, ...]
+from kvestigate.workspace.running import RunState
 
 
 async def capacity_of(access: Access, node: str) -> NodeCapacity | None:
@@ -42,16 +35,23 @@ async def capacity_of(access: Access, node: str) -> NodeCapacity | None:
     return next((it for it in found if it.name == node), None)
 
 
-def discovery(access: Access, via: NodeAccess) -> Discover:
-    """How a ledger finds the workspaces of a cluster."""
+def ledger_of(space: Cyberspace, access: Access, via: NodeAccess) -> Ledger:
+    """The ledger of a cyberspace, beside the DaemonSet that its hosts are reached through."""
+    name = space.metadata.name
+    book = Book(access, via.namespace, name)
+    return Ledger(space, book, discovery(access, via, name), counting(access, name))
+
+
+def discovery(access: Access, via: NodeAccess, cyberspace: str) -> Discover:
+    """How a ledger finds what a cyberspace has in a cluster."""
 
     async def discover(nodes: tuple[str, ...]) -> Found:
         async with connect(access) as api:
-            apps, uncounted = await _apps(api)
+            apps, uncounted = await _apps(api, cyberspace)
             try:
                 hosts = await reach(api, via)
-            except NotFound as error:
-                return Found(apps, uncounted=uncounted, no_way=error)
+            except NotFound:  # nobody can have made a workspace, nor can one be made
+                return Found(apps=apps, uncounted=uncounted)
             asked = {it: host for it, host in hosts.nodes.items() if not nodes or it in nodes}
             status = await lifecycle.look(asked)
         # Where the DaemonSet has no pod nobody can have made a workspace.
@@ -60,22 +60,45 @@ def discovery(access: Access, via: NodeAccess) -> Discover:
             for node, why in hosts.unreachable.items()
             if (not nodes or node in nodes) and node not in hosts.bare
         } | status.unreachable
-        workspaces = [
-            Holding(it.node, it.name, holder_of(it.owner), len(it.gpus), it.tmpfs_bytes)
-            for it in status.workspaces
-        ]
+        own = [view for view in status.workspaces if view.owner.startswith(f"{cyberspace}/")]
         answered = frozenset(asked.keys() - status.unreachable.keys())
-        return Found([*apps, *workspaces], answered, silent, uncounted)
+        return Found(tuple(map(_real, own)), apps, answered, silent, uncounted)
 
     return discover
 
 
-async def _apps(api: Api) -> tuple[list[Holding], Forbidden | None]:
-    """Those in pods, or why they cannot be counted."""
+def counting(access: Access, cyberspace: str) -> CountApps:
+    """How a ledger counts the Apps in pods, which the API alone knows of."""
+
+    async def count() -> Found:
+        async with connect(access) as api:
+            apps, uncounted = await _apps(api, cyberspace)
+        return Found(apps=apps, uncounted=uncounted)
+
+    return count
+
+
+def _real(view: lifecycle.WorkspaceView) -> Real:
+    devices = tuple(gpu.index for gpu in view.gpus)
+    used = {gpu.index for run in view.runs if run.state is RunState.RUNNING for gpu in run.gpus}
+    return Real(
+        view.node,
+        view.name,
+        view.owner,
+        devices,
+        tuple(sorted(used.difference(devices))),
+        view.memory_limit,
+        view.alive,
+    )
+
+
+async def _apps(api: Api, cyberspace: str) -> tuple[tuple[Holding, ...], Forbidden | None]:
+    """Those of a cyberspace in pods, or why they cannot be counted."""
     try:
-        return [_holding(it) for it in await held_in_pods(api)], None
+        everything = [_holding(it) for it in await held_in_pods(api)]
     except Forbidden as error:
-        return [], error
+        return (), error
+    return tuple(of_cyberspace(everything, cyberspace)), None
 
 
 def app_holding(spec: AppSpec, holder: str) -> Holding:
@@ -87,20 +110,7 @@ def _holding(it: HeldInPods) -> Holding:
     return Holding("", f"{it.namespace}/{it.name}", it.holder, it.gpus, it.memory, it.pods)
 
 
-async def workspace_on(access: Access, via: NodeAccess, node: str, name: str) -> There | None:
-    """The workspace of that name; None if there is none."""
+async def reached(access: Access, via: NodeAccess, node: str) -> None:
+    """Nothing is promised on a node that cannot be reached."""
     async with connect(access) as api:
-        hosts = await reach(api, via)
-        if why := hosts.unreachable.get(node):
-            raise _silent(node, why)
-        status = await lifecycle.look({node: hosts.host(node)})
-    if why := status.unreachable.get(node):
-        raise _silent(node, why)
-    for it in status.workspaces:
-        if it.name == name:
-            return There(it.owner, tuple(gpu.index for gpu in it.gpus))
-    return None
-
-
-def _silent(node: str, why: str) -> Unavailable:
-    return Unavailable(f"node {node!r} cannot be reached: {why}", "hosts")
+        (await reach(api, via)).host(node)

@@ -211,6 +211,11 @@ def check_owner(owner: str | None, caller: str, name: str) -> None:
         raise NotAllowed(f"workspace {name!r} belongs to another identity", "ownership")
 
 
+def check_borrowed(rules: WorkspaceConstraintsSpec, gpus: Collection[int]) -> None:
+    """ConstraintViolated unless a run may have so many GPUs that its workspace has not reserved."""
+    _check_gpus(rules, "gpus", len(gpus))
+
+
 def check_gpus(asked: Collection[int], own: Collection[int]) -> None:
     """ConstraintViolated unless a run asks for GPUs of its own workspace only."""
     if foreign := sorted(set(asked) - set(own)):

@@ -59,12 +59,6 @@ def usage(holdings: Collection[Holding]) -> Usage:
     return Usage(count, sum(it.gpus for it in holdings), sum(it.memory for it in holdings))
 
 
-def merged(*groups: Iterable[Holding]) -> list[Holding]:
-    """Each place once, as the last group says that has it."""
-    found = {it.place: it for group in groups for it in group}
-    return list(found.values())
-
-
 def check(quotas: QuotaSpec, held: Iterable[Holding], wanted: Holding) -> None:
     """QuotaExceeded unless `wanted` fits beside what is held, of which it may be one already."""
     others = [it for it in held if it.place != wanted.place]

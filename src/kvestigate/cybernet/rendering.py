@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 from kvestigate.render.blocks import Block, Cell, Column, Facts, Table, Tone, text
 from kvestigate.render.human import size
+
+if TYPE_CHECKING:
+    from kvestigate.cybernet.serving import Accounts
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,38 @@ def info_blocks(info: Mapping[str, Any]) -> Sequence[Block]:
         for it in operations
     ]
     return [Facts(facts), Table(columns, rows, empty="no operation is allowed")]
+
+
+def accounts_blocks(accounts: Accounts) -> Sequence[Block]:
+    """Who holds what, and what had to be put right."""
+    columns = (
+        Column("node"),
+        Column("workspace"),
+        Column("identity"),
+        Column("stage"),
+        Column("gpus", number=True),
+        Column("memory", number=True),
+    )
+    rows = [
+        [
+            entry.node,
+            entry.name,
+            entry.owner.partition("/")[2],
+            entry.stage.value,
+            str(entry.holding.gpus),
+            size(entry.memory),
+        ]
+        for entry in accounts.holdings
+    ]
+    usage = {} if accounts.usage is None else asdict(accounts.usage)
+    facts = [("cyberspace", accounts.cyberspace), *_quotas(asdict(accounts.quotas), usage)]
+    found: list[Block] = [Facts(facts), Table(columns, rows, empty="nobody holds anything")]
+    found += [text(f"repaired: {repair}", Tone.WARN) for repair in accounts.repairs]
+    found += [
+        text(f"node {node} cannot be asked ({why}): what is counted there is believed", Tone.WARN)
+        for node, why in accounts.unreachable.items()
+    ]
+    return found
 
 
 _COUNTED = (

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import logging
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 from kvestigate.aio.clock import WallClock
 from kvestigate.client.access import Access
 from kvestigate.cybernet.audit_log import AuditLog
+from kvestigate.cybernet.entries import Entry
 from kvestigate.cybernet.gateway import Gateway
 from kvestigate.cybernet.http import listening
+from kvestigate.cybernet.inquiries import ledger_of
 from kvestigate.cybernet.loading import Loaded
 from kvestigate.cybernet.mcp import McpSession, Write
+from kvestigate.cybernet.quotas import Usage
+from kvestigate.cybernet.spec import QuotaSpec
 from kvestigate.errors import KvestigateError, UsageError
 from kvestigate.node_access.model import NodeAccess
 from kvestigate.node_access.reach import DEFAULT
 
+_log = logging.getLogger(__name__)
+
+_UPKEEP = 60.0
+"""Seconds from one comparison of the ledger with the hosts to the next."""
 GRACE = 10.0
 """Seconds for what is being carried out when the gateway is told to stop."""
 
@@ -28,22 +38,50 @@ async def gateway(
     """A gateway that is open for the length of the block."""
     audit = AuditLog(loaded.space.audit)
     opened = Gateway(loaded.space, loaded.operations, access, audit, WallClock(), via)
-    counting = asyncio.ensure_future(_count(opened))
+    upkeep = asyncio.ensure_future(_look_after(opened))
     try:
         yield opened
     finally:
-        counting.cancel()
-        await asyncio.wait({counting})
+        upkeep.cancel()
+        await asyncio.wait({upkeep})
         await opened.close(GRACE)
 
 
-async def _count(opened: Gateway) -> None:
-    """So that `/info` knows what is taken before the first request; that need not succeed."""
-    if any(name.startswith("workspace.") for name in opened.operations):
+async def _look_after(opened: Gateway) -> None:
+    """Keep the ledger in line with the hosts, and remove what agents have abandoned."""
+    if not any(name.startswith("workspace.") for name in opened.operations):
+        return
+    while True:
         try:
-            await opened.ledger.count()
-        except KvestigateError:
-            pass
+            done = await opened.upkeep()
+            for line in (*done.repairs, *done.expired):
+                _log.warning("%s", line)
+        except KvestigateError as error:
+            _log.warning("the ledger could not be compared with the hosts: %s", error.message)
+        await asyncio.sleep(_UPKEEP)
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """What a cyberspace holds, by its ledger, once that was compared with the hosts."""
+
+    cyberspace: str
+    holdings: tuple[Entry, ...]
+    usage: Usage | None
+    quotas: QuotaSpec
+    repairs: tuple[str, ...]
+    """What was wrong in the ledger, and has been put right."""
+    unreachable: Mapping[str, str]
+    """Node -> why it could not be asked; what is counted there is believed."""
+
+
+async def accounts(loaded: Loaded, access: Access, via: NodeAccess = DEFAULT) -> Accounts:
+    """Compare the ledger with the hosts, and put it right."""
+    ledger = ledger_of(loaded.space, access, via)
+    entries, repairs, found = await ledger.reconcile()
+    held = tuple(sorted(entries.values(), key=lambda entry: entry.place))
+    name = loaded.space.metadata.name
+    return Accounts(name, held, ledger.known, loaded.space.quotas, repairs, found.unreachable)
 
 
 async def serve_http(

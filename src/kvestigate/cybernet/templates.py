@@ -99,5 +99,8 @@ def cyberspace(
         found["constraints"] = template.constraints
     if template.quotas:
         found["quotas"] = template.quotas
+    if any(name.startswith("workspace.") for name in template.allow):
+        found["runs"] = {"isolation": "required", "processes": 4096}
+        found["leases"] = {"ttl": "24h"}
     found["audit"] = {"path": audit, "include_denials": True}
     return found

@@ -65,6 +65,8 @@ class WorkspaceView:
     """The mode."""
     tmpfs_bytes: int
     """What its tmpfs may take; 0 if none is mounted."""
+    memory_limit: int
+    """The same, whether or not it is mounted now."""
     gpus: tuple[GpuId, ...]
     cordoned: bool
     """Whether the node is closed because of it."""
@@ -358,7 +360,9 @@ def _own(context: Context, spec: WorkspaceSpec, seen: Survey) -> Marker:
     """
     found = seen.at(spec)
     marker = None if found is None else found.marker
-    if marker is None or (context.rules is not None and marker.owner != context.owner):
+    if context.rules is not None and (marker is None or marker.owner != context.owner):
+        raise NotFound(f"you have no workspace {spec.name!r} on {spec.node}")
+    if marker is None:
         raise NotFound(
             f"there is no workspace {spec.name!r} on {spec.node}: {spec.path} "
             + ("does not exist" if found is None else "has no marker"),
@@ -397,6 +401,7 @@ def _views(seen: Survey) -> Iterable[WorkspaceView]:
             path=spec.path,
             storage=spec.storage.mode.value,
             tmpfs_bytes=seen.mounts.get(spec.tmpfs_path, 0),
+            memory_limit=spec.storage.tmpfs_bytes,
             gpus=found.marker.gpus,
             cordoned=found.marker.cordoned,
             created_at=found.marker.created_at,
